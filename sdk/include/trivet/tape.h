@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tape: a record of the ops run while it was current, and the walk back over it.
+//
+//   Tape tape;
+//   Tensor loss;
+//   {
+//     Tape::Recording recording(tape);
+//     loss = ops::mean(ops::square(ops::linear(x, w.value(), b.value())));
+//   }
+//   tape.backward(loss);      // w.grad(), b.grad() now hold the gradients
+//
+// The caller owns the tape; evaluation has none. Gradients of parameters are accumulated straight into their slots.
+// A plugin adds an op of its own with `record` (below): there is nothing to register.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+
+#include "trivet/tensor.h"
+
+namespace trivet {
+
+// Where the gradient of a leaf (a parameter) is accumulated. `written` is false until the first contribution of a
+// step, which overwrites; later ones add. So nothing has to be zeroed.
+struct GradientSlot {
+  Tensor gradient;
+  bool written = false;
+};
+
+class Vjp;
+
+// A differentiable op. Make one `static constexpr`/`const` object per op; its address is its identity on a tape.
+struct OpDef {
+  const char* name;
+  void (*vjp)(Vjp&);  // adds gradients to the inputs that want one
+};
+
+// What an op's vjp sees. Valid during the call. [run thread]
+class Vjp {
+ public:
+  const Tensor& grad_output(int i = 0) const;  // undefined Tensor when nothing flowed to that output
+  const Tensor& input(int i) const;
+  const Tensor& output(int i = 0) const;
+  const Tensor& saved(int i) const;
+  template <class T>
+  const T& attributes() const {
+    return *static_cast<const T*>(attribute_bytes());
+  }
+  bool wants(int i) const;  // input i requires a gradient
+
+  // Adds `gradient` (shape of input i) to the gradient of input i.
+  void add(int i, Tensor gradient);
+
+  // For ops that can accumulate themselves (beta = 1 products): the memory to write to and the beta to use.
+  struct Target {
+    Tensor gradient;
+    float beta;  // 0: overwrite, 1: add
+  };
+  Target target(int i);
+
+  // dy may be overwritten by this vjp: nobody else holds it.
+  bool may_overwrite_grad_output(int i = 0) const;
+
+  struct Impl;
+  explicit Vjp(Impl& impl) : impl_(impl) {}
+
+ private:
+  const void* attribute_bytes() const;
+  Impl& impl_;
+};
+
+class Tape {
+ public:
+  Tape();
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  // Makes a tape current on this thread for its lifetime.
+  class Recording {
+   public:
+    explicit Recording(Tape& tape);
+    ~Recording();
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+
+   private:
+    Tape* previous_;
+  };
+
+  // Gradients of sum(seed * loss) for every leaf that took part. `loss` is a scalar unless a seed of its shape is
+  // given. Frees saved tensors as it goes: a tape runs back once. Throws Error when loss does not depend on a leaf.
+  void backward(const Tensor& loss, const Tensor& seed = {});
+
+  void clear();
+  std::size_t size() const;    // ops recorded
+  std::uint64_t hash() const;  // of the sequence of ops and shapes; equal steps have equal hashes
+
+  static Tape* current();
+
+  struct Impl;
+
+ private:
+  friend void record(const OpDef&, std::span<const Tensor>, std::span<Tensor>, std::span<const Tensor>,
+                     const void*, std::size_t);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Suspends recording on this thread for its lifetime (inside an op's forward, or for metrics).
+class NoGrad {
+ public:
+  NoGrad();
+  ~NoGrad();
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+
+ private:
+  Tape* previous_;
+};
+
+// Puts an op on the current tape, if there is one and an input requires a gradient; does nothing otherwise. At most
+// 6 inputs, 4 outputs, 6 saved tensors; attributes are copied byte for byte.
+void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+            std::span<const Tensor> saved, const void* attributes, std::size_t attribute_size);
+
+template <class Attributes = std::nullptr_t>
+void record(const OpDef& op, std::initializer_list<Tensor> inputs, Tensor& output,
+            std::initializer_list<Tensor> saved = {}, const Attributes& attributes = {}) {
+  static_assert(std::is_trivially_copyable_v<Attributes>, "attributes are copied byte for byte");
+  record(op, std::span<const Tensor>(inputs.begin(), inputs.size()), std::span<Tensor>(&output, 1),
+         std::span<const Tensor>(saved.begin(), saved.size()), &attributes, sizeof attributes);
+}
+
+// A leaf with its own slot, for gradient checks and for states outside a Scope: the same memory as x, requiring a
+// gradient. `gradient_of` gives what was accumulated (undefined when nothing was).
+Tensor make_leaf(const Tensor& x, GradientSlot& slot);
+
+}  // namespace trivet
