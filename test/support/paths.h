@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where tests find what was built. The environment wins (TRIVET_PROGRAM, TRIVET_PLUGIN_PATH,
+// TRIVET_SOURCE_ROOT), so the same tests run against an installed tree; else the build's own places.
+#pragma once
+
+#include <filesystem>
+
+namespace trivet::test {
+
+std::filesystem::path program();      // the `trivet` program
+std::filesystem::path plugin_dir();   // the folder with the plugins' libraries
+std::filesystem::path source_root();  // the folder with configs/ and test/
+
+}  // namespace trivet::test
