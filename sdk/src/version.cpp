@@ -7,6 +7,8 @@ namespace trivet {
 // The file name libtrivet.so.N promises the contract's major version.
 static_assert(kSdkMajor == TRIVET_BUILD_SDK_MAJOR, "version.h and meson.build disagree");
 
-std::string_view version() noexcept { return TRIVET_BUILD_VERSION; }
+std::string_view version() noexcept {
+  return TRIVET_BUILD_VERSION;
+}
 
 }  // namespace trivet

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where tests find what was built. The environment wins (TRIVET_PROGRAM, TRIVET_PLUGIN_PATH,
-// TRIVET_SOURCE_ROOT), so the same tests run against an installed tree; else the build's own places.
+// TRIVET_SOURCE_ROOT), so the same tests run against an installed tree; else what the build made.
 #pragma once
 
 #include <filesystem>
