@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// ExperimentConfig: everything a run needs, and the shape of a run's TOML file.
+//
+// A plugin registers experiments as functions that return a fresh one:
+// trivet::experiment<&mnist>("mnist", "..."). The keys experiment, base, defaults, sweep and xp of
+// a file are used up before this is decoded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "trivet/config.h"
+#include "trivet/task.h"
+#include "trivet/trainer.h"
+
+namespace trivet {
+
+enum class Mode { train, eval, train_and_eval };
+TRIVET_ENUM(Mode, train, eval, train_and_eval)
+
+enum class ComputeDType { f32 };
+TRIVET_ENUM(ComputeDType, f32)
+
+struct RuntimeConfig {
+  std::string backend = "cpu/OpenBlas";
+  std::int64_t device = 0;
+  std::int64_t threads = 0;
+  ComputeDType dtype = ComputeDType::f32;
+  std::int64_t memory_limit = 0;
+};
+TRIVET_CONFIG(
+    RuntimeConfig, trivet::NoBase, (backend, "The compute backend, plugin/Name."),
+    (device, "Which of the backend's devices.", at_least(0)),
+    (threads, "Compute threads; 0: one per core this process may use. Results do not depend on it.",
+     at_least(0), at_most(1024)),
+    (dtype, "Type that layers compute in."),
+    (memory_limit, "Bytes of device memory a run may take; 0: no limit.", at_least(0)))
+
+struct ExperimentConfig {
+  std::string name;
+  Mode mode = Mode::train_and_eval;
+  std::int64_t seed = 0;
+  ConfigOf<Task> task;
+  ConfigOf<Trainer> trainer = "trivet/Trainer";
+  RuntimeConfig runtime;
+};
+TRIVET_CONFIG(ExperimentConfig, trivet::NoBase,
+              (name, "Name of the run's directory; empty: the file's."),
+              (mode, "What trivet run does."),
+              (seed, "Seed of weights and dropout; inputs have their own."),
+              (task, "The problem.", required), (trainer, "How it is trained."),
+              (runtime, "Backend, threads and memory."))
+
+}  // namespace trivet

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Input: feeds batches to a run.
+//
+// Every process of a run has its own Input; `infeed_host_index` of `num_infeed_hosts` tells which
+// share of the data is its own. The global batch is batch_size * num_infeed_hosts, and all hosts
+// end after the same number of batches. The runtime calls an Input from one thread at a time,
+// usually a prefetch thread, never from two at once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "trivet/config.h"
+#include "trivet/export.h"
+#include "trivet/nested_map.h"
+#include "trivet/random.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+// What happens to the examples at the end of finite data that do not fill a batch.
+enum class Remainder {
+  pad,   // the batch is filled with copies whose "weight" is 0
+  drop,  // they are left out
+};
+TRIVET_ENUM(Remainder, pad, drop)
+
+struct InputConfig {
+  std::int64_t batch_size = 0;
+  std::int64_t num_infeed_hosts = 1;
+  std::int64_t infeed_host_index = 0;
+  bool shuffle = false;
+  std::int64_t seed = 0;
+  std::int64_t epochs = 0;
+  Remainder remainder = Remainder::pad;
+  std::int64_t prefetch = 2;
+
+  void validate(Problems& problems) const;  // infeed_host_index < num_infeed_hosts
+};
+TRIVET_CONFIG(InputConfig, trivet::NoBase,
+              (batch_size, "Examples per batch on this host.", required, at_least(1)),
+              (num_infeed_hosts, "Hosts that share the data.", at_least(1)),
+              (infeed_host_index, "Which of them this one is.", at_least(0)),
+              (shuffle, "A new order every epoch, from the seed alone."),
+              (seed, "Seed of the order and of generated data."),
+              (epochs, "Passes over the data; 0: without end in training, one in evaluation.",
+               at_least(0)),
+              (remainder, "What happens to the examples that do not fill the last batch."),
+              (prefetch, "Batches made ahead on another thread; 0: none.", at_least(0),
+               at_most(64)))
+
+struct InputContext {
+  bool training = true;
+  std::string name = "input";  // for messages, e.g. "task.train_input"
+};
+
+class TRIVET_API Input {
+ public:
+  static constexpr std::string_view kKind = "input";
+  using Config = InputConfig;
+  using Context = InputContext;
+
+  virtual ~Input();
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  // The next batch, in host tensors (Tensor::host) whose first extent is batch_size, or nothing at
+  // the end of the data. "weight" f32 [batch_size], where present, is 1 for real examples and 0 for
+  // padding. Throws InputError (file and record) for unreadable data. [input thread]
+  virtual std::optional<Batch> get_next() = 0;
+
+  // Starts over. Called between evaluations, never in training. [input thread]
+  virtual void reset() = 0;
+
+  // Where the input stands, such that restore_state on a fresh Input of the same config gives the
+  // batches that would have come next. Small (a few numbers), not the data. [input thread]
+  virtual Value save_state() const = 0;
+  virtual void restore_state(const Value& state) = 0;
+
+  // Batches per pass over the data on this host; nothing for endless or unknown.
+  virtual std::optional<std::int64_t> batches_per_epoch() const;
+
+  virtual const void* extension(std::string_view id) const noexcept;
+
+ protected:
+  Input() = default;
+};
+
+}  // namespace trivet

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layer: tensor in, tensor out, with weights. The building block that models are put together from.
+//
+// A concrete layer has `using Config = MyConfig` (a struct derived from LayerConfig, described by
+// TRIVET_CONFIG) and a constructor (const Config&, Scope&) that makes its parameters and children.
+// It is registered with trivet::layer<MyLayer>("MyLayer", "What it does."). All calls come from the
+// run thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trivet/config.h"
+#include "trivet/export.h"
+#include "trivet/nested_map.h"
+#include "trivet/random.h"
+#include "trivet/scope.h"
+#include "trivet/tensor.h"
+
+namespace trivet {
+
+// What travels through a forward pass beside the activations.
+struct FpropContext {
+  bool train = false;
+  std::int64_t step = 0;
+  Key key{0};  // of the run; already folded with the step and, when accumulating, the micro-batch
+  Tensor positions;      // i32 [B, T] or undefined
+  Tensor segment_ids;    // i32 [B, T] or undefined
+  Tensor paddings;       // f32 [B, T], 1 = padding, or undefined
+  NestedMap aux_losses;  // scalars; their sum is added to the loss
+  NestedMap summaries;   // what layers want seen
+
+  // The key for one purpose of one layer at this step, e.g. key_for(path_, "dropout").
+  Key key_for(std::string_view path, std::string_view purpose) const {
+    return key.fold(path).fold(purpose);
+  }
+};
+
+struct LayerConfig {
+  std::string shared;
+};
+TRIVET_CONFIG(LayerConfig, trivet::NoBase,
+              (shared, "Layers with the same shared name are one layer with one set of weights."))
+
+class TRIVET_API Layer {
+ public:
+  static constexpr std::string_view kKind = "layer";
+  using Config = LayerConfig;
+  using Context = Scope;
+
+  virtual ~Layer();
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+
+  // The shape of the result is the layer's to document. Throws Error (naming the layer's path) for
+  // an input it cannot take.
+  virtual Tensor fprop(const Tensor& x, FpropContext& context) = 0;
+
+  // Optional interfaces of later SDK minors, by id, e.g. "trivet.layer.extend_step/1"; null when
+  // there is none.
+  virtual const void* extension(std::string_view id) const noexcept;
+
+ protected:
+  Layer() = default;
+};
+
+}  // namespace trivet

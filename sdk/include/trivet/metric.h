@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metric: a number (or a few) accumulated over steps. The trainer resets it at the start of a loop
+// or an evaluation, updates it every step, and reads it at the end.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trivet/config.h"
+#include "trivet/export.h"
+#include "trivet/logs.h"
+#include "trivet/nested_map.h"
+#include "trivet/registry.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+struct MetricConfig {
+  std::string name;
+};
+TRIVET_CONFIG(MetricConfig, trivet::NoBase, (name, "Name in the logs; empty: the metric's own."))
+
+class TRIVET_API Metric {
+ public:
+  static constexpr std::string_view kKind = "metric";
+  using Config = MetricConfig;
+  using Context = NoContext;
+
+  virtual ~Metric();
+  Metric(const Metric&) = delete;
+  Metric& operator=(const Metric&) = delete;
+
+  // Examples whose batch "weight" is 0 do not count. Runs off the tape. [run thread]
+  virtual void update_state(const Batch& batch, const NestedMap& outputs) = 0;
+  virtual Logs result() const = 0;
+  virtual void reset_state() = 0;
+  // So that a run stopped in the middle of a loop continues exactly.
+  virtual Value save_state() const = 0;
+  virtual void restore_state(const Value& state) = 0;
+
+ protected:
+  Metric() = default;
+};
+
+using Metrics = std::vector<std::unique_ptr<Metric>>;
+
+}  // namespace trivet

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Optimizer: turns gradients into new parameter values. It keeps no state of its own: slots
+// (momentum, ...) are tensors like the parameters, which the Learner owns, saves and restores.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trivet/config.h"
+#include "trivet/export.h"
+#include "trivet/registry.h"
+#include "trivet/tensor.h"
+
+namespace trivet {
+
+class Parameter;
+
+struct OptimizerConfig {};
+TRIVET_CONFIG(OptimizerConfig, trivet::NoBase)
+
+// A run of parameters that are updated alike; flat and contiguous, with one slot tensor per slot
+// name.
+struct OptimizerSegment {
+  Tensor value;     // f32 [n], changed in place
+  Tensor gradient;  // f32 [n], not yet scaled
+  std::vector<Tensor> slots;
+  std::int64_t group = 0;  // as group_of said
+};
+
+struct OptimizerStep {
+  std::int64_t step = 0;  // updates done before this one
+  double learning_rate = 0;
+  float gradient_scale = 1;  // multiply gradients by it (clipping, loss scale)
+};
+
+class TRIVET_API Optimizer {
+ public:
+  static constexpr std::string_view kKind = "optimizer";
+  using Config = OptimizerConfig;
+  using Context = NoContext;
+
+  virtual ~Optimizer();
+
+  // Names of the slots, e.g. {"m", "v"}; they are saved as "<path>/<slot>". All start at
+  // `slot_start`.
+  virtual std::vector<std::string> slots() const = 0;
+  virtual double slot_start(std::string_view slot) const;  // 0
+
+  // Parameters of one group are updated alike (e.g. 1 = without weight decay). Neighbours of one
+  // group become one segment, unless `per_variable` asks for a segment each (LAMB, LARS).
+  virtual std::int64_t group_of(const Parameter& parameter) const;  // 0
+  virtual bool per_variable() const;                                // false
+
+  virtual void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) = 0;
+
+ protected:
+  Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+};
+
+}  // namespace trivet

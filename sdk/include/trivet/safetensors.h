@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// safetensors files: an 8-byte little-endian header length, a JSON header {name: {dtype, shape,
+// data_offsets}}, data. The layout is the published one (huggingface/safetensors, README "Format"),
+// so any reader opens our weights.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trivet/dtype.h"
+#include "trivet/shape.h"
+
+namespace trivet {
+
+struct SafetensorsEntry {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+  std::span<const std::byte> data;  // row-major, little-endian
+};
+
+// A file mapped into memory. Opening checks everything: the header's size and JSON, names, types,
+// that offsets lie in the file, do not overlap, leave no hole, and fit shape and type. Throws Error
+// naming the file and the entry.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::filesystem::path& path);
+  ~SafetensorsFile();
+  const std::vector<SafetensorsEntry>& entries() const;
+  const SafetensorsEntry* find(std::string_view name) const;
+  const std::map<std::string, std::string>& metadata() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Writes the entries in the given order (data 8-byte aligned, header padded with blanks), then
+// fsync. The same entries give the same bytes. Throws Error with the system's text (disk full,
+// read-only) and leaves no half file behind.
+void write_safetensors(const std::filesystem::path& path, std::span<const SafetensorsEntry> entries,
+                       const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace trivet

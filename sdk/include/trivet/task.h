@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Task: everything that is particular to a problem: its model, data, loss and metrics. The trainer
+// owns the loop.
+//
+// Life of a task in a run (the order of first calls): build_model, create_optimizer,
+// build_metrics(true), build_inputs(train_input), build_metrics(false), build_inputs(eval_input),
+// then either a restored checkpoint or initialize, then the steps. After Model Garden's
+// official/core/base_task.py; see docs for the differences.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "trivet/config.h"
+#include "trivet/export.h"
+#include "trivet/input.h"
+#include "trivet/learner.h"
+#include "trivet/logs.h"
+#include "trivet/metric.h"
+#include "trivet/model.h"
+
+namespace trivet {
+
+struct TaskConfig {
+  std::string name;
+  ConfigOf<Model> model;
+  ConfigOf<Input> train_input;
+  ConfigOf<Input> eval_input;
+  Path init_checkpoint;
+};
+TRIVET_CONFIG(
+    TaskConfig, trivet::NoBase, (name, "Name in logs; empty: the type's."),
+    (model, "What is trained."), (train_input, "Where training batches come from."),
+    (eval_input, "Where evaluation batches come from."),
+    (init_checkpoint,
+     "A checkpoint, or a directory of them (the newest), whose weights a new run starts from."))
+
+struct TaskContext {
+  Device& device;
+  std::filesystem::path logging_dir;  // may be empty
+};
+
+// What a step gets to work with.
+struct StepState {
+  Model& model;
+  ParameterStore& store;
+  Learner* learner = nullptr;  // null in evaluation
+  Metrics& metrics;
+  FpropContext& context;
+};
+
+// What a step gives back.
+struct StepOutput {
+  Tensor loss;        // scalar, undefined when the task has none in evaluation
+  double weight = 1;  // real examples in the batch: evaluation averages losses with it
+  NestedMap outputs;  // of the model
+  Batch batch;
+  Logs logs;  // further numbers of this step
+};
+
+// State of host metrics over one evaluation; derive from it.
+class TRIVET_API AggregatedLogs {
+ public:
+  virtual ~AggregatedLogs();
+};
+
+class TRIVET_API Task {
+ public:
+  static constexpr std::string_view kKind = "task";
+  using Config = TaskConfig;
+  using Context = TaskContext;
+
+  virtual ~Task();
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+
+  const TaskConfig& config() const { return config_; }
+  Device& device() const { return device_; }
+  const std::filesystem::path& logging_dir() const { return logging_dir_; }
+  std::string name() const { return config_.name; }
+
+  // Default: make<Optimizer>.
+  virtual std::unique_ptr<Optimizer> create_optimizer(const ConfigOf<Optimizer>& config);
+
+  // Called once for a run without a checkpoint of its own, after the parameters have their starting
+  // values. Default: loads init_checkpoint, if set: every parameter of the model must be in it with
+  // its shape; more is tolerated.
+  virtual void initialize(ParameterStore& store);
+
+  // Default: make<Model> of config().model; an Error when none is configured.
+  virtual std::unique_ptr<Model> build_model(Scope& scope);
+  // Default: make<Input>.
+  virtual std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config, InputContext& context);
+
+  // The scalar to minimise, auxiliary losses (context.aux_losses) included. `weight` receives the
+  // number of real examples it is the mean over.
+  virtual Tensor build_losses(const Batch& batch, const NestedMap& outputs,
+                              const FpropContext& context, double& weight) = 0;
+  virtual Metrics build_metrics(bool training);  // none
+  virtual void process_metrics(Metrics& metrics, const Batch& batch,
+                               const NestedMap& outputs);  // update_state on each
+
+  // Default: forward on a tape, build_losses, backward, process_metrics, learner->apply_gradients.
+  virtual StepOutput train_step(const Batch& batch, StepState& state);
+  // Default: inference_step, build_losses, process_metrics.
+  virtual StepOutput validation_step(const Batch& batch, StepState& state);
+  // Default: the model, not training, off the tape.
+  virtual NestedMap inference_step(const Batch& batch, Model& model, FpropContext& context);
+
+  // Host metrics: called after each evaluation step with the state so far (null at first); returns
+  // the next state.
+  virtual std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
+                                                         const StepOutput& step);
+  // Once at the end of an evaluation that ran at least one step and has a state; merged into the
+  // evaluation's logs.
+  virtual Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step);
+
+  virtual const void* extension(std::string_view id) const noexcept;
+
+ protected:
+  Task(TaskConfig config, TaskContext& context);
+
+ private:
+  TaskConfig config_;
+  Device& device_;
+  std::filesystem::path logging_dir_;
+};
+
+}  // namespace trivet

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trainer: owns the step. The Controller (runtime) owns the loop and calls it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "trivet/checkpoint.h"
+#include "trivet/config.h"
+#include "trivet/export.h"
+#include "trivet/learner.h"
+#include "trivet/logs.h"
+#include "trivet/task.h"
+
+namespace trivet {
+
+struct TrainerConfig {
+  std::int64_t train_steps = 0;
+  std::int64_t steps_per_loop = 100;
+  std::int64_t validation_steps = -1;
+  std::int64_t validation_interval = 0;
+  std::int64_t checkpoint_interval = 0;
+  std::int64_t max_to_keep = 5;
+  ConfigOf<Optimizer> optimizer;
+  ConfigOf<Schedule> learning_rate;
+  GradientClipConfig gradient_clip;
+  double loss_upper_bound = 1e6;
+};
+TRIVET_CONFIG(TrainerConfig, trivet::NoBase,
+              (train_steps, "Train until the global step is this; an absolute target.",
+               at_least(0)),
+              (steps_per_loop, "Steps between two lines of training metrics.", at_least(1)),
+              (validation_steps, "Batches per evaluation; -1: all.", at_least(-1)),
+              (validation_interval,
+               "Steps between evaluations in train_and_eval; 0: only at the end.", at_least(0)),
+              (checkpoint_interval, "Steps between checkpoints; 0: only at the end.", at_least(0)),
+              (max_to_keep, "Newest checkpoints kept; 0: all.", at_least(0)),
+              (optimizer, "How gradients change weights."),
+              (learning_rate, "A schedule, or a number for a constant one."),
+              (gradient_clip, "Limits on gradients."),
+              (loss_upper_bound,
+               "A training loss above this, or one that is not a number, ends the run.",
+               more_than(0)))
+
+// What a trainer tells while it works, and what it must ask. Implemented by the runtime.
+class TRIVET_API TrainerObserver {
+ public:
+  virtual ~TrainerObserver();
+  // After every training step; `loss` is read from the device only if `wants_loss()`. [run thread]
+  virtual bool wants_loss() const = 0;
+  virtual void on_train_step(std::int64_t global_step, double loss, std::int64_t examples) = 0;
+  virtual void on_eval_step(std::int64_t step, std::int64_t examples) = 0;
+  // True when the run should stop at this step boundary (signal). Asked before every step.
+  virtual bool stop_requested() const = 0;
+};
+
+struct TrainerContext {
+  Task& task;
+  Device& device;
+  Key key;            // of the run's seed
+  bool train = true;  // which halves to build
+  bool eval = true;
+  TrainerObserver& observer;
+};
+
+class TRIVET_API Trainer {
+ public:
+  static constexpr std::string_view kKind = "trainer";
+  using Config = TrainerConfig;
+  using Context = TrainerContext;
+
+  virtual ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  virtual std::int64_t global_step() const = 0;
+
+  // Trains until `target` (absolute), the end of the data, or a requested stop, whichever comes
+  // first. Sums are kept until train_logs() and are part of the saved state, so a stop inside a
+  // loop loses nothing.
+  virtual void train(std::int64_t target) = 0;
+  // Means over the steps since the last call (training_loss, metrics, learning_rate), which are
+  // then reset.
+  virtual Logs train_logs() = 0;
+  // True when the training data came to its end.
+  virtual bool exhausted() const = 0;
+
+  // `steps` batches, -1: all. Starts the evaluation data over. Empty when a stop was requested in
+  // the middle.
+  virtual Logs evaluate(std::int64_t steps) = 0;
+
+  virtual void initialize() = 0;  // a run without a checkpoint: the task's initialize
+  virtual void save(CheckpointWriter& writer) = 0;
+  virtual void restore(const CheckpointReader& reader) = 0;
+
+  virtual ParameterStore& parameters() = 0;
+  virtual const void* extension(std::string_view id) const noexcept;
+
+ protected:
+  Trainer() = default;
+};
+
+}  // namespace trivet
