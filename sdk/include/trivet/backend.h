@@ -15,7 +15,14 @@
  *     tv_host.parallel_for (whose pieces depend on sizes only) and never by thread count.
  *  5. Calls on one context come from one thread at a time, in order. Work may be queued; `sync` and a device-to-host
  *     `transfer` wait for it.
- *  6. Empty arrays (any extent 0) are legal everywhere and mean: write nothing, or the neutral element for sums.
+ *  6. Empty arrays (any extent 0) are legal everywhere and mean: write nothing, or the neutral element (sum 0,
+ *     maximum -inf, argmax -1).
+ *  7. Types: `fill`, `copy`, `select` and `gather_rows` take every storage type (operands of the last two agree);
+ *     `binary` takes compute types and TV_I32 (no TV_DIV or TV_POW); all others take compute types. Any other type is
+ *     answered with TV_UNSUPPORTED. TV_F32 is always both a storage and a compute type, TV_I32 and TV_BOOL are always
+ *     storage types.
+ *  8. A NaN makes every float that is computed from it a NaN (maximum, minimum and relu included).
+ *     Denormal numbers may be read and written as 0.
  *
  * The table only grows at its end: `struct_size` tells how much of it a backend knows. */
 #ifndef TRIVET_BACKEND_H
@@ -65,7 +72,8 @@ typedef struct tv_host {
   void* self;
   void (*set_error)(const struct tv_host*, const char* text);
   void (*log)(const struct tv_host*, int32_t level, const char* text); /* 0 debug, 1 info, 2 warning, 3 error */
-  /* Device memory for the duration of the current call only. Null when there is none left. */
+  /* Device memory for the duration of the current call only, 64-byte aligned; two calls give two blocks. Null when
+   * there is none left. To be called by the thread that called the backend, never inside a piece of parallel_for. */
   void* (*scratch)(const struct tv_host*, uint64_t bytes);
   /* Calls fn(arg, begin, end, worker) for consecutive pieces of [0, n), each of `grain` items (the last may be
    * shorter), on the host's threads, and waits. Piece borders depend on n and grain only. `worker` is below
@@ -102,7 +110,7 @@ typedef enum tv_binary_op {
   TV_ADD, TV_SUB, TV_MUL, TV_DIV, TV_MAX, TV_MIN, TV_POW, TV_LT, TV_EQ
 } tv_binary_op;
 
-/* TV_REDUCE_ARGMAX writes TV_I32: the first index of the largest element. */
+/* TV_REDUCE_ARGMAX writes TV_I32: the first index of the largest element (of the first NaN if there is one). */
 typedef enum tv_reduce_op { TV_REDUCE_SUM, TV_REDUCE_MAX, TV_REDUCE_ARGMAX } tv_reduce_op;
 
 /* C[b] = alpha * op(A[b]) * op(B[b]) + beta * C[b]; op transposes where the flag is set. Row-major with leading
@@ -282,7 +290,9 @@ typedef struct tv_backend {
   /* Mandatory: compute */
   tv_status (*fill)(tv_ctx*, const tv_view* dst, double value);
   /* Any strides on both sides (0 on the source: broadcast) and any pair of types: transpose, slice, concat, cast.
-   * Same shape on both sides. float to integer truncates toward zero; to bool is "not zero". */
+   * Same shape on both sides. Float to integer truncates toward zero and stops at the ends of the range (NaN: 0);
+   * integer to a narrower integer keeps the low bits; float to a narrower float rounds to the nearest, ties to even;
+   * to bool is "not zero". */
   tv_status (*copy)(tv_ctx*, const tv_view* dst, const tv_view* src);
   tv_status (*unary)(tv_ctx*, tv_unary_op, const tv_view* out, const tv_view* x);
   /* out is contiguous; a and b have its shape, at most 3 axes after collapsing, stride 0 = broadcast. In place on a

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backends that ship pass the conformance kit, and the kit notices what it should.
+
+#include <trivet/testing/backend_conformance.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "tiny/backend.h"
+
+namespace {
+
+using trivet::testing::BackendCheckOptions;
+using trivet::testing::BackendReport;
+using trivet::testing::check_backend;
+
+TEST_CASE("tiny/Backend passes the conformance kit", "[backend]") {
+  const auto report = check_backend(tiny::get());
+  INFO(report.text());
+  CHECK(report.checks.size() > 900);
+  CHECK(report.passed());
+}
+
+// Checks one function of a changed copy of tiny's table.
+template <typename Change>
+BackendReport check_changed(const std::string& only, Change change) {
+  tv_backend table = *tiny::get();
+  change(table);
+  BackendCheckOptions options;
+  options.only = only;
+  return check_backend(&table, options);
+}
+
+bool says(const BackendReport& report, const std::string& text) {
+  return std::any_of(report.checks.begin(), report.checks.end(), [&](const auto& check) {
+    return !check.passed && check.message.find(text) != std::string::npos;
+  });
+}
+
+TEST_CASE("the conformance kit names a mandatory function that is missing", "[backend]") {
+  const auto report = check_changed("", [](tv_backend& t) { t.select = nullptr; });
+  CHECK(says(report, "missing: select"));
+}
+
+TEST_CASE("the conformance kit takes functions behind struct_size as missing", "[backend]") {
+  const auto report = check_changed(
+      "", [](tv_backend& t) { t.struct_size = offsetof(tv_backend, scatter_add_rows); });
+  CHECK(says(report, "missing: scatter_add_rows"));
+}
+
+TEST_CASE("the conformance kit notices a wrong value", "[backend]") {
+  const auto report = check_changed("binary", [](tv_backend& t) {
+    t.binary = [](tv_ctx* ctx, tv_binary_op op, const tv_view* out, const tv_view* a,
+                  const tv_view* b) {
+      return tiny::get()->binary(ctx, op == TV_SUB ? TV_ADD : op, out, a, b);
+    };
+  });
+  CHECK(says(report, "element"));
+  CHECK(std::all_of(report.checks.begin(), report.checks.end(), [](const auto& check) {
+    return check.passed || check.function != "binary" || check.subject.starts_with("sub");
+  }));
+}
+
+TEST_CASE("the conformance kit notices a write behind an output", "[backend]") {
+  const auto report = check_changed("fill", [](tv_backend& t) {
+    t.fill = [](tv_ctx* ctx, const tv_view* dst, double value) {
+      tv_view longer = *dst;
+      if (longer.rank > 0) longer.shape[0] += 1;
+      return tiny::get()->fill(ctx, &longer, value);
+    };
+  });
+  CHECK(says(report, "behind an output"));
+}
+
+TEST_CASE("the conformance kit notices an input that was changed", "[backend]") {
+  const auto report = check_changed("unary", [](tv_backend& t) {
+    t.unary = [](tv_ctx* ctx, tv_unary_op op, const tv_view* out, const tv_view* x) {
+      const tv_status status = tiny::get()->unary(ctx, op, out, x);
+      tiny::get()->copy(ctx, x, out);
+      return status;
+    };
+  });
+  CHECK(says(report, "an input was written"));
+}
+
+TEST_CASE("the conformance kit notices results that differ from call to call", "[backend]") {
+  const auto report = check_changed("reduce", [](tv_backend& t) {
+    t.reduce = [](tv_ctx* ctx, tv_reduce_op op, const tv_view* out, const tv_view* x) {
+      static int calls = 0;
+      const tv_status status = tiny::get()->reduce(ctx, op, out, x);
+      const bool last_bit = ++calls % 2 == 0 && op == TV_REDUCE_SUM && out->shape[0] > 0;
+      if (last_bit && out->shape[1] > 0) *static_cast<unsigned*>(out->data) ^= 1u;
+      return status;
+    };
+  });
+  CHECK(says(report, "other bits"));
+}
+
+TEST_CASE("the conformance kit notices TV_UNSUPPORTED after a write", "[backend]") {
+  const auto report = check_changed("gather_rows", [](tv_backend& t) {
+    t.gather_rows = [](tv_ctx* ctx, const tv_view* out, const tv_view* table, const tv_view* idx) {
+      const tv_status status = tiny::get()->gather_rows(ctx, out, table, idx);
+      return status == TV_OK ? tv_status{TV_UNSUPPORTED} : status;
+    };
+  });
+  CHECK(says(report, "TV_UNSUPPORTED, but"));
+}
+
+TEST_CASE("the conformance kit notices a mandatory function that declines f32", "[backend]") {
+  const auto report = check_changed("matmul", [](tv_backend& t) {
+    t.matmul = [](tv_ctx*, const tv_matmul*) { return tv_status{TV_UNSUPPORTED}; };
+  });
+  CHECK(says(report, "mandatory"));
+}
+
+TEST_CASE("the conformance kit notices an index error that is let through", "[backend]") {
+  const auto report = check_changed("gather_rows", [](tv_backend& t) {
+    t.gather_rows = [](tv_ctx*, const tv_view*, const tv_view*, const tv_view*) {
+      return tv_status{TV_OK};
+    };
+  });
+  CHECK(says(report, "instead of TV_ERROR"));
+}
+
+}  // namespace
