@@ -25,4 +25,8 @@ std::filesystem::path source_root() {
   return from_environment("TRIVET_SOURCE_ROOT", TRIVET_TEST_SOURCE_ROOT);
 }
 
+std::filesystem::path build_root() {
+  return TRIVET_TEST_BUILD_ROOT;
+}
+
 }  // namespace trivet::test

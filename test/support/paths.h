@@ -10,5 +10,6 @@ namespace trivet::test {
 std::filesystem::path program();      // the `trivet` program
 std::filesystem::path plugin_dir();   // the folder with the plugins' libraries
 std::filesystem::path source_root();  // the folder with configs/ and test/
+std::filesystem::path build_root();   // the folder that the build was set up in
 
 }  // namespace trivet::test

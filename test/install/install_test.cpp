@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// `meson install` gives a tree that works where it was put: the program runs, and a stranger builds
+// against the headers and the pkg-config file with nothing else of this project at hand.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <string>
+
+#include "support/paths.h"
+#include "support/shell.h"
+#include "trivet/version.h"
+
+namespace {
+
+using trivet::test::quoted;
+using trivet::test::shell;
+using trivet::test::ShellResult;
+using trivet::test::TempDir;
+
+// The build's products, installed once for all cases and then moved: nothing in it may remember
+// the place it was installed to.
+class InstalledTree {
+ public:
+  InstalledTree() {
+    const std::filesystem::path staged = dir_.path() / "staged";
+    const ShellResult result =
+        shell("meson install -C " + quoted(trivet::test::build_root().string()) +
+              " --no-rebuild --destdir " + quoted(staged.string()));
+    INFO(result.output);
+    REQUIRE(result.exit_code == 0);
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(staged)) {
+      if (entry.path().filename() != "trivet-sdk.pc") continue;
+      pkgconfig_dir_ = entry.path().parent_path();
+    }
+    REQUIRE(!pkgconfig_dir_.empty());
+    const std::filesystem::path moved = dir_.path() / "moved";
+    const std::filesystem::path pkgconfig = std::filesystem::relative(pkgconfig_dir_, staged);
+    std::filesystem::rename(staged, moved);
+    pkgconfig_dir_ = moved / pkgconfig;
+  }
+
+  std::string variable(const std::string& name) const { return pkg_config("--variable=" + name); }
+
+  // `kind` is --cflags, --libs or both.
+  std::string flags(const std::string& kind) const { return pkg_config(kind); }
+
+  std::filesystem::path program() const {
+    return std::filesystem::path(variable("prefix")) / "bin" / "trivet";
+  }
+
+  std::filesystem::path include_dir() const { return variable("includedir"); }
+  const std::filesystem::path& scratch() const { return dir_.path(); }
+
+ private:
+  std::string pkg_config(const std::string& arguments) const {
+    ShellResult result = shell("PKG_CONFIG_PATH=" + quoted(pkgconfig_dir_.string()) +
+                               " pkg-config " + arguments + " trivet-sdk");
+    INFO(result.output);
+    REQUIRE(result.exit_code == 0);
+    result.output.erase(result.output.find_last_not_of('\n') + 1);
+    return result.output;
+  }
+
+  TempDir dir_;
+  std::filesystem::path pkgconfig_dir_;
+};
+
+const InstalledTree& tree() {
+  static const InstalledTree installed;
+  return installed;
+}
+
+}  // namespace
+
+TEST_CASE("the installed program runs from the place it was moved to", "[slow]") {
+  const ShellResult result = shell(quoted(tree().program().string()) + " --version");
+  CHECK(result.exit_code == 0);
+  CHECK(result.output.find(trivet::version()) != std::string::npos);
+}
+
+TEST_CASE("the pkg-config file names files that are there", "[slow]") {
+  CHECK(std::filesystem::is_regular_file(tree().variable("map")));
+  CHECK(std::filesystem::is_regular_file(tree().include_dir() / "trivet" / "version.h"));
+}
+
+TEST_CASE("the headers for other toolchains are plain C", "[slow]") {
+  for (const char* header : {"backend.h", "collective.h"}) {
+    const std::filesystem::path path = tree().include_dir() / "trivet" / header;
+    const ShellResult result =
+        shell("gcc -x c -std=c11 -Wall -Wextra -pedantic-errors -Werror -fsyntax-only -I" +
+              quoted(tree().include_dir().string()) + " " + quoted(path.string()));
+    INFO(result.output);
+    CHECK(result.exit_code == 0);
+  }
+}
