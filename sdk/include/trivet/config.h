@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Config structs. A config is a plain struct with defaults and, beside it in the same namespace,
+// one list of its fields. Everything else comes from that list: reading TOML, writing it,
+// comparing, validation with places and hints, `trivet explain`, JSON Schema, completion, and the
+// schema that the plugin's file carries.
+//
+//   enum class Padding { same, valid };
+//   TRIVET_ENUM(Padding, same, valid)
+//
+//   struct ConvConfig : trivet::LayerConfig {          // or no base struct at all
+//     std::int64_t channels = 0;
+//     std::vector<std::int64_t> kernel = {3, 3};
+//     Padding padding = Padding::same;
+//     trivet::ConfigOf<trivet::Layer> activation = "nn/Relu";
+//   };
+//   TRIVET_CONFIG(ConvConfig, trivet::LayerConfig,      // trivet::NoBase when there is none
+//     (channels, "Number of filters.", required, at_least(1)),
+//     (kernel, "Height and width of the window.", at_least(1)),
+//     (padding, "What happens at the border."),
+//     (activation, "Applied to the output."))
+//
+// Members may be bool, integers, float, double, std::string, enums listed by TRIVET_ENUM,
+// trivet::Path, trivet::Duration, other config structs, ConfigOf<Base>, trivet::Value (anything
+// goes), and std::vector, std::optional and trivet::Map of these. A struct must not contain itself:
+// use ConfigOf. A member that is missing from the list, or stands in it twice, is a compile error.
+//
+// Behind the doc may stand
+//   required                          the file must set it
+//   at_least(x) more_than(x) at_most(x) less_than(x) between(low, high)
+//                                     for numbers; of a list or map every element must comply
+//   choices("a", "b")                 for strings
+//   alias("old_name")                 still understood
+//
+// A member `void validate(trivet::Problems&) const` checks what concerns several fields (see
+// Problems in schema.h).
+//
+//   auto config = trivet::decode<ConvConfig>(value);    // throws ConfigError with all problems
+//   trivet::Value back = trivet::encode(config);        // decodes to an equal config
+//   trivet::equal(config, other)
+//   const trivet::Schema& schema = trivet::schema_of<ConvConfig>();
+//
+// All functions here may be called from any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "trivet/config_of.h"
+#include "trivet/detail/codec.h"
+#include "trivet/detail/describe.h"
+#include "trivet/detail/for_each.h"
+#include "trivet/detail/schema_json.h"
+#include "trivet/field_types.h"
+#include "trivet/schema.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+// Fields that `value` (a table, or null for "all defaults") does not set keep their defaults.
+// Throws ConfigError with every problem; `path` says where the table stands in the whole config.
+// ConfigOf members keep their fields undecoded.
+template <class C>
+C decode(const Value& value, std::string_view path) {
+  const Schema& schema = detail::cached_schema<C>();
+  Problems problems;
+  validate(value, schema, nullptr, problems, {.path = std::string(path)});
+  problems.throw_if_any();
+  C config{};
+  detail::read_struct(value, schema.fields, std::string(path), problems, config);
+  problems.throw_if_any();
+  return config;
+}
+
+// Every field; a null stands for an empty optional or ConfigOf, and may be left out of a file.
+template <class C>
+Value encode(const C& config) {
+  const C defaults{};
+  return detail::write<C>(config, &defaults);
+}
+
+// Field by field; NaN equals NaN.
+template <detail::Described C>
+bool equal(const C& a, const C& b) {
+  return detail::same(a, b);
+}
+
+template <detail::Described C>
+const Schema& schema_of() {
+  return detail::cached_schema<C>();
+}
+
+// The schema as the note of a plugin holds it. A constant expression.
+template <detail::Described C>
+constexpr std::string_view schema_json() {
+  return detail::SchemaText<C>::view();
+}
+
+}  // namespace trivet
+
+// See the top of this file. The static_asserts compare the number of aggregate elements with the
+// length of the list: as many `{}` must initialise the struct, one more must not.
+#define TRIVET_CONFIG(Type, ...) TRIVET_CONFIG_WITH_(Type, __VA_ARGS__)
+#define TRIVET_CONFIG_WITH_(Type, Base, ...)                                                      \
+  [[maybe_unused]] constexpr ::std::string_view trivet_config_name(::trivet::detail::Tag<Type>) { \
+    return #Type;                                                                                 \
+  }                                                                                               \
+  ::std::type_identity<Base> trivet_config_base(::trivet::detail::Tag<Type>);                     \
+  template <class TrivetVisitor>                                                                  \
+  constexpr void trivet_visit_own_fields(::trivet::detail::Tag<Type>,                             \
+                                         [[maybe_unused]] TrivetVisitor& trivet_visit) {          \
+    using TrivetConfig [[maybe_unused]] = Type;                                                   \
+    TRIVET_FOR_EACH(TRIVET_CONFIG_FIELD_, __VA_ARGS__)                                            \
+  }                                                                                               \
+  static_assert(::std::is_aggregate_v<Type>, #Type                                                \
+                ": a config is a plain struct: no constructor, no private member, no "            \
+                "virtual function");                                                              \
+  static_assert(::std::same_as<Base, ::trivet::NoBase> ||                                         \
+                    (::std::is_base_of_v<Base, Type> && ::trivet::detail::Described<Base>),       \
+                #Type ": " #Base " is not its base struct, or has no TRIVET_CONFIG of its own");  \
+  static_assert(                                                                                  \
+      []<class TrivetType>() {                                                                    \
+        if constexpr (::std::same_as<Base, ::trivet::NoBase>) {                                   \
+          return requires {                                                                       \
+            TrivetType{TRIVET_FOR_EACH(TRIVET_BRACES_, __VA_ARGS__)};                             \
+          };                                                                                      \
+        } else {                                                                                  \
+          return requires {                                                                       \
+            TrivetType{{}, TRIVET_FOR_EACH(TRIVET_BRACES_, __VA_ARGS__)};                         \
+          };                                                                                      \
+        }                                                                                         \
+      }.template operator()<Type>(),                                                              \
+      #Type ": a member stands in the list twice, or a base struct is missing");                  \
+  static_assert(                                                                                  \
+      []<class TrivetType>() {                                                                    \
+        if constexpr (::std::same_as<Base, ::trivet::NoBase>) {                                   \
+          return !requires {                                                                      \
+            TrivetType{TRIVET_FOR_EACH(TRIVET_BRACES_, __VA_ARGS__){}};                           \
+          };                                                                                      \
+        } else {                                                                                  \
+          return !requires {                                                                      \
+            TrivetType{{}, TRIVET_FOR_EACH(TRIVET_BRACES_, __VA_ARGS__){}};                       \
+          };                                                                                      \
+        }                                                                                         \
+      }.template operator()<Type>(),                                                              \
+      #Type ": a member or the base struct is missing from the list");                            \
+  static_assert(::trivet::detail::has_distinct_names<Type>(),                                     \
+                #Type ": two fields have the same name");
+
+#define TRIVET_BRACES_(field) {},
+#define TRIVET_CONFIG_FIELD_(field) TRIVET_CONFIG_FIELD_PARTS_ field
+#define TRIVET_CONFIG_FIELD_PARTS_(member, ...)            \
+  trivet_visit(#member, &TrivetConfig::member, [] {        \
+    using ::trivet::attributes::alias;                     \
+    using ::trivet::attributes::at_least;                  \
+    using ::trivet::attributes::at_most;                   \
+    using ::trivet::attributes::between;                   \
+    using ::trivet::attributes::choices;                   \
+    using ::trivet::attributes::less_than;                 \
+    using ::trivet::attributes::more_than;                 \
+    using ::trivet::attributes::required;                  \
+    return ::trivet::detail::make_attributes(__VA_ARGS__); \
+  });
+
+// TRIVET_ENUM(Padding, same, valid) beside the enum lists every enumerator; a forgotten one is a
+// compile error. An enumerator that would be a C++ word takes an underscore (`default_`), which its
+// name in files lacks.
+#define TRIVET_ENUM(Enum, ...)                                                       \
+  [[maybe_unused]] constexpr auto trivet_enum_entries(::trivet::detail::Tag<Enum>) { \
+    using TrivetEnum = Enum;                                                         \
+    return ::std::to_array<::std::pair<::std::string_view, TrivetEnum>>(             \
+        {TRIVET_FOR_EACH(TRIVET_ENUM_ENTRY_, __VA_ARGS__)});                         \
+  }                                                                                  \
+  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic error \"-Wswitch\"")        \
+      [[maybe_unused]] constexpr bool                                                \
+      trivet_enum_is_listed(::trivet::detail::Tag<Enum>, Enum entry) {               \
+    using TrivetEnum = Enum;                                                         \
+    switch (entry) { TRIVET_FOR_EACH(TRIVET_ENUM_CASE_, __VA_ARGS__) }               \
+    return false;                                                                    \
+  }                                                                                  \
+  _Pragma("GCC diagnostic pop")
+
+#define TRIVET_ENUM_ENTRY_(name) {#name, TrivetEnum::name},
+#define TRIVET_ENUM_CASE_(name) \
+  case TrivetEnum::name:        \
+    return true;

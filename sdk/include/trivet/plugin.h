@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TRIVET_PLUGIN: the one statement that makes a library a plugin. It stands once, in one source
+// file, outside any namespace:
+//
+//   #include <trivet/layer.h>
+//   #include <trivet/plugin.h>
+//
+//   namespace acme {
+//   struct ScaleConfig : trivet::LayerConfig {
+//     double factor = 1.0;
+//   };
+//   TRIVET_CONFIG(ScaleConfig, trivet::LayerConfig, (factor, "What the input is multiplied with."))
+//
+//   class Scale final : public trivet::Layer {
+//    public:
+//     using Config = ScaleConfig;
+//     Scale(Config config, trivet::Scope& scope);
+//     ...
+//   };
+//   }  // namespace acme
+//
+//   TRIVET_PLUGIN(({.name = "acme", .version = "1.0.0", .license = "MIT", .doc = "Odds and
+//   ends."}),
+//                 trivet::layer<acme::Scale>("Scale", "Multiplies by a constant."))
+//
+// A config names the layer as "acme/Scale". From the list the compiler writes
+//   - an ELF note with the plugin's identity, its ABI and the full schema of each item, which the
+//   host reads without running any code,
+//   - the data symbol `trivet_plugin_entry_v1`, whose function registers the same items, whole or
+//   not at all.
+// There are no static initialisers and no other exported symbol, and the two cannot disagree.
+//
+// Link with the flags that pkg-config hands out (hidden visibility, version script, -z nodelete, -z
+// defs).
+//
+// Items:
+//   trivet::layer<T>("Name", "doc")       and so on for every kind below: T::Config is its config
+//   struct trivet::schedule<T>("Constant", "doc", trivet::from_number("value"))
+//                                         a bare number in a config stands for this item
+//   trivet::backend<&function>("Name", "doc")
+//   trivet::backend<&function, Options>("Name", "doc")
+//                                         `const tv_backend* function(void)` gives the table of
+//                                         backend.h
+//   trivet::experiment<&function>("name", "doc")
+//                                         `ExperimentConfig function()` is called when a config
+//                                         asks for it
+#pragma once
+
+#include "trivet/detail/plugin_note.h"
+
+namespace trivet {
+
+class Task;
+class Input;
+class Layer;
+class Model;
+class Optimizer;
+class Schedule;
+class Metric;
+class Tokenizer;
+class Trainer;
+class Orchestrator;
+class SweepInfo;
+class JobsProvider;
+class SubdirFormat;
+class SummaryWriter;
+class Command;
+
+// A kind of object is its base class and this line.
+#define TRIVET_KIND_(name, Base)                                                                  \
+  template <class T, class... Attribute>                                                          \
+  constexpr auto name(std::string_view item_name, std::string_view doc, Attribute... attribute) { \
+    return detail::with_text(detail::ClassItem<Base, T>{}, item_name, doc, attribute...);         \
+  }
+TRIVET_KIND_(task, Task)
+TRIVET_KIND_(input, Input)
+TRIVET_KIND_(layer, Layer)
+TRIVET_KIND_(model, Model)
+TRIVET_KIND_(optimizer, Optimizer)
+TRIVET_KIND_(schedule, Schedule)
+TRIVET_KIND_(metric, Metric)
+TRIVET_KIND_(tokenizer, Tokenizer)
+TRIVET_KIND_(trainer, Trainer)
+TRIVET_KIND_(orchestrator, Orchestrator)
+TRIVET_KIND_(sweep, SweepInfo)
+TRIVET_KIND_(jobs, JobsProvider)
+TRIVET_KIND_(subdir, SubdirFormat)
+TRIVET_KIND_(summary_writer, SummaryWriter)
+TRIVET_KIND_(command, Command)
+#undef TRIVET_KIND_
+
+// A table of C functions: the seams that vendors build with other tools.
+template <auto* Function, class Options = detail::NoConfig>
+constexpr auto backend(std::string_view name, std::string_view doc) {
+  return detail::with_text(detail::TableItem<Function, Options>{{}, "backend"}, name, doc);
+}
+template <auto* Function, class Options = detail::NoConfig>
+constexpr auto collective(std::string_view name, std::string_view doc) {
+  return detail::with_text(detail::TableItem<Function, Options>{{}, "collective"}, name, doc);
+}
+
+template <auto* Function>
+constexpr auto experiment(std::string_view name, std::string_view doc) {
+  return detail::with_text(detail::ExperimentItem<Function>{}, name, doc);
+}
+
+}  // namespace trivet
+
+#define TRIVET_UNWRAP_(...) __VA_ARGS__
+#define TRIVET_PLUGIN(about, ...)                                                             \
+  namespace {                                                                                 \
+  constexpr ::trivet::About trivet_about_ TRIVET_UNWRAP_ about;                               \
+  constexpr auto trivet_items_ = ::std::make_tuple(__VA_ARGS__);                              \
+  static_assert(::trivet::detail::is_plugin_name(trivet_about_.name),                         \
+                "TRIVET_PLUGIN: a name has lower case letters, digits, '_' and '-' only");    \
+  static_assert(!trivet_about_.version.empty() && !trivet_about_.license.empty(),             \
+                "TRIVET_PLUGIN: version and license are mandatory");                          \
+  static_assert(::trivet::detail::have_good_names(trivet_items_),                             \
+                "TRIVET_PLUGIN: the name of an item has letters, digits, '_' and '-' only");  \
+  static_assert(::trivet::detail::have_distinct_keys(trivet_items_),                          \
+                "TRIVET_PLUGIN: two items of one kind have the same name");                   \
+  constexpr ::std::size_t trivet_note_size_ =                                                 \
+      ::trivet::detail::note_size(trivet_about_, trivet_items_);                              \
+  int trivet_init_(const trivet_host_v1* host, char* error, ::std::size_t error_size) {       \
+    return ::trivet::detail::run_init(host, error, error_size, trivet_about_, trivet_items_); \
+  }                                                                                           \
+  }                                                                                           \
+  extern "C" {                                                                                \
+  extern TRIVET_API const ::trivet::detail::Note<trivet_note_size_> trivet_plugin_note_v1;    \
+  __attribute__((section(".note.trivet"), used,                                               \
+                 aligned(4))) constinit const ::trivet::detail::Note<trivet_note_size_>       \
+      trivet_plugin_note_v1 =                                                                 \
+          ::trivet::detail::make_note<trivet_note_size_>(trivet_about_, trivet_items_);       \
+  extern TRIVET_API const trivet_entry_v1 trivet_plugin_entry_v1;                             \
+  __attribute__((used)) constinit const trivet_entry_v1 trivet_plugin_entry_v1 = {            \
+      TRIVET_ENTRY_MAGIC, sizeof(trivet_entry_v1), TRIVET_SDK_MAJOR,                          \
+      TRIVET_SDK_MINOR,   TRIVET_ABI_TAG,          trivet_init_};                             \
+  }

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/registry.h"
+
+#include <algorithm>
+#include <deque>
+#include <exception>
+
+#include "trivet/abi.h"
+#include "trivet/version.h"
+
+namespace trivet {
+
+static_assert(kSdkMajor == TRIVET_SDK_MAJOR && kSdkMinor == TRIVET_SDK_MINOR,
+              "abi.h and version.h disagree");
+
+Registrar::~Registrar() = default;
+Resolver::~Resolver() = default;
+
+struct Registry::State {
+  mutable std::mutex mutex;
+  std::deque<RegistryItem> items;  // grows only, addresses stay
+  Resolver* resolver = nullptr;
+
+  const RegistryItem* find(std::string_view kind, std::string_view key) const {
+    for (const RegistryItem& item : items) {
+      if (item.key == key && item.kind == kind) return &item;
+    }
+    return nullptr;
+  }
+
+  Resolver* current_resolver() const {
+    const std::lock_guard lock(mutex);
+    return resolver;
+  }
+};
+
+Registry::Registry() : state_(std::make_unique<State>()) {}
+Registry::~Registry() = default;
+
+Registry& registry() {
+  // Never destroyed: objects of plugins may use it while the process ends.
+  static auto* const kRegistry = new Registry;
+  return *kRegistry;
+}
+
+Resolver* Registry::set_resolver(Resolver* resolver) noexcept {
+  const std::lock_guard lock(state_->mutex);
+  return std::exchange(state_->resolver, resolver);
+}
+
+void Registry::add(PluginInfo plugin, std::vector<RegistryItem> items) {
+  const auto info = std::make_shared<const PluginInfo>(std::move(plugin));
+  const std::lock_guard lock(state_->mutex);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const RegistryItem& item = items[i];
+    if (const RegistryItem* taken = state_->find(item.kind, item.key)) {
+      throw PluginError("the " + item.kind + " '" + item.key + "' is already registered by " +
+                            taken->plugin->file + "; " + info->file + " offers it again",
+                        {.plugin = info->name, .hint = "remove one of the two libraries"});
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (items[j].key != item.key || items[j].kind != item.kind) continue;
+      throw PluginError(
+          "the " + item.kind + " '" + item.key + "' is offered twice by " + info->file,
+          {.plugin = info->name});
+    }
+  }
+  for (RegistryItem& item : items) {
+    item.plugin = info;
+    state_->items.push_back(std::move(item));
+  }
+}
+
+const RegistryItem* Registry::find(std::string_view kind, std::string_view key) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->find(kind, key);
+}
+
+std::vector<const RegistryItem*> Registry::items(std::string_view kind) const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<const RegistryItem*> found;
+  for (const RegistryItem& item : state_->items) {
+    if (kind.empty() || item.kind == kind) found.push_back(&item);
+  }
+  return found;
+}
+
+const RegistryItem& Registry::get(std::string_view kind, std::string_view key, const Origin& where,
+                                  const std::string& path) {
+  if (const RegistryItem* item = find(kind, key)) return *item;
+  if (Resolver* resolver = state_->current_resolver()) {
+    try {
+      resolver->load(kind, key);
+    } catch (Error& error) {
+      error.amend({.where = where, .path = path, .key = std::string(key)});
+      throw;
+    }
+    if (const RegistryItem* item = find(kind, key)) return *item;
+  }
+  throw ConfigError(missing(kind, key, where, path));
+}
+
+Problem Registry::missing(std::string_view kind, std::string_view key, const Origin& where,
+                          const std::string& path) {
+  std::vector<std::string> known;
+  for (const RegistryItem* item : items(kind)) known.push_back(item->key);
+  Resolver* resolver = state_->current_resolver();
+  if (resolver != nullptr) {
+    for (std::string& name : resolver->keys(kind)) {
+      if (std::find(known.begin(), known.end(), name) == known.end()) {
+        known.push_back(std::move(name));
+      }
+    }
+  }
+  std::string hint;
+  if (key.find('/') == std::string_view::npos) hint = "a type is written plugin/Name; ";
+  hint += known.empty() ? "no plugin offers a " + std::string(kind) : suggestion(key, known);
+  if (resolver != nullptr) hint += "; " + resolver->searched();
+  return {where, path, "there is no " + std::string(kind) + " '" + std::string(key) + "'",
+          std::move(hint)};
+}
+
+void Registry::guard(const RegistryItem& item, const Origin& where, const std::string& path,
+                     const std::function<void()>& body) {
+  const ErrorDetails details{
+      .where = where, .path = path, .plugin = item.plugin->name, .key = item.key};
+  try {
+    body();
+  } catch (ConfigError& error) {
+    error.amend({.plugin = details.plugin, .key = details.key});  // its problems know their places
+    throw;
+  } catch (Error& error) {
+    error.amend(details);
+    throw;
+  } catch (const std::exception& error) {
+    throw PluginError(error.what(), details);
+  } catch (...) {
+    throw PluginError("threw something that is not a std::exception", details);
+  }
+}
+
+void* Registry::make(std::string_view kind, const ConfigValue& config, void* context) {
+  if (!config.has_value()) {
+    throw Error("there is no " + std::string(kind) + " to make: its config is empty",
+                {.where = config.origin(), .path = config.path()});
+  }
+  const RegistryItem& item = get(kind, config.key(), config.origin(), config.path());
+  if (item.make == nullptr) {
+    throw Error("'" + item.key + "' makes no objects", {.path = config.path()});
+  }
+  void* object = nullptr;
+  guard(item, config.origin(), config.path(), [&] { object = item.make(config, context); });
+  return object;
+}
+
+Value Registry::experiment(std::string_view key) {
+  const RegistryItem& item = get("experiment", key);
+  Value config;
+  guard(item, {}, {}, [&] { config = item.value(); });
+  return config;
+}
+
+const void* Registry::table(std::string_view kind, std::string_view key, const Origin& where,
+                            const std::string& path) {
+  const RegistryItem& item = get(kind, key, where, path);
+  const void* table = nullptr;
+  guard(item, where, path, [&] {
+    if (item.table != nullptr) table = item.table();
+    if (table == nullptr) throw PluginError("gave no table of functions");
+  });
+  return table;
+}
+
+std::optional<NumberItem> Registry::for_number(std::string_view kind) {
+  std::vector<NumberItem> found;
+  for (const RegistryItem* item : items(kind)) {
+    if (!item->from_number.empty()) found.push_back({item->key, item->from_number});
+  }
+  if (Resolver* resolver = state_->current_resolver()) {
+    for (NumberItem& item : resolver->for_number(kind)) {
+      const bool loaded = std::any_of(found.begin(), found.end(),
+                                      [&](const NumberItem& f) { return f.key == item.key; });
+      if (!loaded) found.push_back(std::move(item));
+    }
+  }
+  if (found.empty()) return std::nullopt;
+  if (found.size() > 1) {
+    throw Error("a bare number could mean the " + std::string(kind) + " '" + found[0].key +
+                    "' or '" + found[1].key + "'",
+                {.hint = "write a table with a 'type'"});
+  }
+  return found.front();
+}
+
+std::string Registry::key_of_token(std::string_view kind, const void* token) const {
+  const RegistryItem* found = nullptr;
+  for (const RegistryItem* item : items(kind)) {
+    if (item->config_token != token) continue;
+    if (found != nullptr) {
+      throw Error("the config struct belongs to both '" + found->key + "' and '" + item->key + "'",
+                  {.hint = "name the key: ConfigOf<Base>(\"plugin/Name\", fields)"});
+    }
+    found = item;
+  }
+  if (found == nullptr) {
+    throw Error("this plugin registered no " + std::string(kind) + " with this config struct",
+                {.hint = "name the key: ConfigOf<Base>(\"plugin/Name\", fields)"});
+  }
+  return found->key;
+}
+
+}  // namespace trivet
+
+namespace trivet::detail {
+
+void copy_reason(const char* reason, char* error, std::size_t error_size) noexcept {
+  if (error == nullptr || error_size == 0) return;
+  const std::size_t length = std::min(std::char_traits<char>::length(reason), error_size - 1);
+  std::copy_n(reason, length, error);
+  error[length] = '\0';
+}
+
+}  // namespace trivet::detail

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one place where a config is checked against a schema. The host calls it for whole files,
+// decode() for one struct.
+//
+// Unknown keys are kept until the walk is over: by then every table of the config is known, so that
+// a key that merely stands in the wrong table can be sent to the right one.
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+
+#include "trivet/detail/codec.h"
+#include "trivet/schema.h"
+
+namespace trivet {
+namespace detail {
+
+bool is_none(const Value& value) noexcept {
+  return value.is_text() && value.as_text() == "none";
+}
+
+Duration duration_of(const Value& value) {
+  if (!value.is_text()) return value.as_number();
+  return parse_duration(value.as_text()).value_or(Duration());
+}
+
+const Value* find_field(const Value& table, const Field& field) noexcept {
+  if (const Value* value = table.find(field.name)) return value;
+  for (const std::string& alias : field.aliases) {
+    if (const Value* value = table.find(alias)) return value;
+  }
+  return nullptr;
+}
+
+}  // namespace detail
+
+namespace {
+
+using Form = FieldType::Form;
+
+struct VisitedTable {
+  std::string path;
+  const std::vector<Field>* fields;
+};
+
+struct UnknownKey {
+  Origin where;
+  std::string table;
+  std::string key;
+  std::size_t visited;  // index of the table
+};
+
+const Field* field_named(const std::vector<Field>& fields, std::string_view name) {
+  for (const Field& field : fields) {
+    if (field.name == name) return &field;
+    if (std::find(field.aliases.begin(), field.aliases.end(), name) != field.aliases.end()) {
+      return &field;
+    }
+  }
+  return nullptr;
+}
+
+std::string form_text(const FieldType& type) {
+  switch (type.form) {
+    case Form::boolean:
+      return "true or false";
+    case Form::integer:
+      return "an integer";
+    case Form::number:
+      return "a number";
+    case Form::text:
+      return "a string";
+    case Form::path:
+      return "a string with a file name";
+    case Form::duration:
+      return "a duration such as \"90s\" or \"1h30m\", or a number of seconds";
+    case Form::choice:
+      return "a string";
+    case Form::list:
+      return "an array";
+    case Form::map:
+    case Form::table:
+      return "a table";
+    case Form::config:
+      return "a table with a 'type', or the type alone";
+    case Form::value:
+      return "anything";
+  }
+  return {};
+}
+
+class Validator {
+ public:
+  Validator(SchemaLookup* lookup, Problems& problems) : lookup_(lookup), problems_(problems) {}
+
+  void check_table(const Value& table, const std::vector<Field>& fields, const std::string& path,
+                   bool allow_type);
+  void report_unknown_keys();
+
+ private:
+  void check(const Value& value, const FieldType& type, const Field& field,
+             const std::string& path);
+  void check_form(const Value& value, const FieldType& type, const Field& field,
+                  const std::string& path);
+  void check_integer(const Value& value, const FieldType& type, const Field& field,
+                     const std::string& path);
+  void check_range(const Value& value, double number, const Field& field, const std::string& path);
+  void check_text(const Value& value, const FieldType& type, const std::string& path);
+  void check_duration(const Value& value, const Field& field, const std::string& path);
+  void check_config(const Value& value, const FieldType& type, const std::string& path);
+  void note_default_tables(const FieldType& type, const std::string& path);
+  void wrong_type(const Value& value, const FieldType& type, const std::string& path);
+  std::string hint_for(const UnknownKey& unknown) const;
+  void add(const Value& at, const std::string& path, std::string what, std::string hint = {}) {
+    problems_.add({at.origin(), path, std::move(what), std::move(hint)});
+  }
+
+  SchemaLookup* lookup_;
+  Problems& problems_;
+  std::vector<VisitedTable> visited_;
+  std::vector<UnknownKey> unknown_;
+};
+
+void Validator::wrong_type(const Value& value, const FieldType& type, const std::string& path) {
+  const std::string found = value.is_table() || value.is_array() || value.is_null()
+                                ? std::string(to_string(value.type()))
+                                : std::string(to_string(value.type())) + ", " + to_toml(value);
+  add(value, path, "expected " + form_text(type) + ", found " + found);
+}
+
+void Validator::check_table(const Value& table, const std::vector<Field>& fields,
+                            const std::string& path, bool allow_type) {
+  const std::size_t index = visited_.size();
+  visited_.push_back({path, &fields});
+  if (!table.is_null() && !table.is_table()) {
+    add(table, path, "expected a table, found " + std::string(to_string(table.type())));
+    return;
+  }
+  for (const Field& field : fields) {
+    const Value* value = detail::find_field(table, field);
+    if (value != nullptr) {
+      check(*value, field.type, field, joined_path(path, field.name));
+    } else if (field.required) {
+      add(table, path, "the required key '" + field.name + "' is missing", field.doc);
+    } else {
+      note_default_tables(field.type, joined_path(path, field.name));
+    }
+  }
+  if (table.is_null()) return;
+  for (const Value::Member& member : table.members()) {
+    if (allow_type && member.key == "type") continue;
+    const Field* field = field_named(fields, member.key);
+    if (field == nullptr) {
+      unknown_.push_back({member.key_origin.known() ? member.key_origin : member.value.origin(),
+                          path, member.key, index});
+    } else if (&member.value != detail::find_field(table, *field)) {
+      add(member.value, joined_path(path, member.key),
+          "is an old name of '" + field->name + "', which is set, too");
+    }
+  }
+}
+
+// Tables that the file leaves out are candidates for keys in the wrong place, too.
+void Validator::note_default_tables(const FieldType& type, const std::string& path) {
+  if (type.form != Form::table) return;
+  visited_.push_back({path, &type.fields});
+  for (const Field& field : type.fields) {
+    note_default_tables(field.type, joined_path(path, field.name));
+  }
+}
+
+void Validator::check(const Value& value, const FieldType& type, const Field& field,
+                      const std::string& path) {
+  if (type.optional && (value.is_null() || (detail::is_none(value) && type.form != Form::text))) {
+    return;
+  }
+  if (value.is_null() && type.form != Form::config && type.form != Form::value &&
+      type.form != Form::table) {
+    return wrong_type(value, type, path);
+  }
+  check_form(value, type, field, path);
+}
+
+void Validator::check_form(const Value& value, const FieldType& type, const Field& field,
+                           const std::string& path) {
+  switch (type.form) {
+    case Form::boolean:
+      if (!value.is_boolean()) wrong_type(value, type, path);
+      return;
+    case Form::integer:
+      return check_integer(value, type, field, path);
+    case Form::number:
+      if (!value.is_number() && !value.is_integer()) return wrong_type(value, type, path);
+      if (type.single && std::isfinite(value.as_number()) &&
+          std::fabs(value.as_number()) > static_cast<double>(FLT_MAX)) {
+        return add(value, path, "does not fit a 32-bit float");
+      }
+      return check_range(value, value.as_number(), field, path);
+    case Form::text:
+    case Form::path:
+    case Form::choice:
+      return check_text(value, type, path);
+    case Form::duration:
+      return check_duration(value, field, path);
+    case Form::list: {
+      if (!value.is_array()) return wrong_type(value, type, path);
+      std::size_t index = 0;
+      for (const Value& item : value.items()) {
+        check(item, type.element[0], field, joined_path(path, index++));
+      }
+      return;
+    }
+    case Form::map:
+      if (!value.is_table()) return wrong_type(value, type, path);
+      for (const Value::Member& member : value.members()) {
+        check(member.value, type.element[0], field, joined_path(path, member.key));
+      }
+      return;
+    case Form::table:
+      return check_table(value, type.fields, path, false);
+    case Form::config:
+      return check_config(value, type, path);
+    case Form::value:
+      return;
+  }
+}
+
+void Validator::check_integer(const Value& value, const FieldType& type, const Field& field,
+                              const std::string& path) {
+  if (!value.is_integer()) return wrong_type(value, type, path);
+  const std::int64_t number = value.as_integer();
+  if (number < type.lowest || number > type.highest) {
+    return add(value, path,
+               "must be between " + std::to_string(type.lowest) + " and " +
+                   std::to_string(type.highest) + ", found " + std::to_string(number));
+  }
+  check_range(value, static_cast<double>(number), field, path);
+}
+
+void Validator::check_range(const Value& value, double number, const Field& field,
+                            const std::string& path) {
+  // Written so that NaN fails.
+  const bool high_enough =
+      !field.low || (field.low_open ? number > *field.low : number >= *field.low);
+  const bool low_enough =
+      !field.high || (field.high_open ? number < *field.high : number <= *field.high);
+  if (high_enough && low_enough) return;
+  add(value, path, "must be " + range_text(field) + ", found " + to_toml(value));
+}
+
+void Validator::check_text(const Value& value, const FieldType& type, const std::string& path) {
+  if (!value.is_text()) return wrong_type(value, type, path);
+  if (type.choices.empty()) return;
+  const std::string& text = value.as_text();
+  if (std::find(type.choices.begin(), type.choices.end(), text) != type.choices.end()) return;
+  std::string known;
+  for (const std::string& choice : type.choices) known += (known.empty() ? "" : ", ") + choice;
+  const bool near = !nearest_names(text, type.choices).empty();
+  add(value, path, "'" + text + "' is not one of: " + known,
+      near ? suggestion(text, type.choices) : "");
+}
+
+void Validator::check_duration(const Value& value, const Field& field, const std::string& path) {
+  const bool number = value.is_number() || value.is_integer();
+  if (!number && !(value.is_text() && parse_duration(value.as_text()))) {
+    static const FieldType kDuration = [] {
+      FieldType type;
+      type.form = Form::duration;
+      return type;
+    }();
+    return wrong_type(value, kDuration, path);
+  }
+  check_range(value, detail::duration_of(value).seconds, field, path);
+}
+
+void Validator::check_config(const Value& value, const FieldType& type, const std::string& path) {
+  if (value.is_null() || detail::is_none(value)) return;
+  if (value.is_number() || value.is_integer()) {
+    const auto stands_for = lookup_ != nullptr ? lookup_->for_number(type.kind) : std::nullopt;
+    if (lookup_ != nullptr && !stands_for) return wrong_type(value, type, path);
+    if (!stands_for) return;
+    const Value table = Value::table({{stands_for->field, value}});
+    const Schema* schema =
+        lookup_->find(type.kind, stands_for->key, value.origin(), path, problems_);
+    if (schema != nullptr) check_table(table, schema->fields, path, true);
+    return;
+  }
+  const Value* key = value.is_text() ? &value : value.find("type");
+  if (!value.is_text() && !value.is_table()) return wrong_type(value, type, path);
+  if (key == nullptr) {
+    return add(value, path, "the 'type' of the " + type.kind + " is missing",
+               "a type is written plugin/Name");
+  }
+  if (!key->is_text()) return add(*key, joined_path(path, "type"), "expected a string");
+  if (lookup_ == nullptr) return;
+  const Schema* schema = lookup_->find(type.kind, key->as_text(), key->origin(), path, problems_);
+  if (schema == nullptr) return;
+  const Value none = Value::table();
+  check_table(value.is_table() ? value : none, schema->fields, path, true);
+}
+
+std::string Validator::hint_for(const UnknownKey& unknown) const {
+  const auto names = [](const std::vector<Field>& fields) {
+    std::vector<std::string> list;
+    for (const Field& field : fields) list.push_back(field.name);
+    return list;
+  };
+  const std::vector<std::string> own = names(*visited_[unknown.visited].fields);
+  if (!nearest_names(unknown.key, own).empty()) return suggestion(unknown.key, own);
+  std::vector<std::string> elsewhere;
+  for (const VisitedTable& table : visited_) {
+    if (table.path == unknown.table || field_named(*table.fields, unknown.key) == nullptr) continue;
+    const std::string place = table.path.empty() ? "the top of the file" : "[" + table.path + "]";
+    if (elsewhere.size() < 3) elsewhere.push_back(place);
+  }
+  if (!elsewhere.empty()) {
+    std::string text = "it stands in the wrong table: '" + unknown.key + "' belongs to ";
+    for (std::size_t i = 0; i < elsewhere.size(); ++i) text += (i > 0 ? " or " : "") + elsewhere[i];
+    return text;
+  }
+  std::vector<std::string> all;
+  for (const VisitedTable& table : visited_) {
+    for (const Field& field : *table.fields) all.push_back(joined_path(table.path, field.name));
+  }
+  const std::string path = joined_path(unknown.table, unknown.key);
+  if (!nearest_names(path, all).empty()) return suggestion(path, all);
+  return own.empty() ? "this table has no keys" : suggestion(unknown.key, own);
+}
+
+void Validator::report_unknown_keys() {
+  for (const UnknownKey& unknown : unknown_) {
+    problems_.add({unknown.where, joined_path(unknown.table, unknown.key),
+                   "unknown key '" + unknown.key + "'", hint_for(unknown)});
+  }
+}
+
+// The table behind a ConfigOf value that is known to be valid; null when there is nothing.
+Value config_table(const Value& value, const FieldType& type, SchemaLookup* lookup) {
+  if (value.is_table()) return value;
+  if (value.is_null() || detail::is_none(value)) return value;
+  Value table = Value::table();
+  if (value.is_text()) {
+    table.set("type", value);
+  } else {
+    const auto stands_for = lookup != nullptr ? lookup->for_number(type.kind) : std::nullopt;
+    if (!stands_for) return value;
+    table.set("type", stands_for->key).set_origin(value.origin());
+    table.set(stands_for->field, value);
+  }
+  table.set_origin(value.origin());
+  return table;
+}
+
+void fill_fields(Value& table, const std::vector<Field>& fields, SchemaLookup* lookup);
+
+void fill_value(Value& value, const FieldType& type, SchemaLookup* lookup) {
+  if (type.optional && (value.is_null() || detail::is_none(value))) return;
+  switch (type.form) {
+    case Form::list:
+      for (Value& item : value.items()) fill_value(item, type.element[0], lookup);
+      return;
+    case Form::map:
+      for (Value::Member& member : value.members()) {
+        fill_value(member.value, type.element[0], lookup);
+      }
+      return;
+    case Form::table:
+      return fill_fields(value, type.fields, lookup);
+    case Form::config: {
+      value = config_table(value, type, lookup);
+      if (!value.is_table() || lookup == nullptr) return;
+      const Value* key = value.find("type");
+      if (key == nullptr || !key->is_text()) return;
+      Problems ignored;  // the config has been validated
+      const Schema* schema = lookup->find(type.kind, key->as_text(), {}, {}, ignored);
+      if (schema != nullptr) fill_fields(value, schema->fields, lookup);
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+void fill_fields(Value& table, const std::vector<Field>& fields, SchemaLookup* lookup) {
+  if (table.is_null()) {
+    Origin origin = table.origin();
+    table = Value::table();
+    table.set_origin(std::move(origin));
+  }
+  for (const Field& field : fields) {
+    for (Value::Member& member : table.members()) {
+      if (member.key != field.name && field_named({field}, member.key) != nullptr) {
+        member.key = field.name;
+      }
+    }
+    Value* value = table.find(field.name);
+    if (value == nullptr) {
+      const bool nested = field.type.form == Form::table && !field.type.optional;
+      if (!nested && (!field.default_value || field.default_value->is_null())) continue;
+      value = &table.set(field.name, nested ? Value::table() : *field.default_value);
+    }
+    fill_value(*value, field.type, lookup);
+  }
+}
+
+}  // namespace
+
+void validate(const Value& config, const Schema& schema, SchemaLookup* lookup, Problems& problems,
+              const ValidateOptions& options) {
+  Validator validator(lookup, problems);
+  validator.check_table(config, schema.fields, options.path, options.allow_type);
+  validator.report_unknown_keys();
+}
+
+void fill_defaults(Value& config, const Schema& schema, SchemaLookup* lookup) {
+  fill_fields(config, schema.fields, lookup);
+}
+
+}  // namespace trivet
