@@ -16,7 +16,7 @@
 //    public:
 //     static constexpr std::string_view kKind = "layer";
 //     using Config = LayerConfig;         // base of every T::Config
-//     using Context = Scope;              // handed to constructors; left out when there is none
+//     using Context = Scope;              // handed to constructors; NoContext: nothing
 //
 // and adding a kind is that, plus one line in plugin.h.
 //
@@ -24,6 +24,7 @@
 // Libraries of plugins are never unloaded, so objects and items stay valid until exit.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -39,6 +40,9 @@
 #include "trivet/schema.h"
 
 namespace trivet {
+
+// The Context of kinds whose objects need nothing but their config.
+struct NoContext {};
 
 // Who registered an item.
 struct PluginInfo {

@@ -55,22 +55,21 @@ struct ClassItem : ItemText {
   static constexpr std::string_view kind() { return Base::kKind; }
 
   static_assert(std::is_base_of_v<Base, T>, "the class is not derived from the base of its kind");
+  static_assert(std::is_base_of_v<typename Base::Config, Config>,
+                "the class's Config is not derived from Base::Config");
   static_assert(Described<Config>, "the class's Config has no TRIVET_CONFIG list");
   static_assert(!has_field<Config>("type"),
                 "a Config cannot have a field 'type': files name the class by it");
 
-  static void* make(const ConfigValue& value, void* context) {
+  static void* make(const ConfigValue& value, [[maybe_unused]] void* context) {
+    using Context = typename Base::Context;
     Config config = decode<Config>(value.fields(), value.path());
-    (void)context;
-    if constexpr (requires { typename Base::Context; }) {
-      using Context = typename Base::Context;
-      if constexpr (std::is_constructible_v<T, Config, Context&>) {
-        return static_cast<Base*>(new T(std::move(config), *static_cast<Context*>(context)));
-      } else {
-        return construct(std::move(config));
-      }
+    if constexpr (std::is_constructible_v<T, Config, Context&>) {
+      return static_cast<Base*>(new T(std::move(config), *static_cast<Context*>(context)));
     } else {
-      return construct(std::move(config));
+      static_assert(std::is_constructible_v<T, Config>,
+                    "the class needs a constructor T(Config) or T(Config, Base::Context&)");
+      return static_cast<Base*>(new T(std::move(config)));
     }
   }
 
@@ -78,13 +77,6 @@ struct ClassItem : ItemText {
     item.config_token = &kConfigToken<Config>;
     item.schema = &schema_of<Config>;
     item.make = &make;
-  }
-
- private:
-  static void* construct(Config&& config) {
-    static_assert(std::is_constructible_v<T, Config>,
-                  "the class needs a constructor T(Config) or T(Config, Base::Context&)");
-    return static_cast<Base*>(new T(std::move(config)));
   }
 };
 

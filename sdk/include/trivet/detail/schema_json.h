@@ -3,7 +3,9 @@
 // The schema of a config struct as JSON, written by the compiler. This text goes into the note of a
 // plugin's file and is what schema_of<C>() reads, so there is one description only.
 //
-X
+//   {"name":"LinearConfig","fields":[
+//     {"name":"dims","type":"integer","doc":"...","required":true,"default":0,
+//      "low":"3ff0000000000000"}, ...]}
 //
 // Doubles are written as the 16 hexadecimal digits of their bits: exact, and there is no constexpr
 // to_chars for them. A field without "default" has one that the compiler could not evaluate.
