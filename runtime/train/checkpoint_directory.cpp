@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint_directory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <libdeflate.h>
+
+#include "train/file_io.h"
+#include "train/json_value.h"
+#include "trivet/error.h"
+#include "trivet/safetensors.h"
+
+namespace trivet {
+namespace {
+
+constexpr const char* kFormat = "trivet-checkpoint";
+constexpr std::int64_t kVersion = 1;
+constexpr const char* kManifest = "manifest.json";
+constexpr const char* kState = "state.json";
+
+struct FileSum {
+  std::uint64_t size = 0;
+  std::string crc32;  // 8 hexadecimal digits
+};
+
+FileSum sum_of(const std::filesystem::path& path) {
+  const FileHandle file = open_file(path, O_RDONLY);
+  struct stat about = {};
+  if (::fstat(file.get(), &about) != 0) throw_system_error("read", path, errno);
+  if (!S_ISREG(about.st_mode)) throw RunError(path.string() + " is not a file");
+  const auto size = static_cast<std::size_t>(about.st_size);
+  std::uint32_t crc = libdeflate_crc32(0, nullptr, 0);
+  if (size > 0) {
+    void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file.get(), 0);
+    if (data == MAP_FAILED) throw_system_error("read", path, errno);
+    crc = libdeflate_crc32(crc, data, size);
+    ::munmap(data, size);
+  }
+  return {size, fmt::format("{:08x}", crc)};
+}
+
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name.front() != '.' && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+const Value& required(const Value& table, std::string_view key, const std::string& source) {
+  const Value* found = table.find(key);
+  if (found == nullptr) throw RunError(fmt::format("{} has no \"{}\"", source, key));
+  return *found;
+}
+
+std::string file_name(std::string_view name) { return std::string(name) + ".safetensors"; }
+
+std::string described(std::string_view name, DType dtype, const Shape& shape) {
+  return fmt::format("{} {} {}", name, name_of(dtype), shape.to_string());
+}
+
+}  // namespace
+
+CheckpointDirectoryWriter::CheckpointDirectoryWriter(std::filesystem::path directory)
+    : directory_(std::move(directory)) {}
+
+void CheckpointDirectoryWriter::tensors(std::string_view name, const NamedTensors& tensors) {
+  // The bytes of device memory that cannot be read in place, kept until they are written.
+  std::vector<std::vector<std::byte>> copies;
+  std::vector<SafetensorsEntry> entries;
+  copies.reserve(tensors.size());
+  entries.reserve(tensors.size());
+  for (const auto& [path, tensor] : tensors) {
+    copies.push_back(tensor.to_bytes());
+    entries.push_back({path, tensor.dtype(), tensor.shape(), copies.back()});
+  }
+  write_safetensors(directory_ / file_name(name), entries);
+  add_file(file_name(name));
+}
+
+void CheckpointDirectoryWriter::state(std::string_view key, const Value& value) {
+  state_.set(key, value);
+}
+
+void CheckpointDirectoryWriter::finish(std::int64_t step) {
+  write_file(directory_ / kState, to_json(state_, JsonStyle::indented), Durability::synced);
+  add_file(kState);
+  const Value manifest = Value::table(
+      {{"format", kFormat}, {"version", kVersion}, {"step", step}, {"files", files_}});
+  write_file(directory_ / kManifest, to_json(manifest, JsonStyle::indented), Durability::synced);
+  sync_directory(directory_);
+}
+
+void CheckpointDirectoryWriter::add_file(const std::string& name) {
+  const FileSum sum = sum_of(directory_ / name);
+  bytes_ += sum.size;
+  files_.push_back(Value::table({{"name", name}, {"size", sum.size}, {"crc32", sum.crc32}}));
+}
+
+CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path directory)
+    : directory_(std::move(directory)) {
+  const std::string source = (directory_ / kManifest).string();
+  std::error_code ignored;
+  if (!std::filesystem::exists(directory_ / kManifest, ignored)) {
+    throw RunError(directory_.string() + " has no manifest.json: it was never finished");
+  }
+  const Value manifest = value_from_json(read_text(directory_ / kManifest), source);
+  try {
+    if (required(manifest, "format", source).as_text() != kFormat) {
+      throw RunError(source + " is not the manifest of a checkpoint");
+    }
+    if (const std::int64_t version = required(manifest, "version", source).as_integer();
+        version != kVersion) {
+      throw RunError(fmt::format("{} has version {}; this program reads version {}", source,
+                                 version, kVersion));
+    }
+    step_ = required(manifest, "step", source).as_integer();
+    for (const Value& entry : required(manifest, "files", source).items()) check_file(entry);
+  } catch (const ConfigError& wrong_type) {
+    throw RunError(fmt::format("{}: {}", source, wrong_type.message()));
+  }
+  const std::filesystem::path state = directory_ / kState;
+  state_ = value_from_json(read_text(state), state.string());
+}
+
+void CheckpointDirectoryReader::check_file(const Value& entry) const {
+  const std::string source = (directory_ / kManifest).string();
+  const std::string& name = required(entry, "name", source).as_text();
+  if (!is_plain_name(name)) {
+    throw RunError(fmt::format("{} names the file \"{}\" outside its directory", source, name));
+  }
+  const FileSum sum = sum_of(directory_ / name);
+  const std::string path = (directory_ / name).string();
+  const std::int64_t size = required(entry, "size", source).as_integer();
+  if (std::cmp_not_equal(sum.size, size)) {
+    throw RunError(fmt::format("{} has {} bytes instead of {}", path, sum.size, size));
+  }
+  const std::string& crc = required(entry, "crc32", source).as_text();
+  if (sum.crc32 != crc) {
+    throw RunError(fmt::format("{} is damaged: its CRC-32 is {} instead of {}", path, sum.crc32,
+                               crc));
+  }
+}
+
+void CheckpointDirectoryReader::tensors(std::string_view name, NamedTensors& into,
+                                        bool strict) const {
+  const std::filesystem::path path = directory_ / file_name(name);
+  const SafetensorsFile file(path);
+  std::vector<std::string> wrong;
+  std::map<std::string_view, bool> asked;
+  for (const auto& [tensor_name, tensor] : into) {
+    asked[tensor_name] = true;
+    const SafetensorsEntry* entry = file.find(tensor_name);
+    if (entry == nullptr) {
+      wrong.push_back("missing: " + described(tensor_name, tensor.dtype(), tensor.shape()));
+    } else if (entry->dtype != tensor.dtype() || !(entry->shape == tensor.shape())) {
+      wrong.push_back(fmt::format("{} in the file, {} {} in the model",
+                                  described(tensor_name, entry->dtype, entry->shape),
+                                  name_of(tensor.dtype()), tensor.shape().to_string()));
+    }
+  }
+  for (const SafetensorsEntry& entry : file.entries()) {
+    if (strict && !asked.contains(entry.name)) {
+      wrong.push_back("only in the file: " + described(entry.name, entry.dtype, entry.shape));
+    }
+  }
+  if (!wrong.empty()) {
+    throw RunError(fmt::format("{} does not fit:\n  {}", path.string(), fmt::join(wrong, "\n  ")),
+                   {.hint = "the checkpoint was made by another model or optimizer"});
+  }
+  for (auto& [tensor_name, tensor] : into) tensor.assign_bytes(file.find(tensor_name)->data);
+}
+
+bool CheckpointDirectoryReader::has_state(std::string_view key) const {
+  return state_.find(key) != nullptr;
+}
+
+const Value& CheckpointDirectoryReader::state(std::string_view key) const {
+  return required(state_, key, (directory_ / kState).string());
+}
+
+std::string CheckpointDirectoryReader::description() const { return directory_.string(); }
+
+}  // namespace trivet

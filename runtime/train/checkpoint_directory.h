@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// One checkpoint, a directory:
+//
+//   model.safetensors, optimizer.safetensors, ...   what the trainer gave as tensors
+//   state.json                                      what it gave as state
+//   manifest.json                                   {"format": "trivet-checkpoint", "version": 1,
+//                                                    "step", "files": [{"name", "size", "crc32"}]}
+//
+// The manifest is written last and names every other file with its size and CRC-32 (the common
+// one: zlib, gzip, PNG), so a directory that was cut short or damaged later is told from a whole
+// one.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trivet/checkpoint.h"
+
+namespace trivet {
+
+// Fills a directory that exists and is empty. Every file is on the disk when `finish` returns; the
+// directory's own entry in its parent is the caller's to sync.
+class CheckpointDirectoryWriter : public CheckpointWriter {
+ public:
+  explicit CheckpointDirectoryWriter(std::filesystem::path directory);
+
+  void tensors(std::string_view name, const NamedTensors& tensors) override;
+  void state(std::string_view key, const Value& value) override;
+  void finish(std::int64_t step);
+
+  std::uint64_t bytes() const { return bytes_; }  // of all files so far
+
+ private:
+  void add_file(const std::string& name);
+
+  std::filesystem::path directory_;
+  Value state_ = Value::table();
+  Value files_ = Value::array();
+  std::uint64_t bytes_ = 0;
+};
+
+class CheckpointDirectoryReader : public CheckpointReader {
+ public:
+  // Checks the manifest, and each file's size and sum. Throws RunError with the reason.
+  explicit CheckpointDirectoryReader(std::filesystem::path directory);
+
+  std::int64_t step() const { return step_; }
+
+  void tensors(std::string_view name, NamedTensors& into, bool strict = true) const override;
+  bool has_state(std::string_view key) const override;
+  const Value& state(std::string_view key) const override;
+  std::string description() const override;
+
+ private:
+  void check_file(const Value& entry) const;
+
+  std::filesystem::path directory_;
+  std::int64_t step_ = 0;
+  Value state_;
+};
+
+}  // namespace trivet

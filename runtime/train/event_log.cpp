@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/event_log.h"
+
+#include <fcntl.h>
+
+#include <utility>
+
+#include "train/process_info.h"
+#include "train/json_value.h"
+
+namespace trivet {
+
+EventLog::EventLog(std::filesystem::path path)
+    : path_(std::move(path)), file_(open_file(path_, O_WRONLY | O_CREAT | O_APPEND)) {}
+
+void EventLog::write(std::string_view level, std::string_view event, const Value& fields) {
+  Value line = Value::table({{"time", unix_time()}, {"level", level}, {"event", event}});
+  for (const Value::Member& member : fields.members()) line.set(member.key, member.value);
+  write_all(file_, to_json(line) + "\n", path_);
+}
+
+}  // namespace trivet

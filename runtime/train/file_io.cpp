@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/file_io.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
+#include <fmt/core.h>
+
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+std::string hint_for(int error_number) {
+  switch (error_number) {
+    case ENOSPC:
+    case EDQUOT:
+      return "free some space, then start the run again: it continues from its last checkpoint";
+    case EROFS:
+    case EACCES:
+    case EPERM:
+      return "choose a directory you may write to with --workdir";
+    case EFBIG:
+      return "the limit on file sizes (ulimit -f) is too low";
+    default:
+      return "";
+  }
+}
+
+std::filesystem::path parent_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+void fill(const FileHandle& file, const std::filesystem::path& path, std::string_view text,
+          Durability durability) {
+  write_all(file, text, path);
+  if (durability == Durability::synced) sync_file(file, path);
+}
+
+}  // namespace
+
+void throw_system_error(std::string_view action, const std::filesystem::path& path,
+                        int error_number) {
+  throw RunError(fmt::format("cannot {} {}: {}", action, path.string(),
+                             std::generic_category().message(error_number)),
+                 {.hint = hint_for(error_number)});
+}
+
+FileHandle::~FileHandle() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+FileHandle open_file(const std::filesystem::path& path, int flags) {
+  int fd = -1;
+  do {
+    fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) {
+    throw_system_error((flags & O_ACCMODE) == O_RDONLY ? "read" : "write", path, errno);
+  }
+  return FileHandle(fd);
+}
+
+void write_all(const FileHandle& file, std::string_view text, const std::filesystem::path& path) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_system_error("write", path, errno);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void sync_file(const FileHandle& file, const std::filesystem::path& path) {
+  if (::fsync(file.get()) != 0) throw_system_error("write", path, errno);
+}
+
+void sync_directory(const std::filesystem::path& path) {
+  const FileHandle directory = open_file(path, O_RDONLY | O_DIRECTORY);
+  // Some file systems cannot sync a directory and say EINVAL; they need no such call.
+  if (::fsync(directory.get()) != 0 && errno != EINVAL) throw_system_error("write", path, errno);
+}
+
+void make_directories(const std::filesystem::path& path) {
+  std::error_code failure;
+  std::filesystem::create_directories(path, failure);
+  if (failure) throw_system_error("create the directory", path, failure.value());
+}
+
+void write_file(const std::filesystem::path& path, std::string_view text, Durability durability) {
+  const FileHandle file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  fill(file, path, text, durability);
+}
+
+void replace_file(const std::filesystem::path& path, std::string_view text,
+                  Durability durability) {
+  std::filesystem::path temporary = path;
+  temporary += fmt::format(".tmp{}", ::getpid());
+  try {
+    write_file(temporary, text, durability);
+    rename_path(temporary, path);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  if (durability == Durability::synced) sync_directory(parent_of(path));
+}
+
+void rename_path(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) throw_system_error("write", to, errno);
+}
+
+std::string read_text(const std::filesystem::path& path, std::uint64_t limit) {
+  const FileHandle file = open_file(path, O_RDONLY);
+  std::string text;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw_system_error("read", path, errno);
+    if (count == 0) return text;
+    text.append(buffer, static_cast<std::size_t>(count));
+    if (text.size() > limit) {
+      throw RunError(fmt::format("{} is larger than {} bytes", path.string(), limit));
+    }
+  }
+}
+
+}  // namespace trivet

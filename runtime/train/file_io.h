@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of a run directory: written whole or not at all, with the system's reason when it fails.
+// Every function throws RunError naming the file and the cause (disk full, read-only, ...).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace trivet {
+
+// An open file, closed at the end of its life.
+class FileHandle {
+ public:
+  FileHandle() = default;
+  explicit FileHandle(int fd) : fd_(fd) {}
+  FileHandle(FileHandle&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileHandle& operator=(FileHandle&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~FileHandle();
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+enum class Durability {
+  cached,  // survives the process; a power cut may lose it
+  synced,  // on the disk when the call returns
+};
+
+// open(2) with close-on-exec; `flags` as there.
+FileHandle open_file(const std::filesystem::path& path, int flags);
+void write_all(const FileHandle& file, std::string_view text, const std::filesystem::path& path);
+void sync_file(const FileHandle& file, const std::filesystem::path& path);
+void sync_directory(const std::filesystem::path& path);
+void make_directories(const std::filesystem::path& path);
+
+// A new file with this content.
+void write_file(const std::filesystem::path& path, std::string_view text, Durability durability);
+// The same through a temporary file beside it and a rename: readers see the old or the new content,
+// never a part. The temporary is removed when it fails.
+void replace_file(const std::filesystem::path& path, std::string_view text, Durability durability);
+void rename_path(const std::filesystem::path& from, const std::filesystem::path& to);
+
+// Files of more than `limit` bytes are refused.
+std::string read_text(const std::filesystem::path& path, std::uint64_t limit = 64u << 20);
+
+// Throws the RunError for a failed system call: "cannot write runs/1-a/x: No space left on device".
+[[noreturn]] void throw_system_error(std::string_view action, const std::filesystem::path& path,
+                                     int error_number);
+
+}  // namespace trivet

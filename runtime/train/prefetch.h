@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prefetch: an Input around another one, which makes batches ahead on a thread of its own.
+//
+// It gives the same batches in the same order. Its state is that of the inner input after the last
+// batch the consumer took: what was made ahead and not taken is made again after a restore. An
+// error of the inner input arrives at the consumer in place of the batch it happened at.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "trivet/input.h"
+
+namespace trivet {
+
+class Prefetch : public Input {
+ public:
+  // Holds at most `depth` (>= 1) batches that nobody has taken. The thread starts with `start` or
+  // the first `get_next`, and ends in the destructor; neither it nor `reset` waits for more than
+  // the batch in the making.
+  Prefetch(std::unique_ptr<Input> input, std::int64_t depth);
+  ~Prefetch() override;
+
+  void start();
+
+  std::optional<Batch> get_next() override;
+  void reset() override;
+  Value save_state() const override;
+  void restore_state(const Value& state) override;
+  std::optional<std::int64_t> batches_per_epoch() const override;
+  const void* extension(std::string_view id) const noexcept override;
+
+ private:
+  struct Item;
+  class Producer;
+  void forget();  // stops the thread, drops what was made ahead
+
+  std::unique_ptr<Input> input_;
+  std::size_t depth_;
+  std::optional<std::int64_t> batches_per_epoch_;
+  Value consumed_;            // state after the last batch taken
+  bool ended_ = false;        // the end of the data was taken
+  std::exception_ptr error_;  // was taken; every later call throws it again
+  std::unique_ptr<Producer> producer_;
+};
+
+}  // namespace trivet

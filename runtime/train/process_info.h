@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What time it is, what this process has used so far, and where it runs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace trivet {
+
+double unix_time();  // seconds since 1970, to the millisecond
+
+// Seconds since the kernel started this process (its clock ticks every 10 ms; the start is taken to
+// be at the beginning of its tick, so this is never too short).
+double seconds_since_process_start();
+
+// Seconds on a clock that never jumps.
+double steady_seconds();
+
+struct ProcessUsage {
+  double cpu_seconds = 0;  // of all threads, user and system
+  std::int64_t page_faults = 0;
+  std::int64_t peak_resident_bytes = 0;
+};
+ProcessUsage process_usage();
+
+std::string host_name();
+
+// Of the running kernel: differs after a reboot, so a process id of before means nothing.
+std::string boot_id();
+
+}  // namespace trivet

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run: everything behind `trivet run` once the config is resolved.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "trivet/experiment.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+struct RunRequest {
+  Value config;                   // resolved, with origins; what the run directory keeps
+  ExperimentConfig experiment;    // the same, decoded
+  std::filesystem::path workdir;  // empty: the next runs/N-NAME/ below the working directory
+  std::string name;               // NAME when experiment.name is empty: the stem of the file
+  std::string source;             // for people: "configs/vision/local.toml"
+  bool quiet = false;             // warnings and errors only
+};
+
+// Runs to the end, or to a signal. Returns the exit code: 0 done, 130 after SIGINT and 75 after
+// SIGTERM, SIGUSR1 or SIGHUP, both with a checkpoint saved. Throws Error for everything that went
+// wrong; the run's status.json says "failed" by then. A config that cannot work throws ConfigError
+// before anything is created. Plugins that the config names are loaded through the registries.
+// Prints to stdout; installs signal handlers for its duration. [main thread]
+int run_command(const RunRequest& request);
+
+}  // namespace trivet

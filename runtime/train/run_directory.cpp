@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "train/process_info.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+constexpr const char* kLockFile = ".lock";
+
+// N of "N-NAME", 0 for other names.
+std::int64_t number_of(const std::string& name) {
+  std::int64_t number = 0;
+  const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const bool is_run = failure == std::errc() && end != name.data() + name.size() && *end == '-';
+  return is_run ? number : 0;
+}
+
+std::string directory_name(std::string_view name) {
+  std::string clean(name.empty() ? "run" : name.substr(0, 100));
+  for (char& c : clean) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '_' || c == '-';
+    if (!plain) c = '-';
+  }
+  return clean;
+}
+
+std::int64_t highest_number(const std::filesystem::path& root) {
+  std::int64_t highest = 0;
+  std::error_code failure;
+  std::filesystem::directory_iterator entry(root, failure), end;
+  for (; !failure && entry != end; entry.increment(failure)) {
+    highest = std::max(highest, number_of(entry->path().filename().string()));
+  }
+  if (failure) throw_system_error("read", root, failure.value());
+  return highest;
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(std::filesystem::path path, bool made)
+    : path_(std::move(path)), made_(made) {
+  lock();
+}
+
+RunDirectory RunDirectory::at(std::filesystem::path path) {
+  std::error_code failure;
+  const bool there = std::filesystem::exists(path, failure);
+  if (there && !std::filesystem::is_directory(path, failure)) {
+    throw RunError(path.string() + " is not a directory");
+  }
+  make_directories(path);
+  return RunDirectory(std::move(path), !there);
+}
+
+RunDirectory RunDirectory::next(const std::filesystem::path& root, std::string_view name) {
+  make_directories(root);
+  // Held while the number is found and taken; released with the handle.
+  const FileHandle turn = open_file(root, O_RDONLY | O_DIRECTORY);
+  while (::flock(turn.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) throw_system_error("lock", root, errno);
+  }
+  const std::int64_t number = highest_number(root) + 1;
+  const std::filesystem::path path = root / fmt::format("{}-{}", number, directory_name(name));
+  std::error_code failure;
+  std::filesystem::create_directory(path, failure);
+  if (failure) throw_system_error("create the directory", path, failure.value());
+  return RunDirectory(path, true);
+}
+
+void RunDirectory::lock() {
+  const std::filesystem::path path = file(kLockFile);
+  lock_ = open_file(path, O_RDWR | O_CREAT);
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) throw_system_error("lock", path, errno);
+    std::string owner = read_text(path, 4096);
+    if (owner.empty()) owner = "another process";
+    throw RunError(fmt::format("{} is in use by {}", path_.string(), owner),
+                   {.hint = "wait for it, stop it, or choose another --workdir"});
+  }
+  if (::ftruncate(lock_.get(), 0) != 0) throw_system_error("write", path, errno);
+  write_all(lock_, fmt::format("process {} on {}", ::getpid(), host_name()), path);
+}
+
+void RunDirectory::remove_if_made() noexcept {
+  if (!made_) return;
+  std::error_code ignored;  // what cannot be removed is left: a second error would hide the first
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace trivet

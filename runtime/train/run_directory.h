@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunDirectory: where one run keeps everything: config.toml, metrics.jsonl, log.jsonl, status.json,
+// summary.json, checkpoints/. Held by one process at a time through a lock that the system gives
+// back however the process ends.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "train/file_io.h"
+
+namespace trivet {
+
+class RunDirectory {
+ public:
+  // This directory, made if it is missing. Throws RunError naming the other process when one has
+  // it.
+  static RunDirectory at(std::filesystem::path path);
+  // A new directory root/N-NAME, N one above the highest there is. Several processes may do this at
+  // the same time. Characters of `name` other than letters, digits, '.', '_' and '-' become '-'.
+  static RunDirectory next(const std::filesystem::path& root, std::string_view name);
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path file(std::string_view name) const { return path_ / name; }
+
+  // Takes away a directory that this object made. For runs that fail before they do anything.
+  void remove_if_made() noexcept;
+
+ private:
+  RunDirectory(std::filesystem::path path, bool made);
+  void lock();
+
+  std::filesystem::path path_;
+  bool made_ = false;
+  FileHandle lock_;
+};
+
+}  // namespace trivet

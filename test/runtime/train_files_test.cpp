@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Run directories, status.json, log.jsonl and the JSON that state is kept in.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "support/shell.h"
+#include "train/event_log.h"
+#include "train/file_io.h"
+#include "train/json_value.h"
+#include "train/process_info.h"
+#include "train/run_directory.h"
+#include "train/status_file.h"
+#include "trivet/error.h"
+
+using namespace trivet;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+TEST_CASE("state goes through JSON without losing a bit") {
+  Value value = Value::table();
+  value.set("third", 1.0 / 3.0);
+  value.set("tiny", 5e-324);
+  value.set("whole", 3.0);
+  value.set("big", std::numeric_limits<std::int64_t>::min());
+  value.set("inf", -std::numeric_limits<double>::infinity());
+  value.set("nan", std::nan(""));
+  value.set("text", "line\nbreak \"quoted\" \xc3\xa4");
+  value.set("list", Value::array({1, true, Value(), Value::table({{"a", 0.1}})}));
+  for (const JsonStyle style : {JsonStyle::line, JsonStyle::indented}) {
+    const Value back = value_from_json(to_json(value, style), "test");
+    CHECK(back == value);
+    CHECK(back.find("whole")->is_number());
+    CHECK(back.find("big")->is_integer());
+  }
+  CHECK(to_json(value).find('\n') == std::string::npos);
+}
+
+TEST_CASE("text that is not JSON, or is nested without end, is an error that names its source") {
+  CHECK_THROWS_WITH(value_from_json("{\"a\": ", "state.json"), Contains("state.json"));
+  const std::string deep(100000, '[');
+  CHECK_THROWS_AS(value_from_json(deep, "x"), Error);
+  const std::string closed = std::string(500, '[') + std::string(500, ']');
+  CHECK_THROWS_WITH(value_from_json(closed, "x"), Contains("deep"));
+  CHECK_THROWS_AS(value_from_json("{\"$number\": \"many\"}", "x"), Error);
+}
+
+TEST_CASE("runs are numbered one above the highest there is") {
+  test::TempDir temp;
+  const fs::path root = temp.path() / "runs";
+  CHECK(RunDirectory::next(root, "mnist").path() == root / "1-mnist");
+  CHECK(RunDirectory::next(root, "a b/c").path() == root / "2-a-b-c");
+  fs::create_directory(root / "41-old");
+  fs::create_directory(root / "notes");
+  fs::create_directory(root / "99");
+  CHECK(RunDirectory::next(root, "").path() == root / "42-run");
+}
+
+TEST_CASE("processes that allocate runs at the same time get different numbers") {
+  test::TempDir temp;
+  const fs::path root = temp.path() / "runs";
+  constexpr int kProcesses = 8, kEach = 20;
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      int status = 0;
+      try {
+        for (int k = 0; k < kEach; ++k) RunDirectory::next(root, "p" + std::to_string(i));
+      } catch (...) {
+        status = 1;
+      }
+      ::_exit(status);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+  }
+  std::set<int> numbers;
+  for (const auto& entry : fs::directory_iterator(root)) {
+    numbers.insert(std::stoi(entry.path().filename().string()));
+  }
+  CHECK(numbers.size() == kProcesses * kEach);
+  CHECK(*numbers.rbegin() == kProcesses * kEach);
+}
+
+TEST_CASE("a second process is refused a run directory, with the name of the first") {
+  test::TempDir temp;
+  const RunDirectory held = RunDirectory::at(temp.path() / "run");
+  CHECK_THROWS_WITH(RunDirectory::at(temp.path() / "run"),
+                    Contains("in use by process " + std::to_string(::getpid())));
+}
+
+TEST_CASE("a run directory is free again however its process ended") {
+  test::TempDir temp;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const RunDirectory held = RunDirectory::at(temp.path() / "run");
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK_NOTHROW(RunDirectory::at(temp.path() / "run"));
+}
+
+TEST_CASE("a directory is taken back only by the run that made it") {
+  test::TempDir temp;
+  fs::create_directory(temp.path() / "mine");
+  RunDirectory::at(temp.path() / "mine").remove_if_made();
+  CHECK(fs::exists(temp.path() / "mine"));
+  RunDirectory::at(temp.path() / "new").remove_if_made();
+  CHECK_FALSE(fs::exists(temp.path() / "new"));
+}
+
+TEST_CASE("a file in the place of a run directory is refused") {
+  test::TempDir temp;
+  write_file(temp.path() / "file", "x", Durability::cached);
+  CHECK_THROWS_WITH(RunDirectory::at(temp.path() / "file"), Contains("is not a directory"));
+}
+
+TEST_CASE("a failed replacement leaves the old file and no temporary one") {
+  test::TempDir temp;
+  write_file(temp.path() / "a", "old", Durability::cached);
+  fs::create_directories(temp.path() / "full");
+  CHECK_THROWS_WITH(write_file("/dev/full", "x", Durability::cached),
+                    Contains("/dev/full: No space left on device"));
+  CHECK_THROWS_AS(replace_file(temp.path() / "full", "x", Durability::cached), RunError);
+  replace_file(temp.path() / "a", "new", Durability::synced);
+  CHECK(read_text(temp.path() / "a") == "new");
+  std::size_t entries = 0;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(temp.path())) ++entries;
+  CHECK(entries == 2);
+}
+
+TEST_CASE("status.json tells state, step and process, and counts attempts") {
+  test::TempDir temp;
+  const fs::path path = temp.path() / "status.json";
+  {
+    StatusFile status(path, "train", 100);
+    status.set_step(7);
+    status.set_state("running");
+    const Value read = value_from_json(read_text(path), "status");
+    CHECK(read.find("state")->as_text() == "running");
+    CHECK(read.find("step")->as_integer() == 7);
+    CHECK(read.find("target")->as_integer() == 100);
+    CHECK(read.find("pid")->as_integer() == ::getpid());
+    CHECK(read.find("boot_id")->as_text() == boot_id());
+    CHECK(read.find("attempt")->as_integer() == 1);
+  }
+  StatusFile second(path, "train", 100);
+  CHECK(second.attempt() == 2);
+  write_file(path, "{broken", Durability::cached);
+  CHECK(StatusFile(path, "train", 100).attempt() == 1);
+}
+
+TEST_CASE("the heartbeat repeats status.json with the step of the moment") {
+  test::TempDir temp;
+  const fs::path path = temp.path() / "status.json";
+  StatusFile status(path, "train", 100);
+  status.set_state("running");
+  status.set_step(55);
+  status.start_heartbeat(0.001);
+  // Waits for the fact; the test program's own time limit ends it if it never comes.
+  while (value_from_json(read_text(path), "status").find("step")->as_integer() != 55) {
+    ::usleep(1000);
+  }
+  CHECK(value_from_json(read_text(path), "status").find("state")->as_text() == "running");
+}
+
+TEST_CASE("a heartbeat that cannot be written is reported once") {
+  test::TempDir temp;
+  const fs::path directory = temp.path() / "run";
+  fs::create_directory(directory);
+  StatusFile status(directory / "status.json", "train", 1);
+  fs::remove_all(directory);
+  CHECK_THROWS_AS(status.set_state("running"), RunError);
+  status.start_heartbeat(0.001);
+  std::string reason;
+  while (reason.empty()) {
+    reason = status.take_heartbeat_error();
+    ::usleep(1000);
+  }
+  CHECK_THAT(reason, Contains("status.json"));
+}
+
+TEST_CASE("log.jsonl gets one line an event, from all processes of a run") {
+  test::TempDir temp;
+  const fs::path path = temp.path() / "log.jsonl";
+  EventLog(path).write("info", "checkpoint", Value::table({{"step", 4}}));
+  EventLog(path).write("error", "failed", Value::table({{"message", "two\nlines"}}));
+  const std::string text = read_text(path);
+  const std::size_t line_end = text.find('\n');
+  const Value first = value_from_json(text.substr(0, line_end), "first");
+  const Value second = value_from_json(text.substr(line_end + 1), "second");
+  CHECK(first.find("event")->as_text() == "checkpoint");
+  CHECK(first.find("step")->as_integer() == 4);
+  CHECK(second.find("level")->as_text() == "error");
+  CHECK(second.find("message")->as_text() == "two\nlines");
+}

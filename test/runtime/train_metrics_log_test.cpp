@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// metrics.jsonl: what a continued run keeps of it.
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "support/shell.h"
+#include "train/file_io.h"
+#include "train/json_value.h"
+#include "train/metrics_log.h"
+#include "trivet/error.h"
+
+using namespace trivet;
+namespace fs = std::filesystem;
+
+namespace {
+
+Logs one(const char* name, double value) {
+  Logs logs;
+  logs.set(name, value);
+  return logs;
+}
+
+// Train records at 10, 20, ... `last` and an evaluation at every second of them.
+void write_run(const fs::path& path, std::int64_t last) {
+  MetricsLog log(path);
+  log.truncate_after(-1);
+  for (std::int64_t step = 10; step <= last; step += 10) {
+    log.append(RecordKind::train, step, one("training_loss", 1.0 / static_cast<double>(step)), {});
+    if (step % 20 == 0) log.append(RecordKind::eval, step, one("validation_loss", 0.5), {});
+  }
+}
+
+std::string records(const fs::path& path) {
+  std::istringstream text(read_text(path));
+  std::string line, all;
+  while (std::getline(text, line)) {
+    const Value record = value_from_json(line, "line");
+    all += record.find("kind")->as_text().substr(0, 1);
+    all += std::to_string(record.find("step")->as_integer()) + " ";
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a record reads back with the bits it was written with") {
+  test::TempDir temp;
+  const fs::path path = temp.path() / "metrics.jsonl";
+  MetricsLog log(path);
+  Logs values = one("training_loss", 0.1 + 0.2);
+  values.set("gradient_norm", std::nan(""));
+  log.append(RecordKind::train, 3, values, one("examples_per_second", 1e5));
+  const Value record = value_from_json(read_text(path), "record");
+  CHECK(record.find_path("values.training_loss")->as_number() == 0.1 + 0.2);
+  CHECK(record.find_path("values.gradient_norm")->is_null());
+  CHECK(record.find_path("rates.examples_per_second")->as_number() == 1e5);
+  CHECK(record.find("time")->as_number() > 1.7e9);
+}
+
+TEST_CASE("a continued run cuts what came after its checkpoint") {
+  test::TempDir temp;
+  const fs::path path = temp.path() / "metrics.jsonl";
+  write_run(path, 60);
+  MetricsLog log(path);
+
+  log.truncate_after(45);
+  CHECK(records(path) == "t10 t20 e20 t30 t40 e40 ");
+  CHECK(log.ends_with(RecordKind::eval, 40));
+  CHECK(log.ends_with(RecordKind::train, 40));
+  CHECK_FALSE(log.ends_with(RecordKind::eval, 45));
+
+  log.truncate_after(30);
+  CHECK(records(path) == "t10 t20 e20 t30 ");
+  CHECK(log.ends_with(RecordKind::train, 30));
+  CHECK_FALSE(log.ends_with(RecordKind::eval, 30));
+
+  log.append(RecordKind::train, 40, one("training_loss", 1), {});
+  CHECK(records(path) == "t10 t20 e20 t30 t40 ");
+  CHECK_FALSE(log.ends_with(RecordKind::eval, 40));
+
+  log.truncate_after(-1);
+  CHECK(read_text(path).empty());
+}
+
+TEST_CASE("a line that a kill cut short is dropped, wherever the kill came") {
+  test::TempDir temp;
+  const fs::path path = temp.path() / "metrics.jsonl";
+  write_run(path, 40);
+  const std::string whole = read_text(path);
+  const std::size_t last_line = whole.rfind('\n', whole.size() - 2) + 1;
+  for (std::size_t size = last_line; size < whole.size(); ++size) {
+    write_file(path, whole.substr(0, size), Durability::cached);
+    MetricsLog log(path);
+    log.truncate_after(40);
+    REQUIRE(read_text(path) == whole.substr(0, last_line));
+    REQUIRE_FALSE(log.ends_with(RecordKind::eval, 40));
+  }
+}
+
+TEST_CASE("zeros that a power cut left at the end are dropped") {
+  test::TempDir temp;
+  const fs::path path = temp.path() / "metrics.jsonl";
+  write_run(path, 20);
+  const std::string whole = read_text(path);
+  write_file(path, whole + std::string(5000, '\0') + "\n\n", Durability::cached);
+  MetricsLog(path).truncate_after(1000);
+  CHECK(read_text(path) == whole);
+}
+
+TEST_CASE("a file longer than what is read at once is cut at the right line") {
+  test::TempDir temp;
+  const fs::path path = temp.path() / "metrics.jsonl";
+  write_run(path, 20000);
+  REQUIRE(fs::file_size(path) > 300000);
+  MetricsLog(path).truncate_after(5000);
+  const fs::path expected = temp.path() / "expected.jsonl";
+  write_run(expected, 5000);
+  CHECK(records(path) == records(expected));
+}
