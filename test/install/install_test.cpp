@@ -3,7 +3,9 @@
 // against the headers and the pkg-config file with nothing else of this project at hand.
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "support/paths.h"
 #include "support/shell.h"
@@ -69,6 +71,17 @@ const InstalledTree& tree() {
   return installed;
 }
 
+// g++ is always there; clang++ only where someone installed it (CI does).
+std::vector<std::string> compilers() {
+  std::vector<std::string> found = {"g++"};
+  for (const char* name : {"clang++-14", "clang++"}) {
+    if (shell(std::string("command -v ") + name).exit_code != 0) continue;
+    found.emplace_back(name);
+    break;
+  }
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("the installed program runs from the place it was moved to", "[slow]") {
@@ -80,6 +93,24 @@ TEST_CASE("the installed program runs from the place it was moved to", "[slow]")
 TEST_CASE("the pkg-config file names files that are there", "[slow]") {
   CHECK(std::filesystem::is_regular_file(tree().variable("map")));
   CHECK(std::filesystem::is_regular_file(tree().include_dir() / "trivet" / "version.h"));
+}
+
+TEST_CASE("every public header compiles outside of this tree, with each compiler", "[slow]") {
+  const std::filesystem::path include_dir = tree().include_dir();
+  const std::filesystem::path source = tree().scratch() / "all_headers.cpp";
+  std::ofstream file(source);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(include_dir / "trivet")) {
+    if (!entry.is_regular_file()) continue;
+    file << "#include <" << entry.path().lexically_relative(include_dir).string() << ">\n";
+  }
+  file.close();
+  for (const std::string& compiler : compilers()) {
+    const ShellResult result = shell(compiler + " " + tree().flags("--cflags") +
+                                     " -Wall -Wextra -Wpedantic -Wshadow -Werror -fsyntax-only " +
+                                     quoted(source.string()));
+    INFO(compiler << ": " << result.output);
+    CHECK(result.exit_code == 0);
+  }
 }
 
 TEST_CASE("the headers for other toolchains are plain C", "[slow]") {
