@@ -107,7 +107,10 @@ constexpr std::string_view schema_json() {
   [[maybe_unused]] constexpr ::std::string_view trivet_config_name(::trivet::detail::Tag<Type>) { \
     return #Type;                                                                                 \
   }                                                                                               \
-  [[maybe_unused]] ::std::type_identity<Base> trivet_config_base(::trivet::detail::Tag<Type>);    \
+  [[maybe_unused]] constexpr ::std::type_identity<Base> trivet_config_base(                       \
+      ::trivet::detail::Tag<Type>) {                                                              \
+    return {};                                                                                    \
+  }                                                                                               \
   template <class TrivetVisitor>                                                                  \
   constexpr void trivet_visit_own_fields(::trivet::detail::Tag<Type>,                             \
                                          [[maybe_unused]] TrivetVisitor& trivet_visit) {          \

@@ -103,8 +103,9 @@ class Check {
   }
 
   void check_sample() {
-    expect(!refusal(subject_.sample), "the sample is not a valid config");
-    if (!refusal(subject_.sample)) {
+    report_.valid_sample = !refusal(subject_.sample);
+    expect(report_.valid_sample, "the sample is not a valid config");
+    if (report_.valid_sample) {
       expect(subject_.round_trip(subject_.sample) == subject_.sample,
              "the sample changes on its way to a struct and back");
     }
