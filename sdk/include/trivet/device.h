@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device: one opened backend, with the policy the SDK keeps for all backends: memory, which slots were composed, FLOPs.
+// Device: one opened backend, with the policy the SDK keeps for all backends: memory, which slots
+// were composed, FLOPs.
 //
-// Memory. Parameters, gradients and optimizer state are blocks of their own. Everything made between begin_step() and
-// end_step() is step memory: the first step (and any step that differs from the one before) takes it from a caching
-// allocator and records sizes and lifetimes; then a plan is solved (greedy by size over lifetimes) and later steps
-// replay it in one arena. The n-th allocation gets the n-th planned place, so a steady step asks nothing of the system,
-// touches no new page, and has the same addresses every time. A tensor that outlives its step is found out at
-// end_step(): the arena is then left to it and the next step records again. Tensors live at most as long as the device.
+// Memory. Parameters, gradients and optimizer state are blocks of their own. Everything made
+// between begin_step() and end_step() is step memory: the first step (and any step that differs
+// from the one before) takes it from a caching allocator and records sizes and lifetimes; then a
+// plan is solved (greedy by size over lifetimes) and later steps replay it in one arena. The n-th
+// allocation gets the n-th planned place, so a steady step asks nothing of the system, touches no
+// new page, and has the same addresses every time. A tensor that outlives its step is found out at
+// end_step(): the arena is then left to it and the next step records again. Tensors live at most as
+// long as the device.
 #pragma once
 
 #include <cstdint>
@@ -35,18 +38,18 @@ struct SlotUse {
 };
 
 struct MemoryReport {
-  std::uint64_t persistent_bytes = 0;  // parameters, gradients, optimizer state, caches
-  std::uint64_t arena_bytes = 0;       // planned step memory
-  std::uint64_t lower_bound_bytes = 0; // most step bytes alive at once
-  std::uint64_t peak_bytes = 0;        // most memory taken from the backend at once
+  std::uint64_t persistent_bytes = 0;     // parameters, gradients, optimizer state, caches
+  std::uint64_t arena_bytes = 0;          // planned step memory
+  std::uint64_t lower_bound_bytes = 0;    // most step bytes alive at once
+  std::uint64_t peak_bytes = 0;           // most memory taken from the backend at once
   std::uint64_t backend_allocations = 0;  // calls of tv_backend.alloc since open
   std::uint64_t planned_steps = 0, recorded_steps = 0;
 };
 
 class Device {
  public:
-  // Opens a backend. Throws Error with the backend's own text when it cannot, naming the missing function when a
-  // mandatory one is null.
+  // Opens a backend. Throws Error with the backend's own text when it cannot, naming the missing
+  // function when a mandatory one is null.
   static std::unique_ptr<Device> open(const tv_backend* backend, DeviceOptions options = {});
   ~Device();
   Device(const Device&) = delete;
@@ -61,15 +64,17 @@ class Device {
 
   void sync();  // waits for queued work
 
-  // Steps, see above. Not nested. An exception between the two is fine: the next begin_step() starts clean.
+  // Steps, see above. Not nested. An exception between the two is fine: the next begin_step()
+  // starts clean.
   void begin_step();
   void end_step();
 
   // Turns a status into an Error with the backend's text. TV_UNSUPPORTED is an error here too.
   void check(tv_status status, const char* what);
 
-  // Runs an optional function of the table if it is there and takes the arguments; false means: compose it. Counts
-  // either way. Example: if (!device.try_slot("norm_fwd", &tv_backend::norm_fwd, &args)) compose(...);
+  // Runs an optional function of the table if it is there and takes the arguments; false means:
+  // compose it. Counts either way. Example: if (!device.try_slot("norm_fwd", &tv_backend::norm_fwd,
+  // &args)) compose(...);
   template <class... P, class... A>
   bool try_slot(const char* name, tv_status (*tv_backend::*slot)(tv_ctx*, P...), A... args) {
     auto function = has_slot(slot) ? table().*slot : nullptr;
@@ -93,7 +98,8 @@ class Device {
   std::vector<SlotUse> slot_uses() const;  // those called at least once, by name
   MemoryReport memory() const;
 
-  // Floating-point operations since open: of the model as defined (no recomputation), as the ops declare them.
+  // Floating-point operations since open: of the model as defined (no recomputation), as the ops
+  // declare them.
   double flops() const;
   void count_flops(double flops);
 
@@ -105,7 +111,8 @@ class Device {
   template <class M>
   bool has_slot(M tv_backend::*slot) const {
     // A backend built against an older, shorter table has no such function.
-    auto offset = reinterpret_cast<const char*>(&(table().*slot)) - reinterpret_cast<const char*>(&table());
+    auto offset =
+        reinterpret_cast<const char*>(&(table().*slot)) - reinterpret_cast<const char*>(&table());
     return static_cast<std::size_t>(offset) + sizeof(M) <= table().struct_size;
   }
   const void* extension(const char* name);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Differentiable operations on tensors.
 //
-// All run on the device of their first operand, check shapes and types before computing (Error: "[matmul] expected
-// ..., got ..."), and go on the current tape (tape.h) where an input requires a gradient. Elementwise binary ops
-// broadcast as NumPy does. Axes may be negative. Unless said otherwise tensors are f32. [run thread]
+// All run on the device of their first operand, check shapes and types before computing (Error:
+// "[matmul] expected
+// ..., got ..."), and go on the current tape (tape.h) where an input requires a gradient.
+// Elementwise binary ops broadcast as NumPy does. Axes may be negative. Unless said otherwise
+// tensors are f32. [run thread]
 #pragma once
 
 #include <cstdint>
@@ -60,7 +62,8 @@ Tensor equal(const Tensor& a, const Tensor& b);  // bool, no gradient; i32 and u
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 Tensor cast(const Tensor& x, DType dtype);  // gradient between floating types
 Tensor activation(const Tensor& x, Activation kind);
-// Inverted dropout (Srivastava 2014): kept elements are divided by 1 - rate. The bits are a function of key and index.
+// Inverted dropout (Srivastava 2014): kept elements are divided by 1 - rate. The bits are a
+// function of key and index.
 Tensor dropout(const Tensor& x, float rate, Key key);
 
 // Form. reshape, transpose, slice, expand and split share memory; the others copy.
@@ -68,7 +71,8 @@ Tensor reshape(const Tensor& x, const Shape& shape);  // one extent may be -1
 Tensor transpose(const Tensor& x, std::initializer_list<int> axes);
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end);
 std::vector<Tensor> split(const Tensor& x, int axis, int parts);
-Tensor expand(const Tensor& x, const Shape& shape);  // axes of extent 1 (or missing in front) repeated
+Tensor expand(const Tensor& x,
+              const Shape& shape);  // axes of extent 1 (or missing in front) repeated
 Tensor concat(std::span<const Tensor> parts, int axis);
 Tensor contiguous(const Tensor& x);  // itself when it is
 
@@ -86,13 +90,16 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool t
 // a [.., m, k], b [.., k, n] -> [.., m, n]; leading axes equal, or b (or a) of rank 2 used for all.
 
 // y = act(x w + b): x [.., in], w [in, out], b [out] or undefined. No gated activations.
-Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b = {}, Activation act = Activation::none);
+Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b = {},
+              Activation act = Activation::none);
 
-// Normalisation over the last axis; gamma and beta [n] may be undefined. Layer: Ba 2016; RMS: Zhang and Sennrich 2019.
+// Normalisation over the last axis; gamma and beta [n] may be undefined. Layer: Ba 2016; RMS: Zhang
+// and Sennrich 2019.
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, float epsilon);
 Tensor rms_norm(const Tensor& x, const Tensor& gamma, float epsilon);
 
-// Rows of a table: table [n, d], indices i32 of any shape -> [.., d]. The gradient adds rows in index order.
+// Rows of a table: table [n, d], indices i32 of any shape -> [.., d]. The gradient adds rows in
+// index order.
 Tensor gather_rows(const Tensor& table, const Tensor& indices);
 
 struct AttentionOptions {
@@ -104,29 +111,35 @@ struct AttentionOptions {
   Tensor q_segments, kv_segments;  // i32 [B, Tq], [B, Tkv]; both or neither
 };
 // q [B, Tq, H, D], k and v [B, Tkv, Hkv, D] -> [B, Tq, H, D]; see tv_attention.
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                 const AttentionOptions& options = {});
 
-// Su 2021. x [B, T, H, D], positions i32 [B, T]; turns the first `rotary` features (0: all), see tv_rope.
+// Su 2021. x [B, T, H, D], positions i32 [B, T]; turns the first `rotary` features (0: all), see
+// tv_rope.
 Tensor rope(const Tensor& x, const Tensor& positions, float theta = 10000, std::int64_t rotary = 0);
 
 struct CrossEntropyOptions {
   float label_smoothing = 0;
   float z_loss = 0;
 };
-// Loss per row [..]: logits [.., classes], targets i32 [..]; a negative target gives loss 0 and no gradient.
-Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
+// Loss per row [..]: logits [.., classes], targets i32 [..]; a negative target gives loss 0 and no
+// gradient.
+Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& targets,
+                             const CrossEntropyOptions& options = {});
 
 struct LinearCrossEntropy {
   Tensor loss;  // scalar: sum(row_weight * loss of the row)
   Tensor per_row;
 };
-// Classifier and loss in row chunks, so the logits never exist at once. h [.., in]; w [in, classes], or [classes, in]
-// with w_transposed (embedding shared with the input). per_row carries no gradient. See tv_linear_xent.
-LinearCrossEntropy linear_cross_entropy(const Tensor& h, const Tensor& w, bool w_transposed, const Tensor& targets,
-                                        const Tensor& row_weight, const CrossEntropyOptions& options = {},
-                                        float softcap = 0);
+// Classifier and loss in row chunks, so the logits never exist at once. h [.., in]; w [in,
+// classes], or [classes, in] with w_transposed (embedding shared with the input). per_row carries
+// no gradient. See tv_linear_xent.
+LinearCrossEntropy linear_cross_entropy(const Tensor& h, const Tensor& w, bool w_transposed,
+                                        const Tensor& targets, const Tensor& row_weight,
+                                        const CrossEntropyOptions& options = {}, float softcap = 0);
 
-// sum(weight * value) / sum(weight), 0 when all weights are 0; weights carry no gradient. Undefined weights: the mean.
+// sum(weight * value) / sum(weight), 0 when all weights are 0; weights carry no gradient. Undefined
+// weights: the mean.
 Tensor weighted_mean(const Tensor& values, const Tensor& weights);
 
 // Stops gradients: the same value, off the tape.

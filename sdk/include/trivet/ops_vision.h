@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Image ops: convolution and pooling. Images are NHWC, filters [KH, KW, Cin, Cout], as in TensorFlow and Praxis.
+// Image ops: convolution and pooling. Images are NHWC, filters [KH, KW, Cin, Cout], as in
+// TensorFlow and Praxis.
 //
-// A backend may bring kernels (trivet/extensions/vision.h); without them convolution is patches (one strided copy) and
-// a product, pooling a strided copy and a reduction.
+// A backend may bring kernels (trivet/extensions/vision.h); without them convolution is patches
+// (one strided copy) and a product, pooling a strided copy and a reduction.
 #pragma once
 
 #include <array>
@@ -12,26 +13,31 @@
 
 namespace trivet {
 
-// TensorFlow's rules. same: out = ceil(in / stride), zeros on both sides, the odd one below and right.
-// valid: out = ceil((in - dilation (kernel - 1)) / stride), no padding. explicit_: `pad` on every side as given.
+// TensorFlow's rules. same: out = ceil(in / stride), zeros on both sides, the odd one below and
+// right. valid: out = ceil((in - dilation (kernel - 1)) / stride), no padding. explicit_: `pad` on
+// every side as given.
 enum class Padding : std::uint8_t { same, valid, explicit_ };
 
 struct WindowOptions {
   std::array<std::int64_t, 2> stride{1, 1};    // height, width
   std::array<std::int64_t, 2> dilation{1, 1};  // convolution only
   Padding padding = Padding::same;
-  std::array<std::int64_t, 2> pad{0, 0};  // for explicit_: rows above and below, columns left and right
+  std::array<std::int64_t, 2> pad{
+      0, 0};  // for explicit_: rows above and below, columns left and right
 };
 
 namespace ops {
 
-// y = act(conv(x, w) + b): x [B, H, W, Cin], w [KH, KW, Cin, Cout], b [Cout] or undefined -> [B, OH, OW, Cout].
-Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b = {}, const WindowOptions& options = {},
-              Activation act = Activation::none);
+// y = act(conv(x, w) + b): x [B, H, W, Cin], w [KH, KW, Cin, Cout], b [Cout] or undefined -> [B,
+// OH, OW, Cout].
+Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b = {},
+              const WindowOptions& options = {}, Activation act = Activation::none);
 
 // Padding never takes part: the mean divides by the number of pixels inside the image.
-Tensor max_pool2d(const Tensor& x, std::array<std::int64_t, 2> window, const WindowOptions& options);
-Tensor avg_pool2d(const Tensor& x, std::array<std::int64_t, 2> window, const WindowOptions& options);
+Tensor max_pool2d(const Tensor& x, std::array<std::int64_t, 2> window,
+                  const WindowOptions& options);
+Tensor avg_pool2d(const Tensor& x, std::array<std::int64_t, 2> window,
+                  const WindowOptions& options);
 
 }  // namespace ops
 }  // namespace trivet

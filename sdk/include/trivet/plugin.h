@@ -20,23 +20,23 @@
 //   };
 //   }  // namespace acme
 //
-//   TRIVET_PLUGIN(({.name = "acme", .version = "1.0.0", .license = "MIT", .doc = "Odds and
-//   ends."}),
+//   TRIVET_PLUGIN(({.name = "acme", .version = "1.0.0", .license = "MIT", .doc = "Odds, ends."}),
 //                 trivet::layer<acme::Scale>("Scale", "Multiplies by a constant."))
 //
 // A config names the layer as "acme/Scale". From the list the compiler writes
 //   - an ELF note with the plugin's identity, its ABI and the full schema of each item, which the
-//   host reads without running any code,
+//     host reads without running any code,
 //   - the data symbol `trivet_plugin_entry_v1`, whose function registers the same items, whole or
-//   not at all.
+//     not at all.
 // There are no static initialisers and no other exported symbol, and the two cannot disagree.
 //
 // Link with the flags that pkg-config hands out (hidden visibility, version script, -z nodelete, -z
 // defs).
 //
 // Items:
-//   trivet::layer<T>("Name", "doc")       and so on for every kind below: T::Config is its config
-//   struct trivet::schedule<T>("Constant", "doc", trivet::from_number("value"))
+//   trivet::layer<T>("Name", "doc")       and so on for every kind below: T::Config is its
+//                                         config struct
+//   trivet::schedule<T>("Constant", "doc", trivet::from_number("value"))
 //                                         a bare number in a config stands for this item
 //   trivet::backend<&function>("Name", "doc")
 //   trivet::backend<&function, Options>("Name", "doc")

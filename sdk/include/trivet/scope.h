@@ -3,8 +3,8 @@
 // checkpoint's names.
 //
 //   MyLayer(const Config& config, Scope& scope)
-//       : weight_(scope.parameter("w", {config.input_dims, config.output_dims}, {.init =
-//       config.init})),
+//       : weight_(scope.parameter("w", {config.input_dims, config.output_dims},
+//                                 {.init = config.init})),
 //         activation_(scope.layer("activation", config.activation)) {}
 //
 // Parameters get their memory all at once, in one flat block each for values and gradients, when

@@ -16,11 +16,14 @@ class Shape {
  public:
   Shape() = default;  // rank 0: a scalar
   Shape(std::initializer_list<std::int64_t> extents);
-  explicit Shape(std::span<const std::int64_t> extents);  // throws Error above rank 6 or for a negative extent
+  explicit Shape(
+      std::span<const std::int64_t> extents);  // throws Error above rank 6 or for a negative extent
 
   int rank() const { return rank_; }
   // Negative axes count from the end; out of range throws Error.
-  std::int64_t operator[](int axis) const { return extents_[static_cast<std::size_t>(index(axis))]; }
+  std::int64_t operator[](int axis) const {
+    return extents_[static_cast<std::size_t>(index(axis))];
+  }
   void set(int axis, std::int64_t extent);
   std::int64_t size() const;  // number of elements; 1 for a scalar. Throws Error on overflow.
   int index(int axis) const;  // the axis counted from the front

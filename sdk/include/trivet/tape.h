@@ -9,8 +9,9 @@
 //   }
 //   tape.backward(loss);      // w.grad(), b.grad() now hold the gradients
 //
-// The caller owns the tape; evaluation has none. Gradients of parameters are accumulated straight into their slots.
-// A plugin adds an op of its own with `record` (below): there is nothing to register.
+// The caller owns the tape; evaluation has none. Gradients of parameters are accumulated straight
+// into their slots. A plugin adds an op of its own with `record` (below): there is nothing to
+// register.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +24,8 @@
 
 namespace trivet {
 
-// Where the gradient of a leaf (a parameter) is accumulated. `written` is false until the first contribution of a
-// step, which overwrites; later ones add. So nothing has to be zeroed.
+// Where the gradient of a leaf (a parameter) is accumulated. `written` is false until the first
+// contribution of a step, which overwrites; later ones add. So nothing has to be zeroed.
 struct GradientSlot {
   Tensor gradient;
   bool written = false;
@@ -32,7 +33,8 @@ struct GradientSlot {
 
 class Vjp;
 
-// A differentiable op. Make one `static constexpr`/`const` object per op; its address is its identity on a tape.
+// A differentiable op. Make one `static constexpr`/`const` object per op; its address is its
+// identity on a tape.
 struct OpDef {
   const char* name;
   void (*vjp)(Vjp&);  // adds gradients to the inputs that want one
@@ -41,7 +43,8 @@ struct OpDef {
 // What an op's vjp sees. Valid during the call. [run thread]
 class Vjp {
  public:
-  const Tensor& grad_output(int i = 0) const;  // undefined Tensor when nothing flowed to that output
+  const Tensor& grad_output(
+      int i = 0) const;  // undefined Tensor when nothing flowed to that output
   const Tensor& input(int i) const;
   const Tensor& output(int i = 0) const;
   const Tensor& saved(int i) const;
@@ -54,7 +57,8 @@ class Vjp {
   // Adds `gradient` (shape of input i) to the gradient of input i.
   void add(int i, Tensor gradient);
 
-  // For ops that can accumulate themselves (beta = 1 products): the memory to write to and the beta to use.
+  // For ops that can accumulate themselves (beta = 1 products): the memory to write to and the beta
+  // to use.
   struct Target {
     Tensor gradient;
     float beta;  // 0: overwrite, 1: add
@@ -91,8 +95,9 @@ class Tape {
     Tape* previous_;
   };
 
-  // Gradients of sum(seed * loss) for every leaf that took part. `loss` is a scalar unless a seed of its shape is
-  // given. Frees saved tensors as it goes: a tape runs back once. Throws Error when loss does not depend on a leaf.
+  // Gradients of sum(seed * loss) for every leaf that took part. `loss` is a scalar unless a seed
+  // of its shape is given. Frees saved tensors as it goes: a tape runs back once. Throws Error when
+  // loss does not depend on a leaf.
   void backward(const Tensor& loss, const Tensor& seed = {});
 
   void clear();
@@ -104,8 +109,8 @@ class Tape {
   struct Impl;
 
  private:
-  friend void record(const OpDef&, std::span<const Tensor>, std::span<Tensor>, std::span<const Tensor>,
-                     const void*, std::size_t);
+  friend void record(const OpDef&, std::span<const Tensor>, std::span<Tensor>,
+                     std::span<const Tensor>, const void*, std::size_t);
   std::unique_ptr<Impl> impl_;
 };
 
@@ -121,8 +126,8 @@ class NoGrad {
   Tape* previous_;
 };
 
-// Puts an op on the current tape, if there is one and an input requires a gradient; does nothing otherwise. At most
-// 6 inputs, 4 outputs, 6 saved tensors; attributes are copied byte for byte.
+// Puts an op on the current tape, if there is one and an input requires a gradient; does nothing
+// otherwise. At most 6 inputs, 4 outputs, 6 saved tensors; attributes are copied byte for byte.
 void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> outputs,
             std::span<const Tensor> saved, const void* attributes, std::size_t attribute_size);
 
@@ -134,8 +139,8 @@ void record(const OpDef& op, std::initializer_list<Tensor> inputs, Tensor& outpu
          std::span<const Tensor>(saved.begin(), saved.size()), &attributes, sizeof attributes);
 }
 
-// A leaf with its own slot, for gradient checks and for states outside a Scope: the same memory as x, requiring a
-// gradient. `gradient_of` gives what was accumulated (undefined when nothing was).
+// A leaf with its own slot, for gradient checks and for states outside a Scope: the same memory as
+// x, requiring a gradient. `gradient_of` gives what was accumulated (undefined when nothing was).
 Tensor make_leaf(const Tensor& x, GradientSlot& slot);
 
 }  // namespace trivet

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor: a strided, typed view of device or host memory. Eight bytes, copied freely; copies share the memory.
+// Tensor: a strided, typed view of device or host memory. Eight bytes, copied freely; copies share
+// the memory.
 //
-// Values do not change once produced. The exceptions are parameters, gradient and metric accumulators, which their
-// owners change through `mutable_view`, and host tensors that an Input is still filling.
+// Values do not change once produced. The exceptions are parameters, gradient and metric
+// accumulators, which their owners change through `mutable_view`, and host tensors that an Input is
+// still filling.
 //
-// Device memory is read through to_host, or through span<T>() where the device is host-visible; nothing but a backend
-// dereferences tv_view.data otherwise.
+// Device memory is read through to_host, or through span<T>() where the device is host-visible;
+// nothing but a backend dereferences tv_view.data otherwise.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +36,9 @@ class Tensor {
   }
   ~Tensor();
 
-  // New tensors on a device. `empty` has undefined contents. Device memory of a training step comes from the step's
-  // arena (device.h) when a step is open, and from the caching allocator otherwise. [run thread]
+  // New tensors on a device. `empty` has undefined contents. Device memory of a training step comes
+  // from the step's arena (device.h) when a step is open, and from the caching allocator otherwise.
+  // [run thread]
   static Tensor empty(Device& device, const Shape& shape, DType dtype = DType::f32);
   static Tensor full(Device& device, const Shape& shape, double value, DType dtype = DType::f32);
   static Tensor zeros(Device& device, const Shape& shape, DType dtype = DType::f32) {
@@ -47,7 +50,8 @@ class Tensor {
   }
   static Tensor scalar(Device& device, float value);
 
-  // Host memory, pooled: the same sizes are handed out again without asking the system. [any thread]
+  // Host memory, pooled: the same sizes are handed out again without asking the system. [any
+  // thread]
   static Tensor host(const Shape& shape, DType dtype = DType::f32);
 
   // The same values on `device`: no copy where the memory is already usable there. [run thread]
@@ -70,7 +74,8 @@ class Tensor {
   // The same for memory that this caller owns and may change (see above).
   tv_view mutable_view();
 
-  // The elements in row-major order, copied. T must match dtype (float also reads bf16 and f16). Waits for the device.
+  // The elements in row-major order, copied. T must match dtype (float also reads bf16 and f16).
+  // Waits for the device.
   template <class T>
   std::vector<T> to_host() const {
     std::vector<T> out(static_cast<std::size_t>(size()));
@@ -79,7 +84,8 @@ class Tensor {
   }
   float item() const;  // the one element, as float
 
-  // Direct access; throws Error unless contiguous, host-visible and of type T. Waits for the device.
+  // Direct access; throws Error unless contiguous, host-visible and of type T. Waits for the
+  // device.
   template <class T>
   std::span<const T> span() const {
     return {static_cast<const T*>(host_pointer(dtype_of<T>)), static_cast<std::size_t>(size())};

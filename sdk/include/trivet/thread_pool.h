@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one pool of compute threads in a process.
 //
-// Work is split by size and never by thread count: parallel_for cuts [0, n) into pieces of `grain`, whatever the number
-// of threads, so results do not depend on it. Threads flush denormals to zero (FTZ and DAZ). They spin for a short
-// while between regions and then block, so an oversubscribed machine does not crawl.
+// Work is split by size and never by thread count: parallel_for cuts [0, n) into pieces of `grain`,
+// whatever the number of threads, so results do not depend on it. Threads flush denormals to zero
+// (FTZ and DAZ). They spin for a short while between regions and then block, so an oversubscribed
+// machine does not crawl.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,9 @@ class ThreadPool {
 
   int threads() const;
 
-  // Runs the pieces on the pool and the calling thread, and waits. An exception leaving a piece is rethrown here (the
-  // first by piece index). A call from inside a piece runs inline. Calls from several threads take turns. [any thread]
+  // Runs the pieces on the pool and the calling thread, and waits. An exception leaving a piece is
+  // rethrown here (the first by piece index). A call from inside a piece runs inline. Calls from
+  // several threads take turns. [any thread]
   void parallel_for(std::int64_t n, std::int64_t grain, Body body, void* arg);
 
   template <class F>
@@ -43,7 +45,8 @@ class ThreadPool {
   std::unique_ptr<Impl> impl_;
 };
 
-// Sets flush-to-zero and denormals-are-zero on the calling thread for its lifetime, and puts the old mode back.
+// Sets flush-to-zero and denormals-are-zero on the calling thread for its lifetime, and puts the
+// old mode back.
 class FlushDenormals {
  public:
   FlushDenormals();

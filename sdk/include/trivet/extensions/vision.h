@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels for the image ops (trivet/ops_vision.h), offered by a backend through tv_backend.extension. The SDK composes
- * these ops from copy and matmul where a backend has none. Images are NHWC, filters [KH, KW, Cin, Cout]. */
+/* Kernels for the image ops (trivet/ops_vision.h), offered by a backend through
+ * tv_backend.extension. The SDK composes these ops from copy and matmul where a backend has none.
+ * Images are NHWC, filters [KH, KW, Cin, Cout]. */
 #ifndef TRIVET_EXTENSIONS_VISION_H
 #define TRIVET_EXTENSIONS_VISION_H
 
@@ -18,7 +19,8 @@ extern "C" {
 typedef struct tv_conv2d_shape {
   int64_t batch, in_h, in_w, in_c;
   int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
-  int64_t pad_top, pad_left; /* zeros outside the image; bottom and right follow from out_h and out_w */
+  int64_t pad_top,
+      pad_left; /* zeros outside the image; bottom and right follow from out_h and out_w */
   int64_t out_h, out_w, out_c;
 } tv_conv2d_shape;
 
@@ -31,7 +33,8 @@ typedef struct tv_conv2d {
   void *y, *pre;
 } tv_conv2d;
 
-/* dz [like y] is workspace and may be dy. dx, dw, db may be null; dw and db are accumulated with their betas (0 or 1). */
+/* dz [like y] is workspace and may be dy. dx, dw, db may be null; dw and db are accumulated with
+ * their betas (0 or 1). */
 typedef struct tv_conv2d_grad {
   uint32_t struct_size;
   uint8_t dtype, activation;
@@ -43,9 +46,10 @@ typedef struct tv_conv2d_grad {
 
 typedef enum tv_pool_kind { TV_POOL_MAX = 0, TV_POOL_AVG = 1 } tv_pool_kind;
 
-/* Maximum or mean over windows; padding never takes part (the mean divides by the number of pixels inside the image).
- * argmax u8 [like y] receives, for TV_POOL_MAX, the offset kh * kernel_w + kw of the first largest element; it is null
- * when no gradient is wanted. shape.out_c = shape.in_c; kernel_h * kernel_w <= 256. */
+/* Maximum or mean over windows; padding never takes part (the mean divides by the number of pixels
+ * inside the image). argmax u8 [like y] receives, for TV_POOL_MAX, the offset kh * kernel_w + kw of
+ * the first largest element; it is null when no gradient is wanted. shape.out_c = shape.in_c;
+ * kernel_h * kernel_w <= 256. */
 typedef struct tv_pool2d {
   uint32_t struct_size;
   uint8_t dtype, kind;
