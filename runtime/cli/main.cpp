@@ -1,22 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/main.h"
 
-#include <cstdio>
-#include <string_view>
-
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "cli/terminal.h"
+#include "trivet/error.h"
 #include "trivet/version.h"
 
 namespace trivet {
+namespace {
 
-int cli_main(int argc, char** argv) {
-  if (argc == 2 && std::string_view(argv[1]) == "--version") {
-    fmt::print("trivet {} (sdk {}.{})\n", version(), kSdkMajor, kSdkMinor);
+bool asks_for_help(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "--") return false;
+    if (word == "--help" || word == "-h") return true;
+  }
+  return false;
+}
+
+int dispatch(const std::vector<std::string>& words) {
+  if (words.empty() || words[0] == "--help" || words[0] == "-h") {
+    print_out(overview_text());
     return 0;
   }
-  fmt::print(stderr, "usage: trivet --version\n");
-  return 2;
+  if (words[0] == "--version" || words[0] == "-V") {
+    print_out(fmt::format("trivet {} (sdk {}.{})\n", version(), kSdkMajor, kSdkMinor));
+    return 0;
+  }
+  const CommandInfo* command = find_command(words[0]);
+  if (command == nullptr) {
+    const bool option = words[0].starts_with('-');
+    throw UsageError(fmt::format("unknown {} '{}'", option ? "option" : "command", words[0]),
+                     {.hint = option ? "options stand behind the command; see trivet --help"
+                                     : command_suggestion(words[0])});
+  }
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  if (asks_for_help(rest)) {
+    print_out(manual_text(*command));
+    return 0;
+  }
+  return command->run(rest);
+}
+
+}  // namespace
+
+int cli_main(int argc, char** argv) {
+  try {
+    const int code = dispatch(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+    flush_out();
+    return code;
+  } catch (const std::exception& error) {
+    std::fflush(stdout);
+    fmt::print(stderr, "{}", report_text(error, has_colours(stderr)));
+    return exit_code_of(error);
+  }
 }
 
 }  // namespace trivet

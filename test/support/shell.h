@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace trivet::test {
 
@@ -26,9 +27,16 @@ class TempDir {
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
   const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
+
+  // Writes a file, making folders on the way; returns its path.
+  std::filesystem::path write(std::string_view name, std::string_view content) const;
 
  private:
   std::filesystem::path path_;
 };
+
+// All bytes of a file; throws when it cannot be read.
+std::string read_file(const std::filesystem::path& file);
 
 }  // namespace trivet::test

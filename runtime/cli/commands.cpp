@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "trivet/schema.h"
+
+namespace trivet {
+namespace {
+
+constexpr const CommandInfo* kCommands[] = {
+    &kHelpCommand,
+};
+
+}  // namespace
+
+std::span<const CommandInfo* const> commands() {
+  return kCommands;
+}
+
+const CommandInfo* find_command(std::string_view name) {
+  for (const CommandInfo* command : commands()) {
+    if (command->name == name) return command;
+  }
+  return nullptr;
+}
+
+std::string overview_text() {
+  std::string text =
+      "trivet trains models and runs experiments from TOML files.\n\n"
+      "usage: trivet COMMAND ...\n\n";
+  std::size_t width = 0;
+  for (const CommandInfo* command : commands()) {
+    if (!command->summary.empty()) width = std::max(width, command->usage.size());
+  }
+  for (const CommandInfo* command : commands()) {
+    if (command->summary.empty()) continue;
+    text += fmt::format("  {:<{}}  {}\n", command->usage, width, command->summary);
+  }
+  return text +
+         "\n  --help      this page; 'trivet help COMMAND' tells more\n"
+         "  --version   version of the program and of its plugin contract\n";
+}
+
+std::string manual_text(const CommandInfo& command) {
+  std::string text = fmt::format("usage: trivet {}\n\n{}.\n", command.usage, command.summary);
+  if (!command.details.empty()) text += fmt::format("\n{}\n", command.details);
+  if (!command.options.empty()) text += "\n" + options_text(command.options);
+  return text;
+}
+
+std::string command_suggestion(std::string_view name) {
+  std::vector<std::string> names;
+  for (const CommandInfo* command : commands()) {
+    if (!command->summary.empty()) names.emplace_back(command->name);
+  }
+  return suggestion(name, names);
+}
+
+}  // namespace trivet

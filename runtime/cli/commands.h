@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program's subcommands, one file each.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/command_info.h"
+
+namespace trivet {
+
+extern const CommandInfo kHelpCommand;
+
+// All of them, in the order of the help page.
+std::span<const CommandInfo* const> commands();
+
+// Null if there is none of this name.
+const CommandInfo* find_command(std::string_view name);
+
+// The page of `trivet --help`, and the manual page of one subcommand.
+std::string overview_text();
+std::string manual_text(const CommandInfo& command);
+
+// "did you mean 'run'?" for a name that is no subcommand.
+std::string command_suggestion(std::string_view name);
+
+}  // namespace trivet

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "cli/terminal.h"
+#include "config/source_file.h"
+#include "config/text_checks.h"
+
+namespace trivet {
+namespace {
+
+// Wider lines are shown around the caret only.
+constexpr std::size_t kWidest = 120;
+
+// Lines of config files; each file is read once.
+class SourceLines {
+ public:
+  std::optional<std::string> line(const Origin& where) {
+    if (where.file == kCommandLine) return where.note;
+    if (where.file.empty() || where.line <= 0) return std::nullopt;
+    const auto [entry, is_new] = texts_.try_emplace(where.file);
+    if (is_new) entry->second = text_of(where.file);
+    return nth_line(entry->second, where.line);
+  }
+
+ private:
+  // A file that has become unreadable since is reported without its line.
+  static std::string text_of(const std::string& file) {
+    try {
+      std::string text = read_config_text(file);
+      if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+      return text;
+    } catch (const ConfigError&) {
+      return {};
+    }
+  }
+
+  static std::optional<std::string> nth_line(std::string_view text, int number) {
+    for (int i = 1; i < number; ++i) {
+      const std::size_t end = text.find('\n');
+      if (end == std::string_view::npos) return std::nullopt;
+      text.remove_prefix(end + 1);
+    }
+    if (text.empty()) return std::nullopt;
+    return std::string(text.substr(0, text.find('\n')));
+  }
+
+  std::map<std::string, std::string> texts_;
+};
+
+// The characters of a line, one string each; what a terminal could misread becomes a space or '?'.
+std::vector<std::string> characters_of(std::string_view line) {
+  std::vector<std::string> characters;
+  while (!line.empty()) {
+    const auto byte = static_cast<unsigned char>(line[0]);
+    std::size_t length = byte < 0x80 ? 1 : byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2;
+    length = std::min(length, line.size());
+    const std::string_view character = line.substr(0, length);
+    if (find_invalid_utf8(character)) {
+      characters.emplace_back("?");
+      line.remove_prefix(1);
+      continue;
+    }
+    const bool control = byte < 0x20 || byte == 0x7f;
+    characters.emplace_back(control ? " " : character);
+    line.remove_prefix(length);
+  }
+  while (!characters.empty() && characters.back() == " ") characters.pop_back();
+  return characters;
+}
+
+bool is_word(const std::string& character) {
+  if (character.size() > 1) return true;
+  const char c = character[0];
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-' || c == '.' || c == '/' || c == '+';
+}
+
+// A dotted key is pointed at part by part, a number or a "plugin/Name" as a whole.
+std::size_t word_length(const std::vector<std::string>& characters, std::size_t at) {
+  std::size_t end = at;
+  if (end < characters.size() && (characters[end] == "\"" || characters[end] == "'")) {
+    const std::string quote = characters[end++];
+    while (end < characters.size() && characters[end] != quote) ++end;
+    return std::min(end + 1, characters.size()) - at;
+  }
+  const bool number =
+      end < characters.size() && characters[end][0] >= '0' && characters[end][0] <= '9';
+  while (end < characters.size() && is_word(characters[end]) &&
+         (number || characters[end] != ".")) {
+    ++end;
+  }
+  return std::max<std::size_t>(1, end - at);
+}
+
+std::string quoted_line(const std::string& line, const Origin& where, const std::string& hint,
+                        bool colours) {
+  const std::vector<std::string> characters = characters_of(line);
+  const std::size_t caret = where.column > 0 ? static_cast<std::size_t>(where.column) - 1 : 0;
+  const std::size_t begin =
+      characters.size() > kWidest && caret > kWidest / 2 ? caret - kWidest / 2 : 0;
+  const std::size_t end = std::min(characters.size(), begin + kWidest);
+  std::string shown = begin > 0 ? "..." : "";
+  const std::size_t indent = caret - std::min(caret, begin) + shown.size();
+  for (std::size_t i = begin; i < end; ++i) shown += characters[i];
+  if (end < characters.size()) shown += "...";
+  const std::string number =
+      where.file == kCommandLine ? std::string() : std::to_string(where.line);
+  const std::size_t width = std::max<std::size_t>(4, number.size());
+  std::string text = fmt::format(" {:>{}} | {}\n", number, width, shown);
+  const std::string marks(std::min(word_length(characters, caret), kWidest), '^');
+  text += fmt::format(" {:>{}} | {:>{}}{}", "", width, "", indent,
+                      coloured(marks, Colour::red, colours));
+  if (!hint.empty()) text += " " + hint;
+  return text + "\n";
+}
+
+std::string problem_text(const Problem& problem, SourceLines& lines, bool colours) {
+  const std::optional<std::string> line = lines.line(problem.where);
+  Problem head = problem;
+  head.hint.clear();
+  if (head.where.file == kCommandLine) head.where.note.clear();
+  std::string text =
+      fmt::format("{} {}\n", coloured("error:", Colour::red, colours), to_string(head));
+  if (line) return text + quoted_line(*line, problem.where, problem.hint, colours);
+  if (!problem.hint.empty()) text += fmt::format("       {}\n", problem.hint);
+  return text;
+}
+
+}  // namespace
+
+std::string report_text(const ConfigError& error, bool colours) {
+  SourceLines lines;
+  std::string text;
+  std::size_t shown = 0;
+  for (const Problem& problem : error.problems()) {
+    if (shown++ == kMostProblems) break;
+    text += problem_text(problem, lines, colours);
+  }
+  const std::size_t count = error.problems().size();
+  if (count > kMostProblems) text += fmt::format("error: ... and {} more\n", count - kMostProblems);
+  if (count > 1) text += fmt::format("{} problems in the config\n", count);
+  return text;
+}
+
+std::string report_text(const std::exception& error, bool colours) {
+  if (const auto* config = dynamic_cast<const ConfigError*>(&error)) {
+    return report_text(*config, colours);
+  }
+  return fmt::format("{} {}\n", coloured("error:", Colour::red, colours), error.what());
+}
+
+int exit_code_of(const std::exception& error) noexcept {
+  const auto* known = dynamic_cast<const Error*>(&error);
+  return known != nullptr ? known->exit_code() : 1;
+}
+
+}  // namespace trivet

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/terminal.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+const char* code_of(Colour colour) {
+  switch (colour) {
+    case Colour::red:
+      return "1;31";
+    case Colour::yellow:
+      return "33";
+    case Colour::cyan:
+      return "36";
+    case Colour::bold:
+      return "1";
+  }
+  return "0";
+}
+
+[[noreturn]] void throw_write_error() {
+  throw Error(std::string("cannot write to standard output: ") + std::strerror(errno));
+}
+
+}  // namespace
+
+bool has_colours(std::FILE* stream) {
+  if (is_set("NO_COLOR") || ::isatty(::fileno(stream)) == 0) return false;
+  const char* terminal = std::getenv("TERM");
+  return terminal != nullptr && std::string_view(terminal) != "dumb";
+}
+
+std::string coloured(std::string_view text, Colour colour, bool enabled) {
+  if (!enabled) return std::string(text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", code_of(colour), text);
+}
+
+void print_out(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) throw_write_error();
+}
+
+void flush_out() {
+  if (std::fflush(stdout) != 0) throw_write_error();
+}
+
+}  // namespace trivet

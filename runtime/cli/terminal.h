@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What depends on whether a stream is a terminal.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace trivet {
+
+enum class Colour { red, yellow, cyan, bold };
+
+// True for a terminal that can show colours and a user who has not set NO_COLOR.
+bool has_colours(std::FILE* stream);
+
+// `text` in this colour when `enabled`, else as it is.
+std::string coloured(std::string_view text, Colour colour, bool enabled);
+
+// Writes to stdout. Throws Error when that fails (a full disk, a closed descriptor): output that is
+// cut off must not look like success.
+void print_out(std::string_view text);
+void flush_out();
+
+}  // namespace trivet

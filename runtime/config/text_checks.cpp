@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/text_checks.h"
+
+#include <vector>
+
+namespace trivet {
+namespace {
+
+// Length of the well-formed sequence at the front of `text`, 0 when there is none.
+std::size_t utf8_length(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
+  const unsigned first = byte(0), second = byte(1);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const bool overlong = first == 0xE0 && second < 0xA0;
+    const bool surrogate = first == 0xED && second > 0x9F;
+    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const bool overlong = first == 0xF0 && second < 0x90;
+    const bool above = first == 0xF4 && second > 0x8F;
+    return follows(1) && follows(2) && follows(3) && !overlong && !above ? 4 : 0;
+  }
+  return 0;
+}
+
+// Knows just enough of TOML's grammar to tell brackets and dots of keys from those inside strings
+// and comments. On malformed text it may miscount; the parser reports such text anyway.
+class NestingScanner {
+ public:
+  explicit NestingScanner(std::string_view text) : text_(text) {}
+
+  std::optional<std::size_t> scan() {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '"' || c == '\'') {
+        skip_string(c);
+        continue;
+      }
+      if (c == '#') {
+        skip_line();
+        continue;
+      }
+      step(c);
+      if (levels_.size() + dots_in_keys_ + dots_ > kDeepestNesting) return at_;
+      ++at_;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  void step(char c) {
+    switch (c) {
+      case '[':
+      case '{':
+        return open();
+      case ']':
+      case '}':
+        return close();
+      case '.':
+        ++dots_;
+        return;
+      case ',':
+        dots_ = 0;
+        return;
+      case '\n':
+        // A value that spans lines keeps its key's depth until its bracket closes.
+        dots_ = 0;
+        return;
+      default:
+        return;
+    }
+  }
+
+  void open() {
+    levels_.push_back(dots_);
+    dots_in_keys_ += dots_;
+    dots_ = 0;
+  }
+
+  void close() {
+    if (levels_.empty()) return;
+    dots_in_keys_ -= levels_.back();
+    levels_.pop_back();
+    dots_ = 0;
+  }
+
+  void skip_line() {
+    while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+  }
+
+  void skip_string(char quote) {
+    const std::string_view triple = quote == '"' ? "\"\"\"" : "'''";
+    const bool multi_line = text_.substr(at_, 3) == triple;
+    at_ += multi_line ? 3 : 1;
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '\\' && quote == '"') {
+        at_ += 2;
+      } else if (multi_line && text_.substr(at_, 3) == triple) {
+        at_ += 3;
+        return;
+      } else if (!multi_line && (c == quote || c == '\n')) {
+        ++at_;
+        return;
+      } else {
+        ++at_;
+      }
+    }
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::vector<std::size_t> levels_;  // of each open bracket: dots of the key before it
+  std::size_t dots_in_keys_ = 0;     // sum of levels_
+  std::size_t dots_ = 0;             // of the key being read
+};
+
+}  // namespace
+
+std::optional<std::size_t> find_invalid_utf8(std::string_view text) noexcept {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text.substr(at));
+    if (length == 0) return at;
+    at += length;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> find_too_deep_nesting(std::string_view text) {
+  return NestingScanner(text).scan();
+}
+
+TextPlace place_of(std::string_view text, std::size_t offset) noexcept {
+  TextPlace place;
+  for (std::size_t i = 0; i < offset && i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte == '\n') {
+      ++place.line;
+      place.column = 1;
+    } else if ((byte & 0xC0u) != 0x80u) {
+      ++place.column;
+    }
+  }
+  return place;
+}
+
+}  // namespace trivet

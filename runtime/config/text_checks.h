@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks on the bytes of a config before a parser sees them: toml++ 3.3 aborts on some malformed
+// UTF-8 when built with assertions, and a tree nested without limit would exhaust the stack of
+// everything that walks it.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace trivet {
+
+// Levels of tables and arrays, counting the parts of dotted keys.
+inline constexpr std::size_t kDeepestNesting = 100;
+
+// The offset of the first byte that does not belong to well-formed UTF-8 (RFC 3629: no surrogates,
+// no overlong forms, at most U+10FFFF).
+std::optional<std::size_t> find_invalid_utf8(std::string_view text) noexcept;
+
+// The offset where TOML text goes deeper than kDeepestNesting. Strings and comments are skipped.
+std::optional<std::size_t> find_too_deep_nesting(std::string_view text);
+
+// Line and column of an offset, both from 1; columns count characters, not bytes.
+struct TextPlace {
+  int line = 1;
+  int column = 1;
+};
+TextPlace place_of(std::string_view text, std::size_t offset) noexcept;
+
+}  // namespace trivet
