@@ -148,9 +148,8 @@ std::unique_ptr<Base> make(const ConfigOf<Base>& config, typename Base::Context&
 }
 
 template <class Base>
-requires(!requires {
-  typename Base::Context;
-}) std::unique_ptr<Base> make(const ConfigOf<Base>& config) {
+requires std::same_as<typename Base::Context, NoContext> std::unique_ptr<Base> make(
+    const ConfigOf<Base>& config) {
   return std::unique_ptr<Base>(static_cast<Base*>(registry().make(Base::kKind, config, nullptr)));
 }
 

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,6 +53,7 @@ class Parameter {
   bool trainable_ = true;
   InitConfig init_;
   std::int64_t fan_in_ = 0, fan_out_ = 0;
+  std::int64_t offset_ = 0;  // elements from the start of its block
   Tensor value_;
   GradientSlot slot_;
 };
@@ -96,10 +98,12 @@ class ParameterStore {
 
  private:
   friend class Scope;
-  struct Shared;  // layers with a shared name
+  struct Shared;  // taken paths, layers with a shared name
+  void place(Parameter& parameter);
   Device& device_;
   Key key_;
   std::vector<std::unique_ptr<Parameter>> parameters_;
+  std::map<std::string, Parameter*, std::less<>> by_path_;
   std::unique_ptr<Shared> shared_;
   Tensor trainable_values_, trainable_gradients_, states_;
   bool built_ = false;
@@ -115,15 +119,17 @@ class Scope {
   // For randomness of this layer: fold in the step and what it is for (see FpropContext::key_for).
   Key key() const { return store_.key().fold(path_); }
 
-  Scope child(std::string_view name) const;  // names hold no '/'
+  // Names are made of letters, digits, '_', '-' and '.'; anything else throws Error.
+  Scope child(std::string_view name) const;
   Parameter& parameter(std::string_view name, const Shape& shape,
                        const ParameterOptions& options = {});
   Parameter& state(std::string_view name, const Shape& shape,
                    double value);  // not trainable, starts as `value`
 
-  // Makes a child layer from its template; null for an empty one. A template with `shared = "name"`
-  // is made once per store: whoever names it again, with an equal config, gets the same layer and
-  // weights; an unequal one is an Error.
+  // Makes a child layer from its template; null for an empty one. Two children of one path are an
+  // Error. A template with `shared = "name"` is made once per store, at the path where it is met
+  // first: whoever names it again, with an equal config, gets the same layer and weights; an
+  // unequal one is an Error.
   std::shared_ptr<Layer> layer(std::string_view name, const ConfigOf<Layer>& config) const;
 
  private:

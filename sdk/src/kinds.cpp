@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Key functions and defaults of the small base classes: they stand here, out of line, so that each
+// class has one vtable and one type information in the process, that of libtrivet.
+#include "trivet/checkpoint.h"
+#include "trivet/command.h"
+#include "trivet/input.h"
+#include "trivet/launch/jobs_provider.h"
+#include "trivet/launch/orchestrator.h"
+#include "trivet/launch/subdir_format.h"
+#include "trivet/launch/sweep_info.h"
+#include "trivet/layer.h"
+#include "trivet/metric.h"
+#include "trivet/model.h"
+#include "trivet/optimizer.h"
+#include "trivet/schedule.h"
+#include "trivet/summary_writer.h"
+#include "trivet/tokenizer.h"
+#include "trivet/trainer.h"
+
+namespace trivet {
+
+Layer::~Layer() = default;
+const void* Layer::extension(std::string_view) const noexcept {
+  return nullptr;
+}
+
+Model::~Model() = default;
+const void* Model::extension(std::string_view) const noexcept {
+  return nullptr;
+}
+
+Input::~Input() = default;
+std::optional<std::int64_t> Input::batches_per_epoch() const {
+  return std::nullopt;
+}
+const void* Input::extension(std::string_view) const noexcept {
+  return nullptr;
+}
+
+void InputConfig::validate(Problems& problems) const {
+  if (infeed_host_index >= num_infeed_hosts) {
+    problems.add("infeed_host_index", "must be less than num_infeed_hosts (" +
+                                          std::to_string(num_infeed_hosts) + "), is " +
+                                          std::to_string(infeed_host_index));
+  }
+}
+
+Metric::~Metric() = default;
+
+Schedule::~Schedule() = default;
+
+Optimizer::~Optimizer() = default;
+double Optimizer::slot_start(std::string_view) const {
+  return 0;
+}
+std::int64_t Optimizer::group_of(const Parameter&) const {
+  return 0;
+}
+bool Optimizer::per_variable() const {
+  return false;
+}
+
+Trainer::~Trainer() = default;
+const void* Trainer::extension(std::string_view) const noexcept {
+  return nullptr;
+}
+TrainerObserver::~TrainerObserver() = default;
+
+CheckpointWriter::~CheckpointWriter() = default;
+CheckpointReader::~CheckpointReader() = default;
+
+Tokenizer::~Tokenizer() = default;
+SummaryWriter::~SummaryWriter() = default;
+Command::~Command() = default;
+
+Orchestrator::~Orchestrator() = default;
+JobsProvider::~JobsProvider() = default;
+SubdirFormat::~SubdirFormat() = default;
+SweepInfo::~SweepInfo() = default;
+std::vector<std::string> SweepInfo::tags() const {
+  return {};
+}
+
+}  // namespace trivet
