@@ -87,7 +87,7 @@ bool is_word(const std::string& character) {
 std::size_t word_length(const std::vector<std::string>& characters, std::size_t at) {
   std::size_t end = at;
   if (end < characters.size() && (characters[end] == "\"" || characters[end] == "'")) {
-    const std::string quote = characters[end++];
+    const std::string& quote = characters[end++];
     while (end < characters.size() && characters[end] != quote) ++end;
     return std::min(end + 1, characters.size()) - at;
   }

@@ -12,7 +12,6 @@
 #include "support/shell.h"
 
 using trivet::ConfigError;
-using trivet::Origin;
 using trivet::Problem;
 using trivet::Value;
 

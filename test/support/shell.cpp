@@ -43,7 +43,7 @@ TempDir::~TempDir() {
 }
 
 std::filesystem::path TempDir::write(std::string_view name, std::string_view content) const {
-  const std::filesystem::path file = path_ / name;
+  std::filesystem::path file = path_ / name;
   std::filesystem::create_directories(file.parent_path());
   std::ofstream out(file, std::ios::binary);
   out.write(content.data(), static_cast<std::streamsize>(content.size()));
