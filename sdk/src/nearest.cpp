@@ -29,8 +29,8 @@ std::size_t score(std::string_view wanted, std::string_view known) {
   const std::string a = lower(wanted), b = lower(known);
   if (a == b) return 0;
   const std::size_t whole = name_distance(a, b);
-  if (whole <= std::max<std::size_t>(2, a.size() / 3) && whole < std::max(a.size(), b.size()))
-    return whole;
+  const std::size_t bound = a.size() <= 3 ? 1 : std::max<std::size_t>(2, a.size() / 3);
+  if (whole <= bound) return whole;
   const std::string_view a_word = last_word(a), b_word = last_word(b);
   if (a_word.size() == a.size() && b_word.size() == b.size()) return kLongest;
   const std::size_t word = name_distance(a_word, b_word);
@@ -70,8 +70,8 @@ std::vector<std::string> nearest_names(std::string_view wanted,
                    [](const auto& x, const auto& y) { return x.first < y.first; });
   std::vector<std::string> names;
   for (const auto& [distance, name] : found) {
-    // Once something is very near, guesses that are far only distract.
-    if (names.size() == 3 || distance > found.front().first + 1) break;
+    // Once something is near, guesses that are farther only distract.
+    if (names.size() == 3 || distance > found.front().first) break;
     if (std::find(names.begin(), names.end(), *name) == names.end()) names.push_back(*name);
   }
   return names;

@@ -210,14 +210,3 @@ std::string Registry::key_of_token(std::string_view kind, const void* token) con
 }
 
 }  // namespace trivet
-
-namespace trivet::detail {
-
-void copy_reason(const char* reason, char* error, std::size_t error_size) noexcept {
-  if (error == nullptr || error_size == 0) return;
-  const std::size_t length = std::min(std::char_traits<char>::length(reason), error_size - 1);
-  std::copy_n(reason, length, error);
-  error[length] = '\0';
-}
-
-}  // namespace trivet::detail

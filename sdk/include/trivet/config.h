@@ -154,18 +154,19 @@ constexpr std::string_view schema_json() {
 
 #define TRIVET_BRACES_(field) {},
 #define TRIVET_CONFIG_FIELD_(field) TRIVET_CONFIG_FIELD_PARTS_ field
-#define TRIVET_CONFIG_FIELD_PARTS_(member, ...)            \
-  trivet_visit(#member, &TrivetConfig::member, [] {        \
-    using ::trivet::attributes::alias;                     \
-    using ::trivet::attributes::at_least;                  \
-    using ::trivet::attributes::at_most;                   \
-    using ::trivet::attributes::between;                   \
-    using ::trivet::attributes::choices;                   \
-    using ::trivet::attributes::less_than;                 \
-    using ::trivet::attributes::more_than;                 \
-    using ::trivet::attributes::required;                  \
-    return ::trivet::detail::make_attributes(__VA_ARGS__); \
-  });
+#define TRIVET_CONFIG_FIELD_PARTS_(member, ...)                \
+  trivet_visit(                                                \
+      #member, &TrivetConfig::member, +[] {                    \
+        using ::trivet::attributes::alias;                     \
+        using ::trivet::attributes::at_least;                  \
+        using ::trivet::attributes::at_most;                   \
+        using ::trivet::attributes::between;                   \
+        using ::trivet::attributes::choices;                   \
+        using ::trivet::attributes::less_than;                 \
+        using ::trivet::attributes::more_than;                 \
+        using ::trivet::attributes::required;                  \
+        return ::trivet::detail::make_attributes(__VA_ARGS__); \
+      });
 
 // TRIVET_ENUM(Padding, same, valid) beside the enum lists every enumerator; a forgotten one is a
 // compile error. An enumerator that would be a C++ word takes an underscore (`default_`), which its

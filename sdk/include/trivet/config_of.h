@@ -18,7 +18,9 @@
 // and, where a plugin marked one of its items with from_number, a bare number. In C++ it is made
 // from a config struct of the same plugin, or from a key and a table of fields:
 //
-//   config.activation = GeluConfig{.approximate = true};
+//   GeluConfig gelu;
+//   gelu.approximate = true;
+//   config.activation = gelu;
 //   config.activation = {"nn/Gelu", trivet::Value::table({{"approximate", true}})};
 //
 // The fields stay undecoded until an object is made, so a config may name plugins that are not

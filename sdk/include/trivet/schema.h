@@ -83,7 +83,7 @@ struct Field {
 // ">= 1", "in [0, 1)", or empty.
 TRIVET_API std::string range_text(const Field& field);
 
-struct Schema {
+struct TRIVET_API Schema {
   std::string name;  // of the struct
   std::vector<Field> fields;
 

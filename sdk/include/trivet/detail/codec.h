@@ -39,7 +39,7 @@ struct FieldReader {
   std::size_t index = 0;
 
   template <class M, class B>
-  void operator()(const char*, M B::*member, auto) {
+  void operator()(const char*, M B::*member, MakeAttributes) {
     const Field& field = fields[index++];
     const Value* value = find_field(table, field);
     if (value == nullptr) return;
@@ -115,7 +115,7 @@ struct FieldEncoder {
   Value& table;
 
   template <class M, class B>
-  void operator()(const char* name, M B::*member, auto) {
+  void operator()(const char* name, M B::*member, MakeAttributes) {
     table.set(name, write<M>(config.*member, &(defaults.*member)));
   }
 };
@@ -170,7 +170,9 @@ struct FieldComparer {
   const C& b;
   bool equal = true;
 
-  void operator()(const char*, auto member, auto) { equal = equal && same(a.*member, b.*member); }
+  void operator()(const char*, auto member, MakeAttributes) {
+    equal = equal && same(a.*member, b.*member);
+  }
 };
 
 template <class T>

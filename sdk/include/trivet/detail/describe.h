@@ -28,8 +28,8 @@ namespace detail {
 
 // What stands behind the member in the list.
 struct Attributes {
-  static constexpr std::size_t kMaxChoices = 64;
-  static constexpr std::size_t kMaxAliases = 8;
+  static constexpr std::size_t kMaxChoices = 16;
+  static constexpr std::size_t kMaxAliases = 4;
 
   std::string_view doc;
   bool required = false;
@@ -148,8 +148,11 @@ concept Integer = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T,
                   !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> &&
                   !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
 
-// Calls visit(name, member pointer, function that makes the attributes) for every field, those of
-// the base first.
+// A function, not the lambda it comes from: visitors are instantiated once for all members of a
+// type.
+using MakeAttributes = Attributes (*)();
+
+// Calls visit(name, member pointer, MakeAttributes) for every field, those of the base first.
 template <Described C, class Visitor>
 constexpr void visit_fields(Visitor& visit) {
   using Base = typename decltype(trivet_config_base(Tag<C>{}))::type;
@@ -159,7 +162,7 @@ constexpr void visit_fields(Visitor& visit) {
 
 struct FieldCounter {
   std::size_t count = 0;
-  constexpr void operator()(const char*, auto, auto) { ++count; }
+  constexpr void operator()(const char*, auto, MakeAttributes) { ++count; }
 };
 template <Described C>
 constexpr std::size_t field_count() {
@@ -172,7 +175,7 @@ template <std::size_t N>
 struct NameCollector {
   std::array<std::string_view, N> names{};
   std::size_t count = 0;
-  constexpr void operator()(const char* name, auto, auto) { names[count++] = name; }
+  constexpr void operator()(const char* name, auto, MakeAttributes) { names[count++] = name; }
 };
 template <Described C>
 constexpr bool has_distinct_names() {
@@ -196,8 +199,13 @@ constexpr bool has_field(std::string_view name) {
 }
 
 // Whether T{} can be evaluated by the compiler. clang 14 with libstdc++ 12 cannot make a
-// std::string that is not empty.
-template <class T, int = (static_cast<void>(T{}), 0)>
+// std::string.
+template <class T>
+constexpr bool make_default() {
+  [[maybe_unused]] T value{};
+  return true;
+}
+template <class T, bool = make_default<T>()>
 constexpr bool probe_default(int) {
   return true;
 }

@@ -86,7 +86,7 @@ struct DefaultsWriter {
   const C& config;
   bool first = true;
 
-  constexpr void operator()(const char* name, auto member, auto) {
+  constexpr void operator()(const char* name, auto member, MakeAttributes) {
     if (!first) out.put(',');
     first = false;
     json_text(out, name);
@@ -248,20 +248,24 @@ struct Innermost<Map<T>> : Innermost<T> {};
 template <class T>
 concept Numeric = Integer<T> || std::floating_point<T> || std::same_as<T, Duration>;
 
+// Not constexpr, so that the compiler stops at them and shows their names.
+inline void error_bounds_are_for_numbers() {}
+inline void error_choices_are_for_strings() {}
+
 template <class Sink, Described C>
 struct FieldsWriter {
   Sink& out;
   const C* defaults;
   bool first = true;
 
-  template <class M, class B, class Make>
-  constexpr void operator()(const char* name, M B::*member, Make) {
-    constexpr Attributes kGiven = Make{}();
+  template <class M, class B>
+  constexpr void operator()(const char* name, M B::*member, MakeAttributes make) {
+    const Attributes given = make();
     using Inner = typename Innermost<M>::type;
-    static_assert(!(kGiven.low || kGiven.high) || Numeric<Inner>,
-                  "at_least, at_most, more_than, less_than and between are for numbers");
-    static_assert(kGiven.choice_count == 0 || std::same_as<Inner, std::string>,
-                  "choices is for strings; an enum brings its own");
+    if ((given.low || given.high) && !Numeric<Inner>) error_bounds_are_for_numbers();
+    if (given.choice_count > 0 && !std::same_as<Inner, std::string>) {
+      error_choices_are_for_strings();
+    }
     if (!first) out.put(',');
     first = false;
     out.raw("{\"name\":");
@@ -269,8 +273,8 @@ struct FieldsWriter {
     out.put(',');
     write_type<M>(defaults != nullptr ? &(defaults->*member) : nullptr);
     out.raw(",\"doc\":");
-    json_text(out, kGiven.doc);
-    write_attributes(kGiven);
+    json_text(out, given.doc);
+    write_attributes(given);
     if (defaults != nullptr && !Described<M>) {
       out.raw(",\"default\":");
       json_default(out, defaults->*member);

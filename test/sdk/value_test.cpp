@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values: content, paths, comparison, text; durations; nearest names.
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "trivet/field_types.h"
+#include "trivet/schema.h"
+#include "trivet/value.h"
+
+using trivet::Value;
+
+TEST_CASE("a value holds what it was made from") {
+  CHECK(Value().is_null());
+  CHECK(Value(true).as_boolean());
+  CHECK(Value(std::uint8_t{200}).as_integer() == 200);
+  CHECK(Value(1.5).as_number() == 1.5);
+  CHECK(Value(2).as_number() == 2.0);
+  CHECK(Value("x").as_text() == "x");
+  CHECK(Value::array({1, "a"}).items().size() == 2);
+  CHECK(Value::table({{"k", 1}}).members()[0].key == "k");
+  CHECK_THROWS_AS(Value(std::numeric_limits<std::uint64_t>::max()), trivet::Error);
+}
+
+TEST_CASE("asking a value for another type throws with its place") {
+  Value value(1);
+  value.set_origin({.file = "f.toml", .line = 4, .column = 2});
+  CHECK_THROWS_WITH(value.as_text(), "f.toml:4:2: expected a string, found an integer");
+}
+
+TEST_CASE("copies are deep") {
+  Value a = Value::table({{"t", Value::table({{"x", 1}})}});
+  Value b = a;
+  b.set_path("t.x", 2);
+  CHECK(a.find_path("t.x")->as_integer() == 1);
+  a = b;
+  b.set_path("t.x", 3);
+  CHECK(a.find_path("t.x")->as_integer() == 2);
+}
+
+TEST_CASE("a table can be assigned from its own member") {
+  Value a = Value::table({{"inner", Value::table({{"x", 1}})}});
+  a = Value(*a.find("inner"));
+  CHECK(a == Value::table({{"x", 1}}));
+}
+
+TEST_CASE("paths reach into tables and arrays") {
+  Value value;
+  value.set_path("a.b", Value::array({1, 2}));
+  value.set_path("a.b[1]", 5);
+  value.set_path("a.\"x/Y z\".c", true);
+  CHECK(value.find_path("a.b[1]")->as_integer() == 5);
+  CHECK(value.find_path("a.\"x/Y z\".c")->as_boolean());
+  CHECK(value.find_path("a.b[2]") == nullptr);
+  CHECK(value.find_path("a.b.c") == nullptr);
+  CHECK(value.find_path("nothing.here") == nullptr);
+  CHECK_THROWS_AS(value.set_path("a.b.c", 1), trivet::Error);
+  CHECK_THROWS_AS(value.set_path("a.b[7]", 1), trivet::Error);
+  CHECK(trivet::joined_path("a", "x/Y z") == "a.\"x/Y z\"");
+}
+
+TEST_CASE("a malformed path is refused") {
+  for (const char* path : {"a.", ".a", "a..b", "a[", "a[x]", "a[-1]", "a[1", "a.[1]", "\"a",
+                           "a[1]b", "a[99999999999999999999]"}) {
+    INFO(path);
+    CHECK_THROWS_AS(trivet::split_path(path), trivet::Error);
+  }
+}
+
+TEST_CASE("comparison ignores places and the order of keys but not types") {
+  Value a = Value::table({{"x", 1}, {"y", "t"}});
+  Value b = Value::table({{"y", "t"}, {"x", 1}});
+  b.find("x")->set_origin({.file = "elsewhere"});
+  CHECK(a == b);
+  b.set("x", 1.0);
+  CHECK_FALSE(a == b);
+  CHECK_FALSE(Value::array({1, 2}) == Value::array({2, 1}));
+  CHECK_FALSE(Value() == Value(0));
+}
+
+TEST_CASE("a value prints as TOML that reads back to the same bits") {
+  const Value value = Value::table({{"a", 0.1},
+                                    {"b c", Value::array({1, -2.0, "q\"\\\n\x01"})},
+                                    {"skipped", Value()},
+                                    {"big", 1e300},
+                                    {"nan", std::numeric_limits<double>::quiet_NaN()}});
+  CHECK(trivet::to_toml(value) ==
+        "{a = 0.1, \"b c\" = [1, -2.0, \"q\\\"\\\\\\n\\u0001\"], big = 1e+300, nan = nan}");
+}
+
+TEST_CASE("durations are read from texts") {
+  const auto seconds = [](const char* text) { return trivet::parse_duration(text)->seconds; };
+  CHECK(seconds("90s") == 90);
+  CHECK(seconds("1h30m") == 5400);
+  CHECK(seconds("250ms") == 0.25);
+  CHECK(seconds("1.5d") == 129600);
+  CHECK(seconds("7us") == 7e-6);
+  CHECK(seconds("-2m") == -120);
+  for (const char* text :
+       {"", "-", "90", "s", "1m1h", "1s1s", "1x", "1.2.3s", "1h 30m", "h1", "1e3s"}) {
+    INFO(text);
+    CHECK_FALSE(trivet::parse_duration(text).has_value());
+  }
+}
+
+TEST_CASE("a duration prints as a text that reads back") {
+  for (const double s : {0.0, 0.25, 1.0, 59.999, 5400.0, 90061.5, -120.0}) {
+    CHECK(trivet::parse_duration(trivet::to_string(trivet::Duration(s)))->seconds ==
+          Approx(s).epsilon(1e-12));
+  }
+  CHECK(trivet::to_string(trivet::Duration(5400)) == "1h30m");
+}
+
+TEST_CASE("the distance of names counts letters added, lost, changed or swapped") {
+  CHECK(trivet::name_distance("", "abc") == 3);
+  CHECK(trivet::name_distance("kitten", "sitting") == 3);
+  CHECK(trivet::name_distance("scheme", "schmee") == 1);
+  CHECK(trivet::name_distance("ca", "abc") == 3);  // optimal string alignment, not full Damerau
+}
+
+TEST_CASE("near names are found by distance, by the last word and by case") {
+  using Names = std::vector<std::string>;
+  const Names known = {"nn/Linear", "nn/LayerNorm", "acme/Conv2d"};
+  CHECK(trivet::nearest_names("nn/Liner", known) == Names{"nn/Linear"});
+  CHECK(trivet::nearest_names("nn/linear", known) == Names{"nn/Linear"});
+  CHECK(trivet::nearest_names("other/Conv2d", known) == Names{"acme/Conv2d"});
+  CHECK(trivet::nearest_names("zzz", known).empty());
+  CHECK(trivet::nearest_names(std::string(1 << 20, 'x'), known).empty());
+  CHECK(trivet::suggestion("zzz", known) == "known: nn/Linear, nn/LayerNorm, acme/Conv2d");
+  CHECK(trivet::suggestion("x", {}).empty());
+}
