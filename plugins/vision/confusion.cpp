@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "confusion.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "trivet/error.h"
+
+namespace trivet::vision {
+
+ConfusionMatrix::ConfusionMatrix(std::int64_t classes)
+    : classes_(classes), counts_(static_cast<std::size_t>(classes * classes)) {}
+
+void ConfusionMatrix::add(const Predictions& predictions) {
+  for (std::int64_t i = 0; i < predictions.examples(); ++i) {
+    const std::int64_t label = predictions.label(i);
+    if (predictions.weight(i) == 0 || label < 0 || label >= classes_) continue;
+    at(label, predictions.predicted(i)) += predictions.weight(i);
+  }
+}
+
+Logs ConfusionMatrix::summary() const {
+  double precision = 0, recall = 0, occurring = 0;
+  for (std::int64_t c = 0; c < classes_; ++c) {
+    double labelled = 0, predicted = 0;
+    for (std::int64_t other = 0; other < classes_; ++other) {
+      labelled += count(c, other);
+      predicted += count(other, c);
+    }
+    if (labelled == 0) continue;
+    occurring += 1;
+    recall += count(c, c) / labelled;
+    precision += predicted > 0 ? count(c, c) / predicted : 0;
+  }
+  Logs logs;
+  logs.set("macro_precision", occurring > 0 ? precision / occurring : 0);
+  logs.set("macro_recall", occurring > 0 ? recall / occurring : 0);
+  return logs;
+}
+
+void ConfusionMatrix::write_csv(const std::filesystem::path& file) const {
+  const std::filesystem::path half = file.string() + ".tmp";
+  std::ofstream out(half, std::ios::trunc);
+  out << "label";
+  for (std::int64_t c = 0; c < classes_; ++c) out << ",predicted_" << c;
+  out << '\n';
+  for (std::int64_t label = 0; label < classes_; ++label) {
+    out << label;
+    for (std::int64_t c = 0; c < classes_; ++c) out << ',' << count(label, c);
+    out << '\n';
+  }
+  out.close();
+  if (!out) {
+    const std::string reason = std::strerror(errno);
+    std::error_code ignored;
+    std::filesystem::remove(half, ignored);
+    throw RunError("cannot write " + file.string() + ": " + reason);
+  }
+  std::filesystem::rename(half, file);
+}
+
+}  // namespace trivet::vision

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The confusion matrix of one evaluation: how often each class was taken for which.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "predictions.h"
+#include "trivet/logs.h"
+#include "trivet/task.h"
+
+namespace trivet::vision {
+
+class ConfusionMatrix final : public AggregatedLogs {
+ public:
+  explicit ConfusionMatrix(std::int64_t classes);
+  void add(const Predictions& predictions);
+
+  // Means over the classes that occur: "macro_precision" (a class that is never predicted counts
+  // as 0) and "macro_recall".
+  Logs summary() const;
+  // Rows are labels, columns predictions, with a header line; written whole or not at all.
+  void write_csv(const std::filesystem::path& file) const;
+
+ private:
+  double& at(std::int64_t label, std::int64_t predicted) {
+    return counts_[static_cast<std::size_t>(label * classes_ + predicted)];
+  }
+  double count(std::int64_t label, std::int64_t predicted) const {
+    return counts_[static_cast<std::size_t>(label * classes_ + predicted)];
+  }
+
+  std::int64_t classes_;
+  std::vector<double> counts_;
+};
+
+}  // namespace trivet::vision

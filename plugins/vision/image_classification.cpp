@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "image_classification.h"
+
+#include "confusion.h"
+#include "metrics.h"
+#include "trivet/error.h"
+#include "trivet/ops.h"
+
+namespace trivet::vision {
+namespace {
+
+double sum_of_weights(const Batch& batch) {
+  const Tensor* weights = batch.find("weight");
+  if (weights == nullptr) return static_cast<double>(batch.at("label").dim(0));
+  const HostArray<float> values(*weights);
+  double sum = 0;
+  for (std::int64_t i = 0; i < weights->dim(0); ++i) sum += values[i];
+  return sum;
+}
+
+}  // namespace
+
+void ImageClassificationConfig::validate(Problems& problems) const {
+  if (top_k > num_classes) {
+    problems.add(
+        "top_k",
+        "is " + std::to_string(top_k) + " with only " + std::to_string(num_classes) + " classes",
+        "set it to num_classes or less");
+  }
+}
+
+ImageClassification::ImageClassification(const Config& config, TaskContext& context)
+    : Task(config, context),
+      num_classes_(config.num_classes),
+      label_smoothing_(static_cast<float>(config.label_smoothing)),
+      top_k_(config.top_k),
+      confusion_matrix_(config.confusion_matrix) {}
+
+Tensor ImageClassification::build_losses(const Batch& batch, const NestedMap& outputs,
+                                         const FpropContext& context, double& weight) {
+  const Tensor& logits = outputs.at("logits");
+  if (logits.rank() != 2 || logits.dim(1) != num_classes_) {
+    throw Error("vision/ImageClassification: expected logits [B, " + std::to_string(num_classes_) +
+                "] from the model, got " + logits.to_string());
+  }
+  weight = sum_of_weights(batch);
+  const Tensor per_example =
+      ops::softmax_cross_entropy(logits, batch.at("label"), {.label_smoothing = label_smoothing_});
+  const Tensor* weights = batch.find("weight");
+  Tensor loss = ops::weighted_mean(per_example, weights != nullptr ? *weights : Tensor());
+  for (const auto& [name, auxiliary] : context.aux_losses) loss = ops::add(loss, auxiliary);
+  return loss;
+}
+
+Metrics ImageClassification::build_metrics(bool) {
+  Metrics metrics;
+  metrics.push_back(std::make_unique<Accuracy>(AccuracyConfig{}));
+  if (top_k_ > 1) metrics.push_back(std::make_unique<TopK>(TopKConfig{{}, top_k_}));
+  return metrics;
+}
+
+std::unique_ptr<AggregatedLogs> ImageClassification::aggregate_logs(
+    std::unique_ptr<AggregatedLogs> state, const StepOutput& step) {
+  if (!confusion_matrix_) return state;
+  if (state == nullptr) state = std::make_unique<ConfusionMatrix>(num_classes_);
+  static_cast<ConfusionMatrix&>(*state).add(Predictions(step.batch, step.outputs));
+  return state;
+}
+
+Logs ImageClassification::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t) {
+  const auto& matrix = static_cast<const ConfusionMatrix&>(state);
+  if (!logging_dir().empty()) matrix.write_csv(logging_dir() / "confusion_matrix.csv");
+  return matrix.summary();
+}
+
+}  // namespace trivet::vision

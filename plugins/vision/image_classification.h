@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// ImageClassification: one label per image, softmax cross entropy.
+//
+// Batches have "image" f32 [B, H, W, C], "label" i32 [B] and may have "weight" f32 [B]; the model
+// gives "logits" f32 [B, num_classes]. After Model Garden's task of that name, with its metric
+// names.
+#pragma once
+
+#include "trivet/task.h"
+
+namespace trivet::vision {
+
+struct ImageClassificationConfig : TaskConfig {
+  std::int64_t num_classes = 10;
+  double label_smoothing = 0;
+  std::int64_t top_k = 5;
+  bool confusion_matrix = true;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(ImageClassificationConfig, trivet::TaskConfig,
+              (num_classes, "How many labels there are.", at_least(2)),
+              (label_smoothing, "Share of the target given to all classes alike.", at_least(0),
+               less_than(1)),
+              (top_k, "Also measure whether the label is among so many; 1: do not.", at_least(1)),
+              (confusion_matrix,
+               "Evaluations write confusion_matrix.csv into the run's directory."))
+
+class ImageClassification final : public Task {
+ public:
+  using Config = ImageClassificationConfig;
+  ImageClassification(const Config& config, TaskContext& context);
+
+  Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
+                      double& weight) override;
+  Metrics build_metrics(bool training) override;
+  std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
+                                                 const StepOutput& step) override;
+  Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
+
+ private:
+  std::int64_t num_classes_;
+  float label_smoothing_;
+  std::int64_t top_k_;
+  bool confusion_matrix_;
+};
+
+}  // namespace trivet::vision

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The image shape that models of this plugin are configured for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trivet/nested_map.h"
+#include "trivet/schema.h"
+
+namespace trivet::vision {
+
+// Adds a problem unless `shape` is {height, width, channels}, all positive.
+void check_image_shape(Problems& problems, const std::vector<std::int64_t>& shape);
+
+// batch["image"]; throws Error naming the model unless it is [B, height, width, channels].
+const Tensor& expected_image(const std::string& model, const Batch& batch,
+                             const std::vector<std::int64_t>& shape);
+
+}  // namespace trivet::vision

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mlp.h"
+
+#include "image_shape.h"
+#include "parts.h"
+
+namespace trivet::vision {
+
+void MlpConfig::validate(Problems& problems) const {
+  check_image_shape(problems, image_shape);
+}
+
+Mlp::Mlp(const Config& config, Scope& scope) : image_shape_(config.image_shape) {
+  std::int64_t dims = image_shape_[0] * image_shape_[1] * image_shape_[2];
+  layers_.push_back(scope.layer("flatten", "nn/Flatten"));
+  for (std::size_t i = 0; i < config.hidden_dims.size(); ++i) {
+    const std::string number = std::to_string(i);
+    layers_.push_back(scope.layer(
+        "hidden_" + number, linear(dims, config.hidden_dims[i], config.activation, config.init)));
+    if (config.dropout > 0) {
+      layers_.push_back(scope.layer("dropout_" + number, dropout(config.dropout)));
+    }
+    dims = config.hidden_dims[i];
+  }
+  layers_.push_back(scope.layer("output", linear(dims, config.num_classes, {}, config.init)));
+}
+
+NestedMap Mlp::fprop(const Batch& batch, FpropContext& context) {
+  Tensor x = expected_image("vision/Mlp", batch, image_shape_);
+  for (const auto& layer : layers_) x = layer->fprop(x, context);
+  return {{"logits", x}};
+}
+
+}  // namespace trivet::vision

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parts.h"
+
+#include <utility>
+
+namespace trivet::vision {
+namespace {
+
+ConfigOf<Layer> weighted(std::string key, Value fields, const ConfigOf<Layer>& activation,
+                         const InitConfig& init) {
+  if (activation) fields.set("activation", activation.to_value());
+  fields.set("init", encode(init));
+  return {std::move(key), std::move(fields)};
+}
+
+}  // namespace
+
+ConfigOf<Layer> linear(std::int64_t input_dims, std::int64_t output_dims,
+                       const ConfigOf<Layer>& activation, const InitConfig& init) {
+  return weighted("nn/Linear",
+                  Value::table({{"input_dims", input_dims}, {"output_dims", output_dims}}),
+                  activation, init);
+}
+
+ConfigOf<Layer> convolution(std::int64_t input_dims, std::int64_t output_dims, std::int64_t kernel,
+                            const ConfigOf<Layer>& activation, const InitConfig& init) {
+  return weighted("nn/Conv2d",
+                  Value::table({{"input_dims", input_dims},
+                                {"output_dims", output_dims},
+                                {"kernel", Value::array({kernel})}}),
+                  activation, init);
+}
+
+ConfigOf<Layer> dropout(double rate) {
+  return {"nn/Dropout", Value::table({{"rate", rate}})};
+}
+
+}  // namespace trivet::vision

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Templates of the layers that the models here are put together from, by their keys.
+#pragma once
+
+#include <cstdint>
+
+#include "trivet/layer.h"
+
+namespace trivet::vision {
+
+ConfigOf<Layer> linear(std::int64_t input_dims, std::int64_t output_dims,
+                       const ConfigOf<Layer>& activation, const InitConfig& init);
+// Padding "same", stride 1.
+ConfigOf<Layer> convolution(std::int64_t input_dims, std::int64_t output_dims, std::int64_t kernel,
+                            const ConfigOf<Layer>& activation, const InitConfig& init);
+ConfigOf<Layer> dropout(double rate);
+
+}  // namespace trivet::vision

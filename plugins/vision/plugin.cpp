@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugin "vision": image classification.
+#include "trivet/plugin.h"
+
+#include "cnn.h"
+#include "image_classification.h"
+#include "metrics.h"
+#include "mlp.h"
+
+namespace vision = trivet::vision;
+
+TRIVET_PLUGIN(
+    ({.name = "vision", .version = "1.0.0", .license = "Apache-2.0", .doc = "Image models."}),
+    trivet::task<vision::ImageClassification>("ImageClassification", "One label per image."),
+    trivet::model<vision::Mlp>("Mlp", "Fully connected layers over all pixels."),
+    trivet::model<vision::Cnn>("Cnn", "Convolutions and pooling, then fully connected layers."),
+    trivet::metric<vision::Accuracy>("Accuracy", "Share of labels that have the largest logit."),
+    trivet::metric<vision::TopK>("TopK", "Share of labels among the k largest logits."))

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a classifier said about the examples of one batch, on the host: logits [B, classes], labels
+// [B] and weights [B] (1 everywhere where the batch has none).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "host_array.h"
+#include "trivet/nested_map.h"
+
+namespace trivet::vision {
+
+class Predictions {
+ public:
+  // Throws Error when "logits" or "label" are missing, or their shapes do not fit.
+  Predictions(const Batch& batch, const NestedMap& outputs);
+
+  std::int64_t examples() const { return examples_; }
+  std::int64_t classes() const { return classes_; }
+  std::int32_t label(std::int64_t example) const { return labels_[example]; }
+  float weight(std::int64_t example) const { return weights_ ? (*weights_)[example] : 1.0F; }
+
+  // The first class with the largest logit.
+  std::int64_t predicted(std::int64_t example) const;
+  // How many classes come before the label, by logit, then by number: 0 is a hit. As many as there
+  // are classes where the label's logit is not a number.
+  std::int64_t rank_of_label(std::int64_t example) const;
+
+ private:
+  const float* row(std::int64_t example) const { return logits_.data() + example * classes_; }
+
+  std::int64_t examples_, classes_;
+  HostArray<float> logits_;
+  HostArray<std::int32_t> labels_;
+  std::optional<HostArray<float>> weights_;
+};
+
+}  // namespace trivet::vision
