@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution and pooling: the backend's kernels where it has them, the compositions otherwise. The
+// two ways have ops of their own, because they keep different things for the gradient.
+#include "trivet/ops_vision.h"
+
+#include <string>
+
+#include "compose_vision.h"
+#include "trivet/device.h"
+#include "trivet/error.h"
+#include "trivet/tape.h"
+#include "window_shape.h"
+
+namespace trivet {
+namespace {
+
+// What the gradient of an activation is computed from, see tv_activation.
+bool needs_input(Activation act) {
+  return act != Activation::none && act != Activation::relu && act != Activation::tanh &&
+         act != Activation::sigmoid;
+}
+
+void expect_f32(const char* op, const Tensor& x, const char* what) {
+  if (x.dtype() != DType::f32) {
+    throw Error("[" + std::string(op) + "] expected " + what + " of type f32, got " +
+                x.to_string());
+  }
+}
+
+// Convolution with the backend's kernels
+
+struct ConvAttributes {
+  tv_conv2d_shape shape;
+  Activation activation;
+  bool bias;
+};
+
+void conv2d_kernel_vjp(Vjp& v) {
+  const auto& a = v.attributes<ConvAttributes>();
+  const Tensor& dy = v.grad_output();
+  Device& device = dy.device();
+  Tensor dz = v.may_overwrite_grad_output() || a.activation == Activation::none
+                  ? dy
+                  : Tensor::empty(device, dy.shape());
+  Tensor dx = v.wants(0) ? Tensor::empty(device, v.saved(0).shape()) : Tensor();
+  const Vjp::Target dw = v.wants(1) ? v.target(1) : Vjp::Target{{}, 0};
+  const Vjp::Target db = a.bias && v.wants(2) ? v.target(2) : Vjp::Target{{}, 0};
+  tv_conv2d_grad args{};
+  args.struct_size = sizeof args;
+  args.dtype = TV_F32;
+  args.activation = static_cast<std::uint8_t>(a.activation);
+  args.shape = a.shape;
+  args.x = v.saved(0).view().data;
+  args.w = v.saved(1).view().data;
+  args.saved = a.activation == Activation::none ? nullptr : v.saved(2).view().data;
+  args.dy = dy.view().data;
+  args.dz = dz.view().data;
+  args.dx = dx.defined() ? dx.view().data : nullptr;
+  args.dw = dw.gradient.defined() ? dw.gradient.view().data : nullptr;
+  args.db = db.gradient.defined() ? db.gradient.view().data : nullptr;
+  args.beta_dw = dw.beta;
+  args.beta_db = db.beta;
+  if (!device.try_extension<tv_conv2d_bwd_fn>(TV_CONV2D_BWD, &args)) {
+    throw Error("backend " + device.key() +
+                " offers " TV_CONV2D_FWD " and took the call, but not " + TV_CONV2D_BWD);
+  }
+  if (dx.defined()) v.add(0, dx);
+}
+constexpr OpDef kConv2dKernel{"conv2d", conv2d_kernel_vjp};
+
+// Undefined when the backend has no kernel for this.
+Tensor conv2d_by_kernel(const Tensor& x, const Tensor& w, const Tensor& b,
+                        const tv_conv2d_shape& shape, Activation act, bool records) {
+  Device& device = x.device();
+  Tensor y = Tensor::empty(device, {shape.batch, shape.out_h, shape.out_w, shape.out_c});
+  const Tensor pre = records && needs_input(act) ? Tensor::empty(device, y.shape()) : Tensor();
+  tv_conv2d args{};
+  args.struct_size = sizeof args;
+  args.dtype = TV_F32;
+  args.activation = static_cast<std::uint8_t>(act);
+  args.shape = shape;
+  args.x = x.view().data;
+  args.w = w.view().data;
+  args.b = b.defined() ? b.view().data : nullptr;
+  args.y = y.mutable_view().data;
+  args.pre = pre.defined() ? pre.view().data : nullptr;
+  if (!device.try_extension<tv_conv2d_fwd_fn>(TV_CONV2D_FWD, &args)) return {};
+  if (!records) return y;
+  const ConvAttributes attributes{shape, act, b.defined()};
+  // The output may be saved only as another header: it is about to get its place on the tape.
+  const Tensor kept = pre.defined() ? pre : ops::stop_gradient(y);
+  if (b.defined()) {
+    record(kConv2dKernel, {x, w, b}, y, {x, w, kept}, attributes);
+  } else {
+    record(kConv2dKernel, {x, w}, y, {x, w, kept}, attributes);
+  }
+  return y;
+}
+
+// Convolution composed
+
+void conv2d_composed_vjp(Vjp& v) {
+  const auto& a = v.attributes<ConvAttributes>();
+  const Tensor dz = ops::contiguous(v.grad_output());
+  if (v.wants(0)) v.add(0, compose::conv2d_dx(dz, v.saved(1), a.shape));
+  if (v.wants(1)) compose::conv2d_dw(v.saved(0), dz, a.shape, v.target(1));
+  if (a.bias && v.wants(2)) compose::conv2d_db(dz, v.target(2));
+}
+constexpr OpDef kConv2dComposed{"conv2d_composed", conv2d_composed_vjp};
+
+// Pooling
+
+struct PoolAttributes {
+  tv_conv2d_shape shape;
+  tv_pool_kind kind;
+};
+
+void pool2d_kernel_vjp(Vjp& v) {
+  const auto& a = v.attributes<PoolAttributes>();
+  const Tensor& dy = v.grad_output();
+  Device& device = dy.device();
+  Tensor dx = Tensor::empty(device, {a.shape.batch, a.shape.in_h, a.shape.in_w, a.shape.in_c});
+  tv_pool2d_grad args{};
+  args.struct_size = sizeof args;
+  args.dtype = TV_F32;
+  args.kind = static_cast<std::uint8_t>(a.kind);
+  args.shape = a.shape;
+  args.dy = dy.view().data;
+  args.argmax =
+      a.kind == TV_POOL_MAX ? static_cast<const std::uint8_t*>(v.saved(0).view().data) : nullptr;
+  args.dx = dx.mutable_view().data;
+  if (!device.try_extension<tv_pool2d_bwd_fn>(TV_POOL2D_BWD, &args)) {
+    throw Error("backend " + device.key() +
+                " offers " TV_POOL2D_FWD " and took the call, but not " + TV_POOL2D_BWD);
+  }
+  v.add(0, dx);
+}
+constexpr OpDef kPool2dKernel{"pool2d", pool2d_kernel_vjp};
+
+void pool2d_composed_vjp(Vjp& v) {
+  const auto& a = v.attributes<PoolAttributes>();
+  const Tensor dy = ops::contiguous(v.grad_output());
+  v.add(0, a.kind == TV_POOL_MAX ? compose::max_pool2d_dx(dy, v.saved(0), a.shape)
+                                 : compose::avg_pool2d_dx(dy, a.shape));
+}
+constexpr OpDef kPool2dComposed{"pool2d_composed", pool2d_composed_vjp};
+
+Tensor pool2d_by_kernel(const Tensor& x, const PoolAttributes& a, bool records) {
+  constexpr std::int64_t kPlacesInByte = 256;
+  if (a.shape.kernel_h * a.shape.kernel_w > kPlacesInByte) return {};
+  Device& device = x.device();
+  const Shape out{a.shape.batch, a.shape.out_h, a.shape.out_w, a.shape.out_c};
+  Tensor y = Tensor::empty(device, out);
+  const bool needs_argmax = records && a.kind == TV_POOL_MAX;
+  const Tensor argmax = needs_argmax ? Tensor::empty(device, out, DType::u8) : Tensor();
+  tv_pool2d args{};
+  args.struct_size = sizeof args;
+  args.dtype = TV_F32;
+  args.kind = static_cast<std::uint8_t>(a.kind);
+  args.shape = a.shape;
+  args.x = x.view().data;
+  args.y = y.mutable_view().data;
+  args.argmax = argmax.defined() ? static_cast<std::uint8_t*>(argmax.view().data) : nullptr;
+  if (!device.try_extension<tv_pool2d_fwd_fn>(TV_POOL2D_FWD, &args)) return {};
+  if (needs_argmax) {
+    record(kPool2dKernel, {x}, y, {argmax}, a);
+  } else {
+    record(kPool2dKernel, {x}, y, {}, a);
+  }
+  return y;
+}
+
+Tensor pool2d(const char* op, const Tensor& image, std::array<std::int64_t, 2> window,
+              const WindowOptions& options, tv_pool_kind kind) {
+  expect_f32(op, image, "images");
+  const Tensor x = ops::contiguous(image);
+  const PoolAttributes a{window_shape(op, x.shape(), window, x.dim(3), options), kind};
+  const bool records = Tape::current() != nullptr && x.requires_grad();
+  if (Tensor y = pool2d_by_kernel(x, a, records); y.defined()) return y;
+  if (kind == TV_POOL_AVG) {
+    Tensor y = compose::avg_pool2d(x, a.shape);
+    record(kPool2dComposed, {x}, y, {}, a);
+    return y;
+  }
+  auto [y, argmax] = compose::max_pool2d(x, a.shape);
+  record(kPool2dComposed, {x}, y, {argmax}, a);
+  return y;
+}
+
+}  // namespace
+
+Tensor ops::conv2d(const Tensor& image, const Tensor& w, const Tensor& b,
+                   const WindowOptions& options, Activation act) {
+  expect_f32("conv2d", image, "images");
+  expect_f32("conv2d", w, "filters");
+  if (act >= Activation::geglu) throw Error("[conv2d] gated activations do not fit here");
+  const bool fits = image.rank() == 4 && w.rank() == 4 && w.dim(2) == image.dim(3) &&
+                    (!b.defined() || b.shape() == Shape{w.dim(3)});
+  if (!fits) {
+    throw Error("[conv2d] expected images [B, H, W, Cin], filters [KH, KW, Cin, Cout] and bias " +
+                std::string("[Cout], got ") + image.shape().to_string() + ", " +
+                w.shape().to_string() + " and " +
+                (b.defined() ? b.shape().to_string() : "no bias"));
+  }
+  const Tensor x = contiguous(image);
+  const tv_conv2d_shape shape =
+      window_shape("conv2d", x.shape(), {w.dim(0), w.dim(1)}, w.dim(3), options);
+  const bool records = Tape::current() != nullptr && (x.requires_grad() || w.requires_grad() ||
+                                                      (b.defined() && b.requires_grad()));
+  const double products =
+      static_cast<double>(shape.batch * shape.out_h * shape.out_w) * static_cast<double>(w.size());
+  x.device().count_flops((records ? (x.requires_grad() ? 6 : 4) : 2) * products);
+
+  if (Tensor y = conv2d_by_kernel(x, w, b, shape, act, records); y.defined()) return y;
+  Tensor y = compose::conv2d(x, w, b, shape);
+  const ConvAttributes attributes{shape, act, b.defined()};
+  if (b.defined()) {
+    record(kConv2dComposed, {x, w, b}, y, {x, w}, attributes);
+  } else {
+    record(kConv2dComposed, {x, w}, y, {x, w}, attributes);
+  }
+  return act == Activation::none ? y : activation(y, act);
+}
+
+Tensor ops::max_pool2d(const Tensor& x, std::array<std::int64_t, 2> window,
+                       const WindowOptions& options) {
+  return pool2d("max_pool2d", x, window, options, TV_POOL_MAX);
+}
+
+Tensor ops::avg_pool2d(const Tensor& x, std::array<std::int64_t, 2> window,
+                       const WindowOptions& options) {
+  return pool2d("avg_pool2d", x, window, options, TV_POOL_AVG);
+}
+
+}  // namespace trivet
