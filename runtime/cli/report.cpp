@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/terminal.h"
+#include "config/override.h"
 #include "config/source_file.h"
 #include "config/text_checks.h"
 

@@ -10,10 +10,6 @@
 
 namespace trivet {
 
-// The name of the "file" of values from the command line; Origin::note holds the argument's text,
-// line its number and column the place in it.
-inline constexpr const char* kCommandLine = "command line";
-
 // One block for each problem, at most kMostProblems of them, with the line it is about and a caret
 // below the place. Lines are read again from their files.
 inline constexpr std::size_t kMostProblems = 50;

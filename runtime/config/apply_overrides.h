@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Overrides applied to a merged config tree.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/override.h"
+#include "config/typed_tree.h"
+#include "trivet/schema.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+// True for the tables at the top of a config whose keys are free: xp, backend, defaults, sweep.
+bool is_free_section(std::string_view name) noexcept;
+
+// Changes `root` as the overrides say, in their order; mistakes are added to `problems`, with the
+// place in the override. Unknown keys are set all the same: validation reports them best.
+void apply_overrides(Value& root, const TypedTree& tree, const std::vector<Override>& overrides,
+                     Problems& problems);
+
+// The paths, without globs, of all places that exist in a filled tree or that its schemas know and
+// that `steps` matches.
+std::vector<std::vector<OverrideStep>> match_paths(const Value& filled, const TypedTree& tree,
+                                                   const std::vector<OverrideStep>& steps);
+
+// "a.b[2].c"
+std::string path_text(const std::vector<OverrideStep>& steps);
+
+}  // namespace trivet

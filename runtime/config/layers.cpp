@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/layers.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "config/toml_reader.h"
+
+namespace trivet {
+namespace {
+
+// A file may be a base in more than one place; a lattice of bases could double at each level.
+constexpr std::size_t kMostFiles = 200;
+
+}  // namespace
+
+void LayerLoader::load(const std::filesystem::path& file) {
+  load(file, {});
+}
+
+bool LayerLoader::is_cycle(const std::filesystem::path& identity, const std::string& name,
+                           const Origin& named_at) {
+  const auto first = std::find_if(chain_.begin(), chain_.end(),
+                                  [&](const Link& link) { return link.identity == identity; });
+  if (first == chain_.end()) return false;
+  std::string text;
+  for (auto link = first; link != chain_.end(); ++link) text += link->name + " -> ";
+  problems_.add(
+      {named_at, "base", "base cycle: " + text + name, "a config cannot be based on itself"});
+  return true;
+}
+
+void LayerLoader::load(const std::filesystem::path& file, const Origin& named_at) {
+  std::error_code error;
+  std::filesystem::path identity = std::filesystem::weakly_canonical(file, error);
+  if (error) identity = file;
+  if (is_cycle(identity, file.string(), named_at)) return;
+  if (++loads_ > kMostFiles) {
+    if (loads_ == kMostFiles + 1) {
+      problems_.add({named_at, "base", "this config is based on more than 200 files", {}});
+    }
+    return;
+  }
+  try {
+    Value table = read_toml_file(file, named_at);
+    chain_.push_back({std::move(identity), file.string()});
+    load_bases(table, file);
+    chain_.pop_back();
+    layers_.push_back(std::move(table));
+  } catch (const ConfigError& wrong) {
+    for (const Problem& problem : wrong.problems()) problems_.add(problem);
+  }
+}
+
+void LayerLoader::load_bases(Value& table, const std::filesystem::path& file) {
+  const Value* base = table.find("base");
+  if (base == nullptr) return;
+  const auto refuse = [&](const Value& value) {
+    problems_.add({value.origin(), "base",
+                   "expected a list of file names, found " + std::string(to_string(value.type())),
+                   "write base = [\"other.toml\"]"});
+  };
+  if (!base->is_array()) return refuse(*base);
+  for (const Value& name : base->items()) {
+    if (!name.is_text()) {
+      refuse(name);
+      continue;
+    }
+    load((file.parent_path() / name.as_text()).lexically_normal(), name.origin());
+  }
+  table.erase("base");
+}
+
+}  // namespace trivet

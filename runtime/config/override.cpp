@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/override.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "config/text_checks.h"
+#include "config/toml_reader.h"
+
+namespace trivet {
+namespace {
+
+using Form = FieldType::Form;
+using Kind = OverrideStep::Kind;
+
+class OverrideParser {
+ public:
+  OverrideParser(const Override& given, int number)
+      : given_(given), text_(given.text), number_(number) {}
+
+  ParsedOverride parse() {
+    if (const auto bad = find_invalid_utf8(text_)) fail(*bad, "this is not UTF-8 text");
+    ParsedOverride parsed;
+    if (text_.starts_with('+')) parsed.action = ParsedOverride::Action::add;
+    if (text_.starts_with('~')) parsed.action = ParsedOverride::Action::remove;
+    at_ = parsed.action == ParsedOverride::Action::set ? 0 : 1;
+    parse_path(parsed.steps);
+    const bool has_value = at_ < text_.size();
+    if (parsed.action == ParsedOverride::Action::remove) {
+      if (has_value) fail(at_, "~ takes a value out and needs no '='");
+      return parsed;
+    }
+    if (!has_value) fail(at_, "'=' and a value are missing", "an override looks like a.b=value");
+    parsed.value_at = at_ + 1;
+    parsed.value = text_.substr(parsed.value_at);
+    return parsed;
+  }
+
+ private:
+  [[noreturn]] void fail(std::size_t at, std::string what, std::string hint = {}) const {
+    throw ConfigError(Problem{override_origin(given_, number_, at),
+                              {},
+                              "bad override: " + std::move(what),
+                              std::move(hint)});
+  }
+
+  char peek() const { return at_ < text_.size() ? text_[at_] : '='; }
+
+  void parse_path(std::vector<OverrideStep>& steps) {
+    if (peek() == '=') fail(at_, "the path before '=' is missing");
+    for (;;) {
+      steps.push_back(peek() == '[' ? parse_index(steps.empty()) : parse_name());
+      if (peek() == '=') return;
+      if (peek() == '[') continue;
+      if (peek() != '.') fail(at_, "expected '.', '[' or '=' here");
+      ++at_;
+      if (peek() == '[') fail(at_, "a name is missing after '.'");
+    }
+  }
+
+  OverrideStep parse_name() {
+    OverrideStep step;
+    step.at = at_;
+    if (peek() == '"' || peek() == '\'') {
+      step.name = parse_quoted();
+      return step;
+    }
+    while (at_ < text_.size() &&
+           std::string_view(".[=]\"' ").find(text_[at_]) == std::string::npos) {
+      step.name += text_[at_++];
+    }
+    if (step.name.empty()) fail(at_, "a name is missing");
+    if (step.name == "**") {
+      step.kind = Kind::any_depth;
+    } else if (step.name.find('*') != std::string::npos) {
+      step.kind = Kind::name_glob;
+    }
+    return step;
+  }
+
+  std::string parse_quoted() {
+    const char quote = text_[at_];
+    const std::size_t begin = at_++;
+    std::string name;
+    while (at_ < text_.size() && text_[at_] != quote) {
+      if (quote == '"' && text_[at_] == '\\' && at_ + 1 < text_.size()) ++at_;
+      name += text_[at_++];
+    }
+    if (at_ == text_.size()) fail(begin, "this quote is not closed");
+    ++at_;
+    return name;
+  }
+
+  OverrideStep parse_index(bool first) {
+    OverrideStep step;
+    step.at = at_;
+    if (first) fail(at_, "a path starts with a name");
+    const std::size_t close = text_.find(']', at_);
+    if (close == std::string::npos) fail(at_, "']' is missing");
+    const std::string_view inside = std::string_view(text_).substr(at_ + 1, close - at_ - 1);
+    step.kind = inside == "*" ? Kind::any_index : Kind::index;
+    if (step.kind == Kind::index) {
+      const char* end = inside.data() + inside.size();
+      const auto result = std::from_chars(inside.data(), end, step.index);
+      if (result.ec != std::errc{} || result.ptr != end) {
+        fail(at_ + 1, "brackets hold the number of an element, from 0, or *");
+      }
+    }
+    at_ = close + 1;
+    return step;
+  }
+
+  const Override& given_;
+  const std::string& text_;
+  int number_;
+  std::size_t at_ = 0;
+};
+
+bool is_quoted(const std::string& text) {
+  return text.size() >= 2 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0];
+}
+
+// Text for a string field: raw, or in quotes as in a file.
+Value read_text(const std::string& text) {
+  if (!is_quoted(text)) return text;
+  try {
+    return read_toml_value(text);
+  } catch (const ConfigError&) {
+    return text;
+  }
+}
+
+Value read_free(const std::string& text) {
+  try {
+    return read_toml_value(text);
+  } catch (const ConfigError&) {
+    return text;
+  }
+}
+
+bool looks_like_number(const std::string& text) {
+  const std::size_t at = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+  return at < text.size() && text[at] >= '0' && text[at] <= '9';
+}
+
+std::string form_hint(Form form) {
+  switch (form) {
+    case Form::boolean:
+      return "write true or false";
+    case Form::integer:
+      return "write an integer";
+    case Form::number:
+      return "write a number with a digit before the point, such as 0.5 or 1e-3";
+    case Form::list:
+      return "write a list as in a file: [1, 2] or [\"a\", \"b\"]";
+    default:
+      return "write a table as in a file: {a = 1, b = \"x\"}";
+  }
+}
+
+}  // namespace
+
+Origin override_origin(const Override& given, int number, std::size_t at) {
+  const TextPlace place = place_of(given.shown, given.offset + at);
+  return {.file = kCommandLine, .line = number, .column = place.column, .note = given.shown};
+}
+
+ParsedOverride parse_override(const Override& given, int number) {
+  return OverrideParser(given, number).parse();
+}
+
+Value read_override_value(const std::string& text, const Spot& spot) {
+  if (text.starts_with("${") && text.ends_with('}')) return text;
+  if (spot.type == nullptr || spot.type->form == Form::value) return read_free(text);
+  const Form form = spot.type->form;
+  const bool plain = form == Form::text || form == Form::path || form == Form::choice;
+  if (plain || (spot.type->optional && text == "none")) return read_text(text);
+  if (form == Form::duration && !looks_like_number(text)) return read_text(text);
+  if (form == Form::duration) return read_free(text);
+  if (form == Form::config && !text.starts_with('{') && !looks_like_number(text)) {
+    return read_text(text);
+  }
+  try {
+    return read_toml_value(text);
+  } catch (const ConfigError& error) {
+    Problem problem = error.problems().front();
+    problem.what = "'" + text + "' is not " +
+                   (form == Form::boolean   ? "true or false"
+                    : form == Form::integer ? "an integer"
+                    : form == Form::number  ? "a number"
+                    : form == Form::list    ? "a list"
+                                            : "a table");
+    problem.hint = form_hint(form);
+    throw ConfigError(std::move(problem));
+  }
+}
+
+}  // namespace trivet

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// "${other.path}" in a config refers to another value of the same config. As the whole string it
+// is that value, with its type, tables included; inside a longer string it is the value's text.
+// "$${" stands for a plain "${".
+#pragma once
+
+#include <vector>
+
+#include "trivet/schema.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+// Replaces every reference below `root`, except under the members of `root` named in `skipped`.
+// A path that leads nowhere (with the nearest ones) and references that lead back to themselves
+// (with the whole chain) are reported; the text then stays. Returns the places of those.
+std::vector<Origin> resolve_references(Value& root, const std::vector<std::string>& skipped,
+                                       Problems& problems);
+
+// The opposite, for writing a config that is read again: "${" becomes "$${" in every string.
+void escape_references(Value& value);
+
+}  // namespace trivet

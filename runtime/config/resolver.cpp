@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/resolver.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "config/apply_overrides.h"
+#include "config/defaults.h"
+#include "config/layers.h"
+#include "config/references.h"
+#include "config/toml_writer.h"
+
+namespace trivet {
+namespace {
+
+using Form = FieldType::Form;
+
+FieldType type_of_form(Form form) {
+  FieldType type;
+  type.form = form;
+  return type;
+}
+
+FieldType holding(Form form, FieldType element) {
+  FieldType type = type_of_form(form);
+  type.element.push_back(std::move(element));
+  return type;
+}
+
+Field file_field(std::string name, std::string doc, FieldType type) {
+  Field field;
+  field.name = std::move(name);
+  field.doc = std::move(doc);
+  field.type = std::move(type);
+  return field;
+}
+
+Schema make_file_schema() {
+  Schema schema = schema_of<ExperimentConfig>();
+  const FieldType free = type_of_form(Form::value);
+  const FieldType free_tables = holding(Form::map, holding(Form::map, free));
+  schema.fields.push_back(
+      file_field("experiment", "A registered experiment to start from.", type_of_form(Form::text)));
+  schema.fields.push_back(file_field("base", "Config files below this one, relative to it.",
+                                     holding(Form::list, type_of_form(Form::path))));
+  schema.fields.push_back(file_field(
+      "defaults", "Defaults for every table of a type: [defaults.\"plugin/Name\"].", free_tables));
+  schema.fields.push_back(file_field("sweep", "What a sweep varies: [sweep.NAME].", free_tables));
+  schema.fields.push_back(
+      file_field("xp", "Free values for references and launchers.", holding(Form::map, free)));
+  schema.fields.push_back(
+      file_field("backend", "Options of a backend: [backend.\"plugin/Name\"].", free_tables));
+  return schema;
+}
+
+void drop_nulls(Value& value) {
+  if (value.is_array()) {
+    for (Value& item : value.items()) drop_nulls(item);
+  }
+  if (!value.is_table()) return;
+  std::erase_if(value.members(),
+                [](const Value::Member& member) { return member.value.is_null(); });
+  for (Value::Member& member : value.members()) drop_nulls(member.value);
+}
+
+void set_notes(Value& value, const std::string& note) {
+  if (!value.is_null()) value.set_origin({.note = note});
+  if (value.is_array()) {
+    for (Value& item : value.items()) set_notes(item, note);
+  }
+  if (!value.is_table()) return;
+  for (Value::Member& member : value.members()) set_notes(member.value, note);
+}
+
+// Takes a member out of a table; null when it is not there.
+Value take(Value& table, std::string_view key) {
+  Value taken;
+  if (Value* found = table.find(key)) taken = std::move(*found);
+  table.erase(key);
+  return taken;
+}
+
+// Sorted by place, with those of the command line behind those of the files.
+void throw_if_any(Problems& problems) {
+  if (problems.empty()) return;
+  problems.sort();
+  std::vector<Problem> list = problems.list();
+  std::stable_partition(list.begin(), list.end(),
+                        [](const Problem& problem) { return problem.where.file != kCommandLine; });
+  throw ConfigError(std::move(list));
+}
+
+class Resolution {
+ public:
+  Resolution(const ConfigRequest& request, ConfigCatalog& catalog, Problems& problems)
+      : request_(request),
+        catalog_(catalog),
+        problems_(problems),
+        tree_(config_file_schema(), catalog.schemas()) {}
+
+  void merge_layers();
+  void fill();
+  void resolve();
+  Value take_root() { return std::move(root_); }
+
+ private:
+  void add_experiment(const Value& name);
+  void check(Problems& found);
+  void check_defaults(Problems& found);
+  void check_backend(Problems& found);
+  void keep_distinct();
+
+  const ConfigRequest& request_;
+  ConfigCatalog& catalog_;
+  Problems& problems_;
+  TypedTree tree_;
+  Value root_ = Value::table();
+};
+
+void Resolution::merge_layers() {
+  LayerLoader loader(problems_);
+  for (const std::filesystem::path& file : request_.files) loader.load(file);
+  std::vector<Value> layers = loader.take();
+  // What is missing now would only give further, misleading problems.
+  throw_if_any(problems_);
+  Value experiment;
+  for (Value& layer : layers) {
+    Value named = take(layer, "experiment");
+    if (!named.is_null()) experiment = std::move(named);
+  }
+  if (!request_.experiment.empty()) {
+    experiment = request_.experiment;
+    experiment.set_origin({.note = "--experiment " + request_.experiment});
+  }
+  if (!experiment.is_null()) add_experiment(experiment);
+  for (Value& layer : layers) tree_.merge(root_, std::move(layer), tree_.root());
+  apply_overrides(root_, tree_, request_.overrides, problems_);
+}
+
+void Resolution::add_experiment(const Value& name) {
+  if (!name.is_text()) {
+    problems_.add({name.origin(), "experiment", "expected a string, \"plugin/name\"", {}});
+    return;
+  }
+  try {
+    Value config = catalog_.experiment(name.as_text());
+    drop_nulls(config);
+    set_notes(config, "experiment " + name.as_text());
+    tree_.merge(root_, std::move(config), tree_.root());
+  } catch (const ConfigError& error) {
+    for (Problem problem : error.problems()) {
+      if (!problem.where.known()) problem.where = name.origin();
+      problems_.add(std::move(problem));
+    }
+    throw_if_any(problems_);
+  }
+}
+
+void Resolution::fill() {
+  const Value* by_type = root_.find("defaults");
+  const Value none;
+  DefaultsFiller(tree_, by_type != nullptr ? *by_type : none, problems_).fill(root_);
+}
+
+void Resolution::resolve() {
+  fill();
+  const std::vector<Origin> failed =
+      resolve_references(root_, {"sweep", "defaults", "base"}, problems_);
+  fill();
+  Problems found;
+  check(found);
+  for (const Problem& problem : found.list()) {
+    // A reference that failed has been reported; that its text is no number says nothing new.
+    if (std::find(failed.begin(), failed.end(), problem.where) == failed.end()) {
+      problems_.add(problem);
+    }
+  }
+  keep_distinct();
+}
+
+// A mistake in [defaults] counts once, not in every table it went to.
+void Resolution::keep_distinct() {
+  std::set<std::tuple<std::string, int, int, std::string>> seen;
+  Problems distinct;
+  for (const Problem& problem : problems_.list()) {
+    const Origin& where = problem.where;
+    const auto key = std::tuple(where.file, where.line, where.column, problem.what);
+    if (where.line == 0 || seen.insert(key).second) distinct.add(problem);
+  }
+  problems_ = std::move(distinct);
+}
+
+void Resolution::check(Problems& found) {
+  check_defaults(found);
+  check_backend(found);
+  validate(root_, config_file_schema(), &tree_.lookup(), found);
+}
+
+// A copy of fields without what only a complete table must have.
+std::vector<Field> relaxed(std::vector<Field> fields) {
+  for (Field& field : fields) {
+    field.required = false;
+    field.type.fields = relaxed(std::move(field.type.fields));
+  }
+  return fields;
+}
+
+void Resolution::check_defaults(Problems& found) {
+  const Value* defaults = root_.find("defaults");
+  if (defaults == nullptr || !defaults->is_table()) return;
+  for (const Value::Member& member : defaults->members()) {
+    const std::string path = joined_path("defaults", member.key);
+    const std::vector<std::string> kinds = catalog_.kinds_of(member.key);
+    if (kinds.empty()) {
+      std::vector<std::string> known;
+      for (const std::string& kind : catalog_.kinds_of({})) {
+        for (std::string& key : catalog_.keys(kind)) known.push_back(std::move(key));
+      }
+      found.add({member.key_origin, path, "there is no type '" + member.key + "'",
+                 suggestion(member.key, known)});
+    }
+    for (const std::string& kind : kinds) {
+      const Schema* schema = tree_.schema(kind, member.key);
+      if (schema == nullptr) continue;
+      validate(member.value, {schema->name, relaxed(schema->fields)}, nullptr, found,
+               {.path = path});
+    }
+  }
+}
+
+void Resolution::check_backend(Problems& found) {
+  const Value* name = root_.find_path("runtime.backend");
+  if (name != nullptr && name->is_text()) {
+    tree_.lookup().find("backend", name->as_text(), name->origin(), "runtime.backend", found);
+  }
+  const Value* options = root_.find("backend");
+  if (options == nullptr || !options->is_table()) return;
+  for (const Value::Member& member : options->members()) {
+    tree_.lookup().find("backend", member.key, member.key_origin,
+                        joined_path("backend", member.key), found);
+  }
+}
+
+}  // namespace
+
+const Schema& config_file_schema() {
+  static const Schema kSchema = make_file_schema();
+  return kSchema;
+}
+
+ResolvedConfig resolve_config(const ConfigRequest& request, ConfigCatalog& catalog) {
+  Problems problems;
+  Resolution resolution(request, catalog, problems);
+  resolution.merge_layers();
+  resolution.resolve();
+  throw_if_any(problems);
+  ResolvedConfig config;
+  config.tree = resolution.take_root();
+  config.sweeps = take(config.tree, "sweep");
+  take(config.tree, "defaults");
+  Value plain = config.tree;
+  take(plain, "xp");
+  const Value backends = take(plain, "backend");
+  config.experiment = decode<ExperimentConfig>(plain);
+  const Value* options = backends.find(config.experiment.runtime.backend);
+  config.backend_options = options != nullptr ? *options : Value::table();
+  return config;
+}
+
+Value draft_config(const ConfigRequest& request, ConfigCatalog& catalog, Problems& problems) {
+  Resolution resolution(request, catalog, problems);
+  resolution.merge_layers();
+  resolution.fill();
+  return resolution.take_root();
+}
+
+std::string config_text(const ResolvedConfig& config, bool origins, const std::string& header) {
+  Value tree = config.tree;
+  escape_references(tree);
+  return write_toml(tree, {.origins = origins, .header = header});
+}
+
+}  // namespace trivet

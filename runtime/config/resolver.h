@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From files, a registered experiment and overrides to one complete config in which every value
+// knows where it came from. Layers, later wins:
+//
+//   struct defaults < [defaults."plugin/Name"] < experiment < base files < the file
+//   < --config_file < overrides
+//
+// Nothing is created and, unless an experiment is named, no plugin is loaded.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "config/catalog.h"
+#include "config/override.h"
+#include "config/typed_tree.h"
+#include "trivet/experiment.h"
+#include "trivet/schema.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+struct ConfigRequest {
+  std::vector<std::filesystem::path> files;  // the file, then each --config_file
+  std::string experiment{};                  // "plugin/name" instead of what the files say
+  std::vector<Override> overrides{};
+};
+
+struct ResolvedConfig {
+  // The whole config with all defaults and explicit types, [xp] and [backend] included.
+  Value tree;
+  // The [sweep.NAME] tables as they stand in the files.
+  Value sweeps;
+  // What `tree` says, decoded. Objects made from its parts report paths and origins of `tree`.
+  ExperimentConfig experiment;
+  // The options in [backend."plugin/Name"] for the backend that `runtime` names; a table.
+  Value backend_options;
+};
+
+// The fields of a config file: those of ExperimentConfig and the ones used up by resolution.
+const Schema& config_file_schema();
+
+// Throws ConfigError with everything that is wrong, sorted by place.
+ResolvedConfig resolve_config(const ConfigRequest& request, ConfigCatalog& catalog);
+
+// The merged and filled tree of a config that may still be wrong, for completion and `explain`.
+// Throws ConfigError only for files that cannot be read.
+Value draft_config(const ConfigRequest& request, ConfigCatalog& catalog, Problems& problems);
+
+// The text of config.toml: reads back to an equal tree.
+std::string config_text(const ResolvedConfig& config, bool origins, const std::string& header = {});
+
+}  // namespace trivet

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plugins as config resolution sees them, made up for tests: a handful of types with every form of
+// field, and no library behind them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/catalog.h"
+#include "config/resolver.h"
+#include "support/shell.h"
+
+namespace trivet::test {
+
+// Offers: task demo/Task; model demo/Mlp, demo/Stack; layer demo/Relu, demo/Linear, demo/Residual,
+// demo/Endless; input demo/Noise; optimizer demo/Sgd; schedule demo/Constant (for bare numbers),
+// demo/Cosine; trainer trivet/Trainer, demo/Trainer; backend cpu/OpenBlas, tiny/Backend; experiment
+// demo/small.
+class DemoCatalog : public ConfigCatalog, private SchemaLookup {
+ public:
+  DemoCatalog();
+
+  SchemaLookup& schemas() override { return *this; }
+  std::vector<std::string> keys(std::string_view kind) override;
+  std::vector<std::string> kinds_of(std::string_view key) override;
+  Value experiment(const std::string& key) override;
+
+ private:
+  const Schema* find(std::string_view kind, std::string_view key, const Origin& where,
+                     const std::string& path, Problems& problems) override;
+  std::optional<NumberItem> for_number(std::string_view kind) override;
+
+  std::map<std::pair<std::string, std::string>, Schema> items_;
+};
+
+// Config files in a folder of their own, and what resolving them gives. The folder's name is cut
+// from texts.
+class Configs {
+ public:
+  Configs() = default;
+  explicit Configs(std::string_view main) { write("main.toml", main); }
+
+  std::filesystem::path write(std::string_view name, std::string_view text) {
+    return dir_.write(name, text);
+  }
+  std::filesystem::path path(std::string_view name) const { return dir_ / name; }
+
+  // Resolves main.toml with these overrides.
+  ResolvedConfig resolve(const std::vector<std::string>& overrides = {});
+  // The problems of that, one a line: "place: path: what (hint)".
+  std::string problems(const std::vector<std::string>& overrides = {});
+  // "main.toml:3:4" or "default" ...
+  std::string origin(const ResolvedConfig& config, std::string_view path) const;
+  std::string shorten(std::string text) const;
+
+  ConfigRequest request{};  // files and experiment; main.toml when there are none
+
+ private:
+  ConfigRequest full_request(const std::vector<std::string>& overrides) const;
+
+  TempDir dir_;
+  DemoCatalog catalog_;
+};
+
+// The value at a path as TOML text; "absent" where there is none.
+std::string text_at(const Value& tree, std::string_view path);
+
+// A config without mistakes, 13 lines.
+extern const char* const kGoodConfig;
+
+}  // namespace trivet::test
