@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/export.h"
+
 namespace trivet {
 
-class Logs {
+class TRIVET_API Logs {
  public:
   using Entry = std::pair<std::string, double>;
   void set(std::string_view name, double value);  // replaces or appends
