@@ -163,10 +163,18 @@ constexpr void json_own_fields(Sink& out) {
 template <class T>
 inline constexpr bool kUnsupported = false;
 
-// The keys that describe a type, without braces. `value` is the default in its place, if known.
+// The start of a nested struct's type; its fields follow.
+template <class Sink, Described T>
+constexpr void json_struct(Sink& out) {
+  out.raw("\"type\":\"table\",\"struct\":");
+  json_text(out, trivet_config_name(Tag<T>{}));
+  out.raw(",\"fields\":");
+}
+
+// The keys that describe a type, without braces. A struct is described with its own defaults.
 template <class Sink, class T>
-constexpr void json_type(Sink& out, const T* value) {
-  out.raw("\"type\":");
+constexpr void json_type(Sink& out) {
+  if constexpr (!Described<T>) out.raw("\"type\":");
   if constexpr (std::same_as<T, bool>) {
     out.raw("\"boolean\"");
   } else if constexpr (Integer<T>) {
@@ -200,12 +208,12 @@ constexpr void json_type(Sink& out, const T* value) {
   } else if constexpr (IsVector<T>::value) {
     using Element = typename T::value_type;
     out.raw("\"list\",\"element\":{");
-    json_type<Sink, Element>(out, nullptr);
+    json_type<Sink, Element>(out);
     out.put('}');
   } else if constexpr (IsMap<T>::value) {
     using Element = typename T::Entry::second_type;
     out.raw("\"map\",\"element\":{");
-    json_type<Sink, Element>(out, nullptr);
+    json_type<Sink, Element>(out);
     out.put('}');
   } else if constexpr (AnyConfigOf<T>) {
     out.raw("\"config\",\"kind\":");
@@ -213,14 +221,8 @@ constexpr void json_type(Sink& out, const T* value) {
   } else if constexpr (std::same_as<T, Value>) {
     out.raw("\"value\"");
   } else if constexpr (Described<T>) {
-    out.raw("\"table\",\"struct\":");
-    json_text(out, trivet_config_name(Tag<T>{}));
-    out.raw(",\"fields\":");
-    if (value != nullptr) {
-      json_fields<Sink, T>(out, value);
-    } else {
-      json_own_fields<Sink, T>(out);
-    }
+    json_struct<Sink, T>(out);
+    json_own_fields<Sink, T>(out);
   } else if constexpr (std::is_enum_v<T>) {
     static_assert(kUnsupported<T>, "a config member is an enum without a TRIVET_ENUM list");
   } else if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) {
@@ -284,12 +286,17 @@ struct FieldsWriter {
 
  private:
   template <class M>
-  constexpr void write_type(const M* value) {
+  constexpr void write_type([[maybe_unused]] const M* value) {
     if constexpr (IsOptional<M>::value) {
-      json_type<Sink, typename M::value_type>(out, nullptr);
+      json_type<Sink, typename M::value_type>(out);
       out.raw(",\"optional\":true");
+    } else if constexpr (Described<M>) {
+      // Where this struct's defaults are unknown, the nested struct's own are no substitute: this
+      // one may set others.
+      json_struct<Sink, M>(out);
+      json_fields<Sink, M>(out, value);
     } else {
-      json_type<Sink, M>(out, value);
+      json_type<Sink, M>(out);
     }
   }
 
