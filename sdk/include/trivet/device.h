@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "trivet/backend.h"
+#include "trivet/export.h"
 
 namespace trivet {
 
@@ -46,7 +47,7 @@ struct MemoryReport {
   std::uint64_t planned_steps = 0, recorded_steps = 0;
 };
 
-class Device {
+class TRIVET_API Device {
  public:
   // Opens a backend. Throws Error with the backend's own text when it cannot, naming the missing
   // function when a mandatory one is null.

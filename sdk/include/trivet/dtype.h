@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "trivet/backend.h"
+#include "trivet/export.h"
 
 namespace trivet {
 
@@ -21,10 +22,10 @@ enum class DType : std::uint8_t {
 };
 
 // Bytes of one element.
-std::size_t size_of(DType dtype);
+TRIVET_API std::size_t size_of(DType dtype);
 
 // "f32", "bf16", "f16", "i32", "u8", "bool", "u32".
-std::string_view name_of(DType dtype);
+TRIVET_API std::string_view name_of(DType dtype);
 
 // The DType of a C++ type; bf16 and f16 have none.
 template <class T>

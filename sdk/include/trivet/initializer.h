@@ -7,6 +7,7 @@
 #include <span>
 
 #include "trivet/config.h"
+#include "trivet/export.h"
 #include "trivet/random.h"
 #include "trivet/shape.h"
 
@@ -39,7 +40,7 @@ TRIVET_CONFIG(InitConfig, trivet::NoBase, (method, "Distribution of the starting
               (scale, "Factor, standard deviation, bound or value, as the method says."))
 
 // Fills `out` (row-major, of `shape`). `fan_in` and `fan_out` replace the counted ones where not 0.
-void initialize(const InitConfig& init, Key key, const Shape& shape, std::int64_t fan_in,
-                std::int64_t fan_out, std::span<float> out);
+TRIVET_API void initialize(const InitConfig& init, Key key, const Shape& shape, std::int64_t fan_in,
+                           std::int64_t fan_out, std::span<float> out);
 
 }  // namespace trivet

@@ -37,7 +37,7 @@ struct InputConfig {
   Remainder remainder = Remainder::pad;
   std::int64_t prefetch = 2;
 
-  void validate(Problems& problems) const;  // infeed_host_index < num_infeed_hosts
+  TRIVET_API void validate(Problems& problems) const;  // infeed_host_index < num_infeed_hosts
 };
 TRIVET_CONFIG(InputConfig, trivet::NoBase,
               (batch_size, "Examples per batch on this host.", required, at_least(1)),

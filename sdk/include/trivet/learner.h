@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trivet/config.h"
+#include "trivet/export.h"
 #include "trivet/optimizer.h"
 #include "trivet/schedule.h"
 #include "trivet/scope.h"
@@ -29,7 +30,7 @@ TRIVET_CONFIG(GradientClipConfig, trivet::NoBase,
                "Each variable's gradient is scaled to at most this l2 norm; 0: off.", at_least(0)),
               (value, "Each element is cut to [-value, value]; 0: off.", at_least(0)))
 
-class Learner {
+class TRIVET_API Learner {
  public:
   // The store must be built. Keeps a reference to it.
   Learner(ParameterStore& store, std::unique_ptr<Optimizer> optimizer,

@@ -10,11 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/export.h"
 #include "trivet/tensor.h"
 
 namespace trivet {
 
-class NestedMap {
+class TRIVET_API NestedMap {
  public:
   using Entry = std::pair<std::string, Tensor>;
   NestedMap() = default;

@@ -33,6 +33,7 @@ enum class Activation : std::uint8_t {
   swiglu = TV_ACT_SWIGLU,
 };
 
+#pragma GCC visibility push(default)  // TRIVET_API for all of them
 namespace ops {
 
 // Elementwise
@@ -146,4 +147,5 @@ Tensor weighted_mean(const Tensor& values, const Tensor& weights);
 Tensor stop_gradient(const Tensor& x);
 
 }  // namespace ops
+#pragma GCC visibility pop
 }  // namespace trivet

@@ -26,6 +26,7 @@ struct WindowOptions {
       0, 0};  // for explicit_: rows above and below, columns left and right
 };
 
+#pragma GCC visibility push(default)  // TRIVET_API for all of them
 namespace ops {
 
 // y = act(conv(x, w) + b): x [B, H, W, Cin], w [KH, KW, Cin, Cout], b [Cout] or undefined -> [B,
@@ -40,4 +41,5 @@ Tensor avg_pool2d(const Tensor& x, std::array<std::int64_t, 2> window,
                   const WindowOptions& options);
 
 }  // namespace ops
+#pragma GCC visibility pop
 }  // namespace trivet

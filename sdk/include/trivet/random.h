@@ -11,9 +11,11 @@
 #include <span>
 #include <string_view>
 
+#include "trivet/export.h"
+
 namespace trivet {
 
-class Key {
+class TRIVET_API Key {
  public:
   explicit constexpr Key(std::uint64_t seed) : value_(seed) {}
   Key fold(std::string_view name) const;
@@ -27,20 +29,21 @@ class Key {
 
 // One block of Threefry-2x32-20; `key` and `counter` hold {word 0 = low half, word 1 = high half},
 // so does the result.
-std::uint64_t threefry(std::uint64_t key, std::uint64_t counter);
+TRIVET_API std::uint64_t threefry(std::uint64_t key, std::uint64_t counter);
 
 // Elements offset, offset + 1, ... of the key's array.
-void random_bits(Key key, std::uint64_t offset, std::span<std::uint32_t> out);
-void random_uniform(Key key, double low, double high, std::span<float> out);  // in [low, high)
+TRIVET_API void random_bits(Key key, std::uint64_t offset, std::span<std::uint32_t> out);
+TRIVET_API void random_uniform(Key key, double low, double high,
+                               std::span<float> out);  // in [low, high)
 // Box-Muller on 32-bit uniforms in double with our own polynomials (no libm), so bits are equal on
 // every machine.
-void random_normal(Key key, double mean, double stddev, std::span<float> out);
+TRIVET_API void random_normal(Key key, double mean, double stddev, std::span<float> out);
 // Normal, redrawn outside two standard deviations (as TensorFlow's truncated_normal; not rescaled).
-void random_truncated_normal(Key key, double mean, double stddev, std::span<float> out);
+TRIVET_API void random_truncated_normal(Key key, double mean, double stddev, std::span<float> out);
 
 // A keyed permutation of [0, n): the place of `index` after shuffling. No buffer: a Feistel network
 // on the index (4 rounds over the smallest even-bit domain >= n, cycle walking). [any thread]
-class Permutation {
+class TRIVET_API Permutation {
  public:
   Permutation(Key key, std::uint64_t n);
   std::uint64_t operator()(std::uint64_t index) const;  // index < n

@@ -22,6 +22,7 @@
 
 #include "trivet/config_of.h"
 #include "trivet/device.h"
+#include "trivet/export.h"
 #include "trivet/initializer.h"
 #include "trivet/random.h"
 #include "trivet/tape.h"
@@ -33,7 +34,7 @@ class Layer;
 
 // A named tensor that a layer owns. Trainable ones have a gradient and are updated by the
 // optimizer; the others are states (running means) that the layer itself assigns. Both are saved.
-class Parameter {
+class TRIVET_API Parameter {
  public:
   const std::string& path() const { return path_; }
   const Shape& shape() const { return shape_; }
@@ -66,7 +67,7 @@ struct ParameterOptions {
 };
 
 // All parameters of one model, in the order the layers made them. [run thread]
-class ParameterStore {
+class TRIVET_API ParameterStore {
  public:
   ParameterStore(Device& device, Key key);
   ~ParameterStore();
@@ -109,7 +110,7 @@ class ParameterStore {
   bool built_ = false;
 };
 
-class Scope {
+class TRIVET_API Scope {
  public:
   explicit Scope(ParameterStore& store, std::string path = "");
 

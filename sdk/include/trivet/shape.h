@@ -9,10 +9,11 @@
 #include <string>
 
 #include "trivet/backend.h"
+#include "trivet/export.h"
 
 namespace trivet {
 
-class Shape {
+class TRIVET_API Shape {
  public:
   Shape() = default;  // rank 0: a scalar
   Shape(std::initializer_list<std::int64_t> extents);

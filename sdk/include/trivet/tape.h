@@ -20,6 +20,7 @@
 #include <span>
 #include <type_traits>
 
+#include "trivet/export.h"
 #include "trivet/tensor.h"
 
 namespace trivet {
@@ -41,7 +42,7 @@ struct OpDef {
 };
 
 // What an op's vjp sees. Valid during the call. [run thread]
-class Vjp {
+class TRIVET_API Vjp {
  public:
   const Tensor& grad_output(
       int i = 0) const;  // undefined Tensor when nothing flowed to that output
@@ -76,7 +77,7 @@ class Vjp {
   Impl& impl_;
 };
 
-class Tape {
+class TRIVET_API Tape {
  public:
   Tape();
   ~Tape();
@@ -115,7 +116,7 @@ class Tape {
 };
 
 // Suspends recording on this thread for its lifetime (inside an op's forward, or for metrics).
-class NoGrad {
+class TRIVET_API NoGrad {
  public:
   NoGrad();
   ~NoGrad();
@@ -128,8 +129,9 @@ class NoGrad {
 
 // Puts an op on the current tape, if there is one and an input requires a gradient; does nothing
 // otherwise. At most 6 inputs, 4 outputs, 6 saved tensors; attributes are copied byte for byte.
-void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> outputs,
-            std::span<const Tensor> saved, const void* attributes, std::size_t attribute_size);
+TRIVET_API void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                       std::span<const Tensor> saved, const void* attributes,
+                       std::size_t attribute_size);
 
 template <class Attributes = std::nullptr_t>
 void record(const OpDef& op, std::initializer_list<Tensor> inputs, Tensor& output,
@@ -141,6 +143,6 @@ void record(const OpDef& op, std::initializer_list<Tensor> inputs, Tensor& outpu
 
 // A leaf with its own slot, for gradient checks and for states outside a Scope: the same memory as
 // x, requiring a gradient. `gradient_of` gives what was accumulated (undefined when nothing was).
-Tensor make_leaf(const Tensor& x, GradientSlot& slot);
+TRIVET_API Tensor make_leaf(const Tensor& x, GradientSlot& slot);
 
 }  // namespace trivet

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "trivet/dtype.h"
+#include "trivet/export.h"
 #include "trivet/shape.h"
 
 namespace trivet {
@@ -25,7 +26,7 @@ class Device;
 struct GradientSlot;
 struct TensorImpl;  // internal: sdk/src/tensor_impl.h
 
-class Tensor {
+class TRIVET_API Tensor {
  public:
   Tensor() = default;  // no tensor; only defined() may be asked
   Tensor(const Tensor& other) noexcept;

@@ -11,9 +11,11 @@
 #include <memory>
 #include <type_traits>
 
+#include "trivet/export.h"
+
 namespace trivet {
 
-class ThreadPool {
+class TRIVET_API ThreadPool {
  public:
   using Body = void (*)(void* arg, std::int64_t begin, std::int64_t end, std::int32_t worker);
 
@@ -47,7 +49,7 @@ class ThreadPool {
 
 // Sets flush-to-zero and denormals-are-zero on the calling thread for its lifetime, and puts the
 // old mode back.
-class FlushDenormals {
+class TRIVET_API FlushDenormals {
  public:
   FlushDenormals();
   ~FlushDenormals();
