@@ -12,6 +12,8 @@ namespace trivet {
 namespace {
 
 constexpr const CommandInfo* kCommands[] = {
+    &kPluginsCommand,
+    &kExplainCommand,
     &kHelpCommand,
 };
 

@@ -11,7 +11,9 @@
 
 namespace trivet {
 
+extern const CommandInfo kExplainCommand;
 extern const CommandInfo kHelpCommand;
+extern const CommandInfo kPluginsCommand;
 
 // All of them, in the order of the help page.
 std::span<const CommandInfo* const> commands();

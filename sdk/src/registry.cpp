@@ -115,6 +115,9 @@ Problem Registry::missing(std::string_view kind, std::string_view key, const Ori
   std::string hint;
   if (key.find('/') == std::string_view::npos) hint = "a type is written plugin/Name; ";
   hint += known.empty() ? "no plugin offers a " + std::string(kind) : suggestion(key, known);
+  for (const RegistryItem* item : items()) {
+    if (item->key == key) hint = "it is a " + item->kind + "; " + hint;
+  }
   if (resolver != nullptr) hint += "; " + resolver->searched();
   return {where, path, "there is no " + std::string(kind) + " '" + std::string(key) + "'",
           std::move(hint)};

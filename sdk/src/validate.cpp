@@ -276,9 +276,14 @@ void Validator::check_duration(const Value& value, const Field& field, const std
 void Validator::check_config(const Value& value, const FieldType& type, const std::string& path) {
   if (value.is_null() || detail::is_none(value)) return;
   if (value.is_number() || value.is_integer()) {
-    const auto stands_for = lookup_ != nullptr ? lookup_->for_number(type.kind) : std::nullopt;
-    if (lookup_ != nullptr && !stands_for) return wrong_type(value, type, path);
-    if (!stands_for) return;
+    if (lookup_ == nullptr) return;
+    std::optional<NumberItem> stands_for;
+    try {
+      stands_for = lookup_->for_number(type.kind);
+    } catch (const Error& error) {
+      return add(value, path, error.message(), error.hint());
+    }
+    if (!stands_for) return wrong_type(value, type, path);
     const Value table = Value::table({{stands_for->field, value}});
     const Schema* schema =
         lookup_->find(type.kind, stands_for->key, value.origin(), path, problems_);

@@ -31,11 +31,7 @@ extern "C" {
 typedef struct trivet_host_v1 {
   uint32_t struct_size;
   uint32_t sdk_major, sdk_minor;
-  void* registrar; /* trivet::Registrar*, for plugins that passed the C++ part of the handshake */
-  /* For plugins written in C: offers a table of functions of the kind "backend" or "collective"
-   * under a key. Returns 0, or non-zero when the host refuses it. */
-  int (*add_table)(const struct trivet_host_v1* host, const char* kind, const char* key,
-                   const void* table);
+  void* registrar; /* trivet::Registrar*: what passed the handshake shares our C++ ABI */
 } trivet_host_v1;
 
 /* What a plugin exports: `extern const trivet_entry_v1 trivet_plugin_entry_v1;` */

@@ -143,6 +143,7 @@ class TRIVET_API SchemaLookup {
   // with `where` and `path` as its place. The schema lives as long as the lookup.
   virtual const Schema* find(std::string_view kind, std::string_view key, const Origin& where,
                              const std::string& path, Problems& problems) = 0;
+  // Throws Error when more than one item claims numbers.
   virtual std::optional<NumberItem> for_number(std::string_view kind) = 0;
 };
 

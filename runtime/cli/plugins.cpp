@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `trivet plugins`: every file that was looked at, with its state. Opens no library.
+#include <fmt/core.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "host/plugin_host.h"
+
+namespace trivet {
+namespace {
+
+constexpr OptionSpec kOptions[] = {
+    {.name = "json", .doc = "As JSON."},
+    {.name = "plugin-dir", .value = "DIR", .doc = "A folder to search first.", .repeatable = true},
+};
+
+std::string directory_text(const SearchDirectory& directory) {
+  std::string text = fmt::format("  {} ({})", directory.path.string(), directory.source);
+  if (!directory.error.empty()) return text + ": refused: " + directory.error + "\n";
+  return text + (directory.exists ? "\n" : ": does not exist\n");
+}
+
+std::string plugin_text(const PluginFile& file) {
+  const Manifest& manifest = *file.manifest;
+  std::string text = fmt::format("{} {}  {}  {}\n", manifest.name, manifest.version,
+                                 manifest.license, to_string(file.state));
+  if (!manifest.doc.empty()) text += fmt::format("  {}\n", manifest.doc);
+  text += fmt::format("  {}\n", file.path.string());
+  if (!file.reason.empty()) text += fmt::format("  {}\n", file.reason);
+  std::map<std::string, std::string> by_kind;
+  for (const ManifestItem& item : manifest.items) {
+    std::string& keys = by_kind[item.kind];
+    keys += (keys.empty() ? "" : ", ") + item.key;
+  }
+  for (const auto& [kind, keys] : by_kind) text += fmt::format("  {:<12} {}\n", kind, keys);
+  return text + "\n";
+}
+
+std::string listing(const PluginHost& host) {
+  std::string usable, refused, folders;
+  for (const PluginFile& file : host.files()) {
+    if (file.state == PluginState::refused) {
+      refused += fmt::format("  {}: {}\n", file.path.string(), file.reason);
+    } else {
+      usable += plugin_text(file);
+    }
+  }
+  for (const SearchDirectory& directory : host.directories()) folders += directory_text(directory);
+  std::string text = usable.empty() ? "There are no usable plugins.\n\n" : usable;
+  if (!refused.empty()) text += "refused:\n" + refused + "\n";
+  return text + "searched:\n" + folders;
+}
+
+nlohmann::ordered_json plugin_json(const PluginFile& file) {
+  nlohmann::ordered_json json = {{"file", file.path.string()},
+                                 {"state", std::string(to_string(file.state))}};
+  if (!file.reason.empty()) json["reason"] = file.reason;
+  if (!file.manifest) return json;
+  const Manifest& manifest = *file.manifest;
+  json["name"] = manifest.name;
+  json["version"] = manifest.version;
+  json["license"] = manifest.license;
+  json["doc"] = manifest.doc;
+  json["url"] = manifest.url;
+  json["sdk"] = fmt::format("{}.{}", manifest.sdk_major, manifest.sdk_minor);
+  json["abi"] = manifest.abi;
+  json["items"] = nlohmann::ordered_json::array();
+  for (const ManifestItem& item : manifest.items) {
+    json["items"].push_back({{"kind", item.kind}, {"key", item.key}, {"doc", item.doc}});
+  }
+  return json;
+}
+
+std::string json_listing(const PluginHost& host) {
+  nlohmann::ordered_json json = {{"folders", nlohmann::ordered_json::array()},
+                                 {"plugins", nlohmann::ordered_json::array()}};
+  for (const SearchDirectory& directory : host.directories()) {
+    nlohmann::ordered_json folder = {{"path", directory.path.string()},
+                                     {"source", directory.source},
+                                     {"exists", directory.exists}};
+    if (!directory.error.empty()) folder["refused"] = directory.error;
+    json["folders"].push_back(std::move(folder));
+  }
+  for (const PluginFile& file : host.files()) json["plugins"].push_back(plugin_json(file));
+  // Texts of strangers need not be UTF-8.
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+int run_plugins(std::span<const std::string> words) {
+  const Arguments arguments = parse_arguments(words, kOptions);
+  if (!arguments.plain().empty()) {
+    throw UsageError("'trivet plugins' takes no argument '" + arguments.plain()[0] + "'",
+                     {.hint = "trivet explain KEY tells about one item"});
+  }
+  const PluginHost host(plugin_search_path(arguments.all("plugin-dir")));
+  print_out(arguments.has("json") ? json_listing(host) : listing(host));
+  return 0;
+}
+
+}  // namespace
+
+constexpr CommandInfo kPluginsCommand = {
+    .name = "plugins",
+    .usage = "plugins [--json]",
+    .summary = "Lists the plugins with their keys, and the files that were refused",
+    .details =
+        "Reads the notes in the files; no library is opened. 'available' means that a plugin\n"
+        "would be loaded when a config names one of its keys.",
+    .options = kOptions,
+    .run = &run_plugins,
+};
+
+}  // namespace trivet

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/elf_note.h"
+
+#include <elf.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "trivet/abi.h"
+
+namespace trivet {
+namespace {
+
+// More headers than any linker writes; a table may claim 65535.
+constexpr unsigned kMostSegments = 512;
+constexpr unsigned kMostSections = 4096;
+
+#if defined(__x86_64__)
+constexpr unsigned kMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr unsigned kMachine = EM_AARCH64;
+#endif
+static_assert(std::endian::native == std::endian::little);
+
+class Reader {
+ public:
+  explicit Reader(int descriptor) : descriptor_(descriptor) {}
+
+  PluginNote read() {
+    PluginNote note;
+    note.error = check_header();
+    if (note.error.empty()) note.error = search_segments();
+    if (note.error.empty() && text_.empty()) search_sections();
+    if (note.error.empty() && text_.empty())
+      note.error = "not a trivet plugin: it has no trivet note";
+    if (note.error.empty()) note.text = std::move(text_);
+    return note;
+  }
+
+ private:
+  bool contains(std::uint64_t offset, std::uint64_t length) const {
+    return offset <= size_ && length <= size_ - offset;
+  }
+
+  bool get(std::uint64_t offset, void* out, std::size_t length) const {
+    if (!contains(offset, length)) return false;
+    std::size_t done = 0;
+    while (done < length) {
+      const ssize_t count = pread(descriptor_, static_cast<char*>(out) + done, length - done,
+                                  static_cast<off_t>(offset + done));
+      if (count <= 0) return false;
+      done += static_cast<std::size_t>(count);
+    }
+    return true;
+  }
+
+  std::string check_header();
+  std::string search_segments();
+  void search_sections();
+  void search_notes(std::uint64_t offset, std::uint64_t length);
+
+  int descriptor_;
+  std::uint64_t size_ = 0;
+  Elf64_Ehdr header_{};
+  std::string text_;
+};
+
+std::string Reader::check_header() {
+  struct stat status {};
+  if (fstat(descriptor_, &status) != 0 || status.st_size <= 0) {
+    return "not a shared library: the file is empty";
+  }
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  unsigned char magic[SELFMAG] = {};
+  if (!get(0, magic, sizeof magic) || std::memcmp(magic, ELFMAG, SELFMAG) != 0) {
+    return "not a shared library: it does not start as an ELF file";
+  }
+  if (!get(0, &header_, sizeof header_)) return "truncated: the ELF header is incomplete";
+  if (header_.e_ident[EI_CLASS] != ELFCLASS64 || header_.e_ident[EI_DATA] != ELFDATA2LSB ||
+      header_.e_machine != kMachine) {
+    return fmt::format("built for another machine (ELF machine {}, class {})", header_.e_machine,
+                       header_.e_ident[EI_CLASS]);
+  }
+  if (header_.e_type != ET_DYN) return "an ELF file, but not a shared library";
+  if (header_.e_shoff != 0 && !contains(header_.e_shoff, std::uint64_t{header_.e_shnum} *
+                                                             std::uint64_t{header_.e_shentsize})) {
+    return "truncated: its section headers lie behind the end of the file";
+  }
+  return {};
+}
+
+std::string Reader::search_segments() {
+  if (header_.e_phnum == 0 || header_.e_phentsize != sizeof(Elf64_Phdr)) {
+    return "damaged: it has no program headers";
+  }
+  if (!contains(header_.e_phoff, std::uint64_t{header_.e_phnum} * sizeof(Elf64_Phdr))) {
+    return "truncated: its program headers lie behind the end of the file";
+  }
+  for (unsigned i = 0; i < header_.e_phnum && i < kMostSegments; ++i) {
+    Elf64_Phdr segment{};
+    if (!get(header_.e_phoff + i * sizeof segment, &segment, sizeof segment)) {
+      return "unreadable program headers";
+    }
+    if (segment.p_type == PT_LOAD && !contains(segment.p_offset, segment.p_filesz)) {
+      return "truncated: a segment ends behind the end of the file";
+    }
+    if (segment.p_type == PT_NOTE) search_notes(segment.p_offset, segment.p_filesz);
+  }
+  return {};
+}
+
+void Reader::search_sections() {
+  if (header_.e_shoff == 0 || header_.e_shentsize != sizeof(Elf64_Shdr)) return;
+  for (unsigned i = 0; i < header_.e_shnum && i < kMostSections && text_.empty(); ++i) {
+    Elf64_Shdr section{};
+    if (!get(header_.e_shoff + i * sizeof section, &section, sizeof section)) return;
+    if (section.sh_type == SHT_NOTE) search_notes(section.sh_offset, section.sh_size);
+  }
+}
+
+void Reader::search_notes(std::uint64_t offset, std::uint64_t length) {
+  const auto padded = [](std::uint64_t n) { return (n + 3) & ~std::uint64_t{3}; };
+  if (!text_.empty() || !contains(offset, length)) return;
+  std::uint64_t at = 0;
+  Elf64_Nhdr note{};
+  while (at + sizeof note <= length) {
+    if (!get(offset + at, &note, sizeof note)) return;
+    const std::uint64_t owner = at + sizeof note;
+    const std::uint64_t content = owner + padded(note.n_namesz);
+    if (content > length || note.n_descsz > length - content) return;
+    if (note.n_type == TRIVET_NOTE_TYPE && note.n_namesz == sizeof(TRIVET_NOTE_OWNER)) {
+      char name[sizeof(TRIVET_NOTE_OWNER)] = {};
+      if (!get(offset + owner, name, sizeof name)) return;
+      if (std::memcmp(name, TRIVET_NOTE_OWNER, sizeof name) == 0) {
+        if (note.n_descsz > kLargestNote) return;
+        std::string text(note.n_descsz, '\0');
+        if (get(offset + content, text.data(), text.size())) text_ = std::move(text);
+        return;
+      }
+    }
+    at = content + padded(note.n_descsz);
+  }
+}
+
+}  // namespace
+
+PluginNote read_plugin_note(int descriptor) {
+  return Reader(descriptor).read();
+}
+
+}  // namespace trivet

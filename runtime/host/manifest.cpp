@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/manifest.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "trivet/abi.h"
+#include "trivet/abi_tag.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostItems = 10000;
+constexpr std::size_t kLongestName = 100;
+
+bool is_name(std::string_view text) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  };
+  return !text.empty() && text.size() <= kLongestName &&
+         std::all_of(text.begin(), text.end(), plain);
+}
+
+ManifestItem item_of(const Json& json, const std::string& plugin) {
+  ManifestItem item;
+  item.kind = json.at("kind").get<std::string>();
+  item.key = json.at("key").get<std::string>();
+  item.doc = json.value("doc", std::string());
+  item.from_number = json.value("from_number", std::string());
+  if (json.contains("schema")) item.schema_json = json.at("schema").dump();
+  const std::string prefix = plugin + "/";
+  if (!is_name(item.kind) || !item.key.starts_with(prefix) ||
+      !is_name(std::string_view(item.key).substr(prefix.size()))) {
+    throw Error(fmt::format("'{}' is no key of the plugin '{}'", item.key, plugin));
+  }
+  return item;
+}
+
+Manifest manifest_of(const Json& json) {
+  Manifest manifest;
+  manifest.name = json.at("name").get<std::string>();
+  if (!is_name(manifest.name)) throw Error("the plugin's name is not a name");
+  if (manifest.name == "trivet") throw Error("the name 'trivet' is taken by the program itself");
+  manifest.version = json.at("version").get<std::string>();
+  manifest.license = json.value("license", std::string());
+  manifest.doc = json.value("doc", std::string());
+  manifest.url = json.value("url", std::string());
+  manifest.sdk_major = json.at("sdk").at(0).get<int>();
+  manifest.sdk_minor = json.at("sdk").at(1).get<int>();
+  for (const auto& [field, value] : json.at("abi").get_ref<const Json::object_t&>()) {
+    manifest.abi.emplace_back(field, value.get<std::string>());
+  }
+  const auto& items = json.at("items").get_ref<const Json::array_t&>();
+  if (items.size() > kMostItems) throw Error("it declares more items than any plugin has");
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const Json& item : items) {
+    manifest.items.push_back(item_of(item, manifest.name));
+    const ManifestItem& added = manifest.items.back();
+    if (!seen.emplace(added.kind, added.key).second) {
+      throw Error(fmt::format("it declares the {} '{}' twice", added.kind, added.key));
+    }
+  }
+  return manifest;
+}
+
+}  // namespace
+
+const ManifestItem* Manifest::find(std::string_view kind, std::string_view key) const noexcept {
+  for (const ManifestItem& item : items) {
+    if (item.key == key && item.kind == kind) return &item;
+  }
+  return nullptr;
+}
+
+Manifest parse_manifest(std::string_view json) {
+  try {
+    return manifest_of(Json::parse(json));
+  } catch (const Json::exception& error) {
+    throw Error(fmt::format("its trivet note is damaged: {}", error.what()));
+  } catch (const Error& error) {
+    throw Error(fmt::format("its trivet note is damaged: {}", error.message()));
+  }
+}
+
+std::string abi_objection(const Manifest& manifest) {
+  if (manifest.sdk_major != TRIVET_SDK_MAJOR) {
+    return fmt::format("built for SDK {}.{}, this program has SDK {}.{}: rebuild the plugin",
+                       manifest.sdk_major, manifest.sdk_minor, TRIVET_SDK_MAJOR, TRIVET_SDK_MINOR);
+  }
+  if (manifest.sdk_minor > TRIVET_SDK_MINOR) {
+    return fmt::format("needs SDK {}.{}, this program has SDK {}.{}: update trivet",
+                       manifest.sdk_major, manifest.sdk_minor, TRIVET_SDK_MAJOR, TRIVET_SDK_MINOR);
+  }
+  std::string differences;
+  for (const AbiField& mine : kAbiTag) {
+    if (std::string_view(mine.name) == "compiler") continue;
+    const auto theirs = std::find_if(manifest.abi.begin(), manifest.abi.end(),
+                                     [&](const auto& field) { return field.first == mine.name; });
+    const std::string value = theirs == manifest.abi.end() ? "unknown" : theirs->second;
+    if (value == mine.value) continue;
+    differences += fmt::format("{}{} is '{}' in the plugin and '{}' here",
+                               differences.empty() ? "" : ", ", mine.name, value, mine.value);
+  }
+  if (differences.empty()) return {};
+  return fmt::format(
+      "its C++ ABI differs: {}; rebuild it with the compiler options of pkg-config trivet-sdk",
+      differences);
+}
+
+}  // namespace trivet

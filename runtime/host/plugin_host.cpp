@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/plugin_host.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "host/elf_note.h"
+#include "host/plugin_library.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string_view plugin_of(std::string_view key) {
+  return key.substr(0, key.find('/'));
+}
+
+}  // namespace
+
+std::string_view to_string(PluginState state) noexcept {
+  switch (state) {
+    case PluginState::available:
+      return "available";
+    case PluginState::loaded:
+      return "loaded";
+    case PluginState::shadowed:
+      return "shadowed";
+    case PluginState::refused:
+      return "refused";
+  }
+  return "";
+}
+
+PluginHost::PluginHost(std::vector<SearchDirectory> directories, Registry& into)
+    : directories_(std::move(directories)), registry_(into) {
+  for (const SearchDirectory& directory : directories_) scan(directory);
+  registry_.set_resolver(this);
+}
+
+PluginHost::~PluginHost() {
+  Resolver* const current = registry_.set_resolver(nullptr);
+  if (current != this) registry_.set_resolver(current);
+}
+
+void PluginHost::scan(const SearchDirectory& directory) {
+  if (!directory.exists || !directory.error.empty()) return;
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator at(directory.path, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->path().extension() == ".so") found.push_back(at->path());
+  }
+  std::sort(found.begin(), found.end());
+  for (const fs::path& file : found) look_at(file);
+}
+
+void PluginHost::look_at(const fs::path& path) {
+  PluginFile file{.path = path};
+  const auto refuse = [&](std::string reason) {
+    file.state = PluginState::refused;
+    file.reason = std::move(reason);
+    files_.push_back(std::move(file));
+  };
+  const CheckedFile checked = open_checked(path);
+  if (!checked.error.empty()) return refuse(checked.error);
+  file.identity = checked.identity;
+  for (const PluginFile& other : files_) {
+    if (other.identity == file.identity) return;  // the same file by another way
+  }
+  const PluginNote note = read_plugin_note(checked.descriptor.get());
+  if (!note.error.empty()) return refuse(note.error);
+  try {
+    file.manifest = parse_manifest(note.text);
+  } catch (const Error& error) {
+    return refuse(error.message());
+  }
+  if (std::string objection = abi_objection(*file.manifest); !objection.empty()) {
+    return refuse(std::move(objection));
+  }
+  if (const PluginFile* first = find_usable(file.manifest->name)) {
+    const bool together = first->path.parent_path() == path.parent_path();
+    if (together) {
+      return refuse(fmt::format("{} is the plugin '{}', too: remove one of them",
+                                first->path.string(), file.manifest->name));
+    }
+    file.state = PluginState::shadowed;
+    file.reason = fmt::format("{} comes first", first->path.string());
+  }
+  files_.push_back(std::move(file));
+}
+
+const PluginFile* PluginHost::find_usable(std::string_view name) const {
+  for (const PluginFile& file : files_) {
+    const bool usable = file.state == PluginState::available || file.state == PluginState::loaded;
+    if (usable && file.manifest->name == name) return &file;
+  }
+  return nullptr;
+}
+
+std::vector<PluginFile> PluginHost::files() const {
+  const std::lock_guard lock(mutex_);
+  return files_;
+}
+
+std::vector<ManifestItem> PluginHost::items(std::string_view key) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<ManifestItem> found;
+  if (const PluginFile* file = find_usable(plugin_of(key))) {
+    for (const ManifestItem& item : file->manifest->items) {
+      if (item.key == key) found.push_back(item);
+    }
+  }
+  return found;
+}
+
+std::string PluginHost::refusal(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  if (find_usable(name) != nullptr) return {};
+  for (const PluginFile& file : files_) {
+    if (file.state == PluginState::refused && file.name() == name) {
+      return fmt::format("{}: {}", file.path.string(), file.reason);
+    }
+  }
+  return {};
+}
+
+void PluginHost::load_plugin(std::string_view name) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const PluginFile* file = find_usable(name)) {
+      if (file->state == PluginState::loaded) return;
+      open(const_cast<PluginFile&>(*file));
+    }
+  }
+  const std::string reason = refusal(name);
+  if (!reason.empty()) {
+    throw PluginError("the plugin cannot be used: " + reason, {.plugin = std::string(name)});
+  }
+}
+
+void PluginHost::open(PluginFile& file) {
+  try {
+    if (identity_of(file.path) != file.identity) {
+      throw PluginError("the file has changed since it was looked at; start again");
+    }
+    std::vector<RegistryItem> items = open_plugin(file.path, *file.manifest);
+    registry_.add({file.manifest->name, file.manifest->version, file.path.string()},
+                  std::move(items));
+    file.state = PluginState::loaded;
+  } catch (const Error& error) {
+    file.state = PluginState::refused;
+    file.reason = error.message();
+  }
+}
+
+void PluginHost::load(std::string_view, std::string_view key) {
+  load_plugin(plugin_of(key));
+}
+
+std::vector<std::string> PluginHost::keys(std::string_view kind) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> keys;
+  for (const PluginFile& file : files_) {
+    if (file.state != PluginState::available && file.state != PluginState::loaded) continue;
+    for (const ManifestItem& item : file.manifest->items) {
+      if (kind.empty() || item.kind == kind) keys.push_back(item.key);
+    }
+  }
+  return keys;
+}
+
+std::vector<NumberItem> PluginHost::for_number(std::string_view kind) {
+  const std::lock_guard lock(mutex_);
+  std::vector<NumberItem> found;
+  for (const PluginFile& file : files_) {
+    if (file.state != PluginState::available && file.state != PluginState::loaded) continue;
+    for (const ManifestItem& item : file.manifest->items) {
+      if (item.kind == kind && !item.from_number.empty()) {
+        found.push_back({item.key, item.from_number});
+      }
+    }
+  }
+  return found;
+}
+
+std::string PluginHost::searched() {
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  for (const SearchDirectory& directory : directories_) {
+    if (!directory.exists && directory.error.empty()) continue;
+    text += (text.empty() ? "searched " : ", ") + directory.path.string();
+    if (!directory.error.empty()) {
+      text += " (refused: " + directory.error + ")";
+      continue;
+    }
+    std::string names;
+    for (const PluginFile& file : files_) {
+      if (file.path.parent_path() != directory.path || file.state == PluginState::shadowed)
+        continue;
+      names += (names.empty() ? "" : ", ") + file.name();
+      if (file.state == PluginState::refused) names += " refused";
+    }
+    text += " (" + (names.empty() ? "no plugins" : names) + ")";
+  }
+  return text.empty() ? "there is no folder of plugins" : text;
+}
+
+}  // namespace trivet

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PluginHost: finds plugins, tells what they offer without opening them, and loads one when a
+// config names a key of it.
+//
+//   PluginHost host(plugin_search_path(arguments.all("plugin-dir")));    // reads notes, runs nothing
+//   registry().set_resolver(&host);                                      // now make() loads on demand
+//   HostLookup lookup(host);                                             // for validate(), from notes alone
+//
+// Every *.so in the search path has a state afterwards. A file that cannot be used is refused with
+// a reason, the others go on; asking for a key of a refused plugin throws PluginError with that
+// reason. A library that was opened stays open until the process ends, also when it is refused
+// after that: its code may be running.
+//
+// The first plugin of a name wins; a later one is shadowed (another folder) or refused (same
+// folder).
+//
+// Calls may come from any thread.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/manifest.h"
+#include "host/path_safety.h"
+#include "host/search_path.h"
+#include "trivet/registry.h"
+#include "trivet/schema.h"
+
+namespace trivet {
+
+enum class PluginState {
+  available,  // its note has been read and fits
+  loaded,     // its items are registered
+  shadowed,   // another plugin of its name comes first
+  refused,
+};
+
+std::string_view to_string(PluginState state) noexcept;
+
+struct PluginFile {
+  std::filesystem::path path;
+  PluginState state = PluginState::available;
+  std::string reason{};                // of shadowed and refused
+  std::optional<Manifest> manifest{};  // of every file that has a readable note
+  FileIdentity identity{};
+
+  // Name of the plugin, or of the file when it has no manifest.
+  std::string name() const { return manifest ? manifest->name : path.stem().string(); }
+};
+
+class PluginHost final : public Resolver {
+ public:
+  explicit PluginHost(std::vector<SearchDirectory> directories, Registry& into = registry());
+  ~PluginHost() override;  // takes itself away from the registry
+
+  const std::vector<SearchDirectory>& directories() const noexcept { return directories_; }
+  // All files looked at, in the order they were found. Their states may change while others load.
+  std::vector<PluginFile> files() const;
+  // What the notes of usable plugins say about a key, whatever its kind.
+  std::vector<ManifestItem> items(std::string_view key) const;
+  // Why a plugin of this name cannot be used; empty if it can or if there is none.
+  std::string refusal(std::string_view name) const;
+
+  // Loads a plugin by its name. Throws PluginError if it is refused, does nothing if there is none.
+  void load_plugin(std::string_view name);
+
+  // Resolver
+  void load(std::string_view kind, std::string_view key) override;
+  std::vector<std::string> keys(std::string_view kind) override;
+  std::vector<NumberItem> for_number(std::string_view kind) override;
+  std::string searched() override;
+
+ private:
+  void scan(const SearchDirectory& directory);
+  void look_at(const std::filesystem::path& file);
+  const PluginFile* find_usable(std::string_view name) const;
+  void open(PluginFile& file);
+
+  std::vector<SearchDirectory> directories_;
+  Registry& registry_;
+  mutable std::mutex mutex_;
+  std::vector<PluginFile> files_;  // filled by the constructor, never resized after it
+};
+
+// Schemas for validate(): of registered items from the registry, of others from the notes. A key of a
+// refused plugin throws PluginError.
+class HostLookup final : public SchemaLookup {
+ public:
+  // `may_load`: whether a plugin may be loaded for defaults that its compiler could not write into
+  // the note.
+  explicit HostLookup(PluginHost& host, bool may_load = false, Registry& from = registry())
+      : host_(host), registry_(from), may_load_(may_load) {}
+
+  const Schema* find(std::string_view kind, std::string_view key, const Origin& where,
+                     const std::string& path, Problems& problems) override;
+  std::optional<NumberItem> for_number(std::string_view kind) override;
+
+ private:
+  const Schema* from_note(const ManifestItem& item);
+
+  PluginHost& host_;
+  Registry& registry_;
+  bool may_load_;
+  std::mutex mutex_;
+  std::map<std::string, Schema> schemas_;  // read so far, by "kind key"
+};
+
+}  // namespace trivet

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Opening the library of a plugin: the only place of the program where code of plugins gets into
+// the process.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "host/manifest.h"
+#include "trivet/registry.h"
+
+namespace trivet {
+
+// Opens the library, checks its entry and lets it offer its items. They are exactly those of the
+// manifest. Throws PluginError with the reason otherwise; whatever the library throws is among the
+// reasons. Once open, the library stays open until the process ends.
+std::vector<RegistryItem> open_plugin(const std::filesystem::path& file, const Manifest& manifest);
+
+}  // namespace trivet

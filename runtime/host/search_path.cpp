@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/search_path.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+#include <system_error>
+
+#include "host/path_safety.h"
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The parts of a colon list; an empty part is no folder (and not the working directory).
+std::vector<std::string> parts_of(std::string_view list) {
+  std::vector<std::string> parts;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(':'), list.size());
+    if (end > 0) parts.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return parts;
+}
+
+fs::path home() {
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') return home;
+  const passwd* user = getpwuid(geteuid());
+  return user != nullptr && user->pw_dir != nullptr ? user->pw_dir : "";
+}
+
+class SearchPath {
+ public:
+  void add(fs::path path, const char* source, bool must_exist) {
+    std::error_code ignored;
+    const fs::path real = fs::weakly_canonical(path, ignored);
+    for (const SearchDirectory& known : directories_) {
+      if (known.path == real) return;
+    }
+    SearchDirectory directory{real.empty() ? std::move(path) : real, source, {}, false};
+    directory.exists = fs::exists(directory.path, ignored);
+    if (directory.exists) {
+      directory.error = directory_objection(directory.path);
+    } else if (must_exist) {
+      directory.error = "there is no such folder";
+    }
+    directories_.push_back(std::move(directory));
+  }
+
+  void refuse(fs::path path, const char* source, std::string error) {
+    directories_.push_back({std::move(path), source, std::move(error), false});
+  }
+
+  std::vector<SearchDirectory> take() { return std::move(directories_); }
+
+ private:
+  std::vector<SearchDirectory> directories_;
+};
+
+}  // namespace
+
+std::vector<SearchDirectory> plugin_search_path(const std::vector<std::string>& options) {
+  SearchPath search;
+  for (const std::string& option : options) {
+    if (option.empty()) {
+      search.refuse(option, "--plugin-dir", "the name is empty");
+    } else {
+      search.add(fs::absolute(option), "--plugin-dir", true);
+    }
+  }
+  const char* variable = std::getenv("TRIVET_PLUGIN_PATH");
+  for (const std::string& part : parts_of(variable != nullptr ? variable : "")) {
+    if (part.front() == '/') {
+      search.add(part, "TRIVET_PLUGIN_PATH", false);
+    } else {
+      search.refuse(part, "TRIVET_PLUGIN_PATH",
+                    "not an absolute path: it would depend on the working directory");
+    }
+  }
+  if (const fs::path user = home(); !user.empty()) {
+    search.add(user / ".local/lib/trivet/plugins", "user", false);
+  }
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  for (const std::string& part : parts_of(TRIVET_BUILD_PLUGIN_DIRS)) {
+    const fs::path path = program.parent_path() / part;  // an absolute part stays as it is
+    if (fs::exists(path, error)) search.add(path, "installed", false);
+  }
+  return search.take();
+}
+
+}  // namespace trivet
