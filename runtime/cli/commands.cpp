@@ -12,9 +12,13 @@ namespace trivet {
 namespace {
 
 constexpr const CommandInfo* kCommands[] = {
+    &kConfigCommand,
     &kPluginsCommand,
     &kExplainCommand,
+    &kSchemaCommand,
+    &kCompletionsCommand,
     &kHelpCommand,
+    &kCompleteCommand,
 };
 
 }  // namespace

@@ -11,9 +11,13 @@
 
 namespace trivet {
 
+extern const CommandInfo kCompleteCommand;
+extern const CommandInfo kCompletionsCommand;
+extern const CommandInfo kConfigCommand;
 extern const CommandInfo kExplainCommand;
 extern const CommandInfo kHelpCommand;
 extern const CommandInfo kPluginsCommand;
+extern const CommandInfo kSchemaCommand;
 
 // All of them, in the order of the help page.
 std::span<const CommandInfo* const> commands();

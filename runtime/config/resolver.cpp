@@ -134,7 +134,7 @@ void Resolution::merge_layers() {
     experiment = request_.experiment;
     experiment.set_origin({.note = "--experiment " + request_.experiment});
   }
-  if (!experiment.is_null()) add_experiment(experiment);
+  if (!experiment.is_null() && request_.load_experiments) add_experiment(experiment);
   for (Value& layer : layers) tree_.merge(root_, std::move(layer), tree_.root());
   apply_overrides(root_, tree_, request_.overrides, problems_);
 }
@@ -238,8 +238,12 @@ void Resolution::check_backend(Problems& found) {
   const Value* options = root_.find("backend");
   if (options == nullptr || !options->is_table()) return;
   for (const Value::Member& member : options->members()) {
-    tree_.lookup().find("backend", member.key, member.key_origin,
-                        joined_path("backend", member.key), found);
+    const std::string path = joined_path("backend", member.key);
+    const Schema* schema =
+        tree_.lookup().find("backend", member.key, member.key_origin, path, found);
+    // One without a list of options checks them when it is opened.
+    if (schema == nullptr || schema->fields.empty()) continue;
+    validate(member.value, *schema, &tree_.lookup(), found, {.path = path});
   }
 }
 
@@ -276,10 +280,14 @@ Value draft_config(const ConfigRequest& request, ConfigCatalog& catalog, Problem
   return resolution.take_root();
 }
 
-std::string config_text(const ResolvedConfig& config, bool origins, const std::string& header) {
+Value written_tree(const ResolvedConfig& config) {
   Value tree = config.tree;
   escape_references(tree);
-  return write_toml(tree, {.origins = origins, .header = header});
+  return tree;
+}
+
+std::string config_text(const ResolvedConfig& config, bool origins, const std::string& header) {
+  return write_toml(written_tree(config), {.origins = origins, .header = header});
 }
 
 }  // namespace trivet

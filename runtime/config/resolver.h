@@ -26,6 +26,7 @@ struct ConfigRequest {
   std::vector<std::filesystem::path> files;  // the file, then each --config_file
   std::string experiment{};                  // "plugin/name" instead of what the files say
   std::vector<Override> overrides{};
+  bool load_experiments = true;  // false: leave them out, so that no plugin is loaded
 };
 
 struct ResolvedConfig {
@@ -49,7 +50,10 @@ ResolvedConfig resolve_config(const ConfigRequest& request, ConfigCatalog& catal
 // Throws ConfigError only for files that cannot be read.
 Value draft_config(const ConfigRequest& request, ConfigCatalog& catalog, Problems& problems);
 
-// The text of config.toml: reads back to an equal tree.
+// The tree as it is written to a file and read again: plain "${" is escaped.
+Value written_tree(const ResolvedConfig& config);
+
+// The text of config.toml: resolves to an equal tree.
 std::string config_text(const ResolvedConfig& config, bool origins, const std::string& header = {});
 
 }  // namespace trivet

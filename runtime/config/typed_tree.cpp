@@ -69,12 +69,20 @@ const Schema* TypedTree::schema(const std::string& kind, const std::string& key)
   return entry->second;
 }
 
+std::optional<NumberItem> TypedTree::for_number(const std::string& kind) const {
+  try {
+    return lookup_.for_number(kind);
+  } catch (const Error&) {
+    return std::nullopt;  // more than one item claims numbers: validation says so, with the place
+  }
+}
+
 std::string TypedTree::key_at(const Value& value, const Spot& spot) const {
   if (!spot.is_config()) return {};
   if (is_none(value) || has_reference(value)) return {};
   if (value.is_text()) return value.as_text();
   if (value.is_number() || value.is_integer()) {
-    const auto item = lookup_.for_number(spot.type->kind);
+    const auto item = for_number(spot.type->kind);
     return item ? item->key : std::string();
   }
   if (const Value* type = type_of(value)) return has_reference(*type) ? "" : type->as_text();
@@ -114,7 +122,7 @@ void TypedTree::expand(Value& value, const Spot& spot) const {
   if (value.is_text()) {
     table.set("type", std::move(value));
   } else {
-    const auto item = lookup_.for_number(spot.type->kind);
+    const auto item = for_number(spot.type->kind);
     if (!item) return;
     table.set("type", item->key).set_origin(origin);
     table.set(item->field, std::move(value));

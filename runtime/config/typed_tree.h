@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,6 +55,8 @@ class TypedTree {
 
   // Null when the lookup has none.
   const Schema* schema(const std::string& kind, const std::string& key) const;
+  // What a bare number stands for; nothing when that is not clear.
+  std::optional<NumberItem> for_number(const std::string& kind) const;
   SchemaLookup& lookup() const noexcept { return lookup_; }
 
  private:

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/config_arguments.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+constexpr std::string_view kCfg = "--cfg.";
+constexpr std::string_view kXp = "--xp.";
+
+bool is_dotted_option(const std::string& word) {
+  return word.starts_with(kCfg) || word.starts_with(kXp);
+}
+
+// --cfg.a.b=v and --cfg.a.b v become --set=--cfg.a.b=v: one option for the reader, the text as the
+// user wrote it for messages.
+std::vector<std::string> without_dotted_options(std::span<const std::string> words) {
+  std::vector<std::string> plain;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--") {
+      plain.insert(plain.end(), words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
+      break;
+    }
+    std::string word = words[i];
+    if (is_dotted_option(word)) {
+      if (word.find('=') == std::string::npos && i + 1 < words.size()) word += "=" + words[++i];
+      word = "--set=" + word;
+    }
+    plain.push_back(std::move(word));
+  }
+  return plain;
+}
+
+Override override_of(const std::string& text, bool by_option) {
+  if (by_option && text.starts_with(kCfg)) {
+    return {text.substr(kCfg.size()), text, kCfg.size()};
+  }
+  if (by_option && text.starts_with(kXp)) return {text.substr(2), text, 2};
+  return by_option ? Override{text, "--set " + text, 6} : make_override(text);
+}
+
+bool looks_like_override(const std::string& text) {
+  if (text.starts_with('+') || text.starts_with('~')) return true;
+  if (text.find('=') == std::string::npos) return false;
+  std::error_code ignored;
+  return !std::filesystem::exists(text, ignored);
+}
+
+}  // namespace
+
+ConfigArguments parse_config_arguments(std::span<const std::string> words,
+                                       std::span<const OptionSpec> options) {
+  ConfigArguments parsed{parse_arguments(without_dotted_options(words), options), {}, {}, {}};
+  bool first = true;
+  for (const Arguments::Given& given : parsed.arguments.given()) {
+    if (given.name == "set") parsed.request.overrides.push_back(override_of(given.value, true));
+    if (given.name == "experiment") parsed.request.experiment = given.value;
+    if (given.name == "plugin-dir") parsed.plugin_dirs.push_back(given.value);
+    if (!given.name.empty()) continue;
+    if (first && !looks_like_override(given.value)) {
+      parsed.request.files.emplace_back(given.value);
+      parsed.source = given.value;
+    } else if (given.value.ends_with(".toml") && !looks_like_override(given.value)) {
+      throw UsageError("one config file is enough, '" + given.value + "' is another",
+                       {.hint = "--config_file " + given.value + " puts it above the first"});
+    } else {
+      parsed.request.overrides.push_back(override_of(given.value, false));
+    }
+    first = false;
+  }
+  for (const std::string& file : parsed.arguments.all("config_file")) {
+    parsed.request.files.emplace_back(file);
+    if (parsed.source.empty()) parsed.source = file;
+  }
+  if (parsed.source.empty()) parsed.source = parsed.request.experiment;
+  if (parsed.source.empty()) {
+    throw UsageError("a config file is missing",
+                     {.hint = "name one before the overrides, or --experiment KEY"});
+  }
+  return parsed;
+}
+
+void add_override(ConfigArguments& arguments, const std::string& option, const std::string& path) {
+  const std::string* value = arguments.arguments.last(option);
+  if (value == nullptr) return;
+  const std::string text = path + "=" + *value;
+  const std::string shown = "--" + option + "=" + *value;
+  const std::size_t offset = shown.size() - text.size();
+  arguments.request.overrides.push_back({text, shown, offset});
+}
+
+}  // namespace trivet

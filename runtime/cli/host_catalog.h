@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plugins and their schemas as config resolution and the commands want them: the host's plugins,
+// found by --plugin-dir and the usual places.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/catalog.h"
+#include "host/plugin_host.h"
+
+namespace trivet {
+
+class HostCatalog final : public ConfigCatalog {
+ public:
+  // `plugin_dirs` are the values of --plugin-dir. Reads notes, opens nothing. As long as it lives,
+  // the registry loads plugins through it; one at a time.
+  explicit HostCatalog(const std::vector<std::string>& plugin_dirs);
+  HostCatalog(const HostCatalog&) = delete;
+  HostCatalog& operator=(const HostCatalog&) = delete;
+  ~HostCatalog() override;
+
+  SchemaLookup& schemas() override { return lookup_; }
+  std::vector<std::string> keys(std::string_view kind) override;
+  std::vector<std::string> kinds_of(std::string_view key) override;
+  Value experiment(const std::string& key) override;
+
+  PluginHost& host() noexcept { return host_; }
+
+ private:
+  PluginHost host_;
+  HostLookup lookup_;
+};
+
+}  // namespace trivet

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet schema [KIND|KEY]
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/host_catalog.h"
+#include "cli/terminal.h"
+#include "config/json_schema.h"
+#include "config/resolver.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+constexpr OptionSpec kOptions[] = {
+    {.name = "plugin-dir",
+     .value = "DIR",
+     .doc = "A folder to search for plugins first",
+     .repeatable = true},
+};
+
+int run_schema(std::span<const std::string> words) {
+  const Arguments arguments = parse_arguments(words, kOptions);
+  const std::vector<std::string> subjects = arguments.plain();
+  if (subjects.size() > 1) throw UsageError("'trivet schema' takes one kind or key");
+  HostCatalog catalog(arguments.all("plugin-dir"));
+  if (subjects.empty()) {
+    print_out(config_json_schema(config_file_schema(), catalog));
+    return 0;
+  }
+  const std::vector<std::string> kinds = catalog.kinds_of({});
+  const std::string& subject = subjects[0];
+  if (subject.find('/') != std::string::npos) {
+    print_out(type_json_schema(subject, catalog));
+  } else if (std::find(kinds.begin(), kinds.end(), subject) != kinds.end()) {
+    print_out(kind_json_schema(subject, catalog));
+  } else {
+    throw UsageError("there is no kind '" + subject + "'", {.hint = suggestion(subject, kinds)});
+  }
+  return 0;
+}
+
+}  // namespace
+
+const CommandInfo kSchemaCommand{
+    .name = "schema",
+    .usage = "schema [KIND|KEY]",
+    .summary = "Prints a JSON Schema of config files, for editors",
+    .details =
+        "  trivet schema > trivet.schema.json      then, in the first line of a config:\n"
+        "  #:schema trivet.schema.json\n\n"
+        "With a kind (layer) or a key (nn/Linear) it is the schema of that. Only these insist\n"
+        "on required keys: a config file may leave them to the files it is based on.",
+    .options = kOptions,
+    .operand = Operand::kind_or_key,
+    .run = run_schema,
+};
+
+}  // namespace trivet
