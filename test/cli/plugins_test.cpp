@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// `trivet plugins` and `trivet explain`, run as a user does. The test plugin alpha tells when its
+// library is opened.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "support/paths.h"
+#include "support/plugin_folder.h"
+#include "support/shell.h"
+
+using trivet::test::PluginFolder;
+using trivet::test::quoted;
+using trivet::test::ShellResult;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Runs trivet with `folder` as its only folder of plugins; a library that is opened leaves
+// folder/opened.
+ShellResult trivet_with(const PluginFolder& folder, const std::string& words) {
+  const std::string opened = (folder.path() / "opened").string();
+  return trivet::test::shell("TRIVET_TEST_OPENED=" + quoted(opened) + " TRIVET_PLUGIN_PATH=" +
+                             quoted(folder.path().string()) + " HOME=/nonexistent " +
+                             quoted(trivet::test::program().string()) + " " + words);
+}
+
+bool opened(const PluginFolder& folder) {
+  return fs::exists(folder.path() / "opened");
+}
+
+using Catch::Contains;
+
+}  // namespace
+
+TEST_CASE("help, plugins and explain open no library of a plugin") {
+  const PluginFolder folder;
+  folder.copy("alpha");
+  for (const char* words :
+       {"--help", "--version", "plugins", "plugins --json", "explain alpha", "explain schedule",
+        "explain alpha/Constant", "explain runtime.threads", "help plugins"}) {
+    INFO(words);
+    const ShellResult result = trivet_with(folder, words);
+    INFO(result.output);
+    CHECK(result.exit_code == 0);
+    CHECK_FALSE(opened(folder));
+    // The loader's own account, for libraries that would not tell.
+    const ShellResult traced = trivet::test::shell(
+        "LD_DEBUG=files TRIVET_PLUGIN_PATH=" + quoted(folder.path().string()) + " " +
+        quoted(trivet::test::program().string()) + " " + words + " 2>&1 | grep 'file=.*alpha.so'");
+    CHECK(traced.output.empty());
+  }
+}
+
+TEST_CASE("the tell-tale works: opening the library leaves its mark") {
+  const PluginFolder folder;
+  folder.copy("alpha");
+  const std::string mark = (folder.path() / "opened").string();
+  trivet::test::shell("TRIVET_TEST_OPENED=" + quoted(mark) +
+                      " LD_PRELOAD=" + quoted((folder.path() / "alpha.so").string()) + " " +
+                      quoted(trivet::test::program().string()) + " --version");
+  CHECK(opened(folder));
+}
+
+TEST_CASE("trivet plugins lists usable and refused files with their state") {
+  const PluginFolder folder;
+  folder.copy("alpha");
+  folder.copy("other_major");
+  folder.copy_start("beta", 4096, "cut");
+  const ShellResult result = trivet_with(folder, "plugins");
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.output, Contains("alpha 1.2.3  Apache-2.0  available"));
+  CHECK_THAT(result.output, Contains("schedule     alpha/Constant, alpha/Sum"));
+  CHECK_THAT(result.output, Contains("other_major.so: built for SDK 9.0"));
+  CHECK_THAT(result.output, Contains("cut.so: truncated"));
+
+  const auto json = nlohmann::json::parse(trivet_with(folder, "plugins --json").output);
+  REQUIRE(json.at("plugins").size() == 3);
+  CHECK(json.at("plugins")[0].at("items")[0].at("key") == "alpha/Constant");
+  CHECK(json.at("plugins")[1].at("state") == "refused");
+  CHECK(json.at("plugins")[2].at("name") == "other_major");
+}
+
+TEST_CASE("--plugin-dir is searched first, and one that is missing is said to be") {
+  const PluginFolder first, second;
+  first.copy("alpha");
+  second.copy("alpha");
+  const ShellResult result = trivet_with(
+      second, "plugins --plugin-dir " + quoted(first.path().string()) + " --plugin-dir /not/there");
+  CHECK_THAT(result.output, Contains("shadowed"));
+  CHECK_THAT(result.output,
+             Contains("/not/there (--plugin-dir): refused: there is no such folder"));
+}
+
+TEST_CASE("trivet explain shows the fields of an item from its note alone") {
+  const PluginFolder folder;
+  folder.copy("alpha");
+  const ShellResult result = trivet_with(folder, "explain alpha/Constant");
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.output, Contains("alpha/Constant (schedule)\n  The same at every step."));
+  CHECK_THAT(result.output, Contains("A bare number stands for it and sets 'value'."));
+  CHECK_THAT(result.output, Contains("value  (number in [0, 10], required)\n"
+                                     "      The value at every step."));
+  CHECK_THAT(result.output, Contains("one of: calm, wild"));
+  CHECK_THAT(result.output, Contains("From alpha 1.2.3 (Apache-2.0), "));
+}
+
+TEST_CASE("trivet explain says what there is when the name is wrong") {
+  const PluginFolder folder;
+  folder.copy("alpha");
+  folder.copy("other_major");
+  const ShellResult typo = trivet_with(folder, "explain alpha/Constnt");
+  CHECK(typo.exit_code == 2);
+  CHECK_THAT(typo.output, Contains("did you mean 'alpha/Constant'?"));
+  const ShellResult refused = trivet_with(folder, "explain other_major/Plain");
+  CHECK(refused.exit_code == 3);
+  CHECK_THAT(refused.output, Contains("built for SDK 9.0"));
+  CHECK(trivet_with(folder, "explain runtime.thraeds").exit_code == 2);
+  CHECK(trivet_with(folder, "explain").exit_code == 2);
+  CHECK(trivet_with(folder, "plugins nn").exit_code == 2);
+}
