@@ -165,7 +165,7 @@ TEST_CASE("status.json tells state, step and process, and counts attempts") {
   CHECK(StatusFile(path, "train", 100).attempt() == 1);
 }
 
-TEST_CASE("the heartbeat repeats status.json with the step of the moment") {
+TEST_CASE("the heartbeat repeats status.json with the step of the moment", "[tsan]") {
   test::TempDir temp;
   const fs::path path = temp.path() / "status.json";
   StatusFile status(path, "train", 100);
@@ -179,7 +179,7 @@ TEST_CASE("the heartbeat repeats status.json with the step of the moment") {
   CHECK(value_from_json(read_text(path), "status").find("state")->as_text() == "running");
 }
 
-TEST_CASE("a heartbeat that cannot be written is reported once") {
+TEST_CASE("a heartbeat that cannot be written is reported once", "[tsan]") {
   test::TempDir temp;
   const fs::path directory = temp.path() / "run";
   fs::create_directory(directory);
