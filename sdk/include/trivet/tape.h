@@ -110,6 +110,7 @@ class TRIVET_API Tape {
   struct Impl;
 
  private:
+  friend class Tensor;
   friend void record(const OpDef&, std::span<const Tensor>, std::span<Tensor>,
                      std::span<const Tensor>, const void*, std::size_t);
   std::unique_ptr<Impl> impl_;

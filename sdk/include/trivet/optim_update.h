@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// One optimizer update, and the sums of squares that norms come from: the backend's kernels where
+// it has them, compositions of its mandatory functions otherwise. [run thread]
+#pragma once
+
+#include "trivet/backend.h"
+#include "trivet/export.h"
+#include "trivet/optimizer.h"
+#include "trivet/tensor.h"
+
+namespace trivet {
+
+// Updates segment.value and segment.slots in place by the formula of `update.kind` (tv_optim in
+// backend.h). Pointers and n are taken from the segment, everything else from `update`. Throws
+// Error when the segment has fewer slots than the formula needs.
+TRIVET_API void optim_update(const tv_optim& update, OptimizerSegment& segment);
+
+// out f32 [1] = sum of squares of the elements of x, which is f32 and contiguous.
+TRIVET_API void sum_of_squares(Tensor& out, const Tensor& x);
+
+}  // namespace trivet

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ops are made of: the mandatory functions of a backend on tensors, off the tape, and messages.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "device_impl.h"
+#include "tensor_impl.h"
+#include "trivet/error.h"
+#include "trivet/ops.h"
+#include "trivet/tape.h"
+
+namespace trivet::detail {
+
+// "[matmul] expected ..., got ..."
+[[noreturn]] void wrong(const char* op, const std::string& expected, const std::string& got);
+void expect_f32(const char* op, const Tensor& x);
+std::string shapes(std::initializer_list<const Tensor*> tensors);
+
+void fill(Tensor& x, double value);
+Tensor packed(const Tensor& x);                     // contiguous, itself when it is
+void copy_into(const tv_view& to, const Tensor& from);  // same shape, any strides and types
+Tensor unary(tv_unary_op op, const Tensor& x);
+Shape broadcast(const char* op, const Shape& a, const Shape& b);
+Tensor binary(const char* name, tv_binary_op op, const Tensor& a, const Tensor& b);
+Tensor select(const Tensor& condition, const Tensor& a, const Tensor& b);
+Tensor expanded(const Tensor& x, const Shape& shape);   // a view, stride 0 where repeated
+Tensor reshaped(const Tensor& x, const Shape& shape);   // a view of a contiguous tensor
+Tensor reduce(tv_reduce_op op, const Tensor& x, int axis);  // the axis is dropped
+// Adds over the axes along which `from` was repeated to get x's shape.
+Tensor sum_to(const Tensor& x, const Shape& from);
+// x += y, in place, both contiguous f32.
+void add_in_place(Tensor& x, const Tensor& y);
+
+// C = beta C + op(A) op(B) on whole contiguous matrices.
+void product(const Tensor& a, bool trans_a, const Tensor& b, bool trans_b, const Tensor& c,
+             std::int64_t m, std::int64_t n, std::int64_t k, float beta);
+
+bool recording_any(std::initializer_list<const Tensor*> inputs);
+
+// The gradient of an op through its composition: runs `composed` on a tape of its own.
+void gradient_by_composition(Vjp& v, std::span<const Tensor> inputs,
+                             const std::function<Tensor(std::span<const Tensor>)>& composed);
+
+inline const void* data_or_null(const Tensor& x) { return x.defined() ? x.view().data : nullptr; }
+inline void* memory_or_null(const Tensor& x) { return x.defined() ? x.view().data : nullptr; }
+
+}  // namespace trivet::detail

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax cross entropy, alone and together with the classifier in front of it.
+#include <algorithm>
+
+#include "op_support.h"
+
+namespace trivet {
+namespace {
+
+using ops::CrossEntropyOptions;
+
+struct Rows {
+  std::int64_t rows, classes;
+};
+
+Rows rows_of(const Tensor& logits) {
+  const std::int64_t classes = logits.dim(-1);
+  return {classes > 0 ? logits.size() / classes : 0, classes};
+}
+
+tv_softmax_xent arguments(const Tensor& logits, const Tensor& targets,
+                          const CrossEntropyOptions& options) {
+  const Rows shape = rows_of(logits);
+  tv_softmax_xent args{};
+  args.struct_size = sizeof args;
+  args.dtype = TV_F32;
+  args.rows = shape.rows;
+  args.classes = shape.classes;
+  args.logits = logits.view().data;
+  args.targets = static_cast<const std::int32_t*>(targets.view().data);
+  args.smoothing = options.label_smoothing;
+  args.z_loss = options.z_loss;
+  return args;
+}
+
+// Loss per row out of elementwise ops, for autograd to follow.
+Tensor composed(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
+  const Rows shape = rows_of(logits);
+  Device& device = logits.device();
+  const Tensor x = ops::reshape(logits, {shape.rows, shape.classes});
+  Tensor hit, counts;
+  {
+    NoGrad no_grad;
+    const Tensor wanted = ops::reshape(targets, {shape.rows, 1});
+    hit = ops::equal(ops::expand(device.impl().iota(shape.classes), x.shape()),
+                     ops::expand(wanted, x.shape()));
+    const Tensor zero = ops::cast(Tensor::zeros(device, {shape.rows}), DType::i32);
+    counts = ops::cast(ops::less(ops::reshape(targets, {shape.rows}), zero), DType::f32);
+    counts = ops::add(ops::neg(counts), 1);
+  }
+  const Tensor top = ops::stop_gradient(ops::max(ops::stop_gradient(x), 1, true));
+  const Tensor shifted = ops::sub(x, top);
+  const Tensor lse = ops::add(ops::log(ops::sum(ops::exp(shifted), 1)),
+                              ops::reshape(top, {shape.rows}));
+  const Tensor zeros = Tensor::zeros(device, x.shape());
+  Tensor picked = ops::sum(ops::where(hit, x, zeros), 1);
+  if (options.label_smoothing > 0) {
+    picked = ops::add(ops::mul(picked, 1 - options.label_smoothing),
+                      ops::mul(ops::mean(x, 1), options.label_smoothing));
+  }
+  Tensor loss = ops::sub(lse, picked);
+  if (options.z_loss > 0) loss = ops::add(loss, ops::mul(ops::square(lse), options.z_loss));
+  return ops::reshape(ops::mul(loss, counts), targets.shape());
+}
+
+void xent_vjp(Vjp& v) {
+  const auto& options = v.attributes<CrossEntropyOptions>();
+  const Tensor &logits = v.saved(0), &targets = v.saved(1);
+  Device& device = logits.device();
+  const Tensor row_grad = detail::packed(v.grad_output());
+  const Tensor dlogits = Tensor::empty(device, logits.shape());
+  tv_softmax_xent args = arguments(logits, targets, options);
+  args.row_grad = static_cast<const float*>(row_grad.view().data);
+  args.lse = static_cast<float*>(v.saved(2).view().data);
+  args.dlogits = dlogits.view().data;
+  if (device.try_slot("softmax_xent", &tv_backend::softmax_xent, &args)) {
+    v.add(0, dlogits);
+    return;
+  }
+  detail::gradient_by_composition(v, std::span(&logits, 1), [&](auto inputs) {
+    return composed(inputs[0], targets, options);
+  });
+}
+constexpr OpDef kCrossEntropy{"softmax_cross_entropy", xent_vjp};
+
+void expect_targets(const char* op, const Tensor& targets, const Shape& rows) {
+  if (targets.dtype() != DType::i32 || targets.shape() != rows) {
+    detail::wrong(op, "targets i32 " + rows.to_string(), targets.to_string());
+  }
+}
+
+Shape without_last(const Shape& shape) {
+  return Shape(std::span(shape.begin(), static_cast<std::size_t>(shape.rank() - 1)));
+}
+
+// ---- with the classifier
+
+// 512 rows: the logits of a vocabulary of 8,192 fill 16 MiB, and larger chunks are no faster.
+constexpr std::int64_t kChunkRows = 512;
+
+struct Head {
+  bool w_transposed;
+  CrossEntropyOptions options;
+  float softcap;
+};
+
+struct HeadGradients {
+  Tensor per_row, dh, dw;
+};
+
+// Loss and gradients chunk by chunk: the logits of one chunk exist at a time.
+HeadGradients chunked(const Tensor& h, const Tensor& w, const Head& head, const Tensor& targets,
+                      const Tensor& row_weight, bool gradients) {
+  NoGrad no_grad;
+  Device& device = h.device();
+  const std::int64_t rows = h.dim(0), in = h.dim(1);
+  HeadGradients out;
+  out.per_row = Tensor::zeros(device, {rows});
+  if (gradients) {
+    out.dh = Tensor::zeros(device, h.shape());
+    out.dw = Tensor::zeros(device, w.shape());
+  }
+  for (std::int64_t begin = 0; begin < rows; begin += kChunkRows) {
+    const std::int64_t end = std::min(rows, begin + kChunkRows);
+    const Tensor part = ops::slice(h, 0, begin, end);
+    const Tensor target = ops::slice(targets, 0, begin, end);
+    const Tensor weight = ops::slice(row_weight, 0, begin, end);
+    GradientSlot slot;
+    const Tensor raw = make_leaf(ops::matmul(part, w, false, head.w_transposed), slot);
+    Tape tape;
+    Tensor loss;
+    {
+      Tape::Recording recording(tape);
+      Tensor logits = raw;
+      if (head.softcap > 0) {
+        logits = ops::mul(ops::tanh(ops::mul(raw, 1 / head.softcap)), head.softcap);
+      }
+      loss = ops::softmax_cross_entropy(logits, target, head.options);
+    }
+    detail::copy_into(ops::slice(out.per_row, 0, begin, end).view(), loss);
+    if (!gradients) continue;
+    tape.backward(loss, weight);
+    const Tensor& dlogits = slot.gradient;
+    detail::copy_into(ops::slice(out.dh, 0, begin, end).view(),
+                      ops::matmul(dlogits, w, false, !head.w_transposed));
+    const std::int64_t n = end - begin, classes = dlogits.dim(1);
+    if (head.w_transposed) {
+      detail::product(dlogits, true, part, false, out.dw, classes, in, n, 1);
+    } else {
+      detail::product(part, true, dlogits, false, out.dw, in, classes, n, 1);
+    }
+  }
+  return out;
+}
+
+void head_vjp(Vjp& v) {
+  const Tensor& scale = v.grad_output();
+  if (v.wants(0)) v.add(0, detail::binary("mul", TV_MUL, v.saved(0), scale));
+  if (v.wants(1)) v.add(1, detail::binary("mul", TV_MUL, v.saved(1), scale));
+}
+constexpr OpDef kHead{"linear_cross_entropy", head_vjp};
+
+HeadGradients run_head(const Tensor& h, const Tensor& w, const Head& head, const Tensor& targets,
+                       const Tensor& row_weight, bool gradients) {
+  Device& device = h.device();
+  HeadGradients out;
+  out.per_row = Tensor::empty(device, {h.dim(0)});
+  const Tensor lse = Tensor::empty(device, {h.dim(0)});
+  if (gradients) {
+    out.dh = Tensor::empty(device, h.shape());
+    out.dw = Tensor::empty(device, w.shape());
+  }
+  tv_linear_xent args{};
+  args.struct_size = sizeof args;
+  args.dtype = TV_F32;
+  args.w_transposed = head.w_transposed;
+  args.rows = h.dim(0);
+  args.in = h.dim(1);
+  args.classes = w.dim(head.w_transposed ? 0 : 1);
+  args.h = h.view().data;
+  args.w = w.view().data;
+  args.targets = static_cast<const std::int32_t*>(targets.view().data);
+  args.row_weight = static_cast<const float*>(row_weight.view().data);
+  args.loss = static_cast<float*>(out.per_row.view().data);
+  args.lse = static_cast<float*>(lse.view().data);
+  args.dh = detail::memory_or_null(out.dh);
+  args.dw = detail::memory_or_null(out.dw);
+  args.smoothing = head.options.label_smoothing;
+  args.z_loss = head.options.z_loss;
+  args.softcap = head.softcap;
+  if (device.try_slot("linear_xent", &tv_backend::linear_xent, &args)) return out;
+  return chunked(h, w, head, targets, row_weight, gradients);
+}
+
+}  // namespace
+
+Tensor ops::softmax_cross_entropy(const Tensor& input, const Tensor& targets,
+                                  const CrossEntropyOptions& options) {
+  detail::expect_f32("softmax_cross_entropy", input);
+  if (input.rank() < 1) detail::wrong("softmax_cross_entropy", "logits [.., classes]", "a scalar");
+  expect_targets("softmax_cross_entropy", targets, without_last(input.shape()));
+  const Tensor logits = contiguous(input), wanted = contiguous(targets);
+  Device& device = logits.device();
+  Tensor loss = Tensor::empty(device, targets.shape());
+  Tensor lse = Tensor::empty(device, targets.shape());
+  tv_softmax_xent args = arguments(logits, wanted, options);
+  args.loss = static_cast<float*>(loss.mutable_view().data);
+  args.lse = static_cast<float*>(lse.mutable_view().data);
+  if (!device.try_slot("softmax_xent", &tv_backend::softmax_xent, &args)) {
+    loss = lse = {};
+    return composed(logits, wanted, options);
+  }
+  record(kCrossEntropy, {logits}, loss, {logits, wanted, lse}, options);
+  return loss;
+}
+
+ops::LinearCrossEntropy ops::linear_cross_entropy(const Tensor& h, const Tensor& w, bool w_transposed,
+                                                  const Tensor& targets, const Tensor& row_weight,
+                                             const CrossEntropyOptions& options, float softcap) {
+  const char* name = "linear_cross_entropy";
+  detail::expect_f32(name, h);
+  if (h.rank() < 1 || w.rank() != 2 || h.dim(-1) != w.dim(w_transposed ? 1 : 0)) {
+    detail::wrong(name, w_transposed ? "h [.., in] and w [classes, in]" : "h [.., in] and w [in, classes]",
+                  detail::shapes({&h, &w}));
+  }
+  const Shape rows = without_last(h.shape());
+  expect_targets(name, targets, rows);
+  if (row_weight.shape() != rows) detail::wrong(name, "row weights " + rows.to_string(), row_weight.to_string());
+  const Tensor flat = reshape(h, {rows.size(), h.dim(-1)}), weights = contiguous(w);
+  const bool gradients = detail::recording_any({&flat, &weights});
+  HeadGradients out;
+  Tensor loss;
+  {
+    NoGrad no_grad;
+    const Tensor line = contiguous(reshape(row_weight, {rows.size()}));
+    out = run_head(flat, weights, {w_transposed, options, softcap},
+                   contiguous(reshape(targets, {rows.size()})), line, gradients);
+    loss = sum(mul(out.per_row, line));
+  }
+  h.device().count_flops((gradients ? 6.0 : 2.0) * static_cast<double>(rows.size()) *
+                         static_cast<double>(w.size()));
+  if (gradients) record(kHead, {flat, weights}, loss, {out.dh, out.dw});
+  return {loss, detail::reshaped(out.per_row, rows)};
+}
+
+}  // namespace trivet

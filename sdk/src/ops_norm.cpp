@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layer norm and RMS norm over the last axis.
+#include "op_support.h"
+
+namespace trivet {
+namespace {
+
+struct Norm {
+  tv_norm_kind kind;
+  float epsilon;
+  bool gamma, beta;
+};
+
+Tensor composed(const Tensor& x, const Tensor& gamma, const Tensor& beta, tv_norm_kind kind,
+                float epsilon) {
+  const Tensor centred = kind == TV_LAYER_NORM ? ops::sub(x, ops::mean(x, -1, true)) : x;
+  const Tensor power = ops::mean(ops::square(centred), -1, true);
+  Tensor y = ops::mul(centred, ops::rsqrt(ops::add(power, epsilon)));
+  if (gamma.defined()) y = ops::mul(y, gamma);
+  return beta.defined() ? ops::add(y, beta) : y;
+}
+
+void norm_vjp(Vjp& v) {
+  const Norm& a = v.attributes<Norm>();
+  const Tensor &x = v.saved(0), &gamma = v.saved(1);
+  const Tensor dy = detail::packed(v.grad_output());
+  Device& device = dy.device();
+  const Tensor dx = Tensor::empty(device, x.shape());
+  const Vjp::Target dgamma = v.wants(1) ? v.target(1) : Vjp::Target{{}, 0};
+  const Vjp::Target dbeta = v.wants(2) ? v.target(2) : Vjp::Target{{}, 0};
+  tv_norm_grad args{};
+  args.struct_size = sizeof args;
+  args.dtype = TV_F32;
+  args.kind = static_cast<std::uint8_t>(a.kind);
+  args.n = x.dim(-1);
+  args.rows = args.n > 0 ? x.size() / args.n : 0;
+  args.x = x.view().data;
+  args.gamma = detail::data_or_null(gamma);
+  args.dy = dy.view().data;
+  args.mean = static_cast<const float*>(v.saved(2).view().data);
+  args.rstd = static_cast<const float*>(v.saved(3).view().data);
+  args.dx = dx.view().data;
+  args.dgamma = detail::memory_or_null(dgamma.gradient);
+  args.dbeta = detail::memory_or_null(dbeta.gradient);
+  args.beta_dgamma = dgamma.beta;
+  args.beta_dbeta = dbeta.beta;
+  if (!device.try_slot("norm_bwd", &tv_backend::norm_bwd, &args)) {
+    throw Error("backend " + device.key() + " took norm_fwd but not norm_bwd");
+  }
+  v.add(0, dx);
+}
+constexpr OpDef kNorm{"norm", norm_vjp};
+
+Tensor norm(const char* name, const Tensor& input, const Tensor& gamma, const Tensor& beta,
+            tv_norm_kind kind, float epsilon) {
+  detail::expect_f32(name, input);
+  const auto fits = [&](const Tensor& p) { return !p.defined() || p.shape() == Shape{input.dim(-1)}; };
+  if (input.rank() < 1 || !fits(gamma) || !fits(beta)) {
+    detail::wrong(name, "x [.., n], gamma and beta [n]", detail::shapes({&input, &gamma, &beta}));
+  }
+  const Tensor x = ops::contiguous(input);
+  Device& device = x.device();
+  const std::int64_t n = x.dim(-1), rows = n > 0 ? x.size() / n : 0;
+  Tensor y = Tensor::empty(device, x.shape());
+  Tensor mean = Tensor::empty(device, {rows}), rstd = Tensor::empty(device, {rows});
+  tv_norm args{};
+  args.struct_size = sizeof args;
+  args.dtype = TV_F32;
+  args.kind = static_cast<std::uint8_t>(kind);
+  args.rows = rows;
+  args.n = n;
+  args.epsilon = epsilon;
+  args.x = x.view().data;
+  args.gamma = detail::data_or_null(gamma);
+  args.beta = detail::data_or_null(beta);
+  args.y = y.mutable_view().data;
+  args.mean = static_cast<float*>(mean.mutable_view().data);
+  args.rstd = static_cast<float*>(rstd.mutable_view().data);
+  if (!device.try_slot("norm_fwd", &tv_backend::norm_fwd, &args)) {
+    y = mean = rstd = {};
+    return composed(x, gamma, beta, kind, epsilon);
+  }
+  record(kNorm, {x, gamma, beta}, y, {x, gamma, mean, rstd},
+         Norm{kind, epsilon, gamma.defined(), beta.defined()});
+  return y;
+}
+
+}  // namespace
+
+Tensor ops::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, float epsilon) {
+  return norm("layer_norm", x, gamma, beta, TV_LAYER_NORM, epsilon);
+}
+
+Tensor ops::rms_norm(const Tensor& x, const Tensor& gamma, float epsilon) {
+  return norm("rms_norm", x, gamma, {}, TV_RMS_NORM, epsilon);
+}
+
+}  // namespace trivet
