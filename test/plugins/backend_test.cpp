@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "cpu/backend.h"
 #include "tiny/backend.h"
 
 namespace {
@@ -16,6 +17,13 @@ using trivet::testing::check_backend;
 
 TEST_CASE("tiny/Backend passes the conformance kit", "[backend]") {
   const auto report = check_backend(tiny::get());
+  INFO(report.text());
+  CHECK(report.checks.size() > 900);
+  CHECK(report.passed());
+}
+
+TEST_CASE("cpu/OpenBlas passes the conformance kit", "[backend]") {
+  const auto report = check_backend(cpu::get());
   INFO(report.text());
   CHECK(report.checks.size() > 900);
   CHECK(report.passed());

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all kernels share: the opened device, splitting work over the host's threads, scratch
+// memory, errors, and small questions about views.
+#pragma once
+
+#include <trivet/backend.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+struct tv_ctx {
+  const tv_host* host;
+};
+
+namespace cpu {
+
+// Elements of one piece of an elementwise loop: 64 KiB of floats, a few microseconds of work.
+inline constexpr std::int64_t kGrain = 16384;
+
+// Runs f(begin, end, worker) over pieces of [0, n). A single piece runs here without waking anyone.
+template <typename F>
+void parallel(tv_ctx* ctx, std::int64_t n, std::int64_t grain, const F& f) {
+  if (n <= 0) return;
+  if (n <= grain) {
+    f(std::int64_t{0}, n, std::int32_t{0});
+    return;
+  }
+  ctx->host->parallel_for(
+      ctx->host, n, grain,
+      [](void* arg, std::int64_t begin, std::int64_t end, std::int32_t worker) {
+        (*static_cast<const F*>(arg))(begin, end, worker);
+      },
+      const_cast<F*>(&f));
+}
+
+// Rows of `width` elements per piece, so that a piece has about kGrain elements.
+inline std::int64_t row_grain(std::int64_t width) {
+  return std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, width));
+}
+
+template <typename T = float>
+T* scratch(tv_ctx* ctx, std::int64_t count) {
+  const auto bytes = static_cast<std::uint64_t>(count) * sizeof(T);
+  return static_cast<T*>(ctx->host->scratch(ctx->host, std::max<std::uint64_t>(bytes, 64)));
+}
+
+inline tv_status fail(tv_ctx* ctx, const std::string& text) {
+  ctx->host->set_error(ctx->host, text.c_str());
+  return TV_ERROR;
+}
+
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+inline std::int64_t element_count(const tv_view& v) {
+  std::int64_t n = 1;
+  for (int axis = 0; axis < v.rank; ++axis) n *= v.shape[axis];
+  return n;
+}
+
+inline std::size_t dtype_size(int dtype) {
+  if (dtype == TV_BF16 || dtype == TV_F16) return 2;
+  return dtype == TV_U8 || dtype == TV_BOOL ? 1 : 4;
+}
+
+template <typename T>
+T* data(const tv_view& v) {
+  return static_cast<T*>(v.data);
+}
+
+inline bool is_f32(const tv_view& v) {
+  return v.dtype == TV_F32;
+}
+
+}  // namespace cpu

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of the table, by file.
+#pragma once
+
+#include <trivet/backend.h>
+#include <trivet/extensions/vision.h>
+
+namespace cpu {
+
+// copy.cpp
+tv_status fill(tv_ctx*, const tv_view* dst, double value);
+tv_status copy(tv_ctx*, const tv_view* dst, const tv_view* src);
+
+// elementwise.cpp
+tv_status unary(tv_ctx*, tv_unary_op, const tv_view* out, const tv_view* x);
+tv_status binary(tv_ctx*, tv_binary_op, const tv_view* out, const tv_view* a, const tv_view* b);
+tv_status select(tv_ctx*, const tv_view* out, const tv_view* cond, const tv_view* a,
+                 const tv_view* b);
+
+// reduce.cpp
+tv_status reduce(tv_ctx*, tv_reduce_op, const tv_view* out, const tv_view* x);
+tv_status sumsq(tv_ctx*, const tv_view* out, const tv_view* x);
+
+// rows.cpp
+tv_status gather_rows(tv_ctx*, const tv_view* out, const tv_view* table, const tv_view* idx);
+tv_status scatter_add_rows(tv_ctx*, const tv_view* table, const tv_view* idx, const tv_view* src);
+
+// matmul.cpp
+tv_status matmul(tv_ctx*, const tv_matmul*);
+
+// linear.cpp
+tv_status linear_fwd(tv_ctx*, const tv_linear*);
+tv_status linear_bwd(tv_ctx*, const tv_linear_grad*);
+
+// activation.cpp
+tv_status act_fwd(tv_ctx*, tv_activation, const tv_view* y, const tv_view* x);
+tv_status act_bwd(tv_ctx*, tv_activation, const tv_view* dx, const tv_view* saved,
+                  const tv_view* dy);
+
+// softmax.cpp
+tv_status softmax_xent(tv_ctx*, const tv_softmax_xent*);
+
+// optim.cpp
+tv_status optim(tv_ctx*, const tv_optim*);
+
+// random.cpp
+tv_status rng_bits(tv_ctx*, const tv_view* out, std::uint64_t key, std::uint64_t offset);
+tv_status dropout(tv_ctx*, const tv_dropout*);
+
+}  // namespace cpu

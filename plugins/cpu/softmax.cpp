@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax_xent: loss and gradient of the softmax cross entropy, row by row.
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/softmax.cpp"
+#include <hwy/foreach_target.h>
+
+#include "cpu/context.h"
+#include "cpu/kernels.h"
+#include "cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cpu {
+namespace HWY_NAMESPACE {
+
+float log_sum_exp(std::int64_t n, const float* x) {
+  const float most = row_max(n, x);
+  if (std::isinf(most)) return most;  // nothing to sum, or beyond all numbers
+  const V shift = set(most);
+  const auto add_exp = [=](V s, V v) { return add(s, exp(hn::Sub(v, shift))); };
+  const V total = fold(n, 0, -std::numeric_limits<float>::infinity(), add_exp, add, x);
+  return most + std::log(lane_sum(total));
+}
+
+// out = scale * exp(x - lse) - offset, in place if wanted.
+void softmax_gradient(std::int64_t n, const float* x, float* out, float lse, float scale,
+                      float offset) {
+  const V shift = set(lse), factor = set(scale), off = set(offset);
+  map(
+      n, out, [=](V v) { return hn::MulSub(exp(hn::Sub(v, shift)), factor, off); }, x);
+}
+
+float plain_sum(std::int64_t n, const float* x) {
+  return row_sum(n, x);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cpu {
+namespace {
+
+HWY_EXPORT(log_sum_exp);
+HWY_EXPORT(softmax_gradient);
+HWY_EXPORT(plain_sum);
+
+void loss_row(const tv_softmax_xent& d, std::int64_t r, const float* x) {
+  const std::int32_t target = d.targets[r];
+  const float lse = HWY_DYNAMIC_DISPATCH(log_sum_exp)(d.classes, x);
+  d.lse[r] = lse;
+  if (target < 0) {
+    d.loss[r] = 0;
+    return;
+  }
+  float expected = (1 - d.smoothing) * x[target];
+  if (d.smoothing != 0) {
+    const float sum = HWY_DYNAMIC_DISPATCH(plain_sum)(d.classes, x);
+    expected += d.smoothing / static_cast<float>(d.classes) * sum;
+  }
+  d.loss[r] = lse - expected + d.z_loss * lse * lse;
+}
+
+void gradient_row(const tv_softmax_xent& d, std::int64_t r, const float* x, float* dx) {
+  const std::int32_t target = d.targets[r];
+  if (target < 0) {
+    std::fill_n(dx, d.classes, 0.0f);
+    return;
+  }
+  const float g = d.row_grad[r], lse = d.lse[r];
+  const float scale = g * (1 + 2 * d.z_loss * lse);
+  const float offset = g * d.smoothing / static_cast<float>(d.classes);
+  HWY_DYNAMIC_DISPATCH(softmax_gradient)(d.classes, x, dx, lse, scale, offset);
+  dx[target] -= g * (1 - d.smoothing);
+}
+
+}  // namespace
+
+tv_status softmax_xent(tv_ctx* ctx, const tv_softmax_xent* d) {
+  if (d->dtype != TV_F32) return TV_UNSUPPORTED;
+  for (std::int64_t r = 0; r < d->rows; ++r) {
+    if (d->targets[r] < d->classes) continue;
+    return fail(ctx, "softmax_xent: target " + std::to_string(d->targets[r]) + " in row " +
+                         std::to_string(r) + " is not below " + std::to_string(d->classes));
+  }
+  const auto* logits = static_cast<const float*>(d->logits);
+  auto* dlogits = static_cast<float*>(d->dlogits);
+  parallel(ctx, d->rows, row_grain(d->classes), [&](auto begin, auto end, auto) {
+    for (auto r = begin; r < end; ++r) {
+      const float* x = logits + r * d->classes;
+      if (dlogits) {
+        gradient_row(*d, r, x, dlogits + r * d->classes);
+      } else {
+        loss_row(*d, r, x);
+      }
+    }
+  });
+  return TV_OK;
+}
+
+}  // namespace cpu
+#endif
