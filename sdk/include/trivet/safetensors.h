@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "trivet/dtype.h"
+#include "trivet/export.h"
 #include "trivet/shape.h"
 
 namespace trivet {
@@ -29,11 +30,15 @@ struct SafetensorsEntry {
 
 // A file mapped into memory. Opening checks everything: the header's size and JSON, names, types,
 // that offsets lie in the file, do not overlap, leave no hole, and fit shape and type. Throws Error
-// naming the file and the entry.
-class SafetensorsFile {
+// naming the file and the entry. Entries come in the order of their data, which files of others
+// need not have aligned: copy it out. The file must not shrink while it is open. [any thread]
+class TRIVET_API SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
   ~SafetensorsFile();
+  SafetensorsFile(const SafetensorsFile&) = delete;
+  SafetensorsFile& operator=(const SafetensorsFile&) = delete;
+
   const std::vector<SafetensorsEntry>& entries() const;
   const SafetensorsEntry* find(std::string_view name) const;
   const std::map<std::string, std::string>& metadata() const;
@@ -43,10 +48,12 @@ class SafetensorsFile {
   std::unique_ptr<Impl> impl_;
 };
 
-// Writes the entries in the given order (data 8-byte aligned, header padded with blanks), then
-// fsync. The same entries give the same bytes. Throws Error with the system's text (disk full,
-// read-only) and leaves no half file behind.
-void write_safetensors(const std::filesystem::path& path, std::span<const SafetensorsEntry> entries,
-                       const std::map<std::string, std::string>& metadata = {});
+// Writes the entries in the given order, without gaps, behind a header padded with blanks to a
+// multiple of 8 bytes, then fsync (of the file; its folder is the caller's). The same entries give
+// the same bytes. An existing file is replaced. Throws Error with the system's text (disk full,
+// read-only) and leaves no half file behind. [any thread]
+TRIVET_API void write_safetensors(const std::filesystem::path& path,
+                                  std::span<const SafetensorsEntry> entries,
+                                  const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace trivet
