@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The config of the data plugin's inputs. All of them give batches of
+//
+//   "image"   f32 [batch, example shape...]   (value * scale - mean) / std
+//   "label"   i32 [batch]                     where there are labels
+//   "weight"  f32 [batch]                     1 for examples, 0 for padding
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trivet/input.h"
+
+namespace trivet::data {
+
+struct DatasetConfig : InputConfig {
+  std::optional<double> scale;
+  std::vector<double> mean = {0.0};
+  std::vector<double> std = {1.0};
+  std::int64_t num_classes = 0;
+};
+TRIVET_CONFIG(DatasetConfig, trivet::InputConfig,
+              (scale, "Values are multiplied by it first; unset: 1/255 for bytes, 1 for others."),
+              (mean, "Then this is subtracted: one number, or one per channel."),
+              (std, "Then divided by this: one number, or one per channel.", more_than(0)),
+              (num_classes, "Labels must be below it; 0: any label.", at_least(0)))
+
+struct IdxConfig : DatasetConfig {
+  Path images;
+  Path labels;
+  std::int64_t channels = 0;
+  std::int64_t limit = std::int64_t{4} << 30;
+};
+TRIVET_CONFIG(IdxConfig, DatasetConfig,
+              (images, "IDX file of bytes, gzip or not: [examples, height, width], ...", required),
+              (labels, "IDX file of bytes, gzip or not: [examples]; empty: no labels."),
+              (channels,
+               "Depth the images must have (a file of three axes has one); 0: whatever it has.",
+               at_least(0)),
+              (limit, "Most bytes a file may have when decompressed.", at_least(1)))
+
+struct NpyConfig : DatasetConfig {
+  Path images;
+  Path labels;
+};
+TRIVET_CONFIG(NpyConfig, DatasetConfig,
+              (images, "NumPy file, examples along the first axis: f4, f8, u1, i4 or i8.",
+               required),
+              (labels, "NumPy file [examples]: u1, i4 or i8; empty: no labels."))
+
+struct SyntheticConfig : DatasetConfig {
+  std::vector<std::int64_t> image_shape = {28, 28, 1};
+  std::int64_t examples = 10000;
+  double noise = 0.5;
+  std::int64_t template_seed = 0;
+  std::string split;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(SyntheticConfig, DatasetConfig,
+              (image_shape, "Height, width and depth.", at_least(1), at_most(65536)),
+              (examples, "Examples in one epoch.", at_least(1)),
+              (noise, "Share of each value that is noise: 0 none, 1 nothing else.",
+               between(0.0, 1.0)),
+              (template_seed, "Seed of the classes' images; keep it equal in all inputs of a run."),
+              (split, "Each split has examples of its own; empty: train or eval, as it is used."))
+
+}  // namespace trivet::data

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "trivet/error.h"
+
+namespace trivet::data {
+namespace {
+
+// Files up to this size are read at once; larger ones may not fit.
+constexpr std::uint64_t kMostPopulated = std::uint64_t{1} << 30;
+
+[[noreturn]] void fail(const std::string& file, const char* what) {
+  throw InputError(file + ": cannot " + what + ": " + std::generic_category().message(errno));
+}
+
+}  // namespace
+
+Memory::~Memory() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+void Memory::swap(Memory& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+}
+
+Memory Memory::map(const std::string& file) {
+  // Not blocking: a pipe under this name must not hang the run.
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) fail(file, "open");
+  const struct Close {
+    int descriptor;
+    ~Close() { ::close(descriptor); }
+  } close{descriptor};
+  struct stat status;
+  if (::fstat(descriptor, &status) != 0) fail(file, "look at");
+  if (S_ISDIR(status.st_mode)) throw InputError(file + ": a directory, not a file");
+  if (!S_ISREG(status.st_mode)) throw InputError(file + ": not a regular file");
+  if (status.st_size == 0) throw InputError(file + ": the file is empty");
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (data == MAP_FAILED) fail(file, "map");
+  return {static_cast<std::uint8_t*>(data), size};
+}
+
+Memory Memory::allocate(std::uint64_t size, const std::string& file) {
+  if (size == 0) return {};
+  void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) fail(file, "get memory for its contents");
+  ::madvise(data, size, MADV_HUGEPAGE);  // a wish: examples are read in random order
+  return {static_cast<std::uint8_t*>(data), size};
+}
+
+void Memory::populate() const {
+#ifdef MADV_POPULATE_READ
+  // Older kernels do not know it; then pages come in one by one.
+  if (data_ != nullptr && size_ <= kMostPopulated) ::madvise(data_, size_, MADV_POPULATE_READ);
+#endif
+}
+
+}  // namespace trivet::data

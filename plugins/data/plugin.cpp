@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugin "data": inputs from files and made-up ones.
+#include "trivet/plugin.h"
+
+#include "idx_input.h"
+#include "npy_input.h"
+#include "synthetic_input.h"
+
+namespace data = trivet::data;
+
+TRIVET_PLUGIN(({.name = "data", .version = "1.0.0", .license = "Apache-2.0", .doc = "Inputs."}),
+              trivet::input<data::IdxInput>("Idx", "Images and labels from IDX files (MNIST)."),
+              trivet::input<data::NpyInput>("Npy", "Examples and labels from NumPy files."),
+              trivet::input<data::SyntheticInput>("Synthetic",
+                                                  "Made-up images that can be learnt."))

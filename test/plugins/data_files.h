@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small data files for the tests of the data plugin, and what its inputs make of them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/idx_input.h"
+#include "data/npy_input.h"
+#include "data/synthetic_input.h"
+#include "support/shell.h"
+#include "trivet/error.h"
+
+namespace trivet::test {
+
+void write_file(const std::filesystem::path& path, const std::string& bytes);
+
+// An IDX file of this type and these extents, with whatever data.
+std::string idx(const std::vector<std::uint32_t>& extents, const std::string& elements,
+                int type = 8);
+// n images of 2 x 2 pixels whose first two pixels are the number of the image, low byte first.
+std::string numbered_images(std::uint32_t n);
+// Labels 0, 1, ..., classes - 1, 0, 1, ...
+std::string cyclic_labels(std::uint32_t n, std::uint32_t classes);
+std::string gzip(const std::string& bytes);
+// A .npy file, version 1.0, with this dict.
+std::string npy(const std::string& dict, const std::string& elements);
+
+// The examples of batches from numbered images: those with weight 1, and how many have 0.
+struct Seen {
+  std::vector<std::int64_t> examples;
+  std::int64_t padding = 0;
+  std::int64_t batches = 0;
+  bool operator==(const Seen&) const = default;
+};
+// Of one batch of numbered images (made with scale = 1).
+void note(const Batch& batch, Seen& seen);
+// Of the next `batches` batches, or all to the end of the data.
+Seen take(Input& input, std::int64_t batches = -1);
+
+// What `body` complains about; empty when it does not. Anything but an InputError fails the test.
+template <class F>
+std::string input_error(F&& body) {
+  try {
+    body();
+    return "";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+// What making the input and taking its first batch complains about, in training and in evaluation:
+// the same, or the test fails.
+template <class T>
+std::string complaint(const typename T::Config& config) {
+  std::string texts[2];
+  for (const bool training : {false, true}) {
+    InputContext context{.training = training, .name = "task.train_input"};
+    texts[training] = input_error([&] { T(config, context).get_next(); });
+  }
+  return texts[0] == texts[1] ? texts[0] : "differs: " + texts[0] + " / " + texts[1];
+}
+
+}  // namespace trivet::test
