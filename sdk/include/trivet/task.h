@@ -21,6 +21,7 @@
 #include "trivet/logs.h"
 #include "trivet/metric.h"
 #include "trivet/model.h"
+#include "trivet/tape.h"
 
 namespace trivet {
 
@@ -127,6 +128,7 @@ class TRIVET_API Task {
   TaskConfig config_;
   Device& device_;
   std::filesystem::path logging_dir_;
+  Tape tape_;  // of the default train_step; kept, so that steps reuse its memory
 };
 
 }  // namespace trivet

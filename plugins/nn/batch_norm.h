@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// BatchNorm: y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, per channel of the last axis
+// (Ioffe and Szegedy 2015). x [.., dim], e.g. images [B, H, W, C].
+//
+// In training mean and (biased) variance are those of the batch over all other axes, and the states
+// "moving_mean" (from 0) and "moving_variance" (from 1) follow them:
+//   moving = momentum * moving + (1 - momentum) * batch
+// In evaluation the states are used. Parameters "gamma" [dim], from 1, and "beta" [dim], from 0.
+// As Keras' and Praxis'; momentum and epsilon are Model Garden's. Both keep the biased variance,
+// where PyTorch keeps the unbiased one. Where the context has paddings [B, T] and x is [B, T, dim],
+// padded places do not count, as in Praxis.
+#pragma once
+
+#include <string>
+
+#include "trivet/layer.h"
+
+namespace trivet::nn {
+
+struct BatchNormConfig : LayerConfig {
+  std::int64_t dim = 0;
+  double momentum = 0.99;
+  double epsilon = 1e-3;
+  bool use_scale = true;
+  bool use_bias = true;
+};
+TRIVET_CONFIG(BatchNormConfig, trivet::LayerConfig,
+              (dim, "Channels of the input.", required, at_least(1)),
+              (momentum, "Share of the old moving average that is kept.", between(0, 1)),
+              (epsilon, "Added to the variance.", more_than(0)),
+              (use_scale, "Multiplies by a learned gamma."), (use_bias, "Adds a learned beta."))
+
+class BatchNorm final : public Layer {
+ public:
+  using Config = BatchNormConfig;
+  BatchNorm(const Config& config, Scope& scope);
+  Tensor fprop(const Tensor& x, FpropContext& context) override;
+
+ private:
+  Tensor normalize_by_batch(const Tensor& rows, const Tensor& counted);
+  void follow(Parameter& moving, const Tensor& batch);
+
+  std::string path_;
+  std::int64_t dim_;
+  float momentum_, epsilon_;
+  Parameter *gamma_, *beta_;  // null where not used
+  Parameter &moving_mean_, &moving_variance_;
+};
+
+}  // namespace trivet::nn

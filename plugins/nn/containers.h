@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers made of layers.
+//
+// Sequential: one after the other; child i is "layer_i".
+// Repeat: a template `x_times` in a row; repetition i is "sub_i" and has weights of its own (a
+// template with a `shared` name keeps one set). Praxis' Repeat stacks the weights of all
+// repetitions on a first axis instead; here each is a tensor of its own, so that paths and shapes
+// are those of the sub-layer.
+// Residual: y = shortcut(x) + residual_weight * sub(x), He et al. 2016; children "sub" and
+// "shortcut", which by default is x itself.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trivet/layer.h"
+
+namespace trivet::nn {
+
+struct SequentialConfig : LayerConfig {
+  std::vector<ConfigOf<Layer>> layers;
+};
+TRIVET_CONFIG(SequentialConfig, trivet::LayerConfig,
+              (layers, "Run one after the other; none: the output is the input."))
+
+class Sequential final : public Layer {
+ public:
+  using Config = SequentialConfig;
+  Sequential(const Config& config, Scope& scope);
+  Tensor fprop(const Tensor& x, FpropContext& context) override;
+
+ private:
+  std::vector<std::shared_ptr<Layer>> layers_;
+};
+
+struct RepeatConfig : LayerConfig {
+  ConfigOf<Layer> sub;
+  std::int64_t x_times = 0;
+};
+TRIVET_CONFIG(RepeatConfig, trivet::LayerConfig, (sub, "What is repeated.", required),
+              (x_times, "How often.", required, between(0, 100000)))
+
+class Repeat final : public Layer {
+ public:
+  using Config = RepeatConfig;
+  Repeat(const Config& config, Scope& scope);
+  Tensor fprop(const Tensor& x, FpropContext& context) override;
+
+ private:
+  std::vector<std::shared_ptr<Layer>> layers_;
+};
+
+struct ResidualConfig : LayerConfig {
+  ConfigOf<Layer> sub;
+  ConfigOf<Layer> shortcut;
+  double residual_weight = 1;
+};
+TRIVET_CONFIG(ResidualConfig, trivet::LayerConfig, (sub, "What is added to the input.", required),
+              (shortcut, "Applied to the input, e.g. where the shape changes; none: nothing."),
+              (residual_weight, "Factor of the sub-layer's output."))
+
+class Residual final : public Layer {
+ public:
+  using Config = ResidualConfig;
+  Residual(const Config& config, Scope& scope);
+  Tensor fprop(const Tensor& x, FpropContext& context) override;
+
+ private:
+  std::string path_;
+  float residual_weight_;
+  std::shared_ptr<Layer> sub_, shortcut_;
+};
+
+}  // namespace trivet::nn

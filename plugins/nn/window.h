@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields that Conv2d and the pools share: windows that slide over images.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "trivet/config.h"
+#include "trivet/ops_vision.h"
+
+namespace trivet::nn {
+
+// What happens at the border of an image; see trivet/ops_vision.h.
+enum class Border {
+  same,       // zeros around, so that the output has ceil(input / stride) places
+  valid,      // the window stays inside
+  explicit_,  // `pad` zeros on every side
+};
+TRIVET_ENUM(Border, same, valid, explicit_)
+
+// One number stands for both axes: {3} is 3 x 3.
+std::array<std::int64_t, 2> pair_of(const std::vector<std::int64_t>& numbers);
+
+// Reports a list that has neither one nor two numbers.
+void check_pair(Problems& problems, std::string_view field,
+                const std::vector<std::int64_t>& numbers);
+// Reports a pad that the padding does not use.
+void check_pad(Problems& problems, Border padding, const std::vector<std::int64_t>& pad);
+
+Padding padding_of(Border border);
+
+}  // namespace trivet::nn

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019), t = 1, 2, .. counting updates:
+//
+//   w -= lr * weight_decay * w               (AdamW only; decoupled from the gradient)
+//   m = beta1 * m + (1 - beta1) * g
+//   v = beta2 * v + (1 - beta2) * g^2
+//   w -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+//
+// Epsilon stands inside the bias correction, as in the paper, PyTorch and Praxis; Keras and Model
+// Garden add theirs to sqrt(v) before it. Its default is the paper's 1e-8 (PyTorch's; Keras 1e-7,
+// Praxis 1e-6). Model Garden's adamw also clips by global norm: that is trainer.gradient_clip here.
+// Slots: "m", "v".
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "decay.h"
+
+namespace trivet::optim {
+
+struct AdamConfig : OptimizerConfig {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+};
+TRIVET_CONFIG(AdamConfig, trivet::OptimizerConfig,
+              (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1)),
+              (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1)),
+              (epsilon, "Added to the root of the squares.", at_least(0)))
+
+class Adam final : public Optimizer {
+ public:
+  using Config = AdamConfig;
+  explicit Adam(const Config& config);
+  std::vector<std::string> slots() const override;
+  void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
+
+ private:
+  Config config_;
+};
+
+struct AdamWConfig : DecayConfig {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+};
+TRIVET_CONFIG(AdamWConfig, trivet::optim::DecayConfig,
+              (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1)),
+              (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1)),
+              (epsilon, "Added to the root of the squares.", at_least(0)))
+
+class AdamW final : public Optimizer {
+ public:
+  using Config = AdamWConfig;
+  explicit AdamW(const Config& config);
+  std::vector<std::string> slots() const override;
+  std::int64_t group_of(const Parameter& parameter) const override;
+  void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
+
+ private:
+  Config config_;
+  DecayFilter filter_;
+};
+
+}  // namespace trivet::optim

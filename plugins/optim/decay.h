@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which parameters weight decay touches.
+//
+// As Model Garden's adamw: a name is the parameter's path, a pattern (ECMAScript regular
+// expression) is searched anywhere in it; a path that matches an include pattern decays, else one
+// that matches an exclude pattern does not, else it does. `decay_vectors = false` is Praxis'
+// skip_lp_1d_vectors: parameters of less than two axes (biases, factors of norms) do not decay,
+// unless included.
+#pragma once
+
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "trivet/optimizer.h"
+
+namespace trivet {
+class Parameter;
+}
+
+namespace trivet::optim {
+
+struct DecayConfig : OptimizerConfig {
+  double weight_decay = 0;
+  std::vector<std::string> include_in_weight_decay;
+  std::vector<std::string> exclude_from_weight_decay;
+  bool decay_vectors = true;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(DecayConfig, trivet::OptimizerConfig,
+              (weight_decay, "Strength of weight decay; 0: none.", at_least(0)),
+              (include_in_weight_decay,
+               "Patterns of parameters that decay whatever the exclusions say."),
+              (exclude_from_weight_decay, "Patterns of parameters that do not decay."),
+              (decay_vectors, "Parameters with fewer than two axes decay, too."))
+
+class DecayFilter {
+ public:
+  explicit DecayFilter(const DecayConfig& config);
+  // Groups for Optimizer::group_of.
+  enum Group : std::int64_t { kDecays = 0, kDoesNotDecay = 1 };
+  Group group_of(const Parameter& parameter) const;
+
+ private:
+  double weight_decay_;
+  std::vector<std::regex> included_, excluded_;
+  bool decay_vectors_;
+};
+
+}  // namespace trivet::optim

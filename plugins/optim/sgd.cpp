@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sgd.h"
+
+#include "trivet/optim_update.h"
+
+namespace trivet::optim {
+
+void SgdConfig::validate(Problems& problems) const {
+  DecayConfig::validate(problems);
+  if (nesterov && momentum == 0) problems.add("nesterov", "needs a momentum above 0");
+}
+
+Sgd::Sgd(const Config& config) : config_(config), filter_(config) {}
+
+std::vector<std::string> Sgd::slots() const {
+  if (config_.momentum == 0) return {};
+  return {"momentum"};
+}
+
+std::int64_t Sgd::group_of(const Parameter& parameter) const {
+  return filter_.group_of(parameter);
+}
+
+void Sgd::update(const OptimizerStep& step, std::span<OptimizerSegment> segments) {
+  for (OptimizerSegment& segment : segments) {
+    const bool decays = segment.group == DecayFilter::kDecays;
+    tv_optim update{};
+    update.kind = TV_SGD;
+    update.nesterov = config_.nesterov;
+    update.grad_scale = step.gradient_scale;
+    update.lr = static_cast<float>(step.learning_rate);
+    update.weight_decay = decays ? static_cast<float>(config_.weight_decay) : 0;
+    update.momentum = static_cast<float>(config_.momentum);
+    optim_update(update, segment);
+  }
+}
+
+}  // namespace trivet::optim

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Task: the default life of a task. Initialisation from a checkpoint is in task_initialize.cpp.
+#include "trivet/task.h"
+
+#include "trivet/error.h"
+#include "trivet/registry.h"
+
+namespace trivet {
+
+AggregatedLogs::~AggregatedLogs() = default;
+
+Task::Task(TaskConfig config, TaskContext& context)
+    : config_(std::move(config)), device_(context.device), logging_dir_(context.logging_dir) {}
+
+Task::~Task() = default;
+
+const void* Task::extension(std::string_view) const noexcept {
+  return nullptr;
+}
+
+std::unique_ptr<Optimizer> Task::create_optimizer(const ConfigOf<Optimizer>& config) {
+  if (!config.has_value()) {
+    throw ConfigError(Problem{.path = "trainer.optimizer",
+                              .what = "no optimizer is configured, and training needs one",
+                              .hint = "for example optimizer = \"optim/Adam\""});
+  }
+  return make(config);
+}
+
+std::unique_ptr<Model> Task::build_model(Scope& scope) {
+  if (!config_.model.has_value()) {
+    throw ConfigError(Problem{.path = "task.model",
+                              .what = "no model is configured",
+                              .hint = "set [task.model] with a type"});
+  }
+  return make(config_.model, scope);
+}
+
+std::unique_ptr<Input> Task::build_inputs(const ConfigOf<Input>& config, InputContext& context) {
+  if (!config.has_value()) {
+    throw ConfigError(Problem{.path = context.name,
+                              .what = "no input is configured",
+                              .hint = "set [" + context.name + "] with a type"});
+  }
+  return make(config, context);
+}
+
+Metrics Task::build_metrics(bool) {
+  return {};
+}
+
+void Task::process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) {
+  NoGrad no_grad;
+  for (const auto& metric : metrics) metric->update_state(batch, outputs);
+}
+
+StepOutput Task::train_step(const Batch& batch, StepState& state) {
+  if (state.learner == nullptr) throw Error("a training step needs a learner");
+  StepOutput out;
+  out.batch = batch.to(device_);
+  state.context.train = true;
+  tape_.clear();  // what a step that failed has left
+  {
+    Tape::Recording recording(tape_);
+    out.outputs = state.model.fprop(out.batch, state.context);
+    out.loss = build_losses(out.batch, out.outputs, state.context, out.weight);
+  }
+  state.store.begin_gradients();
+  tape_.backward(out.loss);
+  state.store.end_gradients();
+  process_metrics(state.metrics, out.batch, out.outputs);
+  const Learner::Update update = state.learner->apply_gradients();
+  if (update.gradient_norm >= 0) out.logs.set("gradient_norm", update.gradient_norm);
+  return out;
+}
+
+StepOutput Task::validation_step(const Batch& batch, StepState& state) {
+  NoGrad no_grad;
+  StepOutput out;
+  out.batch = batch.to(device_);
+  out.outputs = inference_step(out.batch, state.model, state.context);
+  out.loss = build_losses(out.batch, out.outputs, state.context, out.weight);
+  process_metrics(state.metrics, out.batch, out.outputs);
+  return out;
+}
+
+NestedMap Task::inference_step(const Batch& batch, Model& model, FpropContext& context) {
+  NoGrad no_grad;
+  context.train = false;
+  return model.fprop(batch.to(device_), context);
+}
+
+std::unique_ptr<AggregatedLogs> Task::aggregate_logs(std::unique_ptr<AggregatedLogs> state,
+                                                     const StepOutput&) {
+  return state;
+}
+
+Logs Task::reduce_aggregated_logs(AggregatedLogs&, std::int64_t) {
+  return {};
+}
+
+}  // namespace trivet

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// LayerNorm and BatchNorm against plain loops in double.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "support/layer_fixture.h"
+#include "support/plugins.h"
+#include "trivet/error.h"
+
+namespace {
+
+using trivet::ConfigOf;
+using trivet::FpropContext;
+using trivet::Layer;
+using trivet::Tensor;
+using trivet::Value;
+using trivet::test::largest_error;
+using trivet::test::LayerFixture;
+using trivet::test::random_values;
+
+// Sums of at most 90 squares in f32, then a root.
+constexpr double kTolerance = 1e-5;
+
+struct Moments {
+  std::vector<double> mean, variance;  // biased
+};
+
+// Per column of rows [n, dim]; only rows whose `counted` is not 0.
+Moments column_moments(const std::vector<float>& x, std::size_t dim,
+                       const std::vector<float>& counted) {
+  Moments moments{std::vector<double>(dim), std::vector<double>(dim)};
+  for (std::size_t c = 0; c < dim; ++c) {
+    double n = 0, sum = 0, squares = 0;
+    for (std::size_t r = 0; r < x.size() / dim; ++r) {
+      if (counted[r] == 0) continue;
+      n += 1;
+      sum += static_cast<double>(x[r * dim + c]);
+    }
+    const double mean = sum / n;
+    for (std::size_t r = 0; r < x.size() / dim; ++r) {
+      const double d = static_cast<double>(x[r * dim + c]) - mean;
+      if (counted[r] != 0) squares += d * d;
+    }
+    moments.mean[c] = mean;
+    moments.variance[c] = squares / n;
+  }
+  return moments;
+}
+
+std::vector<double> normalized(const std::vector<float>& x, const Moments& moments, double epsilon,
+                               const std::vector<float>& gamma, const std::vector<float>& beta) {
+  const std::size_t dim = gamma.size();
+  std::vector<double> y;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t c = i % dim;
+    const double z =
+        (static_cast<double>(x[i]) - moments.mean[c]) / std::sqrt(moments.variance[c] + epsilon);
+    y.push_back(z * static_cast<double>(gamma[c]) + static_cast<double>(beta[c]));
+  }
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("LayerNorm normalises each row with the biased variance") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  constexpr std::size_t dim = 11;
+  LayerFixture fixture(backend, {"nn/LayerNorm", Value::table({{"dim", 11}, {"epsilon", 1e-3}})});
+  const std::vector<float> scale = random_values(dim, 1), bias = random_values(dim, 2);
+  fixture.set("scale", scale);
+  fixture.set("bias", bias);
+  const std::vector<float> x = random_values(2 * 3 * dim, 3, 4);
+  std::vector<double> want;
+  for (std::size_t row = 0; row < 6; ++row) {
+    double mean = 0, variance = 0;
+    for (std::size_t i = 0; i < dim; ++i) mean += static_cast<double>(x[row * dim + i]) / dim;
+    for (std::size_t i = 0; i < dim; ++i) {
+      variance += std::pow(static_cast<double>(x[row * dim + i]) - mean, 2) / dim;
+    }
+    for (std::size_t i = 0; i < dim; ++i) {
+      const double z = (static_cast<double>(x[row * dim + i]) - mean) / std::sqrt(variance + 1e-3);
+      want.push_back(z * static_cast<double>(scale[i]) + static_cast<double>(bias[i]));
+    }
+  }
+  const Tensor y = fixture.fprop(fixture.tensor(x, {2, 3, 11}));
+  CHECK(y.shape() == trivet::Shape{2, 3, 11});
+  CHECK(largest_error(y.to_host<float>(), want) < kTolerance);
+}
+
+TEST_CASE("LayerNorm starts as the plain normalisation, with or without parameters") {
+  // (1, 3): mean 2, variance 1, so (-1, 1) up to epsilon 1e-6.
+  const bool learned = GENERATE(true, false);
+  LayerFixture fixture(
+      "tiny/Backend",
+      {"nn/LayerNorm", Value::table({{"dim", 2}, {"use_scale", learned}, {"use_bias", learned}})});
+  CHECK(fixture.store().parameters().size() == (learned ? 2u : 0u));
+  const std::vector<float> y = fixture.fprop(fixture.tensor({1, 3}, {1, 2})).to_host<float>();
+  CHECK(y[0] == Approx(-1).epsilon(1e-6));
+  CHECK(y[1] == Approx(1).epsilon(1e-6));
+}
+
+TEST_CASE("BatchNorm normalises channels by the batch in training and follows its moments") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  LayerFixture fixture(backend, {"nn/BatchNorm", Value::table({{"dim", 3}, {"momentum", 0.75}})});
+  const std::vector<float> gamma = random_values(3, 1), beta = random_values(3, 2);
+  fixture.set("gamma", gamma);
+  fixture.set("beta", beta);
+  const std::vector<float> x = random_values(2 * 3 * 5 * 3, 3, 2);
+  const Moments moments = column_moments(x, 3, std::vector<float>(30, 1));
+  const Tensor y = fixture.fprop(fixture.tensor(x, {2, 3, 5, 3}), true);
+  CHECK(y.shape() == trivet::Shape{2, 3, 5, 3});
+  CHECK(largest_error(y.to_host<float>(), normalized(x, moments, 1e-3, gamma, beta)) < kTolerance);
+  std::vector<double> moving_mean, moving_variance;
+  for (std::size_t c = 0; c < 3; ++c) {
+    moving_mean.push_back(0.25 * moments.mean[c]);
+    moving_variance.push_back(0.75 + 0.25 * moments.variance[c]);
+  }
+  CHECK(largest_error(fixture.values("moving_mean"), moving_mean) < kTolerance);
+  CHECK(largest_error(fixture.values("moving_variance"), moving_variance) < kTolerance);
+}
+
+TEST_CASE("BatchNorm uses its moving averages in evaluation and leaves them alone") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  LayerFixture fixture(backend, {"nn/BatchNorm", Value::table({{"dim", 2}})});
+  fixture.set("moving_mean", {1, -2});
+  fixture.set("moving_variance", {4, 0.25f});
+  const std::vector<float> x = random_values(10, 4);
+  const Moments moments{{1, -2}, {4, 0.25}};
+  const Tensor y = fixture.fprop(fixture.tensor(x, {5, 2}));
+  CHECK(largest_error(y.to_host<float>(), normalized(x, moments, 1e-3, {1, 1}, {0, 0})) <
+        kTolerance);
+  CHECK(fixture.values("moving_mean") == std::vector<float>{1, -2});
+  CHECK(fixture.values("moving_variance") == std::vector<float>{4, 0.25f});
+}
+
+TEST_CASE("BatchNorm's states are saved with the weights but not trained") {
+  LayerFixture fixture("tiny/Backend", {"nn/BatchNorm", Value::table({{"dim", 2}})});
+  CHECK_FALSE(fixture.parameter("moving_mean").trainable());
+  CHECK_FALSE(fixture.parameter("moving_variance").trainable());
+  CHECK(fixture.parameter("gamma").trainable());
+  CHECK(fixture.values("moving_mean") == std::vector<float>{0, 0});
+  CHECK(fixture.values("moving_variance") == std::vector<float>{1, 1});
+}
+
+TEST_CASE("padded places do not count in BatchNorm's moments") {
+  LayerFixture fixture(GENERATE(from_range(trivet::test::backends())),
+                       {"nn/BatchNorm", Value::table({{"dim", 2}, {"momentum", 0.0}})});
+  const std::vector<float> x = random_values(2 * 4 * 2, 5);
+  const std::vector<float> padding{0, 0, 0, 1, 0, 1, 1, 1};
+  std::vector<float> counted;
+  for (const float p : padding) counted.push_back(1 - p);
+  const Moments moments = column_moments(x, 2, counted);
+  FpropContext context;
+  context.train = true;
+  context.paddings = fixture.tensor(padding, {2, 4});
+  fixture.layer().fprop(fixture.tensor(x, {2, 4, 2}), context);
+  CHECK(largest_error(fixture.values("moving_mean"), moments.mean) < kTolerance);
+  CHECK(largest_error(fixture.values("moving_variance"), moments.variance) < kTolerance);
+}
+
+TEST_CASE("norms name themselves when the depth is wrong") {
+  LayerFixture layer_norm("tiny/Backend", {"nn/LayerNorm", Value::table({{"dim", 3}})});
+  CHECK_THROWS_WITH(layer_norm.fprop(Tensor::zeros(layer_norm.device(), {2, 4})),
+                    Catch::Contains("[nn/LayerNorm] 'layer': expected [.., 3]"));
+  LayerFixture batch_norm("tiny/Backend", {"nn/BatchNorm", Value::table({{"dim", 3}})});
+  CHECK_THROWS_WITH(batch_norm.fprop(Tensor::zeros(batch_norm.device(), {2, 4})),
+                    Catch::Contains("[nn/BatchNorm] 'layer': expected [.., 3]"));
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Optimizers: three updates of one number against values worked out from the formulas in double,
+// and what must hold for any gradients.
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "support/layer_fixture.h"
+#include "support/plugins.h"
+#include "trivet/error.h"
+#include "trivet/learner.h"
+#include "trivet/registry.h"
+
+namespace {
+
+using trivet::ConfigOf;
+using trivet::Init;
+using trivet::Key;
+using trivet::Optimizer;
+using trivet::OptimizerSegment;
+using trivet::OptimizerStep;
+using trivet::Parameter;
+using trivet::Value;
+
+std::unique_ptr<Optimizer> optimizer(const std::string& name, Value fields) {
+  trivet::test::use_plugin("optim");
+  return trivet::make(ConfigOf<Optimizer>("optim/" + name, std::move(fields)));
+}
+
+std::unique_ptr<trivet::Schedule> rate(double value) {
+  trivet::test::use_plugin("optim");
+  return trivet::make(
+      ConfigOf<trivet::Schedule>("optim/Constant", Value::table({{"value", value}})));
+}
+
+// Hands each variable over by itself.
+class PerVariable final : public Optimizer {
+ public:
+  explicit PerVariable(std::unique_ptr<Optimizer> inner) : inner_(std::move(inner)) {}
+  std::vector<std::string> slots() const override { return inner_->slots(); }
+  std::int64_t group_of(const Parameter& parameter) const override {
+    return inner_->group_of(parameter);
+  }
+  bool per_variable() const override { return true; }
+  void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override {
+    for (OptimizerSegment& segment : segments) inner_->update(step, std::span(&segment, 1));
+  }
+
+ private:
+  std::unique_ptr<Optimizer> inner_;
+};
+
+// Parameters "body/w" [5, 7], "body/b" [7], "head/w" [7, 3].
+struct Fixture {
+  explicit Fixture(const std::string& backend)
+      : device(trivet::test::open_device(backend)), store(*device, Key(3)) {
+    trivet::Scope scope(store);
+    scope.parameter("body/w", {5, 7}, {.init = {Init::normal, 1}});
+    scope.parameter("body/b", {7}, {.init = {Init::normal, 1}});
+    scope.parameter("head/w", {7, 3}, {.init = {Init::normal, 1}});
+    store.build();
+  }
+
+  // Gradients that depend on the step alone.
+  void step(trivet::Learner& learner) {
+    std::uint64_t seed = 100 * static_cast<std::uint64_t>(learner.step());
+    store.begin_gradients();
+    store.end_gradients();
+    for (const auto& parameter : store.parameters()) {
+      const auto values = trivet::test::random_values(parameter->shape().size(), ++seed);
+      const auto out = parameter->gradient().mutable_span<float>();
+      std::copy(values.begin(), values.end(), out.begin());
+    }
+    learner.apply_gradients();
+  }
+
+  std::vector<std::vector<std::byte>> bytes(const trivet::Learner& learner) {
+    std::vector<std::vector<std::byte>> out;
+    for (const auto& parameter : store.parameters()) out.push_back(parameter->value().to_bytes());
+    for (const auto& [name, slot] : learner.slots()) out.push_back(slot.to_bytes());
+    return out;
+  }
+
+  std::unique_ptr<trivet::Device> device;
+  trivet::ParameterStore store;
+};
+
+// A number that starts at 1 and gets the gradients 0.5, -1 and 2, with a learning rate of 0.1.
+std::vector<float> three_updates(const std::string& backend, std::unique_ptr<Optimizer> optimizer,
+                                 trivet::GradientClipConfig clip = {}) {
+  const auto device = trivet::test::open_device(backend);
+  trivet::ParameterStore store(*device, Key(1));
+  Parameter& w = store.add("w", {1}, {.init = {Init::constant, 1}});
+  store.build();
+  trivet::Learner learner(store, std::move(optimizer), rate(0.1), clip);
+  std::vector<float> values;
+  for (const float gradient : {0.5f, -1.0f, 2.0f}) {
+    w.gradient().mutable_span<float>()[0] = gradient;
+    learner.apply_gradients();
+    values.push_back(w.value().item());
+  }
+  return values;
+}
+
+void check(const std::vector<float>& values, double first, double second, double third) {
+  // Three updates in f32 of numbers around 1.
+  CHECK(values[0] == Approx(first).margin(1e-6));
+  CHECK(values[1] == Approx(second).margin(1e-6));
+  CHECK(values[2] == Approx(third).margin(1e-6));
+}
+
+const std::vector<std::pair<std::string, Value>>& all_optimizers() {
+  static const std::vector<std::pair<std::string, Value>> list{
+      {"Sgd", Value::table()},
+      {"Sgd", Value::table({{"momentum", 0.9}, {"nesterov", true}, {"weight_decay", 0.01}})},
+      {"Adam", Value::table()},
+      {"AdamW", Value::table({{"weight_decay", 0.1}, {"decay_vectors", false}})},
+  };
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("Sgd steps against the gradient") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  check(three_updates(backend, optimizer("Sgd", Value::table())), 0.95, 1.05, 0.85);
+}
+
+TEST_CASE("Sgd's momentum, Nesterov's and l2 penalty follow their formulas") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  check(three_updates(backend, optimizer("Sgd", Value::table({{"momentum", 0.9}}))), 0.95, 1.005,
+        0.8545);
+  check(three_updates(backend,
+                      optimizer("Sgd", Value::table({{"momentum", 0.9}, {"nesterov", true}}))),
+        0.905, 1.0545, 0.71905);
+  check(three_updates(backend,
+                      optimizer("Sgd", Value::table({{"momentum", 0.9}, {"weight_decay", 0.01}}))),
+        0.949, 1.002151, 0.848984749);
+}
+
+TEST_CASE("Adam is the textbook one, with epsilon inside the bias correction") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  check(three_updates(backend, optimizer("Adam", Value::table())), 0.900000002, 0.9366103542405654,
+        0.8946447927181046);
+  // A large epsilon tells its places apart: outside the correction the first value would be
+  // 0.98635.
+  check(three_updates(backend, optimizer("Adam", Value::table({{"epsilon", 0.1}}))),
+        0.9166666666666666, 0.9491666742648452, 0.9101494815304508);
+}
+
+TEST_CASE("AdamW's decay is decoupled from the gradient") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  check(three_updates(backend, optimizer("AdamW", Value::table({{"weight_decay", 0.1}}))),
+        0.890000002, 0.9177103542205653, 0.8665676891558989);
+}
+
+TEST_CASE("AdamW without decay is Adam, bit for bit") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  CHECK(three_updates(backend, optimizer("AdamW", Value::table())) ==
+        three_updates(backend, optimizer("Adam", Value::table())));
+}
+
+TEST_CASE("the global clip reaches the optimizer") {
+  // Every gradient is cut to length 0.5: 0.5, -0.5, 0.5.
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  check(three_updates(backend, optimizer("Sgd", Value::table()), {.global_norm = 0.5}), 0.95, 1.0,
+        0.95);
+}
+
+TEST_CASE("one update of a merged segment is that of its variables, bit for bit") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  const auto& [name, fields] = GENERATE(from_range(all_optimizers()));
+  INFO(backend << " " << name);
+  Fixture merged(backend), apart(backend);
+  trivet::Learner merged_learner(merged.store, optimizer(name, fields), rate(0.05));
+  trivet::Learner apart_learner(apart.store, std::make_unique<PerVariable>(optimizer(name, fields)),
+                                rate(0.05));
+  for (int i = 0; i < 4; ++i) {
+    merged.step(merged_learner);
+    apart.step(apart_learner);
+  }
+  CHECK(merged.bytes(merged_learner) == apart.bytes(apart_learner));
+}
+
+TEST_CASE("weights, slots and the step are all that an optimizer needs to go on exactly") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  const auto& [name, fields] = GENERATE(from_range(all_optimizers()));
+  INFO(backend << " " << name);
+  Fixture straight(backend), stopped(backend), resumed(backend);
+  trivet::Learner straight_learner(straight.store, optimizer(name, fields), rate(0.05));
+  trivet::Learner stopped_learner(stopped.store, optimizer(name, fields), rate(0.05));
+  trivet::Learner resumed_learner(resumed.store, optimizer(name, fields), rate(0.05));
+  for (int i = 0; i < 6; ++i) straight.step(straight_learner);
+  for (int i = 0; i < 3; ++i) stopped.step(stopped_learner);
+  for (std::size_t i = 0; i < 3; ++i) {
+    trivet::Tensor to = resumed.store.parameters()[i]->value();
+    to.assign_bytes(stopped.store.parameters()[i]->value().to_bytes());
+  }
+  auto to = resumed_learner.slots();
+  const auto from = stopped_learner.slots();
+  REQUIRE(to.size() == from.size());
+  for (std::size_t i = 0; i < to.size(); ++i) to[i].second.assign_bytes(from[i].second.to_bytes());
+  resumed_learner.set_step(stopped_learner.step());
+  for (int i = 0; i < 3; ++i) resumed.step(resumed_learner);
+  CHECK(resumed.bytes(resumed_learner) == straight.bytes(straight_learner));
+}
+
+TEST_CASE("decay leaves out what is excluded, and includes win") {
+  Fixture fixture("tiny/Backend");
+  const auto group = [&](const Optimizer& optimizer, const char* path) {
+    return optimizer.group_of(*fixture.store.find(path));
+  };
+  Value fields = Value::table({{"weight_decay", 0.1}});
+  fields.set("exclude_from_weight_decay", Value::array({"/b$", "head"}));
+  const auto excluding = optimizer("AdamW", fields);
+  CHECK(group(*excluding, "body/w") == 0);
+  CHECK(group(*excluding, "body/b") == 1);
+  CHECK(group(*excluding, "head/w") == 1);
+  fields.set("include_in_weight_decay", Value::array({"^head/"}));
+  CHECK(group(*optimizer("AdamW", fields), "head/w") == 0);
+  const auto matrices =
+      optimizer("Sgd", Value::table({{"weight_decay", 0.1}, {"decay_vectors", false}}));
+  CHECK(group(*matrices, "body/w") == 0);
+  CHECK(group(*matrices, "body/b") == 1);
+}
+
+TEST_CASE("what is left out of decay is updated without it") {
+  Fixture fixture("tiny/Backend");
+  Value fields = Value::table({{"weight_decay", 1.0}});
+  fields.set("exclude_from_weight_decay", Value::array({"body/b"}));
+  trivet::Learner learner(fixture.store, optimizer("AdamW", fields), rate(0.25));
+  const auto before_w = fixture.store.find("head/w")->value().to_host<float>();
+  const auto before_b = fixture.store.find("body/b")->value().to_host<float>();
+  fixture.store.begin_gradients();
+  fixture.store.end_gradients();
+  learner.apply_gradients();  // of zero gradients: decay alone
+  const auto after_w = fixture.store.find("head/w")->value().to_host<float>();
+  for (std::size_t i = 0; i < after_w.size(); ++i) CHECK(after_w[i] == Approx(0.75 * before_w[i]));
+  CHECK(fixture.store.find("body/b")->value().to_host<float>() == before_b);
+}
+
+TEST_CASE("slots are named, and there are none without momentum") {
+  CHECK(optimizer("Sgd", Value::table())->slots().empty());
+  CHECK(optimizer("Sgd", Value::table({{"momentum", 0.5}}))->slots() ==
+        std::vector<std::string>{"momentum"});
+  CHECK(optimizer("Adam", Value::table())->slots() == std::vector<std::string>{"m", "v"});
+  CHECK(optimizer("AdamW", Value::table())->slots() == std::vector<std::string>{"m", "v"});
+}
+
+TEST_CASE("optimizers refuse what makes no sense, naming the field") {
+  CHECK_THROWS_WITH(optimizer("Sgd", Value::table({{"nesterov", true}})),
+                    Catch::Contains("nesterov") && Catch::Contains("momentum"));
+  Value fields = Value::table();
+  fields.set("exclude_from_weight_decay", Value::array({"(unclosed"}));
+  CHECK_THROWS_WITH(optimizer("AdamW", fields),
+                    Catch::Contains("exclude_from_weight_decay") && Catch::Contains("'(unclosed'"));
+  CHECK_THROWS_WITH(optimizer("Adam", Value::table({{"beta1", 1.0}})), Catch::Contains("beta1"));
+}
