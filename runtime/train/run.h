@@ -5,16 +5,14 @@
 #include <filesystem>
 #include <string>
 
-#include "trivet/experiment.h"
-#include "trivet/value.h"
+#include "config/resolver.h"
 
 namespace trivet {
 
 struct RunRequest {
-  Value config;                   // resolved, with origins; what the run directory keeps
-  ExperimentConfig experiment;    // the same, decoded
+  ResolvedConfig config;
   std::filesystem::path workdir;  // empty: the next runs/N-NAME/ below the working directory
-  std::string name;               // NAME when experiment.name is empty: the stem of the file
+  std::string name;               // NAME when the config has none: the stem of its file
   std::string source;             // for people: "configs/vision/local.toml"
   bool quiet = false;             // warnings and errors only
 };

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of progress lines.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "cli/progress.h"
+
+namespace trivet {
+namespace {
+
+bool locale_is_utf8() {
+  // The first of them that is set decides (locale(7)).
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = ::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string text(value);
+    return text.find("UTF-8") != std::string::npos || text.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+bool is_set(const char* name) {
+  const char* value = ::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+std::string bar(double fraction, int cells, bool unicode) {
+  fraction = std::clamp(fraction, 0.0, 1.0);
+  if (!unicode) {
+    const int full = static_cast<int>(fraction * cells);
+    return "[" + std::string(static_cast<std::size_t>(full), '#') +
+           std::string(static_cast<std::size_t>(cells - full), '.') + "]";
+  }
+  static constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const int eighths = static_cast<int>(fraction * cells * 8);
+  std::string text = "▕";
+  for (int i = 0; i < eighths / 8; ++i) text += "█";
+  text += kEighths[eighths % 8];
+  const int used = eighths / 8 + (eighths % 8 != 0 ? 1 : 0);
+  return text + std::string(static_cast<std::size_t>(cells - used), ' ') + "▏";
+}
+
+// Columns of UTF-8 text: every character here is one wide.
+int columns(const std::string& text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+struct Part {
+  std::string text;
+  int importance;  // the least important goes first
+};
+
+std::string joined(const std::vector<Part>& parts) {
+  std::string line;
+  for (const Part& part : parts) line += "  " + part.text;
+  return line;
+}
+
+double fraction_of(const ProgressState& state) {
+  if (state.target <= 0) return 0;
+  return static_cast<double>(state.step) / static_cast<double>(state.target);
+}
+
+}  // namespace
+
+Terminal detect_terminal(bool quiet) {
+  Terminal terminal;
+  terminal.unicode = locale_is_utf8();
+  if (quiet) {
+    terminal.style = OutputStyle::quiet;
+    return terminal;
+  }
+  const char* kind = ::getenv("TERM");
+  const bool is_dumb = kind == nullptr || std::strcmp(kind, "dumb") == 0;
+  if (::isatty(STDOUT_FILENO) == 0 || is_dumb) return terminal;
+  terminal.style = OutputStyle::live;
+  terminal.color = !is_set("NO_COLOR");
+  return terminal;
+}
+
+std::string live_line(const ProgressState& state, int width, const Terminal& terminal) {
+  const std::string target = std::to_string(state.target);
+  std::vector<Part> parts = {{fmt::format("{:>{}}/{}", state.step, target.size(), target), 9},
+                             {bar(fraction_of(state), 20, terminal.unicode), 3},
+                             {fmt::format("{:3.0f}%", 100 * fraction_of(state)), 4},
+                             {"loss " + format_number(state.loss), 8}};
+  if (!state.metric.empty()) {
+    parts.push_back({fmt::format("{} {}", state.metric, format_number(state.metric_value)), 6});
+  }
+  if (state.examples_per_second > 0) {
+    parts.push_back({format_rate(state.examples_per_second) + " examples/s", 5});
+  }
+  if (state.seconds_left >= 0) {
+    parts.push_back({"eta " + format_duration(state.seconds_left), 7});
+  }
+  while (parts.size() > 1 && columns(joined(parts)) > width) {
+    parts.erase(std::min_element(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+      return a.importance < b.importance;
+    }));
+  }
+  return joined(parts);
+}
+
+std::string plain_line(const ProgressState& state) {
+  std::string line =
+      fmt::format("step={}/{} loss={}", state.step, state.target, format_number(state.loss));
+  if (!state.metric.empty()) {
+    line += fmt::format(" {}={}", state.metric, format_number(state.metric_value));
+  }
+  if (state.examples_per_second > 0) {
+    line += fmt::format(" examples_per_second={:.0f}", state.examples_per_second);
+  }
+  if (state.seconds_left >= 0) line += fmt::format(" eta={:.0f}s", state.seconds_left);
+  return line;
+}
+
+std::string format_duration(double seconds) {
+  if (seconds < 10) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<std::int64_t>(std::llround(seconds));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} m {:02} s", whole / 60, whole % 60);
+  if (whole < 86400) return fmt::format("{} h {:02} m", whole / 3600, whole % 3600 / 60);
+  return fmt::format("{} d {:02} h", whole / 86400, whole % 86400 / 3600);
+}
+
+std::string format_bytes(std::uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"bytes", "kB", "MB", "GB", "TB"};
+  if (bytes < 1000) return fmt::format("{} bytes", bytes);
+  double amount = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; amount >= 999.5 && unit + 1 < std::size(kUnits); ++unit) amount /= 1000;
+  return fmt::format("{:.{}f} {}", amount, amount < 9.95 ? 1 : 0, kUnits[unit]);
+}
+
+std::string format_rate(double per_second) {
+  if (per_second < 9.95) return fmt::format("{:.1f}", per_second);
+  if (per_second < 999.5) return fmt::format("{:.0f}", per_second);
+  if (per_second < 999.5e3) return fmt::format("{:.1f}k", per_second / 1e3);
+  return fmt::format("{:.1f}M", per_second / 1e6);
+}
+
+std::string format_count(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto place = static_cast<std::int64_t>(digits.size()) - 3; place > 0; place -= 3) {
+    digits.insert(static_cast<std::size_t>(place), ",");
+  }
+  return digits;
+}
+
+std::string format_number(double number) {
+  if (!std::isfinite(number)) return fmt::format("{}", number);
+  const double size = std::abs(number);
+  if (size != 0 && (size < 1e-3 || size >= 1e5)) return fmt::format("{:.3e}", number);
+  return fmt::format("{:.4f}", number);
+}
+
+}  // namespace trivet

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much is in a batch that came from an Input.
+#pragma once
+
+#include <cstdint>
+
+#include "trivet/nested_map.h"
+
+namespace trivet {
+
+struct BatchSize {
+  std::int64_t rows = 0;      // first extent of the batch's tensors
+  std::int64_t examples = 0;  // rows without padding: those whose "weight" is not 0
+};
+
+BatchSize size_of(const Batch& batch);
+
+}  // namespace trivet

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/builtin.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/trainer.h"
+#include "trivet/plugin.h"
+#include "trivet/version.h"
+
+namespace trivet {
+namespace {
+
+class Collector final : public Registrar {
+ public:
+  void add(RegistryItem item) override { items.push_back(std::move(item)); }
+  std::vector<RegistryItem> items;
+};
+
+}  // namespace
+
+void register_builtin_plugin() {
+  static const bool done = [] {
+    constexpr About about{.name = "trivet", .doc = "What is part of the program."};
+    Collector collector;
+    detail::register_item(
+        collector, about,
+        trainer<DefaultTrainer>("Trainer",
+                                "One task, one model, one optimizer; evaluation in between."));
+    registry().add({.name = std::string(about.name),
+                    .version = std::string(version()),
+                    .file = "(built in)"},
+                   std::move(collector.items));
+    return true;
+  }();
+  (void)done;
+}
+
+}  // namespace trivet

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What changed in the config between two processes that work on one run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trivet/value.h"
+
+namespace trivet {
+
+struct ConfigChange {
+  std::string path;           // "trainer.train_steps"
+  std::string before, after;  // TOML; empty where there is no such value
+  bool breaks = false;        // the checkpoints of the run do not fit, or mean something else
+};
+
+// Leaves that differ, in the order of `before`, then those that are new. The task (its inputs,
+// starting checkpoint and name excepted), the model, and the types of trainer and optimizer must
+// stay; everything else may change. What `mode` and `name` are does not matter.
+std::vector<ConfigChange> config_changes(const Value& before, const Value& after);
+
+// "  trainer.train_steps: 100 -> 200" for each, one a line.
+std::string to_string(const std::vector<ConfigChange>& changes);
+
+}  // namespace trivet

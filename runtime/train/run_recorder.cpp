@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run_recorder.h"
+
+#include <cstdio>
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace trivet {
+namespace {
+
+// The number to show beside the loss: the first metric of the task.
+const Logs::Entry* main_metric(const Logs& logs) {
+  for (const Logs::Entry& entry : logs) {
+    if (entry.first != "training_loss" && entry.first != "learning_rate" &&
+        entry.first != "gradient_norm") {
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+RunRecorder::RunRecorder(Parts parts, std::int64_t target, Value state)
+    : parts_(parts), target_(target), state_(std::move(state)) {}
+
+void RunRecorder::warn(const std::string& text) {
+  parts_.progress.clear();
+  fmt::print(stderr, "warning: {}\n", text);
+  parts_.log.write("warning", "warning", Value::table({{"message", text}}));
+}
+
+bool RunRecorder::wants_loss() const { return parts_.progress.is_due(parts_.stats.steps() + 1); }
+
+void RunRecorder::on_train_step(std::int64_t step, double loss, std::int64_t examples) {
+  parts_.stats.on_step(examples);
+  parts_.status.set_step(step);
+  const bool first = parts_.stats.steps() == 1;
+  if (first) parts_.status.start_heartbeat();
+  if (first || parts_.progress.is_due(step)) show(step, loss);
+}
+
+void RunRecorder::show(std::int64_t step, double loss) {
+  const TrainingCost cost = parts_.stats.cost();
+  ProgressState state{.step = step, .target = target_, .loss = loss};
+  state.metric = metric_;
+  state.metric_value = metric_value_;
+  state.examples_per_second = cost.examples_per_second();
+  if (cost.steps > 0 && cost.seconds > 0) {
+    state.seconds_left = static_cast<double>(target_ - step) / cost.steps_per_second();
+  }
+  parts_.progress.update(state);
+}
+
+void RunRecorder::on_eval_step(std::int64_t, std::int64_t examples) { eval_examples_ += examples; }
+
+bool RunRecorder::stop_requested() const { return parts_.signals.requested(); }
+
+void RunRecorder::on_start(std::int64_t step, const std::filesystem::path& path) {
+  parts_.metrics.truncate_after(path.empty() ? -1 : step);
+  parts_.status.set_step(step);
+  parts_.status.set_state("running");
+  parts_.log.write("info", "start",
+                   Value::table({{"step", step},
+                                 {"attempt", parts_.status.attempt()},
+                                 {"checkpoint", path.string()}}));
+  if (path.empty()) return;
+  const std::string name = path.filename().string();
+  parts_.progress.event(fmt::format("  continue from step {} ({})", step, name), "continue",
+                        {{"step", std::to_string(step)}, {"checkpoint", name}});
+}
+
+bool RunRecorder::is_evaluated(std::int64_t step) const {
+  return parts_.metrics.ends_with(RecordKind::eval, step);
+}
+
+void RunRecorder::on_train_begin(std::int64_t) { parts_.stats.begin_training(); }
+
+void RunRecorder::on_train_end(std::int64_t) { parts_.stats.end_training(); }
+
+Logs RunRecorder::rates_of_loop() {
+  const double seconds = parts_.stats.training_seconds() - loop_seconds_;
+  Logs rates;
+  if (seconds > 0) {
+    rates.set("steps_per_second",
+              static_cast<double>(parts_.stats.steps() - loop_steps_) / seconds);
+    rates.set("examples_per_second",
+              static_cast<double>(parts_.stats.examples() - loop_examples_) / seconds);
+  }
+  loop_seconds_ = parts_.stats.training_seconds();
+  loop_steps_ = parts_.stats.steps();
+  loop_examples_ = parts_.stats.examples();
+  return rates;
+}
+
+void RunRecorder::on_train_logs(std::int64_t step, const Logs& logs) {
+  parts_.metrics.append(RecordKind::train, step, logs, rates_of_loop());
+  train_logs_ = logs;
+  if (const Logs::Entry* metric = main_metric(logs)) {
+    metric_ = metric->first;
+    metric_value_ = metric->second;
+  }
+  if (const std::string reason = parts_.status.take_heartbeat_error(); !reason.empty()) {
+    warn(reason);
+  }
+}
+
+void RunRecorder::on_eval_begin(std::int64_t) {
+  parts_.status.set_state("evaluating");
+  parts_.status.start_heartbeat();
+  eval_start_ = steady_seconds();
+  eval_examples_ = 0;
+}
+
+void RunRecorder::on_eval_logs(std::int64_t step, const Logs& logs) {
+  const double seconds = steady_seconds() - eval_start_;
+  Logs rates;
+  rates.set("seconds", seconds);
+  rates.set("examples", static_cast<double>(eval_examples_));
+  if (!is_evaluated(step)) parts_.metrics.append(RecordKind::eval, step, logs, rates);
+  eval_logs_ = logs;
+  parts_.status.set_state("running");
+
+  std::string text = fmt::format("  eval      step {}", step);
+  std::vector<Progress::Pair> pairs = {{"step", std::to_string(step)}};
+  for (const auto& [name, value] : logs) {
+    text += fmt::format("  {} {}", name, format_number(value));
+    pairs.push_back({name, format_number(value)});
+  }
+  text += fmt::format("  ({} examples in {})",
+                      format_count(static_cast<std::uint64_t>(eval_examples_)),
+                      format_duration(seconds));
+  pairs.push_back({"examples", std::to_string(eval_examples_)});
+  pairs.push_back({"seconds", fmt::format("{:.2f}", seconds)});
+  parts_.progress.event(text, "eval", pairs);
+}
+
+void RunRecorder::on_save_begin(std::int64_t) {
+  parts_.status.set_state("saving");
+  // What stands before a checkpoint must not be lost when the checkpoint is not.
+  parts_.metrics.sync();
+}
+
+void RunRecorder::on_saved(const SavedCheckpoint& saved) {
+  parts_.status.set_state("running");
+  const std::string path = saved.path.string();
+  parts_.log.write("info", "checkpoint",
+                   Value::table({{"step", saved.step},
+                                 {"path", path},
+                                 {"bytes", saved.bytes},
+                                 {"seconds", saved.seconds}}));
+  parts_.progress.event(fmt::format("  saved     step {}  {} in {:.2f} s", saved.step,
+                                    format_bytes(saved.bytes), saved.seconds),
+                        "checkpoint",
+                        {{"step", std::to_string(saved.step)},
+                         {"bytes", std::to_string(saved.bytes)},
+                         {"seconds", fmt::format("{:.3f}", saved.seconds)}});
+}
+
+void RunRecorder::add_state(CheckpointWriter& writer) { writer.state("run", state_); }
+
+void RunRecorder::on_end_of_data(std::int64_t step) {
+  warn(fmt::format("the training data ended at step {}, before trainer.train_steps = {}", step,
+                   target_));
+}
+
+}  // namespace trivet

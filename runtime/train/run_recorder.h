@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunRecorder: writes down what trainer and controller tell: metrics.jsonl, log.jsonl, status.json,
+// the screen; and passes on the wish to stop.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "cli/progress.h"
+#include "train/controller.h"
+#include "train/event_log.h"
+#include "train/metrics_log.h"
+#include "train/run_stats.h"
+#include "train/signals.h"
+#include "train/status_file.h"
+#include "trivet/trainer.h"
+
+namespace trivet {
+
+class RunRecorder final : public TrainerObserver, public ControllerEvents {
+ public:
+  struct Parts {
+    Progress& progress;
+    MetricsLog& metrics;
+    EventLog& log;
+    StatusFile& status;
+    RunStats& stats;
+    const StopSignals& signals;
+  };
+  // `target` is the step to train to; `state` goes into every checkpoint as "run".
+  RunRecorder(Parts parts, std::int64_t target, Value state);
+
+  // On standard error and in log.jsonl.
+  void warn(const std::string& text);
+
+  const Logs& last_train_logs() const { return train_logs_; }
+  const Logs& last_eval_logs() const { return eval_logs_; }
+
+  // TrainerObserver
+  bool wants_loss() const override;
+  void on_train_step(std::int64_t step, double loss, std::int64_t examples) override;
+  void on_eval_step(std::int64_t step, std::int64_t examples) override;
+  bool stop_requested() const override;
+
+  // ControllerEvents
+  void on_start(std::int64_t step, const std::filesystem::path& path) override;
+  bool is_evaluated(std::int64_t step) const override;
+  void on_train_begin(std::int64_t step) override;
+  void on_train_end(std::int64_t step) override;
+  void on_train_logs(std::int64_t step, const Logs& logs) override;
+  void on_eval_begin(std::int64_t step) override;
+  void on_eval_logs(std::int64_t step, const Logs& logs) override;
+  void on_save_begin(std::int64_t step) override;
+  void on_saved(const SavedCheckpoint& saved) override;
+  void add_state(CheckpointWriter& writer) override;
+  void on_end_of_data(std::int64_t step) override;
+
+ private:
+  void show(std::int64_t step, double loss);
+  Logs rates_of_loop();
+
+  Parts parts_;
+  const std::int64_t target_;
+  const Value state_;
+  Logs train_logs_, eval_logs_;
+  std::string metric_;  // of train_logs_, for the progress line
+  double metric_value_ = 0;
+  double eval_start_ = 0;
+  std::int64_t eval_examples_ = 0;
+  // At the last line of training metrics.
+  double loop_seconds_ = 0;
+  std::int64_t loop_steps_ = 0, loop_examples_ = 0;
+};
+
+}  // namespace trivet

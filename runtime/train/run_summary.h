@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a run in numbers: for summary.json, and for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "train/run_stats.h"
+#include "trivet/logs.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+struct RunSummary {
+  std::string state;  // as in status.json
+  std::string source, task, model, backend, directory;
+  std::string mode;
+  std::int64_t seed = 0, step = 0, target = 0, parameters = 0;
+  int threads = 0;
+  double wall_seconds = 0;  // since the process started
+  Logs train, eval;         // the last of each
+};
+
+// Rates and costs are of this process, from its third step on. Keys for programs:
+// examples_per_second, examples_per_cpu_second, first_step_seconds, peak_rss_bytes,
+// page_faults_per_step, backend_allocations_per_step.
+Value summary_value(const RunSummary& summary, const RunStats& stats, const Device& device);
+
+// Lines without a line end behind the last one.
+std::string summary_text(const RunSummary& summary, const RunStats& stats, const Device& device);
+
+// "every function native", or "composed: linear_fwd (938 calls), ...".
+std::string slots_text(const Device& device);
+
+}  // namespace trivet

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading state that a checkpoint holds.
+#pragma once
+
+#include <string_view>
+
+#include "trivet/value.h"
+
+namespace trivet {
+
+// The member of a table. Throws RunError that names the key when there is none.
+const Value& member(const Value& table, std::string_view key);
+
+}  // namespace trivet

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run shows: the live line at every width, the lines of a pipe.
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "cli/progress.h"
+
+using namespace trivet;
+using Catch::Contains;
+
+namespace {
+
+ProgressState state() {
+  ProgressState state;
+  state.step = 440;
+  state.target = 1000;
+  state.loss = 1.87123;
+  state.metric = "accuracy";
+  state.metric_value = 0.61;
+  state.examples_per_second = 38102;
+  state.seconds_left = 31;
+  return state;
+}
+
+constexpr Terminal kAscii{.style = OutputStyle::live, .color = false, .unicode = false};
+
+// Everything written to it since it was made.
+class Pipe {
+ public:
+  Pipe() {
+    if (::pipe(ends_) != 0) throw std::runtime_error("no pipe");
+  }
+  ~Pipe() { ::close(ends_[0]); }
+  int input() const { return ends_[1]; }
+  std::string text() {
+    ::close(ends_[1]);
+    std::string all;
+    char buffer[4096];
+    for (ssize_t n; (n = ::read(ends_[0], buffer, sizeof buffer)) > 0;) {
+      all.append(buffer, static_cast<std::size_t>(n));
+    }
+    return all;
+  }
+
+ private:
+  int ends_[2];
+};
+
+}  // namespace
+
+TEST_CASE("the live line holds everything where there is room") {
+  CHECK(live_line(state(), 120, kAscii) ==
+        "   440/1000  [########............]   44%  loss 1.8712  accuracy 0.6100"
+        "  38.1k examples/s  eta 31 s");
+}
+
+TEST_CASE("the live line never wraps, and keeps step, loss and time to go the longest") {
+  for (int width = 1; width < 120; ++width) {
+    const std::string line = live_line(state(), width, kAscii);
+    if (width >= 12) CHECK(line.size() <= static_cast<std::size_t>(width));
+  }
+  CHECK(live_line(state(), 39, kAscii) == "   440/1000  loss 1.8712  eta 31 s");
+  CHECK(live_line(state(), 12, kAscii) == "   440/1000");
+}
+
+TEST_CASE("a bar of block characters counts columns, not bytes") {
+  const Terminal unicode{.style = OutputStyle::live, .color = false, .unicode = true};
+  const std::string line = live_line(state(), 120, unicode);
+  CHECK_THAT(line, Contains("▕████████▊           ▏"));
+  CHECK(live_line(state(), 99, unicode).size() > 99);
+}
+
+TEST_CASE("a pipe gets key=value lines at round steps") {
+  Pipe pipe;
+  Progress progress({.style = OutputStyle::plain, .color = false, .unicode = false},
+                    pipe.input());
+  std::vector<std::int64_t> shown;
+  for (std::int64_t step = 1; step <= 1000; ++step) {
+    if (!progress.is_due(step)) continue;
+    ProgressState now = state();
+    now.step = step;
+    progress.update(now);
+    shown.push_back(step);
+  }
+  CHECK(shown == std::vector<std::int64_t>{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000});
+  progress.event("for people", "eval", {{"step", "1000"}, {"loss", "0.5"}});
+  const std::string text = pipe.text();
+  CHECK_THAT(text, Contains("step=200/1000 loss=1.8712 accuracy=0.6100 "
+                            "examples_per_second=38102 eta=31s\n"));
+  CHECK_THAT(text, Contains("\neval step=1000 loss=0.5\n"));
+  CHECK_THAT(text, !Contains("\r") && !Contains("\x1b") && !Contains("people"));
+}
+
+TEST_CASE("what is rare is printed above the live line and stays") {
+  Pipe pipe;
+  Progress progress(kAscii, pipe.input());
+  progress.update(state());
+  progress.event("  saved step 440", "checkpoint", {});
+  CHECK(progress.is_due(441));  // the line is drawn again at once
+  CHECK(pipe.text() == "\r" + live_line(state(), 79, kAscii) + "\x1b[K" +
+                           "\r\x1b[K" + "  saved step 440\n");
+}
+
+TEST_CASE("quiet is silent") {
+  Pipe pipe;
+  Progress progress({.style = OutputStyle::quiet, .color = false, .unicode = false},
+                    pipe.input());
+  CHECK_FALSE(progress.is_due(1));
+  progress.update(state());
+  progress.print("text");
+  progress.event("text", "name", {});
+  CHECK(pipe.text().empty());
+}
+
+TEST_CASE("numbers are written for people") {
+  CHECK(format_duration(0.26) == "0.3 s");
+  CHECK(format_duration(31.4) == "31 s");
+  CHECK(format_duration(125) == "2 m 05 s");
+  CHECK(format_duration(11220) == "3 h 07 m");
+  CHECK(format_duration(3 * 86400 + 3600) == "3 d 01 h");
+  CHECK(format_bytes(12) == "12 bytes");
+  CHECK(format_bytes(4885904) == "4.9 MB");
+  CHECK(format_bytes(999999) == "1.0 MB");
+  CHECK(format_bytes(1490000000) == "1.5 GB");
+  CHECK(format_rate(950) == "950");
+  CHECK(format_rate(38102) == "38.1k");
+  CHECK(format_rate(4.8e6) == "4.8M");
+  CHECK(format_count(7) == "7");
+  CHECK(format_count(407050) == "407,050");
+  CHECK(format_count(1000000) == "1,000,000");
+  CHECK(format_number(0.5) == "0.5000");
+  CHECK(format_number(0.0000123) == "1.230e-05");
+  CHECK(format_number(0) == "0.0000");
+}

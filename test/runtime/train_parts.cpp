@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train_parts.h"
+
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "tiny/backend.h"
+#include "train/trainer.h"
+#include "trivet/error.h"
+#include "trivet/ops.h"
+#include "trivet/plugin.h"
+#include "trivet/thread_pool.h"
+
+namespace trivet::test {
+
+Journal& journal() {
+  static Journal journal;
+  return journal;
+}
+
+void Journal::add(const std::string& what) {
+  std::lock_guard lock(mutex_);
+  entries_.push_back(what);
+}
+
+void Journal::clear() {
+  std::lock_guard lock(mutex_);
+  entries_.clear();
+}
+
+std::string Journal::text() const {
+  std::lock_guard lock(mutex_);
+  std::string text;
+  for (const std::string& entry : entries_) text += (text.empty() ? "" : " ") + entry;
+  return text;
+}
+
+CountInput::CountInput(Config config, InputContext& context)
+    : config_(std::move(config)), name_(context.training ? "train" : "eval") {
+  journal().add("input:" + name_);
+}
+
+std::optional<Batch> CountInput::get_next() {
+  if (next_ == config_.fail_at) {
+    throw InputError("record " + std::to_string(next_) + " cannot be read");
+  }
+  if (config_.batches != 0 && next_ >= config_.batches) return std::nullopt;
+  const bool last = next_ + 1 == config_.batches;
+  const std::int64_t rows = config_.batch_size;
+  Tensor x = Tensor::host({rows}), y = Tensor::host({rows}), weight = Tensor::host({rows});
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const auto i = static_cast<std::size_t>(row);
+    const float value = static_cast<float>(next_ % 7) + static_cast<float>(row) / 4;
+    x.mutable_span<float>()[i] = value;
+    y.mutable_span<float>()[i] = 3 * value;
+    weight.mutable_span<float>()[i] = last && row >= rows - config_.padding ? 0.0f : 1.0f;
+  }
+  ++next_;
+  return Batch{{"x", x}, {"y", y}, {"weight", weight}};
+}
+
+void CountInput::reset() {
+  journal().add("reset:" + name_);
+  next_ = 0;
+}
+
+Value CountInput::save_state() const { return Value::table({{"next", next_}}); }
+
+void CountInput::restore_state(const Value& state) { next_ = state.find("next")->as_integer(); }
+
+std::optional<std::int64_t> CountInput::batches_per_epoch() const {
+  if (config_.batches == 0) return std::nullopt;
+  return config_.batches;
+}
+
+namespace {
+
+struct LineModelConfig : ModelConfig {};
+TRIVET_CONFIG(LineModelConfig, ModelConfig)
+
+class LineModel final : public Model {
+ public:
+  using Config = LineModelConfig;
+  LineModel(Config, Scope& scope)
+      : w_(scope.parameter("w", {1}, {.init = {Init::constant, 0.5}})),
+        b_(scope.parameter("b", {1}, {.init = {Init::constant, 0.0}})) {
+    journal().add("model");
+  }
+  NestedMap fprop(const Batch& batch, FpropContext&) override {
+    const Tensor& x = batch.at("x");
+    return {{"y", ops::add(ops::mul(x, w_.value()), b_.value())}};
+  }
+
+ private:
+  Parameter& w_;
+  Parameter& b_;
+};
+
+// The largest output it has seen.
+class Largest final : public Metric {
+ public:
+  void update_state(const Batch&, const NestedMap& outputs) override {
+    for (const float y : outputs.at("y").to_host<float>()) {
+      if (static_cast<double>(y) > largest_) largest_ = y;
+    }
+  }
+  Logs result() const override {
+    Logs logs;
+    logs.set("largest", largest_);
+    return logs;
+  }
+  void reset_state() override { largest_ = -std::numeric_limits<double>::infinity(); }
+  Value save_state() const override { return Value(largest_); }
+  void restore_state(const Value& state) override { largest_ = state.as_number(); }
+
+ private:
+  double largest_ = -std::numeric_limits<double>::infinity();
+};
+
+struct Steps final : AggregatedLogs {
+  double count = 0;
+};
+
+class LineTask final : public Task {
+ public:
+  using Config = LineTaskConfig;
+  LineTask(Config config, TaskContext& context) : Task(config, context), line_(config) {
+    journal().add("task");
+  }
+  void initialize(ParameterStore& store) override {
+    journal().add("initialize");
+    Task::initialize(store);
+  }
+  std::unique_ptr<Optimizer> create_optimizer(const ConfigOf<Optimizer>& config) override {
+    journal().add("optimizer");
+    return Task::create_optimizer(config);
+  }
+  Metrics build_metrics(bool training) override {
+    journal().add(training ? "metrics:train" : "metrics:eval");
+    Metrics metrics;
+    metrics.push_back(std::make_unique<Largest>());
+    metrics.back()->reset_state();
+    return metrics;
+  }
+  StepOutput train_step(const Batch& batch, StepState& state) override {
+    if (line_.throws) throw std::out_of_range("index 7");
+    StepOutput output = Task::train_step(batch, state);
+    output.logs.set("batches", 1);
+    return output;
+  }
+  Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
+                      double& weight) override {
+    const auto weights = batch.at("weight").to_host<float>();
+    weight = 0;
+    for (const float w : weights) weight += static_cast<double>(w);
+    const Tensor error = ops::square(ops::sub(outputs.at("y"), batch.at("y")));
+    const Tensor loss = ops::weighted_mean(error, batch.at("weight"));
+    const bool explodes = static_cast<double>(context.step + 1) == line_.explode_at;
+    return explodes ? ops::mul(loss, std::numeric_limits<float>::quiet_NaN()) : loss;
+  }
+  std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
+                                                 const StepOutput&) override {
+    if (!state) state = std::make_unique<Steps>();
+    ++static_cast<Steps&>(*state).count;
+    return state;
+  }
+  Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override {
+    Logs logs;
+    logs.set("eval_batches", static_cast<Steps&>(state).count);
+    logs.set("reduced_at", static_cast<double>(global_step));
+    return logs;
+  }
+
+ private:
+  LineTaskConfig line_;
+};
+
+struct MomentumConfig : OptimizerConfig {};
+TRIVET_CONFIG(MomentumConfig, OptimizerConfig)
+
+class Momentum final : public Optimizer {
+ public:
+  using Config = MomentumConfig;
+  explicit Momentum(Config) {}
+  std::vector<std::string> slots() const override { return {"m"}; }
+  void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override {
+    for (OptimizerSegment& segment : segments) {
+      const auto value = segment.value.mutable_span<float>();
+      const auto m = segment.slots[0].mutable_span<float>();
+      const auto gradient = segment.gradient.span<float>();
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        m[i] = 0.5f * m[i] + step.gradient_scale * gradient[i];
+        value[i] -= static_cast<float>(step.learning_rate) * m[i];
+      }
+    }
+  }
+};
+
+struct FallingConfig : ScheduleConfig {
+  double value = 0.01;
+};
+TRIVET_CONFIG(FallingConfig, ScheduleConfig, (value, "At the first update."))
+
+class Falling final : public Schedule {
+ public:
+  using Config = FallingConfig;
+  explicit Falling(Config config) : config_(config) {}
+  double value(std::int64_t step) const override {
+    return config_.value / static_cast<double>(step + 1);
+  }
+
+ private:
+  Config config_;
+};
+
+class Items final : public Registrar {
+ public:
+  void add(RegistryItem item) override { items.push_back(std::move(item)); }
+  std::vector<RegistryItem> items;
+};
+
+}  // namespace
+
+void register_parts() {
+  static const bool done = [] {
+    constexpr About about{.name = "parts", .version = "1.0.0", .license = "Apache-2.0"};
+    Items parts;
+    detail::register_item(parts, about, task<LineTask>("Task", "A line."));
+    detail::register_item(parts, about, model<LineModel>("Model", "y = w x + b."));
+    detail::register_item(parts, about, input<CountInput>("Input", "Counts."));
+    detail::register_item(parts, about, optimizer<Momentum>("Momentum", "Momentum 0.5."));
+    detail::register_item(parts, about, schedule<Falling>("Falling", "value / (step + 1)."));
+    registry().add({.name = "parts", .version = "1.0.0"}, std::move(parts.items));
+    return true;
+  }();
+  (void)done;
+}
+
+TrainerConfig trainer_config() {
+  TrainerConfig config;
+  config.train_steps = 100;
+  config.optimizer = ConfigOf<Optimizer>("parts/Momentum");
+  config.learning_rate =
+      ConfigOf<Schedule>("parts/Falling", Value::table({{"value", 0.01}}));
+  return config;
+}
+
+ConfigOf<Task> task_config(Value train_input, Value eval_input) {
+  const auto input = [](Value fields, std::int64_t batches) {
+    Value all = Value::table({{"type", "parts/Input"}, {"batch_size", 4}, {"batches", batches}});
+    if (!fields.is_null()) {
+      for (const Value::Member& member : fields.members()) all.set(member.key, member.value);
+    }
+    return all;
+  };
+  return {"parts/Task", Value::table({{"model", Value("parts/Model")},
+                                      {"train_input", input(std::move(train_input), 0)},
+                                      {"eval_input", input(std::move(eval_input), 3)}})};
+}
+
+std::unique_ptr<Device> open_tiny(int threads) {
+  DeviceOptions options;
+  options.key = "tiny/Backend";
+  options.pool = std::make_shared<ThreadPool>(threads);
+  return Device::open(tiny::get(), std::move(options));
+}
+
+void TestObserver::on_train_step(std::int64_t step, double loss, std::int64_t examples) {
+  last_step = step;
+  losses.push_back(loss);
+  train_examples += examples;
+}
+
+void TestObserver::on_eval_step(std::int64_t, std::int64_t examples) {
+  eval_examples += examples;
+}
+
+void MemoryCheckpoint::tensors(std::string_view name, const NamedTensors& tensors) {
+  auto& file = files[std::string(name)];
+  for (const auto& [path, tensor] : tensors) file[path] = tensor.to_bytes();
+}
+
+void MemoryCheckpoint::state(std::string_view key, const Value& value) { states.set(key, value); }
+
+void MemoryCheckpoint::tensors(std::string_view name, NamedTensors& into, bool) const {
+  for (auto& [path, tensor] : into) {
+    tensor.assign_bytes(files.at(std::string(name)).at(path));
+  }
+}
+
+bool MemoryCheckpoint::has_state(std::string_view key) const {
+  return states.find(key) != nullptr;
+}
+
+const Value& MemoryCheckpoint::state(std::string_view key) const { return *states.find(key); }
+
+}  // namespace trivet::test

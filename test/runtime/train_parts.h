@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A problem small enough to follow by hand, registered as the plugin "parts": y = x * w on a few
+// numbers, trained by momentum. Every part writes down what is done to it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "trivet/checkpoint.h"
+#include "trivet/input.h"
+#include "trivet/task.h"
+#include "trivet/trainer.h"
+
+namespace trivet::test {
+
+// What was done, in order, since the last clear. Safe from any thread.
+class Journal {
+ public:
+  void add(const std::string& what);
+  void clear();
+  std::string text() const;  // one blank between entries
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> entries_;
+};
+Journal& journal();
+
+struct CountConfig : InputConfig {
+  std::int64_t batches = 0;
+  std::int64_t fail_at = -1;
+  std::int64_t padding = 0;  // rows of the last batch that are no examples
+};
+TRIVET_CONFIG(CountConfig, InputConfig, (batches, "Batches of a pass; 0: without end, -1: none at all."),
+              (fail_at, "The batch at which reading fails."),
+              (padding, "Padded rows of the last batch."))
+
+// Batch i has x = (i % 7) + row / 4 and y = 3 x.
+class CountInput final : public Input {
+ public:
+  using Config = CountConfig;
+  CountInput(Config config, InputContext& context);
+
+  std::optional<Batch> get_next() override;
+  void reset() override;
+  Value save_state() const override;
+  void restore_state(const Value& state) override;
+  std::optional<std::int64_t> batches_per_epoch() const override;
+
+ private:
+  Config config_;
+  std::string name_;
+  std::int64_t next_ = 0;
+};
+
+struct LineTaskConfig : TaskConfig {
+  double explode_at = -1;  // the step (from 1) whose loss is not a number
+  bool throws = false;
+};
+TRIVET_CONFIG(LineTaskConfig, TaskConfig, (explode_at, "Step whose loss is not a number."),
+              (throws, "The step throws a std::exception."))
+
+// Registers all of the above once per process; a second call does nothing.
+void register_parts();
+
+// A config that trains; change what the test is about.
+TrainerConfig trainer_config();
+ConfigOf<Task> task_config(Value train_input = {}, Value eval_input = {});
+
+std::unique_ptr<Device> open_tiny(int threads = 1);
+
+// Never stops unless told to; counts.
+class TestObserver final : public TrainerObserver {
+ public:
+  bool wants_loss() const override { return true; }
+  void on_train_step(std::int64_t step, double loss, std::int64_t examples) override;
+  void on_eval_step(std::int64_t step, std::int64_t examples) override;
+  bool stop_requested() const override { return stop_after >= 0 && asked++ >= stop_after; }
+
+  std::vector<double> losses;
+  std::int64_t train_examples = 0, eval_examples = 0, last_step = 0;
+  std::int64_t stop_after = -1;  // says stop when asked for the n-th time, from 0
+  mutable std::int64_t asked = 0;
+};
+
+// A checkpoint in memory.
+class MemoryCheckpoint final : public CheckpointWriter, public CheckpointReader {
+ public:
+  void tensors(std::string_view name, const NamedTensors& tensors) override;
+  void state(std::string_view key, const Value& value) override;
+  void tensors(std::string_view name, NamedTensors& into, bool strict) const override;
+  bool has_state(std::string_view key) const override;
+  const Value& state(std::string_view key) const override;
+  std::string description() const override { return "memory"; }
+
+  std::map<std::string, std::map<std::string, std::vector<std::byte>>> files;
+  Value states = Value::table();
+};
+
+}  // namespace trivet::test

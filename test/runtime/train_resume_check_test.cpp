@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which changes of a config a run survives.
+#include <catch2/catch.hpp>
+
+#include "train/resume_check.h"
+
+using namespace trivet;
+
+namespace {
+
+Value config() {
+  Value value = Value::table();
+  value.set_path("mode", "train");
+  value.set_path("seed", 1);
+  value.set_path("task.type", "vision/ImageClassification");
+  value.set_path("task.name", "a");
+  value.set_path("task.label_smoothing", 0.0);
+  value.set_path("task.model.type", "vision/Mlp");
+  value.set_path("task.model.hidden", Value::array({128}));
+  value.set_path("task.train_input.type", "data/Synthetic");
+  value.set_path("task.train_input.batch_size", 128);
+  value.set_path("trainer.type", "trivet/Trainer");
+  value.set_path("trainer.train_steps", 100);
+  value.set_path("trainer.optimizer.type", "optim/Adam");
+  value.set_path("trainer.optimizer.beta_1", 0.9);
+  return value;
+}
+
+// "path: before -> after", with "!" in front of what breaks the run.
+std::string changed(std::string_view path, Value to) {
+  Value after = config();
+  after.set_path(path, std::move(to));
+  std::string text;
+  for (const ConfigChange& change : config_changes(config(), after)) {
+    text += (change.breaks ? "!" : "") + change.path + ": " + change.before + " -> " +
+            change.after + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("equal configs have no changes") {
+  CHECK(config_changes(config(), config()).empty());
+  CHECK(changed("mode", "eval").empty());
+  CHECK(changed("name", "other").empty());
+  CHECK(changed("task.init_checkpoint", Value()).empty());  // null is how unset looks
+}
+
+TEST_CASE("another task or model breaks a run, other changes do not") {
+  CHECK(changed("trainer.train_steps", 200) == "trainer.train_steps: 100 -> 200\n");
+  CHECK(changed("task.train_input.batch_size", 64) == "task.train_input.batch_size: 128 -> 64\n");
+  CHECK(changed("task.eval_input.type", "data/Idx") ==
+        "task.eval_input.type:  -> \"data/Idx\"\n");
+  CHECK(changed("task.name", "b") == "task.name: \"a\" -> \"b\"\n");
+  CHECK(changed("trainer.optimizer.beta_1", 0.8) == "trainer.optimizer.beta_1: 0.9 -> 0.8\n");
+  CHECK(changed("seed", 2) == "seed: 1 -> 2\n");
+  CHECK(changed("task.model.hidden", Value::array({256})) ==
+        "!task.model.hidden: [128] -> [256]\n");
+  CHECK(changed("task.model.dropout", 0.1) == "!task.model.dropout:  -> 0.1\n");
+  CHECK(changed("task.type", "lm/Causal") ==
+        "!task.type: \"vision/ImageClassification\" -> \"lm/Causal\"\n");
+  CHECK(changed("task.label_smoothing", 0.1) == "!task.label_smoothing: 0.0 -> 0.1\n");
+  CHECK(changed("trainer.optimizer.type", "optim/Sgd") ==
+        "!trainer.optimizer.type: \"optim/Adam\" -> \"optim/Sgd\"\n");
+}
+
+TEST_CASE("a value that became a table is one change, with all below it") {
+  const Value before = Value::table({{"a", 1}});
+  const Value after = Value::table({{"a", Value::table({{"b", 2}})}});
+  const auto changes = config_changes(before, after);
+  REQUIRE(changes.size() == 1);
+  CHECK(to_string(changes) == "  a: 1 -> {b = 2}");
+}

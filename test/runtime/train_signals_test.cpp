@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals ask for a stop and choose the exit code.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "train/signals.h"
+
+using trivet::StopSignals;
+
+TEST_CASE("each stop signal has its exit code, and the first one counts") {
+  struct Case {
+    int signal, exit_code;
+    const char* name;
+  };
+  for (const Case& c : {Case{SIGINT, 130, "SIGINT"}, Case{SIGTERM, 75, "SIGTERM"},
+                        Case{SIGUSR1, 75, "SIGUSR1"}, Case{SIGHUP, 75, "SIGHUP"}}) {
+    const StopSignals signals;
+    CHECK_FALSE(signals.requested());
+    CHECK(signals.exit_code() == 0);
+    ::raise(c.signal);
+    CHECK(signals.requested());
+    CHECK(signals.exit_code() == c.exit_code);
+    CHECK(std::string(signals.name()) == c.name);
+    ::raise(c.signal == SIGTERM ? SIGUSR1 : SIGTERM);
+    CHECK(signals.signal() == c.signal);
+  }
+}
+
+TEST_CASE("the handlers of before are put back") {
+  struct sigaction before = {}, after = {};
+  ::sigaction(SIGTERM, nullptr, &before);
+  { const StopSignals signals; }
+  ::sigaction(SIGTERM, nullptr, &after);
+  CHECK(before.sa_handler == after.sa_handler);
+}
+
+TEST_CASE("a second SIGINT ends the process at once") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const StopSignals signals;
+    ::raise(SIGINT);
+    ::raise(SIGINT);
+    ::_exit(1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WEXITSTATUS(status) == 130);
+}
+
+TEST_CASE("a run under nohup survives its terminal") {
+  struct sigaction ignore = {}, before = {};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGHUP, &ignore, &before);
+  {
+    const StopSignals signals;
+    ::raise(SIGHUP);
+    CHECK_FALSE(signals.requested());
+  }
+  ::sigaction(SIGHUP, &before, nullptr);
+}
