@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scaled dot-product attention: the backend's kernels where it has them, products and a masked
+// softmax otherwise (compose_attention.cpp).
+#include <algorithm>
+#include <cmath>
+
+#include "compose_attention.h"
+#include "op_support.h"
+
+namespace trivet {
+namespace {
+
+// What tv_attention has beside its arrays. The segment ids are among the saved tensors.
+struct Scores {
+  float scale, softcap;
+  bool causal;
+  std::int64_t window, q_offset;
+};
+
+ops::AttentionOptions options_of(const Scores& s, const Tensor& q_segments,
+                                 const Tensor& kv_segments) {
+  return {.scale = s.scale,
+          .causal = s.causal,
+          .window = s.window,
+          .softcap = s.softcap,
+          .q_offset = s.q_offset,
+          .q_segments = q_segments,
+          .kv_segments = kv_segments};
+}
+
+tv_attention arguments(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
+                       const Tensor& lse, const ops::AttentionOptions& options) {
+  tv_attention args{};
+  args.struct_size = sizeof args;
+  args.q = q.view();
+  args.k = k.view();
+  args.v = v.view();
+  args.out = out.view();
+  args.q_segments = static_cast<const std::int32_t*>(detail::data_or_null(options.q_segments));
+  args.kv_segments = static_cast<const std::int32_t*>(detail::data_or_null(options.kv_segments));
+  args.lse = static_cast<float*>(lse.view().data);
+  args.scale = options.scale;
+  args.softcap = options.softcap;
+  args.causal = options.causal;
+  args.window = static_cast<std::int32_t>(options.window);
+  args.q_offset = options.q_offset;
+  return args;
+}
+
+// Saved: q, k, v, out, lse, q_segments, kv_segments.
+void attention_vjp(Vjp& v) {
+  const Tensor &q = v.saved(0), &k = v.saved(1), &value = v.saved(2);
+  const ops::AttentionOptions options =
+      options_of(v.attributes<Scores>(), v.saved(5), v.saved(6));
+  Device& device = q.device();
+  const Tensor& dout = v.grad_output();
+  const Tensor dq = Tensor::empty(device, q.shape()), dk = Tensor::empty(device, k.shape()),
+               dv = Tensor::empty(device, value.shape());
+  tv_attention_grad args{};
+  args.struct_size = sizeof args;
+  args.fwd = arguments(q, k, value, v.saved(3), v.saved(4), options);
+  args.dout = dout.view();
+  args.dq = dq.view();
+  args.dk = dk.view();
+  args.dv = dv.view();
+  if (device.try_slot("attention_bwd", &tv_backend::attention_bwd, &args)) {
+    v.add(0, dq);
+    v.add(1, dk);
+    v.add(2, dv);
+    return;
+  }
+  const Tensor inputs[] = {q, k, value};
+  detail::gradient_by_composition(v, inputs, [&](std::span<const Tensor> in) {
+    return compose::attention(in[0], in[1], in[2], options);
+  });
+}
+constexpr OpDef kAttention{"attention", attention_vjp};
+
+void check(const Tensor& q, const Tensor& k, const Tensor& v, const ops::AttentionOptions& o) {
+  for (const Tensor* x : {&q, &k, &v}) detail::expect_f32("attention", *x);
+  const bool fits = q.rank() == 4 && k.rank() == 4 && k.shape() == v.shape() &&
+                    q.dim(0) == k.dim(0) && q.dim(3) == k.dim(3) && k.dim(2) > 0 &&
+                    q.dim(2) % k.dim(2) == 0;
+  if (!fits) {
+    detail::wrong("attention", "q [B, Tq, H, D], k and v [B, Tkv, Hkv, D], H a multiple of Hkv",
+                  detail::shapes({&q, &k, &v}));
+  }
+  if (o.window < 0 || o.softcap < 0) {
+    detail::wrong("attention", "window >= 0 and softcap >= 0",
+                  std::to_string(o.window) + " and " + std::to_string(o.softcap));
+  }
+  if (!o.q_segments.defined() && !o.kv_segments.defined()) return;
+  const bool segments = o.q_segments.defined() && o.kv_segments.defined() &&
+                        o.q_segments.dtype() == DType::i32 &&
+                        o.kv_segments.dtype() == DType::i32 &&
+                        o.q_segments.shape() == Shape{q.dim(0), q.dim(1)} &&
+                        o.kv_segments.shape() == Shape{k.dim(0), k.dim(1)};
+  if (!segments) {
+    detail::wrong("attention", "segment ids i32 [B, Tq] and [B, Tkv], both or neither",
+                  detail::shapes({&o.q_segments, &o.kv_segments}));
+  }
+}
+
+// The pairs of query and key that see each other, segments aside.
+double visible_pairs(std::int64_t queries, std::int64_t keys, const ops::AttentionOptions& o) {
+  if (!o.causal && o.window == 0) return static_cast<double>(queries) * static_cast<double>(keys);
+  double pairs = 0;
+  for (std::int64_t i = 0; i < queries; ++i) {
+    const std::int64_t at = i + o.q_offset;
+    const std::int64_t last = o.causal ? std::min(keys - 1, at) : keys - 1;
+    const std::int64_t first = o.window > 0 ? std::max<std::int64_t>(0, at - o.window + 1) : 0;
+    pairs += static_cast<double>(std::max<std::int64_t>(0, last - first + 1));
+  }
+  return pairs;
+}
+
+// A view the kernels take: strided in all but the last axis.
+Tensor rows_packed(const Tensor& x) {
+  return x.dim(-1) == 1 || x.impl()->strides[3] == 1 ? x : ops::contiguous(x);
+}
+
+}  // namespace
+
+Tensor ops::attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                      const AttentionOptions& given) {
+  check(query, key, value, given);
+  AttentionOptions options = given;
+  if (options.scale == 0) options.scale = 1 / std::sqrt(static_cast<float>(query.dim(3)));
+  if (options.q_segments.defined()) {
+    options.q_segments = contiguous(options.q_segments);
+    options.kv_segments = contiguous(options.kv_segments);
+  }
+  const Tensor q = rows_packed(query), k = rows_packed(key), v = rows_packed(value);
+  Device& device = q.device();
+  const bool records = detail::recording_any({&q, &k, &v});
+  // Model FLOPs: two products forward, four backward; a recomputed score is not counted.
+  device.count_flops((records ? 12.0 : 4.0) * static_cast<double>(q.dim(0) * q.dim(2) * q.dim(3)) *
+                     visible_pairs(q.dim(1), k.dim(1), options));
+  Tensor out = Tensor::empty(device, q.shape());
+  Tensor lse = Tensor::empty(device, {q.dim(0), q.dim(2), q.dim(1)});
+  const tv_attention args = arguments(q, k, v, out, lse, options);
+  if (!device.try_slot("attention_fwd", &tv_backend::attention_fwd, &args)) {
+    out = lse = {};
+    return compose::attention(q, k, v, options);
+  }
+  record(kAttention, {q, k, v}, out,
+         {q, k, v, out, lse, options.q_segments, options.kv_segments},
+         Scores{options.scale, options.softcap, options.causal, options.window, options.q_offset});
+  return out;
+}
+
+}  // namespace trivet
