@@ -12,6 +12,7 @@ namespace trivet {
 namespace {
 
 constexpr const CommandInfo* kCommands[] = {
+    &kRunCommand,
     &kConfigCommand,
     &kPluginsCommand,
     &kExplainCommand,

@@ -13,6 +13,7 @@ namespace trivet {
 
 extern const CommandInfo kCompleteCommand;
 extern const CommandInfo kCompletionsCommand;
+extern const CommandInfo kRunCommand;
 extern const CommandInfo kConfigCommand;
 extern const CommandInfo kExplainCommand;
 extern const CommandInfo kHelpCommand;

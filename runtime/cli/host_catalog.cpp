@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <set>
 
+#include "train/builtin.h"
 #include "trivet/registry.h"
 
 namespace trivet {
 
 HostCatalog::HostCatalog(const std::vector<std::string>& plugin_dirs)
     : host_(plugin_search_path(plugin_dirs)), lookup_(host_) {
+  register_builtin_plugin();
   registry().set_resolver(&host_);
 }
 
