@@ -25,7 +25,7 @@ using trivet::Tensor;
 class Scaled final : public trivet::Model {
  public:
   explicit Scaled(trivet::Scope& scope)
-      : w_(scope.parameter("scaled/w", {2}, {.init = {trivet::Init::constant, 3}})) {}
+      : w_(scope.child("scaled").parameter("w", {2}, {.init = {trivet::Init::constant, 3}})) {}
   NestedMap fprop(const Batch& batch, FpropContext& context) override {
     trained = context.train;
     recorded = trivet::Tape::current() != nullptr;
