@@ -90,6 +90,18 @@ TEST_CASE("the installed program runs from the place it was moved to", "[slow]")
   CHECK(result.output.find(trivet::version()) != std::string::npos);
 }
 
+TEST_CASE("the installed program finds the plugins installed with it", "[slow]") {
+  const ShellResult listing =
+      shell("env -u TRIVET_PLUGIN_PATH " + quoted(tree().program().string()) + " plugins");
+  INFO(listing.output);
+  CHECK(listing.exit_code == 0);
+  for (const auto& entry : std::filesystem::directory_iterator(tree().variable("plugindir"))) {
+    const std::string name = "\n" + entry.path().stem().string() + " ";  // starts its own line
+    CHECK(("\n" + listing.output).find(name) != std::string::npos);
+  }
+  CHECK(listing.output.find("refused") == std::string::npos);
+}
+
 TEST_CASE("the pkg-config file names files that are there", "[slow]") {
   CHECK(std::filesystem::is_regular_file(tree().variable("map")));
   CHECK(std::filesystem::is_regular_file(tree().include_dir() / "trivet" / "version.h"));
