@@ -135,3 +135,19 @@ TEST_CASE("the headers for other toolchains are plain C", "[slow]") {
     CHECK(result.exit_code == 0);
   }
 }
+
+TEST_CASE("a stranger's plugin builds with each compiler and shows its two symbols only",
+          "[slow]") {
+  const std::filesystem::path source = trivet::test::source_root() / "test/install/acme.cpp";
+  for (const std::string& compiler : compilers()) {
+    const std::filesystem::path library = tree().scratch() / (compiler + "-acme.so");
+    const ShellResult built =
+        shell(compiler + " -shared -Wall -Wextra -Werror " + quoted(source.string()) + " -o " +
+              quoted(library.string()) + " " + tree().flags("--cflags --libs"));
+    INFO(compiler << ": " << built.output);
+    REQUIRE(built.exit_code == 0);
+    const ShellResult symbols =
+        shell("nm -D --defined-only " + quoted(library.string()) + " | sed 's/.* //' | sort");
+    CHECK(symbols.output == "trivet_plugin_entry_v1\ntrivet_plugin_note_v1\n");
+  }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plugin as an outsider would write it: built by install_test.cpp with nothing but the installed
+// headers and the flags of the pkg-config file. Not part of the build.
+#include <trivet/layer.h>
+#include <trivet/ops.h>
+#include <trivet/plugin.h>
+
+namespace acme {
+
+struct ScaleConfig : trivet::LayerConfig {
+  double factor = 1.0;
+};
+TRIVET_CONFIG(ScaleConfig, trivet::LayerConfig, (factor, "What the input is multiplied with."))
+
+class Scale final : public trivet::Layer {
+ public:
+  using Config = ScaleConfig;
+  Scale(const Config& config, trivet::Scope&) : factor_(static_cast<float>(config.factor)) {}
+
+  trivet::Tensor fprop(const trivet::Tensor& x, trivet::FpropContext&) override {
+    return trivet::ops::mul(x, factor_);
+  }
+
+ private:
+  float factor_;
+};
+
+}  // namespace acme
+
+TRIVET_PLUGIN(({.name = "acme", .version = "1.2.3", .license = "MIT", .doc = "Odds and ends."}),
+              trivet::layer<acme::Scale>("Scale", "Multiplies by a constant."))
