@@ -151,3 +151,29 @@ TEST_CASE("a stranger's plugin builds with each compiler and shows its two symbo
     CHECK(symbols.output == "trivet_plugin_entry_v1\ntrivet_plugin_note_v1\n");
   }
 }
+
+// The README's plugin, word for word, as its reader would build and use it.
+TEST_CASE("the plugin in the README builds outside of this tree and trains", "[slow]") {
+  const std::string readme = trivet::test::read_file(trivet::test::source_root() / "README.md");
+  const std::size_t begin = readme.find("```cpp\n");
+  REQUIRE(begin != std::string::npos);
+  const std::size_t code = begin + std::string("```cpp\n").size();
+  const std::string source = readme.substr(code, readme.find("```", code) - code);
+  REQUIRE(source.find("TRIVET_PLUGIN") != std::string::npos);
+  for (const std::string& compiler : compilers()) {
+    const TempDir dir;
+    dir.write("mish.cpp", source);
+    const std::string here = "cd " + quoted(dir.path().string()) + " && ";
+    const ShellResult built =
+        shell(here + compiler + " -shared mish.cpp -o acme.so " + tree().flags("--cflags --libs"));
+    INFO(compiler << ": " << built.output);
+    REQUIRE(built.exit_code == 0);
+    const ShellResult run = shell(
+        here + quoted(tree().program().string()) + " run " +
+        quoted((trivet::test::source_root() / "configs/vision/local.toml").string()) +
+        " --workdir run --plugin-dir . task.model.activation=acme/Mish trainer.train_steps=20");
+    INFO(run.output);
+    CHECK(run.exit_code == 0);
+    CHECK(std::filesystem::is_regular_file(dir.path() / "run" / "summary.json"));
+  }
+}
