@@ -53,10 +53,9 @@ class PerVariable final : public Optimizer {
 struct Fixture {
   explicit Fixture(const std::string& backend)
       : device(trivet::test::open_device(backend)), store(*device, Key(3)) {
-    trivet::Scope scope(store);
-    scope.parameter("body/w", {5, 7}, {.init = {Init::normal, 1}});
-    scope.parameter("body/b", {7}, {.init = {Init::normal, 1}});
-    scope.parameter("head/w", {7, 3}, {.init = {Init::normal, 1}});
+    store.add("body/w", {5, 7}, {.init = {Init::normal, 1}});
+    store.add("body/b", {7}, {.init = {Init::normal, 1}});
+    store.add("head/w", {7, 3}, {.init = {Init::normal, 1}});
     store.build();
   }
 
