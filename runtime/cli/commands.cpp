@@ -12,14 +12,8 @@ namespace trivet {
 namespace {
 
 constexpr const CommandInfo* kCommands[] = {
-    &kRunCommand,
-    &kConfigCommand,
-    &kPluginsCommand,
-    &kExplainCommand,
-    &kSchemaCommand,
-    &kCompletionsCommand,
-    &kHelpCommand,
-    &kCompleteCommand,
+    &kRunCommand,    &kConfigCommand,      &kPluginsCommand, &kExplainCommand,
+    &kSchemaCommand, &kCompletionsCommand, &kHelpCommand,    &kCompleteCommand,
 };
 
 }  // namespace

@@ -61,8 +61,7 @@ void Progress::print(std::string_view lines) {
   last_shown_ = -1e9;
 }
 
-void Progress::event(std::string_view text, std::string_view name,
-                     const std::vector<Pair>& pairs) {
+void Progress::event(std::string_view text, std::string_view name, const std::vector<Pair>& pairs) {
   if (live()) return print(text);
   std::string line(name);
   for (const auto& [key, value] : pairs) line += fmt::format(" {}={}", key, value);

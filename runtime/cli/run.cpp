@@ -16,7 +16,9 @@ constexpr OptionSpec kOwnOptions[] = {
      .value = "DIR",
      .doc = "The run's directory; what it holds is continued. Default: the next runs/N-NAME",
      .other_names = "model_dir job_log_dir"},
-    {.name = "mode", .value = "MODE", .doc = "train, eval or train_and_eval; the same as mode=MODE"},
+    {.name = "mode",
+     .value = "MODE",
+     .doc = "train, eval or train_and_eval; the same as mode=MODE"},
     {.name = "quiet", .letter = 'q', .doc = "Print warnings and errors only"},
 };
 constexpr auto kOptions = with_config_options(kOwnOptions);

@@ -89,8 +89,8 @@ class PluginHost final : public Resolver {
   std::vector<PluginFile> files_;  // filled by the constructor, never resized after it
 };
 
-// Schemas for validate(): of registered items from the registry, of others from the notes. A key of a
-// refused plugin throws PluginError.
+// Schemas for validate(): of registered items from the registry, of others from the notes. A key of
+// a refused plugin throws PluginError.
 class HostLookup final : public SchemaLookup {
  public:
   // `may_load`: whether a plugin may be loaded for defaults that its compiler could not write into

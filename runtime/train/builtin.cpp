@@ -28,10 +28,9 @@ void register_builtin_plugin() {
         collector, about,
         trainer<DefaultTrainer>("Trainer",
                                 "One task, one model, one optimizer; evaluation in between."));
-    registry().add({.name = std::string(about.name),
-                    .version = std::string(version()),
-                    .file = "(built in)"},
-                   std::move(collector.items));
+    registry().add(
+        {.name = std::string(about.name), .version = std::string(version()), .file = "(built in)"},
+        std::move(collector.items));
     return true;
   }();
   (void)done;

@@ -59,7 +59,9 @@ const Value& required(const Value& table, std::string_view key, const std::strin
   return *found;
 }
 
-std::string file_name(std::string_view name) { return std::string(name) + ".safetensors"; }
+std::string file_name(std::string_view name) {
+  return std::string(name) + ".safetensors";
+}
 
 std::string described(std::string_view name, DType dtype, const Shape& shape) {
   return fmt::format("{} {} {}", name, name_of(dtype), shape.to_string());
@@ -91,8 +93,8 @@ void CheckpointDirectoryWriter::state(std::string_view key, const Value& value) 
 void CheckpointDirectoryWriter::finish(std::int64_t step) {
   write_file(directory_ / kState, to_json(state_, JsonStyle::indented), Durability::synced);
   add_file(kState);
-  const Value manifest = Value::table(
-      {{"format", kFormat}, {"version", kVersion}, {"step", step}, {"files", files_}});
+  const Value manifest =
+      Value::table({{"format", kFormat}, {"version", kVersion}, {"step", step}, {"files", files_}});
   write_file(directory_ / kManifest, to_json(manifest, JsonStyle::indented), Durability::synced);
   sync_directory(directory_);
 }
@@ -143,8 +145,8 @@ void CheckpointDirectoryReader::check_file(const Value& entry) const {
   }
   const std::string& crc = required(entry, "crc32", source).as_text();
   if (sum.crc32 != crc) {
-    throw RunError(fmt::format("{} is damaged: its CRC-32 is {} instead of {}", path, sum.crc32,
-                               crc));
+    throw RunError(
+        fmt::format("{} is damaged: its CRC-32 is {} instead of {}", path, sum.crc32, crc));
   }
 }
 
@@ -185,6 +187,8 @@ const Value& CheckpointDirectoryReader::state(std::string_view key) const {
   return required(state_, key, (directory_ / kState).string());
 }
 
-std::string CheckpointDirectoryReader::description() const { return directory_.string(); }
+std::string CheckpointDirectoryReader::description() const {
+  return directory_.string();
+}
 
 }  // namespace trivet

@@ -18,8 +18,7 @@ std::int64_t next_multiple(std::int64_t step, std::int64_t interval) {
 
 void check(const ControllerOptions& options) {
   const auto fail = [](const char* field, std::string what) {
-    throw ConfigError(
-        Problem{.path = std::string("trainer.") + field, .what = std::move(what)});
+    throw ConfigError(Problem{.path = std::string("trainer.") + field, .what = std::move(what)});
   };
   if (options.train_steps < 0) fail("train_steps", "must be at least 0");
   if (options.steps_per_loop < 1) fail("steps_per_loop", "must be at least 1");
@@ -52,9 +51,13 @@ void Controller::restore_or_initialize() {
   trainer_.initialize();
 }
 
-Controller::Outcome Controller::train() { return run(With::nothing); }
+Controller::Outcome Controller::train() {
+  return run(With::nothing);
+}
 
-Controller::Outcome Controller::train_and_evaluate() { return run(With::evaluation); }
+Controller::Outcome Controller::train_and_evaluate() {
+  return run(With::evaluation);
+}
 
 Controller::Outcome Controller::run(With with) {
   if (options_.train_steps == 0) {

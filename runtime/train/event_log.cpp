@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "train/process_info.h"
 #include "train/json_value.h"
+#include "train/process_info.h"
 
 namespace trivet {
 

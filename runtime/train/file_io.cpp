@@ -96,8 +96,7 @@ void write_file(const std::filesystem::path& path, std::string_view text, Durabi
   fill(file, path, text, durability);
 }
 
-void replace_file(const std::filesystem::path& path, std::string_view text,
-                  Durability durability) {
+void replace_file(const std::filesystem::path& path, std::string_view text, Durability durability) {
   std::filesystem::path temporary = path;
   temporary += fmt::format(".tmp{}", ::getpid());
   try {

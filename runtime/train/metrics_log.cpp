@@ -12,8 +12,8 @@
 #include <string>
 #include <utility>
 
-#include "train/process_info.h"
 #include "train/json_value.h"
+#include "train/process_info.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -100,7 +100,9 @@ Value to_value(const Logs& logs) {
 
 }  // namespace
 
-std::string_view name_of(RecordKind kind) { return kind == RecordKind::train ? "train" : "eval"; }
+std::string_view name_of(RecordKind kind) {
+  return kind == RecordKind::train ? "train" : "eval";
+}
 
 MetricsLog::MetricsLog(std::filesystem::path path)
     : path_(std::move(path)), file_(open_file(path_, O_RDWR | O_CREAT | O_APPEND)) {}
@@ -142,8 +144,7 @@ bool MetricsLog::ends_with(RecordKind kind, std::int64_t step) const {
   return last_step_ == step && (kind == RecordKind::eval ? has_eval_ : has_train_);
 }
 
-void MetricsLog::append(RecordKind kind, std::int64_t step, const Logs& values,
-                        const Logs& rates) {
+void MetricsLog::append(RecordKind kind, std::int64_t step, const Logs& values, const Logs& rates) {
   const Value record = Value::table({{"step", step},
                                      {"kind", name_of(kind)},
                                      {"values", to_value(values)},
@@ -159,6 +160,8 @@ void MetricsLog::note(RecordKind kind, std::int64_t step) {
   (kind == RecordKind::eval ? has_eval_ : has_train_) = true;
 }
 
-void MetricsLog::sync() { sync_file(file_, path_); }
+void MetricsLog::sync() {
+  sync_file(file_, path_);
+}
 
 }  // namespace trivet

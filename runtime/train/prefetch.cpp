@@ -134,7 +134,9 @@ void Prefetch::restore_state(const Value& state) {
   input_->restore_state(state);
 }
 
-std::optional<std::int64_t> Prefetch::batches_per_epoch() const { return batches_per_epoch_; }
+std::optional<std::int64_t> Prefetch::batches_per_epoch() const {
+  return batches_per_epoch_;
+}
 
 // The inner input's; it must bear being asked while the thread works.
 const void* Prefetch::extension(std::string_view id) const noexcept {

@@ -48,13 +48,17 @@ double process_start_since_boot() {
 
 }  // namespace
 
-double unix_time() { return std::round(now(CLOCK_REALTIME) * 1e3) / 1e3; }
+double unix_time() {
+  return std::round(now(CLOCK_REALTIME) * 1e3) / 1e3;
+}
 
 double seconds_since_process_start() {
   return now(CLOCK_BOOTTIME) - process_start_since_boot();
 }
 
-double steady_seconds() { return now(CLOCK_MONOTONIC); }
+double steady_seconds() {
+  return now(CLOCK_MONOTONIC);
+}
 
 ProcessUsage process_usage() {
   rusage usage = {};
@@ -69,6 +73,8 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
 
-std::string boot_id() { return first_line("/proc/sys/kernel/random/boot_id"); }
+std::string boot_id() {
+  return first_line("/proc/sys/kernel/random/boot_id");
+}
 
 }  // namespace trivet

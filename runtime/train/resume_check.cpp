@@ -24,8 +24,8 @@ bool is_any_of(std::string_view path, std::initializer_list<std::string_view> pa
 bool breaks(std::string_view path) {
   if (path == "trainer.type" || path == "trainer.optimizer.type") return true;
   if (!is_at_or_below(path, "task")) return false;
-  return !is_any_of(path, {"task.train_input", "task.eval_input", "task.init_checkpoint",
-                           "task.name"});
+  return !is_any_of(path,
+                    {"task.train_input", "task.eval_input", "task.init_checkpoint", "task.name"});
 }
 
 void compare(const Value* before, const Value* after, const std::string& path,

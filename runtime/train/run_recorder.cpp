@@ -31,7 +31,9 @@ void RunRecorder::warn(const std::string& text) {
   parts_.log.write("warning", "warning", Value::table({{"message", text}}));
 }
 
-bool RunRecorder::wants_loss() const { return parts_.progress.is_due(parts_.stats.steps() + 1); }
+bool RunRecorder::wants_loss() const {
+  return parts_.progress.is_due(parts_.stats.steps() + 1);
+}
 
 void RunRecorder::on_train_step(std::int64_t step, double loss, std::int64_t examples) {
   parts_.stats.on_step(examples);
@@ -53,18 +55,22 @@ void RunRecorder::show(std::int64_t step, double loss) {
   parts_.progress.update(state);
 }
 
-void RunRecorder::on_eval_step(std::int64_t, std::int64_t examples) { eval_examples_ += examples; }
+void RunRecorder::on_eval_step(std::int64_t, std::int64_t examples) {
+  eval_examples_ += examples;
+}
 
-bool RunRecorder::stop_requested() const { return parts_.signals.requested(); }
+bool RunRecorder::stop_requested() const {
+  return parts_.signals.requested();
+}
 
 void RunRecorder::on_start(std::int64_t step, const std::filesystem::path& path) {
   parts_.metrics.truncate_after(path.empty() ? -1 : step);
   parts_.status.set_step(step);
   parts_.status.set_state("running");
-  parts_.log.write("info", "start",
-                   Value::table({{"step", step},
-                                 {"attempt", parts_.status.attempt()},
-                                 {"checkpoint", path.string()}}));
+  parts_.log.write(
+      "info", "start",
+      Value::table(
+          {{"step", step}, {"attempt", parts_.status.attempt()}, {"checkpoint", path.string()}}));
   if (path.empty()) return;
   const std::string name = path.filename().string();
   parts_.progress.event(fmt::format("  continue from step {} ({})", step, name), "continue",
@@ -75,9 +81,13 @@ bool RunRecorder::is_evaluated(std::int64_t step) const {
   return parts_.metrics.ends_with(RecordKind::eval, step);
 }
 
-void RunRecorder::on_train_begin(std::int64_t) { parts_.stats.begin_training(); }
+void RunRecorder::on_train_begin(std::int64_t) {
+  parts_.stats.begin_training();
+}
 
-void RunRecorder::on_train_end(std::int64_t) { parts_.stats.end_training(); }
+void RunRecorder::on_train_end(std::int64_t) {
+  parts_.stats.end_training();
+}
 
 Logs RunRecorder::rates_of_loop() {
   const double seconds = parts_.stats.training_seconds() - loop_seconds_;
@@ -128,9 +138,9 @@ void RunRecorder::on_eval_logs(std::int64_t step, const Logs& logs) {
     text += fmt::format("  {} {}", name, format_number(value));
     pairs.push_back({name, format_number(value)});
   }
-  text += fmt::format("  ({} examples in {})",
-                      format_count(static_cast<std::uint64_t>(eval_examples_)),
-                      format_duration(seconds));
+  text +=
+      fmt::format("  ({} examples in {})", format_count(static_cast<std::uint64_t>(eval_examples_)),
+                  format_duration(seconds));
   pairs.push_back({"examples", std::to_string(eval_examples_)});
   pairs.push_back({"seconds", fmt::format("{:.2f}", seconds)});
   parts_.progress.event(text, "eval", pairs);
@@ -158,7 +168,9 @@ void RunRecorder::on_saved(const SavedCheckpoint& saved) {
                          {"seconds", fmt::format("{:.3f}", saved.seconds)}});
 }
 
-void RunRecorder::add_state(CheckpointWriter& writer) { writer.state("run", state_); }
+void RunRecorder::add_state(CheckpointWriter& writer) {
+  writer.state("run", state_);
+}
 
 void RunRecorder::on_end_of_data(std::int64_t step) {
   warn(fmt::format("the training data ended at step {}, before trainer.train_steps = {}", step,

@@ -4,7 +4,9 @@
 namespace trivet {
 namespace {
 
-double ratio(double amount, double per) { return per > 0 ? amount / per : 0; }
+double ratio(double amount, double per) {
+  return per > 0 ? amount / per : 0;
+}
 
 }  // namespace
 
@@ -14,7 +16,9 @@ double TrainingCost::examples_per_second() const {
 double TrainingCost::examples_per_cpu_second() const {
   return ratio(static_cast<double>(examples), cpu_seconds);
 }
-double TrainingCost::steps_per_second() const { return ratio(static_cast<double>(steps), seconds); }
+double TrainingCost::steps_per_second() const {
+  return ratio(static_cast<double>(steps), seconds);
+}
 double TrainingCost::page_faults_per_step() const {
   return ratio(static_cast<double>(page_faults), static_cast<double>(steps));
 }

@@ -27,7 +27,9 @@ void LossMean::add(const Tensor& loss) {
                "transfer");
 }
 
-double LossMean::sum() const { return on_host_ ? host_sum_ : device_sum_.item(); }
+double LossMean::sum() const {
+  return on_host_ ? host_sum_ : device_sum_.item();
+}
 
 double LossMean::mean() const {
   if (count_ == 0) return std::numeric_limits<double>::quiet_NaN();
@@ -42,7 +44,9 @@ void LossMean::reset() {
   device_sum_.assign_bytes(std::as_bytes(std::span(&zero, 1)));
 }
 
-Value LossMean::save_state() const { return Value::table({{"sum", sum()}, {"count", count_}}); }
+Value LossMean::save_state() const {
+  return Value::table({{"sum", sum()}, {"count", count_}});
+}
 
 void LossMean::restore_state(const Value& state) {
   count_ = member(state, "count").as_integer();
@@ -76,8 +80,7 @@ Logs LogMeans::means() const {
 Value LogMeans::save_state() const {
   Value state = Value::array();
   for (const Sum& sum : sums_) {
-    state.push_back(
-        Value::table({{"name", sum.name}, {"sum", sum.sum}, {"count", sum.count}}));
+    state.push_back(Value::table({{"name", sum.name}, {"sum", sum.sum}, {"count", sum.count}}));
   }
   return state;
 }

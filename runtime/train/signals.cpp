@@ -56,9 +56,13 @@ StopSignals::~StopSignals() {
   }
 }
 
-bool StopSignals::requested() const noexcept { return signal() != 0; }
+bool StopSignals::requested() const noexcept {
+  return signal() != 0;
+}
 
-int StopSignals::signal() const noexcept { return first_signal.load(std::memory_order_relaxed); }
+int StopSignals::signal() const noexcept {
+  return first_signal.load(std::memory_order_relaxed);
+}
 
 int StopSignals::exit_code() const noexcept {
   if (signal() == 0) return 0;
@@ -67,11 +71,16 @@ int StopSignals::exit_code() const noexcept {
 
 const char* StopSignals::name() const noexcept {
   switch (signal()) {
-    case SIGINT: return "SIGINT";
-    case SIGTERM: return "SIGTERM";
-    case SIGUSR1: return "SIGUSR1";
-    case SIGHUP: return "SIGHUP";
-    default: return "no signal";
+    case SIGINT:
+      return "SIGINT";
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGUSR1:
+      return "SIGUSR1";
+    case SIGHUP:
+      return "SIGHUP";
+    default:
+      return "no signal";
   }
 }
 

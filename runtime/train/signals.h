@@ -19,8 +19,8 @@ class StopSignals {
 
   // [any thread]
   bool requested() const noexcept;
-  int signal() const noexcept;      // the first one; 0 for none
-  int exit_code() const noexcept;   // 130 or 75; 0 for none
+  int signal() const noexcept;     // the first one; 0 for none
+  int exit_code() const noexcept;  // 130 or 75; 0 for none
   const char* name() const noexcept;
 };
 

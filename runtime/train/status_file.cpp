@@ -6,9 +6,9 @@
 #include <chrono>
 #include <utility>
 
-#include "train/process_info.h"
 #include "train/file_io.h"
 #include "train/json_value.h"
+#include "train/process_info.h"
 #include "trivet/error.h"
 
 namespace trivet {

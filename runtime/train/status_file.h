@@ -6,8 +6,8 @@
 //    "message": ""}
 //
 // It is replaced whole at every change of state and every few seconds between (the heartbeat), so a
-// run whose `time` is old, on a machine that is up, hangs or is gone. `attempt` counts the processes
-// that worked on this run.
+// run whose `time` is old, on a machine that is up, hangs or is gone. `attempt` counts the
+// processes that worked on this run.
 #pragma once
 
 #include <condition_variable>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Free lists for small objects of one type, shared by all threads and never destroyed: tensors may die at any time up
-// to the end of the process.
+// Free lists for small objects of one type, shared by all threads and never destroyed: tensors may
+// die at any time up to the end of the process.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class BlockPool {
   void grow() {
     constexpr std::size_t kBatch = 64;
     constexpr std::size_t kSize = (sizeof(T) + 63) / 64 * 64;
-    auto* bytes = static_cast<std::byte*>(::operator new(kBatch * kSize, std::align_val_t{64}));
+    auto* bytes = static_cast<std::byte*>(::operator new (kBatch* kSize, std::align_val_t{64}));
     for (std::size_t i = 0; i < kBatch; ++i) free_ = ::new (bytes + i * kSize) Link{free_};
   }
 

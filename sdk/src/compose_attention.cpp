@@ -86,8 +86,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
   if (options.softcap > 0) {
     scores = ops::mul(ops::tanh(ops::mul(scores, 1 / options.softcap)), options.softcap);
   }
-  const Tensor weights = ops::reshape(masked_softmax(scores, seen),
-                                      {batch, groups, heads / groups * queries, keys});
+  const Tensor weights =
+      ops::reshape(masked_softmax(scores, seen), {batch, groups, heads / groups * queries, keys});
   const Tensor mixed = ops::matmul(weights, ops::transpose(v, {0, 2, 1, 3}));
   device.count_flops(flops - device.flops());  // the products above are the caller's to count
   return ops::contiguous(
@@ -105,8 +105,7 @@ Tensor rope(const Tensor& x, const Tensor& positions, float theta, std::int64_t 
         static_cast<float>(std::pow(static_cast<double>(theta), exponent));
   }
   const Tensor speed = Tensor::from<float>(device, speeds, {half});
-  const Tensor at =
-      ops::reshape(ops::cast(positions, DType::f32), {x.dim(0), x.dim(1), 1, 1});
+  const Tensor at = ops::reshape(ops::cast(positions, DType::f32), {x.dim(0), x.dim(1), 1, 1});
   const Tensor angle = ops::mul(at, speed);  // [B, T, 1, half]
   const Tensor c = ops::cos(angle), s = ops::mul(ops::sin(angle), sign);
   const Tensor a = ops::slice(x, 3, 0, half), b = ops::slice(x, 3, half, rotary);

@@ -3,9 +3,9 @@
 #include "trivet/device.h"
 
 #include <algorithm>
-#include <utility>
 #include <bit>
 #include <cstdio>
+#include <utility>
 
 #include "device_impl.h"
 #include "trivet/error.h"
@@ -13,14 +13,17 @@
 namespace trivet {
 namespace {
 
-Device::Impl& impl_of(const tv_host* host) { return *static_cast<Device::Impl*>(host->self); }
+Device::Impl& impl_of(const tv_host* host) {
+  return *static_cast<Device::Impl*>(host->self);
+}
 
 void host_set_error(const tv_host* host, const char* text) {
   impl_of(host).error_text = text != nullptr ? text : "";
 }
 
 void host_log(const tv_host* host, std::int32_t level, const char* text) {
-  if (level < 2) return;  // the run's own log says which backend runs; only trouble goes to the terminal
+  if (level < 2)
+    return;  // the run's own log says which backend runs; only trouble goes to the terminal
   std::fprintf(stderr, "%s: %s: %s\n", impl_of(host).options.key.c_str(),
                level == 2 ? "warning" : "error", text);
 }
@@ -41,7 +44,9 @@ void* take_from(Device::Impl& impl, std::uint64_t bytes) {
   return status == TV_OK ? data : nullptr;
 }
 
-void give_back_to(Device::Impl& impl, void* data) { impl.table->free(impl.context, data); }
+void give_back_to(Device::Impl& impl, void* data) {
+  impl.table->free(impl.context, data);
+}
 
 // Named so that the author of a backend sees at once what is missing.
 void check_table(const tv_backend* table, const std::string& key) {
@@ -53,8 +58,9 @@ void check_table(const tv_backend* table, const std::string& key) {
   if (table->struct_size < offsetof(tv_backend, linear_fwd))
     throw Error(key + ": the backend's struct_size " + std::to_string(table->struct_size) +
                 " does not cover the mandatory functions");
-#define TRIVET_NEEDS(slot) \
-  if (table->slot == nullptr) throw Error(key + ": the backend lacks the mandatory function " #slot)
+#define TRIVET_NEEDS(slot)                                                           \
+  if (table->slot == nullptr) throw Error(key + ": the backend lacks the mandatory " \
+                                                "function " #slot)
   TRIVET_NEEDS(info);
   TRIVET_NEEDS(open);
   TRIVET_NEEDS(close);
@@ -76,7 +82,9 @@ void check_table(const tv_backend* table, const std::string& key) {
 
 }  // namespace
 
-Device::Device() : impl_(std::make_unique<Impl>()) { impl_->self = this; }
+Device::Device() : impl_(std::make_unique<Impl>()) {
+  impl_->self = this;
+}
 
 std::unique_ptr<Device> Device::open(const tv_backend* backend, DeviceOptions options) {
   check_table(backend, options.key);
@@ -98,9 +106,11 @@ std::unique_ptr<Device> Device::open(const tv_backend* backend, DeviceOptions op
   impl.info.struct_size = sizeof(tv_info);
   device->check(backend->info(&impl.info), "info");
   std::vector<tv_option> list;
-  for (const auto& [key, value] : impl.options.options) list.push_back({key.c_str(), value.c_str()});
+  for (const auto& [key, value] : impl.options.options)
+    list.push_back({key.c_str(), value.c_str()});
   device->check(
-      backend->open(impl.options.index, list.data(), list.size(), &impl.host, &impl.context), "open");
+      backend->open(impl.options.index, list.data(), list.size(), &impl.host, &impl.context),
+      "open");
   return device;
 }
 
@@ -114,16 +124,34 @@ Device::~Device() {
   impl.table->close(impl.context);
 }
 
-const std::string& Device::key() const { return impl_->options.key; }
-const tv_info& Device::info() const { return impl_->info; }
-bool Device::host_visible() const { return impl_->info.host_visible != 0; }
-ThreadPool& Device::pool() const { return *impl_->options.pool; }
-const tv_backend& Device::table() const { return *impl_->table; }
-tv_ctx* Device::context() const { return impl_->context; }
+const std::string& Device::key() const {
+  return impl_->options.key;
+}
+const tv_info& Device::info() const {
+  return impl_->info;
+}
+bool Device::host_visible() const {
+  return impl_->info.host_visible != 0;
+}
+ThreadPool& Device::pool() const {
+  return *impl_->options.pool;
+}
+const tv_backend& Device::table() const {
+  return *impl_->table;
+}
+tv_ctx* Device::context() const {
+  return impl_->context;
+}
 
-void Device::sync() { check(table().sync(context()), "sync"); }
-void Device::begin_step() { impl_->memory->begin_step(); }
-void Device::end_step() { impl_->memory->end_step(); }
+void Device::sync() {
+  check(table().sync(context()), "sync");
+}
+void Device::begin_step() {
+  impl_->memory->begin_step();
+}
+void Device::end_step() {
+  impl_->memory->end_step();
+}
 
 void Device::check(tv_status status, const char* what) {
   impl_->scratch.end_call(*impl_->memory);
@@ -172,9 +200,15 @@ const void* Device::extension(const char* name) {
   return function;
 }
 
-MemoryReport Device::memory() const { return impl_->memory->report(); }
-double Device::flops() const { return impl_->flops; }
-void Device::count_flops(double flops) { impl_->flops += flops; }
+MemoryReport Device::memory() const {
+  return impl_->memory->report();
+}
+double Device::flops() const {
+  return impl_->flops;
+}
+void Device::count_flops(double flops) {
+  impl_->flops += flops;
+}
 
 // ---- moving bytes, constants
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is behind a Device: the opened backend, what the host offers it, and the SDK's own small constants there.
+// What is behind a Device: the opened backend, what the host offers it, and the SDK's own small
+// constants there.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@
 
 namespace trivet {
 
-// Scratch of the current backend call: pieces of one block, which grows to what the largest call needed.
+// Scratch of the current backend call: pieces of one block, which grows to what the largest call
+// needed.
 class Scratch {
  public:
   void* take(DeviceMemory& memory, std::uint64_t bytes);  // null when there is no memory left
@@ -32,7 +34,7 @@ class Scratch {
   void reset(DeviceMemory& memory);
 
   std::vector<Chunk> chunks_;
-  std::uint64_t used_ = 0;        // of the last chunk
+  std::uint64_t used_ = 0;         // of the last chunk
   std::uint64_t used_before_ = 0;  // of the chunks before it
 };
 
@@ -58,12 +60,12 @@ struct Device::Impl {
 
   // Values needed again and again by compositions. They live as long as the device.
   std::map<std::uint32_t, Tensor> constants;  // by bits
-  Tensor numbers;  // i32 0, 1, 2, ...
+  Tensor numbers;                             // i32 0, 1, 2, ...
 
   void upload(void* destination, const void* source, std::uint64_t bytes);
   void download(void* destination, const void* source, std::uint64_t bytes);
-  Tensor constant(float value);         // f32, rank 0
-  Tensor iota(std::int64_t n);          // i32 [n]: 0, 1, .., n - 1
+  Tensor constant(float value);  // f32, rank 0
+  Tensor iota(std::int64_t n);   // i32 [n]: 0, 1, .., n - 1
 };
 
 }  // namespace trivet

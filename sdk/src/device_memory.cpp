@@ -3,8 +3,8 @@
 #include "device_memory.h"
 
 #include <algorithm>
-#include <utility>
 #include <iterator>
+#include <utility>
 
 #include "device_impl.h"
 #include "trivet/error.h"
@@ -14,7 +14,8 @@ namespace {
 
 // Steps of so many shapes keep a plan of their own, e.g. training, its last batch, and evaluation.
 constexpr std::size_t kMostPlans = 4;
-// After this many records in a row the steps differ each time: solving plans would be wasted, except now and then.
+// After this many records in a row the steps differ each time: solving plans would be wasted,
+// except now and then.
 constexpr std::int64_t kPatience = 8;
 constexpr std::int64_t kTryAgain = 64;
 
@@ -43,7 +44,9 @@ Storage* describe(Device::Impl* owner, const Shape& shape, DType dtype, const ch
 
 }  // namespace
 
-void give_back_device_memory(Storage& storage) { storage.owner->memory->free(storage); }
+void give_back_device_memory(Storage& storage) {
+  storage.owner->memory->free(storage);
+}
 
 DeviceMemory::DeviceMemory(Device::Impl& device, const std::string& key, std::uint64_t limit,
                            Take take, GiveBack give_back)
@@ -230,7 +233,8 @@ void DeviceMemory::note_free(const Storage& storage) {
   record_.events.push_back(~storage.number);
 }
 
-// The step leaves its plan: what was placed stays where it is, and what happened so far starts a new record.
+// The step leaves its plan: what was placed stays where it is, and what happened so far starts a
+// new record.
 void DeviceMemory::diverge() {
   const StepRecord& old = plan_->record;
   record_.sizes.assign(old.sizes.begin(), old.sizes.begin() + number_);
@@ -352,9 +356,10 @@ void DeviceMemory::fail(std::uint64_t bytes, const char* what) const {
                      in_mib(taken_) + " are in use";
   if (limit_ != 0) text += ", the limit is " + in_mib(limit_);
   if (!device_.error_text.empty()) text += " (" + std::exchange(device_.error_text, {}) + ")";
-  throw Error(text + largest_tensors(),
-              {.hint = limit_ != 0 ? "raise runtime.memory_limit, or make the batch or the model smaller"
-                                   : "make the batch or the model smaller"});
+  throw Error(
+      text + largest_tensors(),
+      {.hint = limit_ != 0 ? "raise runtime.memory_limit, or make the batch or the model smaller"
+                           : "make the batch or the model smaller"});
 }
 
 std::string DeviceMemory::largest_tensors() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of one device: a cache of blocks over tv_backend.alloc, the recording and replaying of steps, the limit.
-// The policy is described in device.h.
+// Memory of one device: a cache of blocks over tv_backend.alloc, the recording and replaying of
+// steps, the limit. The policy is described in device.h.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace trivet {
 
-// The one block that planned steps live in. When a tensor outlives its step the arena is left to it and goes back with
-// the last such tensor.
+// The one block that planned steps live in. When a tensor outlives its step the arena is left to it
+// and goes back with the last such tensor.
 struct Arena {
   void* data = nullptr;
   std::uint64_t bytes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host memory for tensors: 64-byte aligned blocks in size classes, handed out again and again, so batches of a steady
-// run ask nothing of the system. Free blocks beyond a limit go back.
+// Host memory for tensors: 64-byte aligned blocks in size classes, handed out again and again, so
+// batches of a steady run ask nothing of the system. Free blocks beyond a limit go back.
 #include <array>
 #include <bit>
 #include <cstdlib>
@@ -88,8 +88,12 @@ BlockPool<Storage>& storage_pool() {
 
 void give_back_device_memory(Storage& storage);  // device_memory.cpp
 
-Storage* make_storage() { return storage_pool().make(); }
-void discard_storage(Storage* storage) { storage_pool().destroy(storage); }
+Storage* make_storage() {
+  return storage_pool().make();
+}
+void discard_storage(Storage* storage) {
+  storage_pool().destroy(storage);
+}
 
 Storage* make_host_storage(std::uint64_t bytes) {
   void* data = host_pool().take(bytes);

@@ -22,8 +22,8 @@ const Tensor& NestedMap::at(std::string_view path) const {
   if (const Tensor* found = find(path)) return *found;
   std::string known;
   for (const Entry& entry : entries_) known += (known.empty() ? "" : ", ") + entry.first;
-  throw Error("no entry \"" + std::string(path) + "\" in the map (it has: " +
-              (known.empty() ? "nothing" : known) + ")");
+  throw Error("no entry \"" + std::string(path) +
+              "\" in the map (it has: " + (known.empty() ? "nothing" : known) + ")");
 }
 
 void NestedMap::set(std::string_view path, Tensor value) {

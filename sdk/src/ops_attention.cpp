@@ -50,8 +50,7 @@ tv_attention arguments(const Tensor& q, const Tensor& k, const Tensor& v, const 
 // Saved: q, k, v, out, lse, q_segments, kv_segments.
 void attention_vjp(Vjp& v) {
   const Tensor &q = v.saved(0), &k = v.saved(1), &value = v.saved(2);
-  const ops::AttentionOptions options =
-      options_of(v.attributes<Scores>(), v.saved(5), v.saved(6));
+  const ops::AttentionOptions options = options_of(v.attributes<Scores>(), v.saved(5), v.saved(6));
   Device& device = q.device();
   const Tensor& dout = v.grad_output();
   const Tensor dq = Tensor::empty(device, q.shape()), dk = Tensor::empty(device, k.shape()),
@@ -91,8 +90,7 @@ void check(const Tensor& q, const Tensor& k, const Tensor& v, const ops::Attenti
   }
   if (!o.q_segments.defined() && !o.kv_segments.defined()) return;
   const bool segments = o.q_segments.defined() && o.kv_segments.defined() &&
-                        o.q_segments.dtype() == DType::i32 &&
-                        o.kv_segments.dtype() == DType::i32 &&
+                        o.q_segments.dtype() == DType::i32 && o.kv_segments.dtype() == DType::i32 &&
                         o.q_segments.shape() == Shape{q.dim(0), q.dim(1)} &&
                         o.kv_segments.shape() == Shape{k.dim(0), k.dim(1)};
   if (!segments) {
@@ -143,8 +141,7 @@ Tensor ops::attention(const Tensor& query, const Tensor& key, const Tensor& valu
     out = lse = {};
     return compose::attention(q, k, v, options);
   }
-  record(kAttention, {q, k, v}, out,
-         {q, k, v, out, lse, options.q_segments, options.kv_segments},
+  record(kAttention, {q, k, v}, out, {q, k, v, out, lse, options.q_segments, options.kv_segments},
          Scores{options.scale, options.softcap, options.causal, options.window, options.q_offset});
   return out;
 }

@@ -9,14 +9,18 @@ namespace {
 using detail::binary;
 using detail::unary;
 
-Tensor multiplied(const Tensor& a, const Tensor& b) { return binary("mul", TV_MUL, a, b); }
+Tensor multiplied(const Tensor& a, const Tensor& b) {
+  return binary("mul", TV_MUL, a, b);
+}
 Tensor scaled(const Tensor& x, float factor) {
   return multiplied(x, x.device().impl().constant(factor));
 }
 Tensor shifted(const Tensor& x, float term) {
   return binary("add", TV_ADD, x, x.device().impl().constant(term));
 }
-Tensor zeros_like(const Tensor& x) { return Tensor::zeros(x.device(), x.shape()); }
+Tensor zeros_like(const Tensor& x) {
+  return Tensor::zeros(x.device(), x.shape());
+}
 
 // ---- unary
 
@@ -26,7 +30,9 @@ struct UnaryDef {
   OpDef def;
 };
 
-void neg_vjp(Vjp& v) { v.add(0, unary(TV_NEG, v.grad_output())); }
+void neg_vjp(Vjp& v) {
+  v.add(0, unary(TV_NEG, v.grad_output()));
+}
 void abs_vjp(Vjp& v) {
   const Tensor& x = v.saved(0);
   const Tensor zero = zeros_like(x);
@@ -34,8 +40,12 @@ void abs_vjp(Vjp& v) {
   const Tensor where_positive = detail::select(binary("less", TV_LT, zero, x), dy, zero);
   v.add(0, detail::select(binary("less", TV_LT, x, zero), unary(TV_NEG, dy), where_positive));
 }
-void exp_vjp(Vjp& v) { v.add(0, multiplied(v.grad_output(), v.saved(0))); }
-void log_vjp(Vjp& v) { v.add(0, binary("div", TV_DIV, v.grad_output(), v.saved(0))); }
+void exp_vjp(Vjp& v) {
+  v.add(0, multiplied(v.grad_output(), v.saved(0)));
+}
+void log_vjp(Vjp& v) {
+  v.add(0, binary("div", TV_DIV, v.grad_output(), v.saved(0)));
+}
 void sqrt_vjp(Vjp& v) {
   v.add(0, binary("div", TV_DIV, scaled(v.grad_output(), 0.5F), v.saved(0)));
 }
@@ -51,11 +61,15 @@ void sigmoid_vjp(Vjp& v) {
   const Tensor& y = v.saved(0);
   v.add(0, multiplied(v.grad_output(), multiplied(y, shifted(unary(TV_NEG, y), 1))));
 }
-void sin_vjp(Vjp& v) { v.add(0, multiplied(v.grad_output(), unary(TV_COS, v.saved(0)))); }
+void sin_vjp(Vjp& v) {
+  v.add(0, multiplied(v.grad_output(), unary(TV_COS, v.saved(0))));
+}
 void cos_vjp(Vjp& v) {
   v.add(0, unary(TV_NEG, multiplied(v.grad_output(), unary(TV_SIN, v.saved(0)))));
 }
-void square_vjp(Vjp& v) { v.add(0, multiplied(scaled(v.grad_output(), 2), v.saved(0))); }
+void square_vjp(Vjp& v) {
+  v.add(0, multiplied(scaled(v.grad_output(), 2), v.saved(0)));
+}
 
 constexpr UnaryDef kNeg{TV_NEG, false, {"neg", neg_vjp}};
 constexpr UnaryDef kAbs{TV_ABS, false, {"abs", abs_vjp}};
@@ -105,8 +119,12 @@ void extremum_vjp(Vjp& v, const Tensor& b_wins) {
   if (v.wants(0)) v.add(0, detail::sum_to(detail::select(b_wins, zero, dy), v.input(0).shape()));
   if (v.wants(1)) v.add(1, detail::sum_to(detail::select(b_wins, dy, zero), v.input(1).shape()));
 }
-void max_vjp(Vjp& v) { extremum_vjp(v, binary("less", TV_LT, v.saved(0), v.saved(1))); }
-void min_vjp(Vjp& v) { extremum_vjp(v, binary("less", TV_LT, v.saved(1), v.saved(0))); }
+void max_vjp(Vjp& v) {
+  extremum_vjp(v, binary("less", TV_LT, v.saved(0), v.saved(1)));
+}
+void min_vjp(Vjp& v) {
+  extremum_vjp(v, binary("less", TV_LT, v.saved(1), v.saved(0)));
+}
 void pow_vjp(Vjp& v) {
   const Tensor &a = v.saved(0), &b = v.saved(1), &dy = v.grad_output();
   if (v.wants(0)) {
@@ -156,21 +174,43 @@ bool floating(DType dtype) {
   return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16;
 }
 
-void cast_vjp(Vjp& v) { v.add(0, ops::cast(v.grad_output(), v.input(0).dtype())); }
+void cast_vjp(Vjp& v) {
+  v.add(0, ops::cast(v.grad_output(), v.input(0).dtype()));
+}
 constexpr OpDef kCast{"cast", cast_vjp};
 
 }  // namespace
 
-Tensor ops::neg(const Tensor& x) { return run(kNeg, x); }
-Tensor ops::abs(const Tensor& x) { return run(kAbs, x); }
-Tensor ops::exp(const Tensor& x) { return run(kExp, x); }
-Tensor ops::log(const Tensor& x) { return run(kLog, x); }
-Tensor ops::sqrt(const Tensor& x) { return run(kSqrt, x); }
-Tensor ops::rsqrt(const Tensor& x) { return run(kRsqrt, x); }
-Tensor ops::tanh(const Tensor& x) { return run(kTanh, x); }
-Tensor ops::sigmoid(const Tensor& x) { return run(kSigmoid, x); }
-Tensor ops::sin(const Tensor& x) { return run(kSin, x); }
-Tensor ops::cos(const Tensor& x) { return run(kCos, x); }
+Tensor ops::neg(const Tensor& x) {
+  return run(kNeg, x);
+}
+Tensor ops::abs(const Tensor& x) {
+  return run(kAbs, x);
+}
+Tensor ops::exp(const Tensor& x) {
+  return run(kExp, x);
+}
+Tensor ops::log(const Tensor& x) {
+  return run(kLog, x);
+}
+Tensor ops::sqrt(const Tensor& x) {
+  return run(kSqrt, x);
+}
+Tensor ops::rsqrt(const Tensor& x) {
+  return run(kRsqrt, x);
+}
+Tensor ops::tanh(const Tensor& x) {
+  return run(kTanh, x);
+}
+Tensor ops::sigmoid(const Tensor& x) {
+  return run(kSigmoid, x);
+}
+Tensor ops::sin(const Tensor& x) {
+  return run(kSin, x);
+}
+Tensor ops::cos(const Tensor& x) {
+  return run(kCos, x);
+}
 
 Tensor ops::floor(const Tensor& x) {
   detail::expect_f32("floor", x);
@@ -184,18 +224,40 @@ Tensor ops::square(const Tensor& x) {
   return y;
 }
 
-Tensor ops::add(const Tensor& a, const Tensor& b) { return run(kAdd, TV_ADD, a, b, false); }
-Tensor ops::sub(const Tensor& a, const Tensor& b) { return run(kSub, TV_SUB, a, b, false); }
-Tensor ops::mul(const Tensor& a, const Tensor& b) { return run(kMul, TV_MUL, a, b, true); }
-Tensor ops::div(const Tensor& a, const Tensor& b) { return run(kDiv, TV_DIV, a, b, true); }
-Tensor ops::max(const Tensor& a, const Tensor& b) { return run(kMax, TV_MAX, a, b, true); }
-Tensor ops::min(const Tensor& a, const Tensor& b) { return run(kMin, TV_MIN, a, b, true); }
-Tensor ops::pow(const Tensor& a, const Tensor& b) { return run(kPow, TV_POW, a, b, true); }
-Tensor ops::add(const Tensor& a, float b) { return add(a, a.device().impl().constant(b)); }
-Tensor ops::mul(const Tensor& a, float b) { return mul(a, a.device().impl().constant(b)); }
+Tensor ops::add(const Tensor& a, const Tensor& b) {
+  return run(kAdd, TV_ADD, a, b, false);
+}
+Tensor ops::sub(const Tensor& a, const Tensor& b) {
+  return run(kSub, TV_SUB, a, b, false);
+}
+Tensor ops::mul(const Tensor& a, const Tensor& b) {
+  return run(kMul, TV_MUL, a, b, true);
+}
+Tensor ops::div(const Tensor& a, const Tensor& b) {
+  return run(kDiv, TV_DIV, a, b, true);
+}
+Tensor ops::max(const Tensor& a, const Tensor& b) {
+  return run(kMax, TV_MAX, a, b, true);
+}
+Tensor ops::min(const Tensor& a, const Tensor& b) {
+  return run(kMin, TV_MIN, a, b, true);
+}
+Tensor ops::pow(const Tensor& a, const Tensor& b) {
+  return run(kPow, TV_POW, a, b, true);
+}
+Tensor ops::add(const Tensor& a, float b) {
+  return add(a, a.device().impl().constant(b));
+}
+Tensor ops::mul(const Tensor& a, float b) {
+  return mul(a, a.device().impl().constant(b));
+}
 
-Tensor ops::less(const Tensor& a, const Tensor& b) { return binary("less", TV_LT, a, b); }
-Tensor ops::equal(const Tensor& a, const Tensor& b) { return binary("equal", TV_EQ, a, b); }
+Tensor ops::less(const Tensor& a, const Tensor& b) {
+  return binary("less", TV_LT, a, b);
+}
+Tensor ops::equal(const Tensor& a, const Tensor& b) {
+  return binary("equal", TV_EQ, a, b);
+}
 
 Tensor ops::where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   Tensor y = detail::select(condition, a, b);
@@ -211,6 +273,8 @@ Tensor ops::cast(const Tensor& x, DType dtype) {
   return y;
 }
 
-Tensor ops::stop_gradient(const Tensor& x) { return Tensor(x.impl()->alias()); }
+Tensor ops::stop_gradient(const Tensor& x) {
+  return Tensor(x.impl()->alias());
+}
 
 }  // namespace trivet

@@ -7,7 +7,9 @@
 namespace trivet {
 namespace {
 
-void reshape_vjp(Vjp& v) { v.add(0, detail::reshaped(v.grad_output(), v.input(0).shape())); }
+void reshape_vjp(Vjp& v) {
+  v.add(0, detail::reshaped(v.grad_output(), v.input(0).shape()));
+}
 constexpr OpDef kReshape{"reshape", reshape_vjp};
 
 struct Axes {
@@ -21,7 +23,8 @@ Tensor permuted(const Tensor& x, const Axes& axes) {
     extents[i] = x.dim(axes.axis[i]);
     strides[i] = x.impl()->strides[axes.axis[i]];
   }
-  return view_of(x, Shape(std::span<const std::int64_t>(extents, static_cast<std::size_t>(axes.rank))),
+  return view_of(x,
+                 Shape(std::span<const std::int64_t>(extents, static_cast<std::size_t>(axes.rank))),
                  strides, 0);
 }
 
@@ -52,10 +55,14 @@ void slice_vjp(Vjp& v) {
 }
 constexpr OpDef kSlice{"slice", slice_vjp};
 
-void expand_vjp(Vjp& v) { v.add(0, detail::sum_to(v.grad_output(), v.input(0).shape())); }
+void expand_vjp(Vjp& v) {
+  v.add(0, detail::sum_to(v.grad_output(), v.input(0).shape()));
+}
 constexpr OpDef kExpand{"expand", expand_vjp};
 
-void contiguous_vjp(Vjp& v) { v.add(0, v.grad_output()); }
+void contiguous_vjp(Vjp& v) {
+  v.add(0, v.grad_output());
+}
 constexpr OpDef kContiguous{"contiguous", contiguous_vjp};
 
 struct Concat {
@@ -84,7 +91,6 @@ Tensor joined(const Tensor& a, const Tensor& b, int axis) {
   return out;
 }
 
-
 }  // namespace
 
 Tensor ops::reshape(const Tensor& x, const Shape& wanted) {
@@ -102,8 +108,10 @@ Tensor ops::reshape(const Tensor& x, const Shape& wanted) {
   }
   if (unknown >= 0) shape.set(unknown, known > 0 ? x.size() / known : 0);
   if (shape.size() != x.size()) {
-    detail::wrong("reshape", "a shape of " + std::to_string(x.size()) + " elements for " +
-                                 x.shape().to_string(), wanted.to_string());
+    detail::wrong(
+        "reshape",
+        "a shape of " + std::to_string(x.size()) + " elements for " + x.shape().to_string(),
+        wanted.to_string());
   }
   Tensor y = detail::reshaped(contiguous(x), shape);
   record(kReshape, {x}, y);
@@ -122,8 +130,9 @@ Tensor ops::transpose(const Tensor& x, std::initializer_list<int> axes) {
     seen[at] = true;
     order.axis[i++] = at;
   }
-  if (!fits) detail::wrong("transpose", "every axis of " + x.shape().to_string() + " once",
-                           std::to_string(axes.size()) + " axes");
+  if (!fits)
+    detail::wrong("transpose", "every axis of " + x.shape().to_string() + " once",
+                  std::to_string(axes.size()) + " axes");
   Tensor y = permuted(x, order);
   record(kTranspose, {x}, y, {}, order);
   return y;

@@ -38,12 +38,14 @@ void max_vjp(Vjp& v) {
   const Tensor places = detail::reshaped(device.impl().iota(shape[axis]), line);
   const Tensor first = detail::reshaped(v.saved(0), with_one(shape, axis));
   const Tensor chosen = detail::binary("equal", TV_EQ, places, first);
-  v.add(0, detail::select(chosen, along(v.grad_output(), shape, axis),
-                          Tensor::zeros(device, shape)));
+  v.add(0,
+        detail::select(chosen, along(v.grad_output(), shape, axis), Tensor::zeros(device, shape)));
 }
 constexpr OpDef kMax{"reduce_max", max_vjp};
 
-Tensor flattened(const Tensor& x) { return ops::reshape(x, {x.size()}); }
+Tensor flattened(const Tensor& x) {
+  return ops::reshape(x, {x.size()});
+}
 
 }  // namespace
 
@@ -56,14 +58,18 @@ Tensor ops::sum(const Tensor& x, int axis, bool keep_dims) {
   return y;
 }
 
-Tensor ops::sum(const Tensor& x) { return sum(flattened(x), 0); }
+Tensor ops::sum(const Tensor& x) {
+  return sum(flattened(x), 0);
+}
 
 Tensor ops::mean(const Tensor& x, int axis, bool keep_dims) {
   const std::int64_t n = x.dim(axis);
   return mul(sum(x, axis, keep_dims), n > 0 ? static_cast<float>(1.0 / static_cast<double>(n)) : 0);
 }
 
-Tensor ops::mean(const Tensor& x) { return mean(flattened(x), 0); }
+Tensor ops::mean(const Tensor& x) {
+  return mean(flattened(x), 0);
+}
 
 Tensor ops::max(const Tensor& x, int axis, bool keep_dims) {
   detail::expect_f32("max", x);

@@ -13,17 +13,27 @@ struct Flat {
   Tensor t;
   Device& device() const { return t.device(); }
 };
-Flat operator+(const Flat& a, const Flat& b) { return {binary("add", TV_ADD, a.t, b.t)}; }
-Flat operator-(const Flat& a, const Flat& b) { return {binary("sub", TV_SUB, a.t, b.t)}; }
-Flat operator*(const Flat& a, const Flat& b) { return {binary("mul", TV_MUL, a.t, b.t)}; }
-Flat operator/(const Flat& a, const Flat& b) { return {binary("div", TV_DIV, a.t, b.t)}; }
+Flat operator+(const Flat& a, const Flat& b) {
+  return {binary("add", TV_ADD, a.t, b.t)};
+}
+Flat operator-(const Flat& a, const Flat& b) {
+  return {binary("sub", TV_SUB, a.t, b.t)};
+}
+Flat operator*(const Flat& a, const Flat& b) {
+  return {binary("mul", TV_MUL, a.t, b.t)};
+}
+Flat operator/(const Flat& a, const Flat& b) {
+  return {binary("div", TV_DIV, a.t, b.t)};
+}
 Flat operator*(float a, const Flat& b) {
   return {binary("mul", TV_MUL, b.t, b.device().impl().constant(a))};
 }
 Flat operator+(const Flat& a, float b) {
   return {binary("add", TV_ADD, a.t, a.device().impl().constant(b))};
 }
-Flat sqrt_of(const Flat& a) { return {detail::unary(TV_SQRT, a.t)}; }
+Flat sqrt_of(const Flat& a) {
+  return {detail::unary(TV_SQRT, a.t)};
+}
 
 Flat sign_of(const Flat& a) {
   const Tensor zero = Tensor::zeros(a.device(), a.t.shape());
@@ -32,7 +42,9 @@ Flat sign_of(const Flat& a) {
   return {detail::select(binary("less", TV_LT, a.t, zero), detail::unary(TV_NEG, one), above)};
 }
 
-void store(Tensor& to, const Flat& value) { detail::copy_into(to.mutable_view(), value.t); }
+void store(Tensor& to, const Flat& value) {
+  detail::copy_into(to.mutable_view(), value.t);
+}
 
 void compose_sgd(const tv_optim& u, OptimizerSegment& s) {
   const Flat w{s.value};
@@ -90,9 +102,12 @@ void optim_update(const tv_optim& update, OptimizerSegment& segment) {
   Device& device = segment.value.device();
   if (device.try_slot("optim", &tv_backend::optim, &args)) return;
   switch (update.kind) {
-    case TV_SGD: return compose_sgd(update, segment);
-    case TV_ADAM: return compose_adam(update, segment);
-    default: return compose_lion(update, segment);
+    case TV_SGD:
+      return compose_sgd(update, segment);
+    case TV_ADAM:
+      return compose_adam(update, segment);
+    default:
+      return compose_lion(update, segment);
   }
 }
 

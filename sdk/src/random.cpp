@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys, Threefry-2x32-20, bits and the keyed permutation: integers only. Normal numbers are in random_normal.cpp.
+// Keys, Threefry-2x32-20, bits and the keyed permutation: integers only. Normal numbers are in
+// random_normal.cpp.
 #include "trivet/random.h"
 
 #include <bit>
@@ -9,7 +10,8 @@
 namespace trivet {
 namespace {
 
-// Separate the keys made by name from those made by number, and both from the words an array is drawn from.
+// Separate the keys made by name from those made by number, and both from the words an array is
+// drawn from.
 constexpr std::uint64_t kNameTag = 0x6e616d652f746167;
 constexpr std::uint64_t kNumberTag = 0x6e756d2f74616773;
 
@@ -23,7 +25,8 @@ std::uint64_t hash_of(std::string_view text) {
 }  // namespace
 
 std::uint64_t threefry(std::uint64_t key, std::uint64_t counter) {
-  // Rotations and the parity constant as in Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
+  // Rotations and the parity constant as in Salmon et al., "Parallel random numbers: as easy as 1,
+  // 2, 3", 2011.
   constexpr int kRotations[8] = {13, 15, 26, 6, 17, 29, 16, 24};
   const auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
   const std::uint32_t keys[3] = {k0, k1, 0x1BD11BDA ^ k0 ^ k1};
@@ -44,7 +47,9 @@ Key Key::fold(std::string_view name) const {
   return Key(threefry(value_ ^ kNameTag, hash_of(name)));
 }
 
-Key Key::fold(std::uint64_t number) const { return Key(threefry(value_ ^ kNumberTag, number)); }
+Key Key::fold(std::uint64_t number) const {
+  return Key(threefry(value_ ^ kNumberTag, number));
+}
 
 void random_bits(Key key, std::uint64_t offset, std::span<std::uint32_t> out) {
   std::uint64_t block = 0;

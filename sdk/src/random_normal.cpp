@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uniform and normal numbers with the same bits on every machine: only +, -, *, /, sqrt and integer operations on
-// doubles (exact by IEEE 754), no libm, and this file is compiled with -ffp-contract=off.
+// Uniform and normal numbers with the same bits on every machine: only +, -, *, /, sqrt and integer
+// operations on doubles (exact by IEEE 754), no libm, and this file is compiled with
+// -ffp-contract=off.
 #include <bit>
 #include <cmath>
 
@@ -13,8 +14,8 @@ constexpr double kTwoToMinus32 = 1.0 / 4294967296.0;
 constexpr double kHalfPi = 1.57079632679489661923;
 constexpr double kLog2 = 0.69314718055994530942;
 
-// log(x) for normal x > 0: x = m 2^e with m in [sqrt 1/2, sqrt 2), log m = 2 artanh(s), s = (m - 1) / (m + 1). The
-// series stops below 1e-17 for |s| <= 0.172.
+// log(x) for normal x > 0: x = m 2^e with m in [sqrt 1/2, sqrt 2), log m = 2 artanh(s), s = (m - 1)
+// / (m + 1). The series stops below 1e-17 for |s| <= 0.172.
 double log_of(double x) {
   auto bits = std::bit_cast<std::uint64_t>(x);
   int exponent = static_cast<int>(bits >> 52) - 1023;
@@ -33,8 +34,8 @@ struct SinCos {
   double sin, cos;
 };
 
-// Sine and cosine of 2 pi u, u in [0, 1): the nearest quarter turn is taken off exactly, Taylor series on the rest
-// (at most pi/4, where the first term left out is below 1e-17).
+// Sine and cosine of 2 pi u, u in [0, 1): the nearest quarter turn is taken off exactly, Taylor
+// series on the rest (at most pi/4, where the first term left out is below 1e-17).
 SinCos sincos_turns(double u) {
   const int quarter = static_cast<int>(4 * u + 0.5);
   const double t = (4 * u - quarter) * kHalfPi, z = t * t;
@@ -45,14 +46,19 @@ SinCos sincos_turns(double u) {
   }
   sine *= t;
   switch (quarter % 4) {
-    case 0: return {sine, cosine};
-    case 1: return {cosine, -sine};
-    case 2: return {-sine, -cosine};
-    default: return {-cosine, sine};
+    case 0:
+      return {sine, cosine};
+    case 1:
+      return {cosine, -sine};
+    case 2:
+      return {-sine, -cosine};
+    default:
+      return {-cosine, sine};
   }
 }
 
-// The two standard normal numbers of a block (Box and Muller 1958), elements 2 * block and 2 * block + 1.
+// The two standard normal numbers of a block (Box and Muller 1958), elements 2 * block and 2 *
+// block + 1.
 SinCos normal_pair(std::uint64_t key, std::uint64_t block) {
   const std::uint64_t words = threefry(key, block);
   // The half keeps the logarithm away from 0: numbers reach 6.76 standard deviations.
@@ -93,7 +99,8 @@ void random_normal(Key key, double mean, double stddev, std::span<float> out) {
 void random_truncated_normal(Key key, double mean, double stddev, std::span<float> out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     double z = normal_element(key.value(), i);
-    // Every further attempt is the same element of another key's array, so elements stay independent of each other.
+    // Every further attempt is the same element of another key's array, so elements stay
+    // independent of each other.
     for (std::uint64_t attempt = 1; !(z >= -2 && z <= 2); ++attempt)
       z = normal_element(key.fold(attempt).value(), i);
     out[i] = static_cast<float>(mean + stddev * z);

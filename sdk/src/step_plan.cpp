@@ -46,7 +46,8 @@ std::uint64_t most_alive(const std::vector<Block>& blocks, std::size_t events) {
   return static_cast<std::uint64_t>(most);
 }
 
-// The lowest gap of block.bytes between the placed blocks that live at the same time; `placed` is ordered by offset.
+// The lowest gap of block.bytes between the placed blocks that live at the same time; `placed` is
+// ordered by offset.
 std::uint64_t lowest_gap(const std::vector<Block>& placed, const Block& block) {
   std::uint64_t offset = 0;
   for (const Block& other : placed) {
@@ -72,9 +73,9 @@ StepPlan solve(StepRecord record, const std::vector<bool>& escaped) {
     block.offset = lowest_gap(placed, block);
     plan.offsets[static_cast<std::size_t>(block.number)] = block.offset;
     plan.arena_bytes = std::max(plan.arena_bytes, block.offset + block.bytes);
-    auto place = std::upper_bound(
-        placed.begin(), placed.end(), block,
-        [](const Block& a, const Block& b) { return a.offset < b.offset; });
+    auto place =
+        std::upper_bound(placed.begin(), placed.end(), block,
+                         [](const Block& a, const Block& b) { return a.offset < b.offset; });
     placed.insert(place, block);
   }
   plan.record = std::move(record);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a step, planned: what a recorded step asked for and gave back, and in which order, and places in one
-// arena that respect it. A replaying step is compared with the record event by event, so a place is handed out only
-// while everything that may lie on it is known to be free.
+// The memory of a step, planned: what a recorded step asked for and gave back, and in which order,
+// and places in one arena that respect it. A replaying step is compared with the record event by
+// event, so a place is handed out only while everything that may lie on it is known to be free.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,10 @@ struct StepPlan {
   }
 };
 
-// Places by decreasing size, each at the lowest offset that is free over its whole lifetime. This comes within a few
-// per cent of the lower bound on training steps; finding the optimum is NP-hard. Cost: square in the number of
-// allocations. An allocation escapes when it was not given back in `record`, or says so in `escaped`.
+// Places by decreasing size, each at the lowest offset that is free over its whole lifetime. This
+// comes within a few per cent of the lower bound on training steps; finding the optimum is NP-hard.
+// Cost: square in the number of allocations. An allocation escapes when it was not given back in
+// `record`, or says so in `escaped`.
 StepPlan solve(StepRecord record, const std::vector<bool>& escaped);
 
 }  // namespace trivet

@@ -23,7 +23,8 @@ BlockPool<TensorImpl>& header_pool() {
 std::byte* data_of(const TensorImpl& impl) {
   // Device addresses are numbers to us: nothing says they may be reached from here.
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(impl.storage->data) +
-                                      static_cast<std::uintptr_t>(impl.offset) * size_of(impl.dtype));
+                                      static_cast<std::uintptr_t>(impl.offset) *
+                                          size_of(impl.dtype));
 }
 
 // Row-major elements of a strided array in host memory.
@@ -35,7 +36,8 @@ void gather_host(const TensorImpl& impl, int axis, const std::byte* from, std::b
     return;
   }
   for (std::int64_t i = 0; i < impl.shape[axis]; ++i)
-    gather_host(impl, axis + 1, from + i * impl.strides[axis] * static_cast<std::int64_t>(width), to);
+    gather_host(impl, axis + 1, from + i * impl.strides[axis] * static_cast<std::int64_t>(width),
+                to);
 }
 
 Tensor host_copy(const Tensor& x) {
@@ -53,7 +55,9 @@ std::string mismatch(const Tensor& tensor, DType as) {
 
 // ---- headers
 
-TensorImpl* TensorImpl::make() { return header_pool().make(); }
+TensorImpl* TensorImpl::make() {
+  return header_pool().make();
+}
 
 TensorImpl* TensorImpl::over(Storage* storage, Device* device, const Shape& shape, DType dtype) {
   TensorImpl* impl = make();
@@ -182,11 +186,21 @@ Tensor Tensor::to(Device& device) const {
 
 // ---- facts
 
-const Shape& Tensor::shape() const { return impl_->shape; }
-std::size_t Tensor::bytes() const { return static_cast<std::size_t>(size()) * size_of(dtype()); }
-DType Tensor::dtype() const { return impl_->dtype; }
-bool Tensor::on_host() const { return impl_->device == nullptr; }
-bool Tensor::contiguous() const { return impl_->contiguous; }
+const Shape& Tensor::shape() const {
+  return impl_->shape;
+}
+std::size_t Tensor::bytes() const {
+  return static_cast<std::size_t>(size()) * size_of(dtype());
+}
+DType Tensor::dtype() const {
+  return impl_->dtype;
+}
+bool Tensor::on_host() const {
+  return impl_->device == nullptr;
+}
+bool Tensor::contiguous() const {
+  return impl_->contiguous;
+}
 
 Device& Tensor::device() const {
   if (impl_->device == nullptr)
@@ -208,7 +222,9 @@ tv_view Tensor::view() const {
   return view;
 }
 
-tv_view Tensor::mutable_view() { return view(); }
+tv_view Tensor::mutable_view() {
+  return view();
+}
 
 std::string Tensor::to_string() const {
   if (impl_ == nullptr) return "no tensor";
@@ -249,10 +265,13 @@ float Tensor::item() const {
     throw Error("item() needs exactly one element, " + to_string() + " has " +
                 std::to_string(size()));
   switch (dtype()) {
-    case DType::i32: return static_cast<float>(to_host<std::int32_t>()[0]);
-    case DType::u32: return static_cast<float>(to_host<std::uint32_t>()[0]);
+    case DType::i32:
+      return static_cast<float>(to_host<std::int32_t>()[0]);
+    case DType::u32:
+      return static_cast<float>(to_host<std::uint32_t>()[0]);
     case DType::u8:
-    case DType::boolean: return static_cast<float>(to_host<std::uint8_t>()[0]);
+    case DType::boolean:
+      return static_cast<float>(to_host<std::uint8_t>()[0]);
     default: {
       float value;
       read(std::as_writable_bytes(std::span<float>(&value, 1)), DType::f32);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is behind a Tensor: a header (view, type, place on a tape) and a storage (memory and who gets it back).
-// Both are counted intrusively and come from free lists, so a step in its steady state calls malloc for neither.
+// What is behind a Tensor: a header (view, type, place on a tape) and a storage (memory and who
+// gets it back). Both are counted intrusively and come from free lists, so a step in its steady
+// state calls malloc for neither.
 #pragma once
 
 #include <atomic>
@@ -24,12 +25,12 @@ struct Storage {
   std::atomic<std::uint32_t> references{1};
   MemoryKind kind = MemoryKind::host;
   void* data = nullptr;
-  std::uint64_t bytes = 0;           // as asked for
-  std::uint64_t capacity = 0;        // of the block
-  Device::Impl* owner = nullptr;     // null for host memory
+  std::uint64_t bytes = 0;        // as asked for
+  std::uint64_t capacity = 0;     // of the block
+  Device::Impl* owner = nullptr;  // null for host memory
   Arena* arena = nullptr;
-  std::uint64_t step = 0;            // for step and arena memory: when it was made ...
-  std::int32_t number = -1;          // ... and as which allocation of that step
+  std::uint64_t step = 0;    // for step and arena memory: when it was made ...
+  std::int32_t number = -1;  // ... and as which allocation of that step
   // For the table of a memory error: what this is.
   const char* made_by = "";
   Shape shape;

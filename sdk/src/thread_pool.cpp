@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // ThreadPool: one region of work at a time, published through a single atomic word.
 //
-// The word holds {region number, open flag, number of workers inside}. A worker enters by adding one while the region
-// is open, takes pieces until there are none, and leaves. The caller opens the region, takes part, closes it when no
-// piece is left, and waits only for workers that are inside: one that is still asleep costs nothing. The fields of a
-// region are written only while it is closed and nobody is inside, so reading them needs no further care.
+// The word holds {region number, open flag, number of workers inside}. A worker enters by adding
+// one while the region is open, takes pieces until there are none, and leaves. The caller opens the
+// region, takes part, closes it when no piece is left, and waits only for workers that are inside:
+// one that is still asleep costs nothing. The fields of a region are written only while it is
+// closed and nobody is inside, so reading them needs no further care.
 //
-// Each lane (thread) starts on its own run of pieces, which keeps rows in the same core's cache from one region to the
-// next, and helps the other lanes when its own run is done. Who computes a piece never changes its result.
+// Each lane (thread) starts on its own run of pieces, which keeps rows in the same core's cache
+// from one region to the next, and helps the other lanes when its own run is done. Who computes a
+// piece never changes its result.
 #include "trivet/thread_pool.h"
 
 #include <pmmintrin.h>
@@ -33,8 +35,8 @@ constexpr std::uint32_t kOpen = 0x400;
 constexpr std::uint32_t kOneRegion = 0x800;
 constexpr int kMostThreads = 512;
 
-// Long enough to bridge the serial work between two regions of a training step, short enough not to hurt
-// an oversubscribed machine: a sleeping worker costs tens of microseconds to wake.
+// Long enough to bridge the serial work between two regions of a training step, short enough not to
+// hurt an oversubscribed machine: a sleeping worker costs tens of microseconds to wake.
 constexpr std::chrono::microseconds kSpin{60};
 
 // The worker number of the current thread while it runs a piece, else -1.
@@ -73,8 +75,12 @@ class WorkerScope {
 
 }  // namespace
 
-FlushDenormals::FlushDenormals() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | kFlushBits); }
-FlushDenormals::~FlushDenormals() { _mm_setcsr(saved_); }
+FlushDenormals::FlushDenormals() : saved_(_mm_getcsr()) {
+  _mm_setcsr(saved_ | kFlushBits);
+}
+FlushDenormals::~FlushDenormals() {
+  _mm_setcsr(saved_);
+}
 
 struct ThreadPool::Impl {
   struct alignas(64) Lane {
@@ -132,7 +138,8 @@ struct ThreadPool::Impl {
     if (inside == 0) return;
     auto empty = [&] { return (state.load(std::memory_order_acquire) & kWorkersMask) == 0; };
     if (spin(patience, empty)) return;
-    // A worker that leaves last looks at caller_waits after leaving, and we look at the state after setting it.
+    // A worker that leaves last looks at caller_waits after leaving, and we look at the state after
+    // setting it.
     for (;;) {
       caller_waits.store(1);
       std::uint32_t seen = state.load();
@@ -220,7 +227,9 @@ ThreadPool::ThreadPool(int threads) {
 
 ThreadPool::~ThreadPool() = default;
 
-int ThreadPool::threads() const { return static_cast<int>(impl_->lanes.size()); }
+int ThreadPool::threads() const {
+  return static_cast<int>(impl_->lanes.size());
+}
 
 void ThreadPool::parallel_for(std::int64_t n, std::int64_t grain, Body body, void* arg) {
   if (n <= 0) return;

@@ -343,8 +343,8 @@ TEST_CASE("summary.json has the figures that the benchmark reads") {
   const fs::path workdir = temp.path() / "run";
   REQUIRE(run_to_end(workdir, 1, nullptr, {"trainer.train_steps=200"}) == 0);
   const Value summary = value_from_json(read_text(workdir / "summary.json"), "summary.json");
-  for (const char* name : {"examples_per_second", "examples_per_cpu_second",
-                           "first_step_seconds", "peak_rss_bytes"}) {
+  for (const char* name :
+       {"examples_per_second", "examples_per_cpu_second", "first_step_seconds", "peak_rss_bytes"}) {
     INFO(name);
     CHECK(summary.find(name)->as_number() > 0);
   }

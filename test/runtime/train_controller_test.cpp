@@ -191,9 +191,8 @@ TEST_CASE("a run stopped anywhere and continued writes the records of one left a
       test::TempDir temp;
       std::set<std::pair<std::int64_t, std::string>> metrics;
       const auto first =
-          run(temp.path(), Do::train_and_evaluate, options, &metrics, [&](CountingTrainer& t) {
-            (in_eval ? t.stop_in_eval_at : t.stop_at) = stop;
-          });
+          run(temp.path(), Do::train_and_evaluate, options, &metrics,
+              [&](CountingTrainer& t) { (in_eval ? t.stop_in_eval_at : t.stop_at) = stop; });
       const bool evaluates_there = stop == 23 || (stop > 0 && stop % 7 == 0);
       const bool stops = in_eval ? evaluates_there : stop < 23;
       CHECK((first.outcome == Controller::Outcome::stopped) == stops);

@@ -65,9 +65,13 @@ void CountInput::reset() {
   next_ = 0;
 }
 
-Value CountInput::save_state() const { return Value::table({{"next", next_}}); }
+Value CountInput::save_state() const {
+  return Value::table({{"next", next_}});
+}
 
-void CountInput::restore_state(const Value& state) { next_ = state.find("next")->as_integer(); }
+void CountInput::restore_state(const Value& state) {
+  next_ = state.find("next")->as_integer();
+}
 
 std::optional<std::int64_t> CountInput::batches_per_epoch() const {
   if (config_.batches == 0) return std::nullopt;
@@ -241,8 +245,7 @@ TrainerConfig trainer_config() {
   TrainerConfig config;
   config.train_steps = 100;
   config.optimizer = ConfigOf<Optimizer>("parts/Momentum");
-  config.learning_rate =
-      ConfigOf<Schedule>("parts/Falling", Value::table({{"value", 0.01}}));
+  config.learning_rate = ConfigOf<Schedule>("parts/Falling", Value::table({{"value", 0.01}}));
   return config;
 }
 
@@ -281,7 +284,9 @@ void MemoryCheckpoint::tensors(std::string_view name, const NamedTensors& tensor
   for (const auto& [path, tensor] : tensors) file[path] = tensor.to_bytes();
 }
 
-void MemoryCheckpoint::state(std::string_view key, const Value& value) { states.set(key, value); }
+void MemoryCheckpoint::state(std::string_view key, const Value& value) {
+  states.set(key, value);
+}
 
 void MemoryCheckpoint::tensors(std::string_view name, NamedTensors& into, bool) const {
   for (auto& [path, tensor] : into) {
@@ -293,6 +298,8 @@ bool MemoryCheckpoint::has_state(std::string_view key) const {
   return states.find(key) != nullptr;
 }
 
-const Value& MemoryCheckpoint::state(std::string_view key) const { return *states.find(key); }
+const Value& MemoryCheckpoint::state(std::string_view key) const {
+  return *states.find(key);
+}
 
 }  // namespace trivet::test

@@ -35,7 +35,8 @@ struct CountConfig : InputConfig {
   std::int64_t fail_at = -1;
   std::int64_t padding = 0;  // rows of the last batch that are no examples
 };
-TRIVET_CONFIG(CountConfig, InputConfig, (batches, "Batches of a pass; 0: without end, -1: none at all."),
+TRIVET_CONFIG(CountConfig, InputConfig,
+              (batches, "Batches of a pass; 0: without end, -1: none at all."),
               (fail_at, "The batch at which reading fails."),
               (padding, "Padded rows of the last batch."))
 

@@ -50,8 +50,7 @@ TEST_CASE("equal configs have no changes") {
 TEST_CASE("another task or model breaks a run, other changes do not") {
   CHECK(changed("trainer.train_steps", 200) == "trainer.train_steps: 100 -> 200\n");
   CHECK(changed("task.train_input.batch_size", 64) == "task.train_input.batch_size: 128 -> 64\n");
-  CHECK(changed("task.eval_input.type", "data/Idx") ==
-        "task.eval_input.type:  -> \"data/Idx\"\n");
+  CHECK(changed("task.eval_input.type", "data/Idx") == "task.eval_input.type:  -> \"data/Idx\"\n");
   CHECK(changed("task.name", "b") == "task.name: \"a\" -> \"b\"\n");
   CHECK(changed("trainer.optimizer.beta_1", 0.8) == "trainer.optimizer.beta_1: 0.9 -> 0.8\n");
   CHECK(changed("seed", 2) == "seed: 1 -> 2\n");

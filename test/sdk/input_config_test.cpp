@@ -24,9 +24,8 @@ TEST_CASE("a host index must be below the number of hosts") {
       Value::table({{"batch_size", 8}, {"num_infeed_hosts", 2}, {"infeed_host_index", 2}});
   CHECK_THAT(error_of(fields), Catch::Contains("task.train_input.infeed_host_index") &&
                                    Catch::Contains("num_infeed_hosts (2)"));
-  CHECK(error_of(Value::table({{"batch_size", 8},
-                               {"num_infeed_hosts", 2},
-                               {"infeed_host_index", 1}})) == "no error");
+  CHECK(error_of(Value::table(
+            {{"batch_size", 8}, {"num_infeed_hosts", 2}, {"infeed_host_index", 1}})) == "no error");
 }
 
 TEST_CASE("a batch size is required and at least 1") {

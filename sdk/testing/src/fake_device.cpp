@@ -30,7 +30,9 @@ struct Fake {
   tv_host host{};  // what the inner backend sees
 };
 
-Fake& fake(tv_ctx* context) { return *reinterpret_cast<Fake*>(context); }
+Fake& fake(tv_ctx* context) {
+  return *reinterpret_cast<Fake*>(context);
+}
 
 template <class T>
 T* moved(T* pointer, std::uintptr_t by) {
@@ -113,7 +115,9 @@ tv_status transfer(tv_ctx* ctx, void* dst, const void* src, std::uint64_t bytes,
   if (direction != TV_HOST_TO_DEVICE) src = inside(src);
   return fake(ctx).inner->transfer(fake(ctx).context, dst, src, bytes, direction);
 }
-tv_status sync(tv_ctx* ctx) { return fake(ctx).inner->sync(fake(ctx).context); }
+tv_status sync(tv_ctx* ctx) {
+  return fake(ctx).inner->sync(fake(ctx).context);
+}
 
 // ---- computing: views
 
@@ -126,7 +130,9 @@ struct ViewHolder {
   tv_view view;
   operator const tv_view*() const { return &view; }
 };
-inline ViewHolder passed(const tv_view* view) { return {inside(*view)}; }
+inline ViewHolder passed(const tv_view* view) {
+  return {inside(*view)};
+}
 
 template <auto Slot>
 struct Views;
@@ -139,8 +145,12 @@ struct Views<Slot> {
 
 // ---- computing: structs. Each says which of its members are device addresses.
 
-void bring_in(tv_matmul& a) { bring_in(a.a, a.b, a.c); }
-void bring_in(tv_linear& a) { bring_in(a.x, a.w, a.b, a.y, a.pre); }
+void bring_in(tv_matmul& a) {
+  bring_in(a.a, a.b, a.c);
+}
+void bring_in(tv_linear& a) {
+  bring_in(a.x, a.w, a.b, a.y, a.pre);
+}
 void bring_in(tv_linear_grad& a) {
   bring_in(a.x, a.w, a.saved, a.dy, a.dz, a.dx, a.dw, a.db);
 }
@@ -157,21 +167,33 @@ void bring_in(tv_attention_grad& a) {
   bring_in(a.fwd);
   bring_in(a.dout.data, a.dq.data, a.dk.data, a.dv.data);
 }
-void bring_in(tv_rope& a) { bring_in(a.x.data, a.out.data, a.positions); }
+void bring_in(tv_rope& a) {
+  bring_in(a.x.data, a.out.data, a.positions);
+}
 void bring_in(tv_softmax_xent& a) {
   bring_in(a.logits, a.targets, a.row_grad, a.loss, a.lse, a.dlogits);
 }
 void bring_in(tv_linear_xent& a) {
   bring_in(a.h, a.w, a.targets, a.row_weight, a.loss, a.lse, a.dh, a.dw);
 }
-void bring_in(tv_dropout& a) { bring_in(a.x, a.out); }
-void bring_in(tv_optim& a) { bring_in(a.param, a.grad, a.slot0, a.slot1); }
-void bring_in(tv_conv2d& a) { bring_in(a.x, a.w, a.b, a.y, a.pre); }
+void bring_in(tv_dropout& a) {
+  bring_in(a.x, a.out);
+}
+void bring_in(tv_optim& a) {
+  bring_in(a.param, a.grad, a.slot0, a.slot1);
+}
+void bring_in(tv_conv2d& a) {
+  bring_in(a.x, a.w, a.b, a.y, a.pre);
+}
 void bring_in(tv_conv2d_grad& a) {
   bring_in(a.x, a.w, a.saved, a.dy, a.dz, a.dx, a.dw, a.db);
 }
-void bring_in(tv_pool2d& a) { bring_in(a.x, a.y, a.argmax); }
-void bring_in(tv_pool2d_grad& a) { bring_in(a.dy, a.argmax, a.dx); }
+void bring_in(tv_pool2d& a) {
+  bring_in(a.x, a.y, a.argmax);
+}
+void bring_in(tv_pool2d_grad& a) {
+  bring_in(a.dy, a.argmax, a.dx);
+}
 
 template <auto Slot>
 struct Arguments;
@@ -187,7 +209,8 @@ struct Arguments<Slot> {
 template <class Args>
 using Kernel = tv_status (*)(tv_ctx*, const Args*);
 
-// A vision kernel of the inner backend is asked for at each call: the wrapper has nowhere to keep it.
+// A vision kernel of the inner backend is asked for at each call: the wrapper has nowhere to keep
+// it.
 template <class Args, const char* const& Name>
 tv_status kernel(tv_ctx* ctx, const Args* given) {
   Args arguments = *given;
@@ -240,8 +263,7 @@ void fill_table(tv_backend& table, const tv_backend& inner) {
   table.free = free_memory;
   table.transfer = transfer;
   table.sync = sync;
-#define TRIVET_VIEWS(slot) \
-  wrap<&tv_backend::slot>(table, inner, &Views<&tv_backend::slot>::call)
+#define TRIVET_VIEWS(slot) wrap<&tv_backend::slot>(table, inner, &Views<&tv_backend::slot>::call)
 #define TRIVET_ARGUMENTS(slot) \
   wrap<&tv_backend::slot>(table, inner, &Arguments<&tv_backend::slot>::call)
   TRIVET_VIEWS(fill);

@@ -6,10 +6,11 @@
 
 namespace trivet::testing {
 
-// The same backend as a device whose memory the processor cannot reach: host_visible is 0, and every
-// device address is moved to where any access from the host crashes. What runs on it leaves device
-// memory to the backend. The table lives as long as the program and keeps `inner`, which must too;
-// the same pointer is returned for the same `inner`. At most 16 of them; throws Error beyond.
+// The same backend as a device whose memory the processor cannot reach: host_visible is 0, and
+// every device address is moved to where any access from the host crashes. What runs on it leaves
+// device memory to the backend. The table lives as long as the program and keeps `inner`, which
+// must too; the same pointer is returned for the same `inner`. At most 16 of them; throws Error
+// beyond.
 const tv_backend* fake_device(const tv_backend* inner);
 
 // A copy of the table without any optional function, so that everything is composed. Keep it alive
