@@ -59,7 +59,8 @@ int cli_main(int argc, char** argv) {
     return code;
   } catch (const std::exception& error) {
     std::fflush(stdout);
-    fmt::print(stderr, "{}", report_text(error, has_colours(stderr)));
+    // Not fmt::print, which throws when stderr cannot take it: the exit code must come through.
+    std::fputs(report_text(error, has_colours(stderr)).c_str(), stderr);
     return exit_code_of(error);
   }
 }

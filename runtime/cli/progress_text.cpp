@@ -16,6 +16,9 @@
 namespace trivet {
 namespace {
 
+constexpr int kBarEnds = 4;  // two blanks before it, a border at either side
+constexpr int kFewestCells = 4, kMostCells = 20;
+
 bool locale_is_utf8() {
   // The first of them that is set decides (locale(7)).
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
@@ -91,7 +94,6 @@ Terminal detect_terminal(bool quiet) {
 std::string live_line(const ProgressState& state, int width, const Terminal& terminal) {
   const std::string target = std::to_string(state.target);
   std::vector<Part> parts = {{fmt::format("{:>{}}/{}", state.step, target.size(), target), 9},
-                             {bar(fraction_of(state), 20, terminal.unicode), 3},
                              {fmt::format("{:3.0f}%", 100 * fraction_of(state)), 4},
                              {"loss " + format_number(state.loss), 8}};
   if (!state.metric.empty()) {
@@ -103,10 +105,18 @@ std::string live_line(const ProgressState& state, int width, const Terminal& ter
   if (state.seconds_left >= 0) {
     parts.push_back({"eta " + format_duration(state.seconds_left), 7});
   }
-  while (parts.size() > 1 && columns(joined(parts)) > width) {
+  const auto drop_least = [&] {
     parts.erase(std::min_element(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
       return a.importance < b.importance;
     }));
+  };
+  // The bar takes what is left; it is worth more than the percentage it shows.
+  const auto cells_left = [&] { return width - columns(joined(parts)) - kBarEnds; };
+  if (cells_left() < kFewestCells) drop_least();
+  while (parts.size() > 1 && columns(joined(parts)) > width) drop_least();
+  if (cells_left() >= kFewestCells) {
+    const int cells = std::min(cells_left(), kMostCells);
+    parts.insert(parts.begin() + 1, {bar(fraction_of(state), cells, terminal.unicode), 0});
   }
   return joined(parts);
 }

@@ -40,17 +40,17 @@ TrainerConfig trainer_fields(const ConfigOf<Trainer>& config) {
   return decode<TrainerConfig>(common, config.path());
 }
 
-void check_before_start(const ExperimentConfig& experiment, const TrainerConfig& trainer) {
-  if (experiment.mode == Mode::eval || trainer.train_steps > 0) return;
-  throw ConfigError(Problem{.where = experiment.trainer.origin(),
-                            .path = "trainer.train_steps",
-                            .what = "is 0: there is nothing to train",
-                            .hint = "set it, or use mode = \"eval\""});
-}
-
 Origin origin_of(const Value& config, std::string_view path) {
   const Value* value = config.find_path(path);
   return value != nullptr ? value->origin() : Origin{};
+}
+
+void check_before_start(const ResolvedConfig& config, const TrainerConfig& trainer) {
+  if (config.experiment.mode == Mode::eval || trainer.train_steps > 0) return;
+  throw ConfigError(Problem{.where = origin_of(config.tree, "trainer.train_steps"),
+                            .path = "trainer.train_steps",
+                            .what = "is 0: there is nothing to train",
+                            .hint = "set it, or use mode = \"eval\""});
 }
 
 // As text, which is how a backend takes them: 42, true, 0.5, raw text for strings.
@@ -59,17 +59,17 @@ std::vector<std::pair<std::string, std::string>> backend_options(const Value& ta
   if (!table.is_table()) return options;
   for (const Value::Member& member : table.members()) {
     if (member.value.is_null()) continue;
-    options.emplace_back(member.key, member.value.is_text() ? member.value.as_text()
-                                                            : to_toml(member.value));
+    options.emplace_back(member.key,
+                         member.value.is_text() ? member.value.as_text() : to_toml(member.value));
   }
   return options;
 }
 
 std::unique_ptr<Device> open_device(const RunRequest& request) {
   const RuntimeConfig& runtime = request.config.experiment.runtime;
-  const void* table = registry().table("backend", runtime.backend,
-                                       origin_of(request.config.tree, "runtime.backend"),
-                                       "runtime.backend");
+  const void* table =
+      registry().table("backend", runtime.backend,
+                       origin_of(request.config.tree, "runtime.backend"), "runtime.backend");
   DeviceOptions options;
   options.key = runtime.backend;
   options.index = static_cast<int>(runtime.device);
@@ -136,9 +136,9 @@ Run::Run(const RunRequest& request, const RunDirectory& directory, Device& devic
       device_(device),
       fields_(fields),
       signals_(signals),
-      config_text_(config_text(request.config, false,
-                               fmt::format("The resolved config of this run, from {}.",
-                                           request.source))),
+      config_text_(
+          config_text(request.config, false,
+                      fmt::format("The resolved config of this run, from {}.", request.source))),
       progress_(detect_terminal(request.quiet)),
       stats_(device),
       metrics_(directory.file("metrics.jsonl")),
@@ -183,7 +183,8 @@ void Run::keep_config() {
   std::error_code ignored;
   const bool exists = std::filesystem::exists(path, ignored);
   if (exists && !checkpoints_.steps().empty()) {
-    const auto changes = config_changes(read_toml_file(path), read_toml(config_text_, path.string()));
+    const auto changes =
+        config_changes(read_toml_file(path), read_toml(config_text_, path.string()));
     std::vector<ConfigChange> breaking;
     for (const ConfigChange& change : changes) {
       if (change.breaks) breaking.push_back(change);
@@ -226,16 +227,18 @@ Controller::Outcome Run::work(Controller& controller) {
   controller.restore_or_initialize();
   if (experiment_.mode != Mode::eval) {
     if (trainer_->global_step() >= fields_.train_steps) {
-      progress_.print(fmt::format("  step {} is reached already: nothing to train "
-                                  "(mode=eval evaluates, a larger trainer.train_steps goes on)",
-                                  trainer_->global_step()));
+      progress_.print(
+          fmt::format("  step {} is reached already: nothing to train "
+                      "(mode=eval evaluates, a larger trainer.train_steps goes on)",
+                      trainer_->global_step()));
     }
     return experiment_.mode == Mode::train ? controller.train() : controller.train_and_evaluate();
   }
   if (checkpoints_.steps().empty() && task_->config().init_checkpoint.empty()) {
-    recorder_.warn(fmt::format("{} has no checkpoint and task.init_checkpoint is not set: "
-                               "evaluating untrained weights",
-                               directory_.path().string()));
+    recorder_.warn(
+        fmt::format("{} has no checkpoint and task.init_checkpoint is not set: "
+                    "evaluating untrained weights",
+                    directory_.path().string()));
   }
   return controller.evaluate();
 }
@@ -256,9 +259,12 @@ void Run::finish(const std::string& state) {
                            .wall_seconds = seconds_since_process_start(),
                            .train = recorder_.last_train_logs(),
                            .eval = recorder_.last_eval_logs()};
-  replace_file(directory_.file("summary.json"),
-               to_json(summary_value(summary, stats_, device_), JsonStyle::indented),
-               Durability::cached);
+  // A process that found everything done leaves the figures of the one that did it.
+  if (stats_.steps() > 0 || !summary.eval.empty()) {
+    replace_file(directory_.file("summary.json"),
+                 to_json(summary_value(summary, stats_, device_), JsonStyle::indented),
+                 Durability::cached);
+  }
   status_.set_step(summary.step);
   status_.set_state(state, signals_.requested() ? signals_.name() : "");
   log_.write("info", state, Value::table({{"step", summary.step}}));
@@ -304,7 +310,7 @@ int run_command(const RunRequest& request) {
   const StopSignals signals;
   const ExperimentConfig& experiment = request.config.experiment;
   const TrainerConfig fields = trainer_fields(experiment.trainer);
-  check_before_start(experiment, fields);
+  check_before_start(request.config, fields);
   const std::unique_ptr<Device> device = open_device(request);
   const std::string name = experiment.name.empty() ? request.name : experiment.name;
   RunDirectory directory = request.workdir.empty() ? RunDirectory::next("runs", name)

@@ -27,7 +27,7 @@ RunRecorder::RunRecorder(Parts parts, std::int64_t target, Value state)
 
 void RunRecorder::warn(const std::string& text) {
   parts_.progress.clear();
-  fmt::print(stderr, "warning: {}\n", text);
+  std::fputs(fmt::format("warning: {}\n", text).c_str(), stderr);
   parts_.log.write("warning", "warning", Value::table({{"message", text}}));
 }
 

@@ -44,46 +44,45 @@ std::string cost_text(const RunStats& stats) {
 Value summary_value(const RunSummary& summary, const RunStats& stats, const Device& device) {
   const TrainingCost cost = stats.cost();
   const MemoryReport memory = device.memory();
-  return Value::table(
-      {{"state", summary.state},
-       {"step", summary.step},
-       {"target", summary.target},
-       {"train", to_value(summary.train)},
-       {"eval", to_value(summary.eval)},
-       {"config", summary.source},
-       {"mode", summary.mode},
-       {"seed", summary.seed},
-       {"task", summary.task},
-       {"model", summary.model},
-       {"parameters", summary.parameters},
-       {"backend", summary.backend},
-       {"backend_description", static_cast<const char*>(device.info().name)},
-       {"threads", static_cast<std::int64_t>(summary.threads)},
-       {"wall_seconds", summary.wall_seconds},
-       {"first_step_seconds", stats.first_step_seconds()},
-       {"train_seconds", stats.training_seconds()},
-       {"steps_done", stats.steps()},
-       {"measured_steps", cost.steps},
-       {"steps_per_second", cost.steps_per_second()},
-       {"examples_per_second", cost.examples_per_second()},
-       {"examples_per_cpu_second", cost.examples_per_cpu_second()},
-       {"peak_rss_bytes", process_usage().peak_resident_bytes},
-       {"persistent_bytes", memory.persistent_bytes},
-       {"arena_bytes", memory.arena_bytes},
-       {"arena_lower_bound_bytes", memory.lower_bound_bytes},
-       {"peak_device_bytes", memory.peak_bytes},
-       {"page_faults_per_step", cost.page_faults_per_step()},
-       {"backend_allocations_per_step", cost.backend_allocations_per_step()},
-       {"flops", device.flops()},
-       {"slots", slots_value(device)}});
+  return Value::table({{"state", summary.state},
+                       {"step", summary.step},
+                       {"target", summary.target},
+                       {"train", to_value(summary.train)},
+                       {"eval", to_value(summary.eval)},
+                       {"config", summary.source},
+                       {"mode", summary.mode},
+                       {"seed", summary.seed},
+                       {"task", summary.task},
+                       {"model", summary.model},
+                       {"parameters", summary.parameters},
+                       {"backend", summary.backend},
+                       {"backend_description", static_cast<const char*>(device.info().name)},
+                       {"threads", static_cast<std::int64_t>(summary.threads)},
+                       {"wall_seconds", summary.wall_seconds},
+                       {"first_step_seconds", stats.first_step_seconds()},
+                       {"train_seconds", stats.training_seconds()},
+                       {"steps_done", stats.steps()},
+                       {"measured_steps", cost.steps},
+                       {"steps_per_second", cost.steps_per_second()},
+                       {"examples_per_second", cost.examples_per_second()},
+                       {"examples_per_cpu_second", cost.examples_per_cpu_second()},
+                       {"peak_rss_bytes", process_usage().peak_resident_bytes},
+                       {"persistent_bytes", memory.persistent_bytes},
+                       {"arena_bytes", memory.arena_bytes},
+                       {"arena_lower_bound_bytes", memory.lower_bound_bytes},
+                       {"peak_device_bytes", memory.peak_bytes},
+                       {"page_faults_per_step", cost.page_faults_per_step()},
+                       {"backend_allocations_per_step", cost.backend_allocations_per_step()},
+                       {"flops", device.flops()},
+                       {"slots", slots_value(device)}});
 }
 
 std::string slots_text(const Device& device) {
   std::string composed;
   for (const SlotUse& use : device.slot_uses()) {
     if (use.composed == 0) continue;
-    composed += fmt::format("{}{} ({} calls)", composed.empty() ? "" : ", ", use.slot,
-                            use.composed);
+    composed +=
+        fmt::format("{}{} ({} calls)", composed.empty() ? "" : ", ", use.slot, use.composed);
   }
   return composed.empty() ? "every function native" : "composed: " + composed;
 }
@@ -105,7 +104,9 @@ std::string summary_text(const RunSummary& summary, const RunStats& stats, const
         "\n  steady    {:.3g} backend allocations and {:.3g} page faults per step after step 2",
         cost.backend_allocations_per_step(), cost.page_faults_per_step());
   }
-  text += fmt::format("\n  backend   {} {}", summary.backend, slots_text(device));
+  if (!device.slot_uses().empty()) {
+    text += fmt::format("\n  backend   {} {}", summary.backend, slots_text(device));
+  }
   text += fmt::format("\n  files     {}", summary.directory);
   return text;
 }

@@ -188,15 +188,15 @@ bool DefaultTrainer::train_one() {
   return true;
 }
 
-void DefaultTrainer::check_loss(double loss, double learning_rate,
-                                std::int64_t batch_size) const {
+void DefaultTrainer::check_loss(double loss, double learning_rate, std::int64_t batch_size) const {
   const bool finite = std::isfinite(loss);
   if (finite && loss <= config_.loss_upper_bound) return;
   const std::string bound =
       finite ? fmt::format(", above trainer.loss_upper_bound = {}", config_.loss_upper_bound) : "";
   throw RunError(fmt::format("the training loss is {} at step {}{} (learning rate {}, batch size "
                              "{})",
-                             loss, global_step_ + 1, bound, learning_rate, batch_size),
+                             std::isnan(loss) ? "not a number" : fmt::format("{}", loss),
+                             global_step_ + 1, bound, learning_rate, batch_size),
                  {.hint = "lower trainer.learning_rate, or set trainer.gradient_clip.global_norm; "
                           "nothing of this step is saved"});
 }

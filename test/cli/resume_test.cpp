@@ -103,9 +103,8 @@ class Child {
 
 int run_to_end(const fs::path& workdir, int threads, std::string* output = nullptr,
                const std::vector<std::string>& more = {}) {
-  fs::path log = workdir;
-  log += ".out";
-  Child child(arguments(workdir, threads, more), log);
+  const test::TempDir log;  // not beside the run: its disk may be full
+  Child child(arguments(workdir, threads, more), log.path() / "out");
   const int code = child.wait();
   if (output != nullptr) *output = child.output();
   if (code != 0 && output == nullptr) UNSCOPED_INFO(child.output());
@@ -327,6 +326,11 @@ TEST_CASE("a full disk ends the run with its name, and the run goes on when ther
   CHECK(run_to_end(workdir, 1) == 0);
   check_equal(result_of(workdir));
   if (mounted) ::umount2(disk.c_str(), MNT_DETACH);
+}
+
+TEST_CASE("an error keeps its exit code when nobody can read its message") {
+  const auto result = test::shell(test::quoted(test::program().string()) + " runn 2>/dev/full");
+  CHECK(result.exit_code == 2);
 }
 
 TEST_CASE("a directory that cannot be written is an error that names it") {

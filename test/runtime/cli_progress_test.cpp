@@ -59,25 +59,24 @@ TEST_CASE("the live line holds everything where there is room") {
 }
 
 TEST_CASE("the live line never wraps, and keeps step, loss and time to go the longest") {
-  for (int width = 1; width < 120; ++width) {
-    const std::string line = live_line(state(), width, kAscii);
-    if (width >= 12) CHECK(line.size() <= static_cast<std::size_t>(width));
+  for (int width = 12; width < 120; ++width) {
+    CHECK(live_line(state(), width, kAscii).size() <= static_cast<std::size_t>(width));
   }
+  CHECK(live_line(state(), 79, kAscii) ==
+        "   440/1000  [##....]  loss 1.8712  accuracy 0.6100  38.1k examples/s  eta 31 s");
   CHECK(live_line(state(), 39, kAscii) == "   440/1000  loss 1.8712  eta 31 s");
   CHECK(live_line(state(), 12, kAscii) == "   440/1000");
 }
 
 TEST_CASE("a bar of block characters counts columns, not bytes") {
   const Terminal unicode{.style = OutputStyle::live, .color = false, .unicode = true};
-  const std::string line = live_line(state(), 120, unicode);
-  CHECK_THAT(line, Contains("▕████████▊           ▏"));
-  CHECK(live_line(state(), 99, unicode).size() > 99);
+  CHECK_THAT(live_line(state(), 120, unicode), Contains("▕████████▊           ▏"));
+  CHECK_THAT(live_line(state(), 79, unicode), Contains("▕██▋   ▏  loss"));
 }
 
 TEST_CASE("a pipe gets key=value lines at round steps") {
   Pipe pipe;
-  Progress progress({.style = OutputStyle::plain, .color = false, .unicode = false},
-                    pipe.input());
+  Progress progress({.style = OutputStyle::plain, .color = false, .unicode = false}, pipe.input());
   std::vector<std::int64_t> shown;
   for (std::int64_t step = 1; step <= 1000; ++step) {
     if (!progress.is_due(step)) continue;
@@ -101,14 +100,13 @@ TEST_CASE("what is rare is printed above the live line and stays") {
   progress.update(state());
   progress.event("  saved step 440", "checkpoint", {});
   CHECK(progress.is_due(441));  // the line is drawn again at once
-  CHECK(pipe.text() == "\r" + live_line(state(), 79, kAscii) + "\x1b[K" +
-                           "\r\x1b[K" + "  saved step 440\n");
+  CHECK(pipe.text() ==
+        "\r" + live_line(state(), 79, kAscii) + "\x1b[K" + "\r\x1b[K" + "  saved step 440\n");
 }
 
 TEST_CASE("quiet is silent") {
   Pipe pipe;
-  Progress progress({.style = OutputStyle::quiet, .color = false, .unicode = false},
-                    pipe.input());
+  Progress progress({.style = OutputStyle::quiet, .color = false, .unicode = false}, pipe.input());
   CHECK_FALSE(progress.is_due(1));
   progress.update(state());
   progress.print("text");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prefetch gives what the inner input gives, and its state is the consumer's.
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -13,6 +14,18 @@ using namespace trivet;
 using Catch::Contains;
 
 namespace {
+
+test::CountConfig ends_after(std::int64_t batches) {
+  test::CountConfig config;
+  config.batches = batches;
+  return config;
+}
+
+test::CountConfig fails_at(std::int64_t batch) {
+  test::CountConfig config;
+  config.fail_at = batch;
+  return config;
+}
 
 std::unique_ptr<Input> count(test::CountConfig config) {
   config.batch_size = 1;
@@ -38,7 +51,7 @@ std::vector<float> take(Input& input, int n) {
 
 TEST_CASE("prefetching changes neither the batches nor their end") {
   for (const std::int64_t depth : {1, 2, 64}) {
-    const auto input = prefetched({.batches = 4}, depth);
+    const auto input = prefetched(ends_after(4), depth);
     CHECK(input->batches_per_epoch() == 4);
     CHECK(take(*input, 6) == std::vector<float>{0, 1, 2, 3, -1, -1});
     input->reset();
@@ -48,13 +61,13 @@ TEST_CASE("prefetching changes neither the batches nor their end") {
 
 TEST_CASE("the saved state is that of the consumer, however much was made ahead") {
   for (int taken = 0; taken <= 6; ++taken) {
-    const auto input = prefetched({.batches = 5}, 3);
+    const auto input = prefetched(ends_after(5), 3);
     input->start();
     take(*input, taken);
     const Value state = input->save_state();
     CHECK(state.find("next")->as_integer() == std::min(taken, 5));
 
-    const auto continued = prefetched({.batches = 5}, 3);
+    const auto continued = prefetched(ends_after(5), 3);
     continued->restore_state(state);
     std::vector<float> rest;
     for (int i = taken; i < 5; ++i) rest.push_back(static_cast<float>(i));
@@ -64,7 +77,7 @@ TEST_CASE("the saved state is that of the consumer, however much was made ahead"
 }
 
 TEST_CASE("a state restored in the middle discards what was made ahead") {
-  const auto input = prefetched({}, 4);
+  const auto input = prefetched(ends_after(0), 4);
   const Value start = input->save_state();
   take(*input, 3);
   input->restore_state(start);
@@ -73,7 +86,7 @@ TEST_CASE("a state restored in the middle discards what was made ahead") {
 }
 
 TEST_CASE("an error arrives after the batches before it, and stays") {
-  const auto input = prefetched({.fail_at = 2}, 8);
+  const auto input = prefetched(fails_at(2), 8);
   CHECK(take(*input, 2) == std::vector<float>{0, 1});
   CHECK_THROWS_WITH(input->get_next(), Contains("record 2"));
   CHECK_THROWS_AS(input->get_next(), InputError);
@@ -84,7 +97,7 @@ TEST_CASE("an error arrives after the batches before it, and stays") {
 
 TEST_CASE("it ends cleanly whatever its thread is doing") {
   for (int i = 0; i < 50; ++i) {
-    const auto input = prefetched({}, 1 + i % 3);
+    const auto input = prefetched(ends_after(0), 1 + i % 3);
     if (i % 2 == 0) input->start();
     take(*input, i % 5);
   }

@@ -18,15 +18,15 @@ namespace {
 
 // A trainer with all it refers to.
 struct Bench {
-  explicit Bench(ConfigOf<Task> task = test::task_config(),
+  explicit Bench(ConfigOf<Task> task_template = test::task_config(),
                  TrainerConfig config = test::trainer_config(), bool train = true,
                  bool eval = true) {
     test::register_parts();
     test::journal().clear();
     device = test::open_tiny();
     TaskContext task_context{*device, {}};
-    this->task = make(task, task_context);
-    TrainerContext context{.task = *this->task,
+    task = make(task_template, task_context);
+    TrainerContext context{.task = *task,
                            .device = *device,
                            .key = Key(1),
                            .train = train,
@@ -173,9 +173,10 @@ TEST_CASE("a loss that is not a number ends the run with all one needs to know")
   Bench bench(task_with("explode_at", 3.0));
   bench.trainer->initialize();
   bench.trainer->train(2);
-  CHECK_THROWS_WITH(bench.trainer->train(5),
-                    Contains("loss is nan at step 3") && Contains("learning rate 0.0033") &&
-                        Contains("batch size 4") && Contains("trainer.learning_rate"));
+  CHECK_THROWS_WITH(bench.trainer->train(5), Contains("loss is not a number at step 3") &&
+                                                 Contains("learning rate 0.0033") &&
+                                                 Contains("batch size 4") &&
+                                                 Contains("trainer.learning_rate"));
 }
 
 TEST_CASE("a loss above the bound ends the run") {

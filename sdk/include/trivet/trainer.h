@@ -48,7 +48,8 @@ TRIVET_CONFIG(TrainerConfig, trivet::NoBase,
 class TRIVET_API TrainerObserver {
  public:
   virtual ~TrainerObserver();
-  // After every training step; `loss` is read from the device only if `wants_loss()`. [run thread]
+  // After every training step. Where reading the loss means waiting for the device it is read only
+  // if `wants_loss()`, asked before the step, and is NaN otherwise. [run thread]
   virtual bool wants_loss() const = 0;
   virtual void on_train_step(std::int64_t global_step, double loss, std::int64_t examples) = 0;
   virtual void on_eval_step(std::int64_t step, std::int64_t examples) = 0;
