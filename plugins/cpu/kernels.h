@@ -47,4 +47,12 @@ tv_status optim(tv_ctx*, const tv_optim*);
 tv_status rng_bits(tv_ctx*, const tv_view* out, std::uint64_t key, std::uint64_t offset);
 tv_status dropout(tv_ctx*, const tv_dropout*);
 
+// conv.cpp
+tv_status conv2d_fwd(tv_ctx*, const tv_conv2d*);
+tv_status conv2d_bwd(tv_ctx*, const tv_conv2d_grad*);
+
+// pool.cpp
+tv_status pool2d_fwd(tv_ctx*, const tv_pool2d*);
+tv_status pool2d_bwd(tv_ctx*, const tv_pool2d_grad*);
+
 }  // namespace cpu

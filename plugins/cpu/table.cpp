@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <string_view>
 
 #include "cpu/backend.h"
 #include "cpu/context.h"
@@ -98,6 +99,15 @@ tv_status sync(tv_ctx*) {
   return TV_OK;
 }
 
+const void* extension(tv_ctx*, const char* name) {
+  const std::string_view wanted = name;
+  if (wanted == TV_CONV2D_FWD) return reinterpret_cast<const void*>(&conv2d_fwd);
+  if (wanted == TV_CONV2D_BWD) return reinterpret_cast<const void*>(&conv2d_bwd);
+  if (wanted == TV_POOL2D_FWD) return reinterpret_cast<const void*>(&pool2d_fwd);
+  if (wanted == TV_POOL2D_BWD) return reinterpret_cast<const void*>(&pool2d_bwd);
+  return nullptr;
+}
+
 tv_backend make_table() {
   tv_backend t = {};
   t.struct_size = sizeof(tv_backend);
@@ -127,6 +137,7 @@ tv_backend make_table() {
   t.optim = optim;
   t.sumsq = sumsq;
   t.rng_bits = rng_bits;
+  t.extension = extension;
   return t;
 }
 

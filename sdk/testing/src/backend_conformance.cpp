@@ -100,6 +100,9 @@ BackendReport check_backend(const tv_backend* backend, const BackendCheckOptions
   check_reduce(kit);
   check_rows(kit);
   check_matmul(kit);
+  check_dense(kit);
+  check_training(kit);
+  check_vision(kit);
   return kit.take_report();
 }
 

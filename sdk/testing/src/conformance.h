@@ -124,5 +124,8 @@ void check_elementwise(Kit& kit);
 void check_reduce(Kit& kit);
 void check_rows(Kit& kit);
 void check_matmul(Kit& kit);
+void check_dense(Kit& kit);
+void check_training(Kit& kit);
+void check_vision(Kit& kit);
 
 }  // namespace trivet::testing
