@@ -4,9 +4,10 @@
 //
 // Life of a task in a run (the order of first calls): build_model, create_optimizer,
 // build_metrics(true), build_inputs(train_input), then either a restored checkpoint or initialize,
-// then the steps. build_metrics(false) and build_inputs(eval_input) come before the first evaluation
-// or after the first training step, whichever is earlier. A half that the run's mode does not need
-// is not built. After Model Garden's official/core/base_task.py; see docs for the differences.
+// then the steps. build_metrics(false) and build_inputs(eval_input) come before the first
+// evaluation or after the first training step, whichever is earlier. A half that the run's mode
+// does not need is not built. After Model Garden's official/core/base_task.py; see docs for the
+// differences.
 #pragma once
 
 #include <cstdint>
