@@ -82,13 +82,17 @@ Value take(Value& table, std::string_view key) {
   return taken;
 }
 
-// Sorted by place, with those of the command line behind those of the files.
+// Sorted by place: files, the command line, defaults.
 void throw_if_any(Problems& problems) {
   if (problems.empty()) return;
   problems.sort();
   std::vector<Problem> list = problems.list();
-  std::stable_partition(list.begin(), list.end(),
-                        [](const Problem& problem) { return problem.where.file != kCommandLine; });
+  const auto rank = [](const Problem& problem) {
+    if (problem.where.file.empty()) return 2;
+    return problem.where.file == kCommandLine ? 1 : 0;
+  };
+  std::stable_sort(list.begin(), list.end(),
+                   [&](const Problem& a, const Problem& b) { return rank(a) < rank(b); });
   throw ConfigError(std::move(list));
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "host/plugin_host.h"
 #include "trivet/error.h"
@@ -58,7 +60,11 @@ const Schema* HostLookup::find(std::string_view kind, std::string_view key, cons
     throw PluginError("the plugin cannot be used: " + refusal,
                       {.where = where, .path = path, .plugin = plugin, .key = std::string(key)});
   }
-  problems.add(registry_.missing(kind, key, where, path));
+  Problem missing = registry_.missing(kind, key, where, path);
+  const std::vector<ManifestItem> others = host_.items(key);
+  const bool told = missing.hint.starts_with("it is a ");
+  if (!others.empty() && !told) missing.hint = "it is a " + others[0].kind + "; " + missing.hint;
+  problems.add(std::move(missing));
   return nullptr;
 }
 

@@ -323,9 +323,13 @@ std::string Validator::hint_for(const UnknownKey& unknown) const {
     for (std::size_t i = 0; i < elsewhere.size(); ++i) text += (i > 0 ? " or " : "") + elsewhere[i];
     return text;
   }
+  // A long common path makes any two names look near: the last word decides who takes part.
   std::vector<std::string> all;
   for (const VisitedTable& table : visited_) {
-    for (const Field& field : *table.fields) all.push_back(joined_path(table.path, field.name));
+    for (const Field& field : *table.fields) {
+      if (nearest_names(unknown.key, {field.name}).empty()) continue;
+      all.push_back(joined_path(table.path, field.name));
+    }
   }
   const std::string path = joined_path(unknown.table, unknown.key);
   if (!nearest_names(path, all).empty()) return suggestion(path, all);

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line around the commands: help, exit codes, options, formats, schema, completion.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/paths.h"
+#include "support/plugin_folder.h"
+#include "support/shell.h"
+
+using Catch::Contains;
+using Catch::StartsWith;
+using trivet::test::PluginFolder;
+using trivet::test::quoted;
+using trivet::test::ShellResult;
+
+namespace {
+
+const char* const kConfig =
+    "name = 'x'\n[task]\ntype = 'demo/Task'\nmodel = 'demo/Mlp'\n[task.train_input]\ntype = "
+    "'demo/Noise'\nbatch_size = 4\n[trainer]\ntype = 'demo/Trainer'\ntrain_steps = 10\n"
+    "learning_rate = 0.5\n[runtime]\nbackend = 'demo/Backend'\n[xp]\nnote = \"é \\\" \\\\ \\n\"\n";
+
+class Workplace {
+ public:
+  Workplace() {
+    plugins_.copy("demo");
+    folder_.write("c.toml", kConfig);
+  }
+  const trivet::test::TempDir& folder() const { return folder_; }
+  ShellResult run(const std::string& words) const { return shell(program() + " " + words); }
+  // With the folder as the working directory and the demo plugin.
+  ShellResult shell(const std::string& command) const {
+    const std::string mark = (plugins_.path() / "opened").string();
+    return trivet::test::shell("cd " + quoted(folder_.path().string()) +
+                               " && export HOME=/nonexistent TRIVET_TEST_OPENED=" + quoted(mark) +
+                               " TRIVET_PLUGIN_PATH=" + quoted(plugins_.path().string()) + "; " +
+                               command);
+  }
+  static std::string program() { return quoted(trivet::test::program().string()); }
+  bool opened() const { return std::filesystem::exists(plugins_.path() / "opened"); }
+
+ private:
+  PluginFolder plugins_;
+  trivet::test::TempDir folder_;
+};
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> list;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) list.push_back(line);
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("help names every command, and each has a page") {
+  const Workplace place;
+  const ShellResult help = place.run("--help");
+  CHECK(help.exit_code == 0);
+  for (const char* command : {"config", "plugins", "explain", "schema", "completions", "help"}) {
+    CHECK_THAT(help.output, Contains(std::string("\n  ") + command));
+    const std::string name = command;
+    CHECK_THAT(place.run("help " + name).output, StartsWith("usage: trivet " + name));
+    CHECK(place.run(name + " --help").output == place.run("help " + name).output);
+  }
+  CHECK(place.run("").output == help.output);
+  CHECK_THAT(help.output, !Contains("__complete"));
+  CHECK_THAT(place.run("--version").output, StartsWith("trivet 0."));
+}
+
+TEST_CASE("a wrong command line exits with 2 and says what would be right") {
+  const Workplace place;
+  struct Row {
+    const char* words;
+    const char* output;
+  };
+  const Row row = GENERATE(
+      Row{"confg", "error: unknown command 'confg' (did you mean 'config'?)\n"},
+      Row{"--frobnicate",
+          "error: unknown option '--frobnicate' (options stand behind the command; "
+          "see trivet --help)\n"},
+      Row{"config",
+          "error: 'trivet config' needs to know what to do (trivet config show CONFIG)\n"},
+      Row{"config shw", "error: 'trivet config' cannot 'shw' (trivet config show CONFIG)\n"},
+      Row{"config show c.toml --orgin",
+          "error: unknown option '--orgin' (did you mean '--origin'?)\n"},
+      Row{"config show c.toml --format yaml",
+          "error: there is no format 'yaml' (known: toml, "
+          "json)\n"},
+      Row{"config show c.toml --format",
+          "error: the required argument for option '--format' is "
+          "missing\n"},
+      Row{"config show seed=1",
+          "error: a config file is missing (name one before the overrides, or "
+          "--experiment KEY)\n"},
+      Row{"config show c.toml d.toml",
+          "error: one config file is enough, 'd.toml' is another "
+          "(--config_file d.toml puts it above the first)\n"},
+      Row{"config show c.toml --experiment a/b --experiment c/d",
+          "error: option '--experiment' is given more than once\n"},
+      Row{"help nothing", "error: there is no command 'nothing'"},
+      Row{"completions fish", "error: there are no completions for 'fish' (known: bash, zsh)\n"},
+      Row{"schema lawyer", "error: there is no kind 'lawyer' (did you mean 'layer'?)\n"},
+      Row{"schema demo/Rely",
+          "error: there is no 'demo/Rely'\n       did you mean 'demo/Relu'?\n"});
+  CAPTURE(row.words);
+  const ShellResult result = place.run(row.words);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.output, StartsWith(row.output));
+}
+
+TEST_CASE("output that cannot be written is an error") {
+  const ShellResult result = Workplace().run("--help > /dev/full");
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.output, StartsWith("error: cannot write to standard output"));
+}
+
+TEST_CASE("config show prints a complete config, with origins on request") {
+  const Workplace place;
+  const ShellResult plain = place.run("config show c.toml trainer.train_steps=7 --xp.lr=0.5");
+  INFO(plain.output);
+  CHECK(plain.exit_code == 0);
+  CHECK_THAT(plain.output, Contains("train_steps = 7\n") && Contains("\n[xp]\n") &&
+                               Contains("lr = 0.5\n") && Contains("[task.model.activation]\n"));
+  const ShellResult origins = place.run("config show c.toml --origin --set trainer.train_steps=7");
+  CHECK_THAT(origins.output,
+             Contains("batch_size = 4  # c.toml:7:14\n") &&
+                 Contains("train_steps = 7  # command line:1:27 (--set trainer.train_steps=7)\n") &&
+                 Contains("max_to_keep = 5  # default\n"));
+  place.folder().write("again.toml", origins.output);
+  const std::string first = place.run("config show c.toml trainer.train_steps=7").output;
+  CHECK(place.run("config show again.toml").output == first);
+}
+
+TEST_CASE("flags of the seeds mean overrides") {
+  const Workplace place;
+  const std::string wanted = place.run("config show c.toml trainer.train_steps=7 xp.a=1").output;
+  CHECK(place.run("config show --cfg.trainer.train_steps=7 c.toml --xp.a 1").output == wanted);
+  place.folder().write("more.toml", "xp.a = 1\n");
+  CHECK(
+      place.run("config show c.toml --config_file more.toml --set=trainer.train_steps=7").output ==
+      wanted);
+  CHECK_THAT(place.run("config show c.toml seed=1 --set seed=2 seed=3").output,
+             Contains("seed = 3\n"));
+}
+
+TEST_CASE("any TOML reader understands the shown config, and finds what the JSON says") {
+  if (trivet::test::shell("python3 -c 'import tomllib'").exit_code != 0) {
+    WARN("no python3 with tomllib: not compared");
+    return;
+  }
+  const Workplace place;
+  CHECK(place.run("config show c.toml > shown.toml").exit_code == 0);
+  CHECK(place.run("config show c.toml --format json > shown.json").exit_code == 0);
+  const ShellResult result = place.shell(
+      "python3 -c 'import json, tomllib\n"
+      "toml = tomllib.load(open(\"shown.toml\", \"rb\"))\n"
+      "assert toml == json.load(open(\"shown.json\"))\n"
+      "print(toml[\"trainer\"][\"train_steps\"], toml[\"xp\"][\"note\"])'");
+  CHECK(result.output == "10 é \" \\ \n\n");
+}
+
+TEST_CASE("the schema of configs describes every registered type") {
+  const Workplace place;
+  const ShellResult result = place.run("schema");
+  REQUIRE(result.exit_code == 0);
+  const auto schema = nlohmann::json::parse(result.output);
+  CHECK(schema["$schema"] == "http://json-schema.org/draft-07/schema#");
+  CHECK(schema["type"] == "object");
+  CHECK(schema["additionalProperties"] == false);
+  CHECK(schema["then"]["required"] == nlohmann::json::array({"task"}));
+  for (const char* key : {"name", "mode", "seed", "task", "trainer", "runtime", "base",
+                          "experiment", "defaults", "sweep", "xp", "backend"}) {
+    CHECK(schema["properties"].contains(key));
+  }
+  const auto& definitions = schema["definitions"];
+  const auto& mlp = definitions["model:demo.Mlp"];
+  CHECK(mlp["properties"]["type"]["const"] == "demo/Mlp");
+  CHECK(mlp["properties"]["dropout"]["description"] == "Share of zeros.");
+  CHECK(mlp["properties"]["dropout"]["default"] == 0.0);
+  CHECK(mlp["properties"]["dropout"]["anyOf"][0]["minimum"] == 0.0);
+  CHECK(mlp["properties"]["dropout"]["anyOf"][0]["exclusiveMaximum"] == 1.0);
+  CHECK_FALSE(mlp.contains("required"));
+  // Every reference leads somewhere.
+  const auto flat = schema.flatten();
+  int references = 0;
+  for (const auto& [path, value] : flat.items()) {
+    if (!path.ends_with("/$ref")) continue;
+    ++references;
+    const std::string name = value.get<std::string>();
+    CAPTURE(name);
+    CHECK(schema.contains(nlohmann::json::json_pointer(name.substr(1))));
+  }
+  CHECK(references > 10);
+}
+
+TEST_CASE("the schema of one type insists on its required keys") {
+  const Workplace place;
+  const auto schema = nlohmann::json::parse(place.run("schema demo/Noise").output);
+  CHECK(schema["definitions"]["input:demo.Noise"]["required"] ==
+        nlohmann::json::array({"type", "batch_size"}));
+  const auto kind = nlohmann::json::parse(place.run("schema schedule").output);
+  CHECK(kind["definitions"].contains("schedule:demo.Constant"));
+}
+
+TEST_CASE("completion knows commands, options, keys, paths and values") {
+  const Workplace place;
+  const auto complete = [&](const std::string& words) {
+    return lines(place.run("__complete -- " + words).output);
+  };
+  using Lines = std::vector<std::string>;
+  CHECK(complete("co") == Lines{"config", "completions"});
+  CHECK(complete("config ''") == Lines{"show"});
+  CHECK(complete("config show ''") == Lines{":files"});
+  CHECK(complete("config show c.toml --or") == Lines{"--origin"});
+  CHECK(complete("config show c.toml --format j") == Lines{"json"});
+  CHECK(complete("config show c.toml trainer.train") == Lines{"trainer.train_steps="});
+  CHECK(complete("config show c.toml task.mo") == Lines{"task.model=", "task.model."});
+  CHECK(complete("config show c.toml task.model.h") ==
+        Lines{"task.model.hidden_dims=", "task.model.has_bias="});
+  CHECK(complete("config show c.toml --cfg.task.model.dr") == Lines{"--cfg.task.model.dropout="});
+  CHECK(complete("config show c.toml --xp.n") == Lines{"--xp.note="});
+  CHECK(complete("config show c.toml --set see") == Lines{"seed="});
+  CHECK(complete("config show c.toml task.model.has_bias=") ==
+        Lines{"task.model.has_bias=true", "task.model.has_bias=false"});
+  CHECK(complete("config show c.toml task.model=d") == Lines{"task.model=demo/Mlp"});
+  CHECK(complete("config show c.toml mode=tr") == Lines{"mode=train", "mode=train_and_eval"});
+  CHECK(complete("config show c.toml runtime.backend=") == Lines{"runtime.backend=demo/Backend"});
+  CHECK(complete("config show missing.toml runtime.th") == Lines{"runtime.threads="});
+  CHECK(complete("explain demo/M") == Lines{"demo/Mlp"});
+  CHECK(complete("completions b") == Lines{"bash"});
+  CHECK(complete("nonsense x").empty());
+  CHECK_FALSE(place.opened());
+}
+
+TEST_CASE("schemas and configs open no library of a plugin") {
+  const Workplace place;
+  for (const char* words : {"schema", "schema layer", "config show c.toml"}) {
+    CHECK(place.run(words).exit_code == 0);
+    CHECK_FALSE(place.opened());
+  }
+}
+
+TEST_CASE("the script for bash completes behind '='") {
+  const Workplace place;
+  const auto complete = [&](const std::string& line) {
+    place.folder().write("script.sh",
+                         "eval \"$(" + Workplace::program() +
+                             " completions bash)\"\ncompopt() { :; }\nCOMP_LINE=" + quoted(line) +
+                             "\nCOMP_POINT=${#COMP_LINE}\n_trivet\n"
+                             "printf '%s\\n' \"${COMPREPLY[@]}\"\n");
+    return lines(place.shell("bash script.sh").output);
+  };
+  const std::string program = trivet::test::program().string();
+  CHECK(complete(program + " expl") == std::vector<std::string>{"explain"});
+  CHECK(complete(program + " config show c.toml mode=tr") ==
+        std::vector<std::string>{"train", "train_and_eval"});
+  CHECK(complete(program + " config show c.toml task.model.dr") ==
+        std::vector<std::string>{"task.model.dropout="});
+}
