@@ -62,6 +62,7 @@ class SchemaWriter {
   }
 
  private:
+  bool takes_numbers(const std::string& kind);
   Json field(const Field& field);
   Json of_type(const FieldType& type, const Field& field);
   Json number(const char* name, const Field& field);
@@ -172,6 +173,14 @@ Json SchemaWriter::type_ref(const std::string& kind, const std::string& key) {
   return ref(name);
 }
 
+bool SchemaWriter::takes_numbers(const std::string& kind) {
+  try {
+    return catalog_.schemas().for_number(kind).has_value();
+  } catch (const Error&) {
+    return false;  // more than one type claims them: a number would be refused
+  }
+}
+
 Json SchemaWriter::kind_ref(const std::string& kind) {
   const std::string name = "kind:" + kind;
   if (definitions_.contains(name)) return ref(name);
@@ -180,7 +189,7 @@ Json SchemaWriter::kind_ref(const std::string& kind) {
   std::vector<std::string> texts = keys;
   texts.emplace_back("none");
   Json any = Json::array({{{"enum", texts}}});
-  if (catalog_.schemas().for_number(kind)) any.push_back({{"type", "number"}});
+  if (takes_numbers(kind)) any.push_back({{"type", "number"}});
   for (const std::string& key : keys) any.push_back(type_ref(kind, key));
   definitions_[name] = or_reference({{"anyOf", std::move(any)}});
   return ref(name);

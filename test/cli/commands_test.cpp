@@ -33,11 +33,9 @@ class Workplace {
   ShellResult shell(const std::string& command) const {
     const std::string mark = (plugins_.path() / "opened").string();
     return trivet::test::shell("cd " + quoted(folder_.path().string()) +
-                               " && export HOME=/nonexistent TRIVET_TEST_OPENED=" + quoted(mark) +
-                               " TRIVET_PLUGIN_PATH=" + quoted(plugins_.path().string()) + "; " +
-                               command);
+                               " && export TRIVET_TEST_OPENED=" + quoted(mark) + "; " + command);
   }
-  static std::string program() { return quoted(trivet::test::program().string()); }
+  std::string program() const { return plugins_.trivet(); }
   bool opened() const { return std::filesystem::exists(plugins_.path() / "opened"); }
 
  private:
@@ -245,17 +243,17 @@ TEST_CASE("schemas and configs open no library of a plugin") {
 TEST_CASE("the script for bash completes behind '='") {
   const Workplace place;
   const auto complete = [&](const std::string& line) {
-    place.folder().write("script.sh",
-                         "eval \"$(" + Workplace::program() +
-                             " completions bash)\"\ncompopt() { :; }\nCOMP_LINE=" + quoted(line) +
-                             "\nCOMP_POINT=${#COMP_LINE}\n_trivet\n"
-                             "printf '%s\\n' \"${COMPREPLY[@]}\"\n");
+    place.folder().write("script.sh", "trivet() { " + place.program() +
+                                          " \"$@\"; }\neval \"$(trivet completions bash)\"\n"
+                                          "compopt() { :; }\nCOMP_LINE=" +
+                                          quoted(line) +
+                                          "\nCOMP_POINT=${#COMP_LINE}\n_trivet\n"
+                                          "printf '%s\\n' \"${COMPREPLY[@]}\"\n");
     return lines(place.shell("bash script.sh").output);
   };
-  const std::string program = trivet::test::program().string();
-  CHECK(complete(program + " expl") == std::vector<std::string>{"explain"});
-  CHECK(complete(program + " config show c.toml mode=tr") ==
+  CHECK(complete("trivet expl") == std::vector<std::string>{"explain"});
+  CHECK(complete("trivet config show c.toml mode=tr") ==
         std::vector<std::string>{"train", "train_and_eval"});
-  CHECK(complete(program + " config show c.toml task.model.dr") ==
+  CHECK(complete("trivet config show c.toml task.model.dr") ==
         std::vector<std::string>{"task.model.dropout="});
 }

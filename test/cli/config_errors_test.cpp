@@ -39,13 +39,20 @@ class Workplace {
   const trivet::test::TempDir& folder() const { return folder_; }
 
   ShellResult run(const std::string& words) const {
-    return trivet::test::shell("cd " + quoted(folder_.path().string()) + " && HOME=/nonexistent " +
-                               "TRIVET_PLUGIN_PATH=" + quoted(plugins_.path().string()) + " " +
-                               quoted(trivet::test::program().string()) + " " + words);
+    return trivet::test::shell("cd " + quoted(folder_.path().string()) + " && " +
+                               plugins_.trivet() + " " + words);
   }
 
-  // The whole output of a command that must be refused with exit code 2 and leave no trace.
-  std::string refused(const std::string& words = "config show c.toml") const {
+  // The whole output of a command on this config that must be refused with exit code 2 and leave
+  // no trace. A run says the same as `config show`.
+  std::string refused(const std::string& words = "c.toml") const {
+    const std::string text = refusal("config show " + words);
+    CHECK(refusal("run " + words) == text);
+    return text;
+  }
+
+ private:
+  std::string refusal(const std::string& words) const {
     const auto before = files();
     ShellResult result = run(words);
     CHECK(result.exit_code == 2);
@@ -57,7 +64,6 @@ class Workplace {
     return result.output;
   }
 
- private:
   std::set<std::string> files() const {
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
@@ -199,15 +205,15 @@ TEST_CASE("a base cycle and a base that is missing") {
 
 TEST_CASE("mistakes in overrides show the override with a caret") {
   const Workplace place;
-  CHECK(place.refused("config show c.toml seed=1 trainer.train_stepz=4") ==
+  CHECK(place.refused("c.toml seed=1 trainer.train_stepz=4") ==
         "error: command line:2:9: trainer.train_stepz: unknown key 'train_stepz'\n"
         "      | trainer.train_stepz=4\n"
         "      |         ^^^^^^^^^^^ did you mean 'train_steps'?\n");
-  CHECK(place.refused("config show c.toml --cfg.trainer.train_steps x") ==
+  CHECK(place.refused("c.toml --cfg.trainer.train_steps x") ==
         "error: command line:1:27: trainer.train_steps: 'x' is not an integer\n"
         "      | --cfg.trainer.train_steps=x\n"
         "      |                           ^ write an integer\n");
-  CHECK(place.refused("config show c.toml 'seed[1' ~task.eval_input") ==
+  CHECK(place.refused("c.toml 'seed[1' ~task.eval_input") ==
         "error: command line:1:5: bad override: ']' is missing\n"
         "      | seed[1\n"
         "      |     ^\n"
@@ -234,15 +240,15 @@ TEST_CASE("10 MB, 10,000 levels, a folder, nothing there") {
   CHECK_THAT(refused("seed = " + std::string(10000, '[')),
              StartsWith("error: c.toml:1:108: nested deeper than 100 levels\n    1 | ...[[["));
   const Workplace place;
-  CHECK(place.refused("config show .") == "error: .: this is a directory, not a config file\n");
-  CHECK(place.refused("config show d.toml") ==
+  CHECK(place.refused(".") == "error: .: this is a directory, not a config file\n");
+  CHECK(place.refused("d.toml") ==
         "error: d.toml: cannot open this config: No such file or directory\n"
         "       did you mean 'c.toml'?\n");
 }
 
 TEST_CASE("everything that is wrong is reported in one go, in the order of the places") {
   const std::string text = Workplace("seed = 'x'\n" + kGood + "[zzz]\n")
-                               .refused("config show c.toml trainer.max_to_keep=-1 mode=trane");
+                               .refused("c.toml trainer.max_to_keep=-1 mode=trane");
   CHECK_THAT(text, StartsWith("error: c.toml:1:8: seed: ") &&
                        Contains("error: c.toml:14:2: zzz: ") &&
                        Contains("error: command line:1:21: trainer.max_to_keep: ") &&

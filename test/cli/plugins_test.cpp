@@ -22,9 +22,8 @@ namespace fs = std::filesystem;
 // folder/opened.
 ShellResult trivet_with(const PluginFolder& folder, const std::string& words) {
   const std::string opened = (folder.path() / "opened").string();
-  return trivet::test::shell("TRIVET_TEST_OPENED=" + quoted(opened) + " TRIVET_PLUGIN_PATH=" +
-                             quoted(folder.path().string()) + " HOME=/nonexistent " +
-                             quoted(trivet::test::program().string()) + " " + words);
+  return trivet::test::shell("TRIVET_TEST_OPENED=" + quoted(opened) + " " + folder.trivet() + " " +
+                             words);
 }
 
 bool opened(const PluginFolder& folder) {
@@ -47,9 +46,8 @@ TEST_CASE("help, plugins and explain open no library of a plugin") {
     CHECK(result.exit_code == 0);
     CHECK_FALSE(opened(folder));
     // The loader's own account, for libraries that would not tell.
-    const ShellResult traced = trivet::test::shell(
-        "LD_DEBUG=files TRIVET_PLUGIN_PATH=" + quoted(folder.path().string()) + " " +
-        quoted(trivet::test::program().string()) + " " + words + " 2>&1 | grep 'file=.*alpha.so'");
+    const ShellResult traced = trivet::test::shell("LD_DEBUG=files " + folder.trivet() + " " +
+                                                   words + " 2>&1 | grep 'file=.*alpha.so'");
     CHECK(traced.output.empty());
   }
 }

@@ -2,6 +2,7 @@
 #include "support/plugin_folder.h"
 
 #include <stdexcept>
+#include <system_error>
 
 #include "support/paths.h"
 
@@ -15,6 +16,23 @@ fs::path fixture(std::string_view name) {
 
 PluginFolder::PluginFolder() {
   fs::permissions(folder_.path(), fs::perms::owner_all);
+  const fs::path program = alone_.path() / "bin" / "trivet";
+  fs::create_directory(program.parent_path());
+  std::error_code other_file_system;
+  fs::create_hard_link(test::program(), program, other_file_system);
+  if (other_file_system) fs::copy_file(test::program(), program);
+}
+
+std::string PluginFolder::trivet() const {
+  // libtrivet is found relative to the program: in the build, or in an installed tree.
+  const fs::path beside = test::program().parent_path().parent_path();
+  std::string libraries = (beside / "sdk").string();
+  for (const char* lib : {"lib", "lib64", "lib/x86_64-linux-gnu"}) {
+    libraries += ":" + (beside / lib).string();
+  }
+  return "LD_LIBRARY_PATH=" + test::quoted(libraries) +
+         " TRIVET_PLUGIN_PATH=" + test::quoted(path().string()) + " HOME=/nonexistent " +
+         test::quoted((alone_.path() / "bin" / "trivet").string());
 }
 
 fs::path PluginFolder::copy(std::string_view name, std::string_view as) const {

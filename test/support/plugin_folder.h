@@ -26,8 +26,13 @@ class PluginFolder {
                                    std::string_view as) const;
   std::vector<SearchDirectory> search() const;
 
+  // The start of a shell command that runs trivet with this folder as its only one: a copy of the
+  // program that stands alone, so that the plugins built or installed beside it are not found.
+  std::string trivet() const;
+
  private:
   TempDir folder_;
+  TempDir alone_;
 };
 
 // The file of this name (x for x.so) as the host sees it; throws if it has not looked at it.
