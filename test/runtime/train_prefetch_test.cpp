@@ -49,7 +49,7 @@ std::vector<float> take(Input& input, int n) {
 
 }  // namespace
 
-TEST_CASE("prefetching changes neither the batches nor their end") {
+TEST_CASE("prefetching changes neither the batches nor their end", "[tsan]") {
   for (const std::int64_t depth : {1, 2, 64}) {
     const auto input = prefetched(ends_after(4), depth);
     CHECK(input->batches_per_epoch() == 4);
@@ -59,7 +59,7 @@ TEST_CASE("prefetching changes neither the batches nor their end") {
   }
 }
 
-TEST_CASE("the saved state is that of the consumer, however much was made ahead") {
+TEST_CASE("the saved state is that of the consumer, however much was made ahead", "[tsan]") {
   for (int taken = 0; taken <= 6; ++taken) {
     const auto input = prefetched(ends_after(5), 3);
     input->start();
@@ -76,7 +76,7 @@ TEST_CASE("the saved state is that of the consumer, however much was made ahead"
   }
 }
 
-TEST_CASE("a state restored in the middle discards what was made ahead") {
+TEST_CASE("a state restored in the middle discards what was made ahead", "[tsan]") {
   const auto input = prefetched(ends_after(0), 4);
   const Value start = input->save_state();
   take(*input, 3);
@@ -85,7 +85,7 @@ TEST_CASE("a state restored in the middle discards what was made ahead") {
   CHECK(take(*input, 2) == std::vector<float>{0, 1});
 }
 
-TEST_CASE("an error arrives after the batches before it, and stays") {
+TEST_CASE("an error arrives after the batches before it, and stays", "[tsan]") {
   const auto input = prefetched(fails_at(2), 8);
   CHECK(take(*input, 2) == std::vector<float>{0, 1});
   CHECK_THROWS_WITH(input->get_next(), Contains("record 2"));
@@ -95,7 +95,7 @@ TEST_CASE("an error arrives after the batches before it, and stays") {
   CHECK(take(*input, 1) == std::vector<float>{0});
 }
 
-TEST_CASE("it ends cleanly whatever its thread is doing") {
+TEST_CASE("it ends cleanly whatever its thread is doing", "[tsan]") {
   for (int i = 0; i < 50; ++i) {
     const auto input = prefetched(ends_after(0), 1 + i % 3);
     if (i % 2 == 0) input->start();
