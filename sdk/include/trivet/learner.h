@@ -39,7 +39,8 @@ class TRIVET_API Learner {
 
   struct Update {
     double learning_rate = 0;
-    double gradient_norm = -1;  // global l2 norm before clipping; -1 when no clipping asked for it
+    // Global l2 norm before clipping by norm (after clipping by value); -1 when none is asked for.
+    double gradient_norm = -1;
   };
   // Uses the gradients in the store: value, then per-variable, then global clipping, then the
   // optimizer. Gradients that are not finite (seen when a norm is taken) throw Error naming the
