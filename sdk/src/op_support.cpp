@@ -2,6 +2,7 @@
 #include "op_support.h"
 
 #include <algorithm>
+#include <array>
 
 namespace trivet::detail {
 
@@ -11,6 +12,12 @@ void wrong(const char* op, const std::string& expected, const std::string& got) 
 
 void expect_f32(const char* op, const Tensor& x) {
   if (x.dtype() != DType::f32) wrong(op, "f32", x.to_string());
+}
+
+void expect_same_device(const char* op, const Tensor& a, const Tensor& b) {
+  if (b.impl()->device != &a.device()) {
+    wrong(op, "operands on one device", a.to_string() + " and " + b.to_string());
+  }
 }
 
 std::string shapes(std::initializer_list<const Tensor*> tensors) {
@@ -96,8 +103,8 @@ namespace {
 class Joined {
  public:
   Joined(const Tensor& out, std::initializer_list<const Tensor*> operands) {
-    views_.push_back(out.view());
-    for (const Tensor* operand : operands) views_.push_back(operand->view());
+    views_[count_++] = out.view();
+    for (const Tensor* operand : operands) views_[count_++] = operand->view();
     for (tv_view& view : views_) view.rank = 0;
     for (int axis = 0; axis < out.rank(); ++axis) {
       if (out.dim(axis) == 1) continue;
@@ -119,16 +126,17 @@ class Joined {
     };
     const std::int64_t extent = out.dim(axis);
     bool joins = rank_ > 0;
-    for (std::size_t i = 0; i < views_.size() && joins; ++i) {
+    for (std::size_t i = 0; i < count_ && joins; ++i) {
       joins = views_[i].stride[rank_ - 1] == stride(i) * extent;
     }
     if (!joins) ++rank_;
-    for (std::size_t i = 0; i < views_.size(); ++i) {
+    for (std::size_t i = 0; i < count_; ++i) {
       views_[i].shape[rank_ - 1] = joins ? views_[i].shape[rank_ - 1] * extent : extent;
       views_[i].stride[rank_ - 1] = stride(i);
     }
   }
-  std::vector<tv_view> views_;
+  std::array<tv_view, 4> views_{};
+  std::size_t count_ = 0;
   int rank_ = 0;
 };
 
@@ -138,6 +146,7 @@ constexpr int kMostAxes = 3;  // of binary and select, see backend.h
 
 Tensor binary(const char* name, tv_binary_op op, const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype()) wrong(name, "two tensors of one type", a.to_string() + " and " + b.to_string());
+  expect_same_device(name, a, b);
   Device& device = a.device();
   const Shape shape = broadcast(name, a.shape(), b.shape());
   const bool compares = op == TV_LT || op == TV_EQ;
@@ -158,6 +167,8 @@ Tensor select(const Tensor& condition, const Tensor& a, const Tensor& b) {
     wrong("where", "a bool condition and two tensors of one type",
           condition.to_string() + ", " + a.to_string() + " and " + b.to_string());
   }
+  expect_same_device("where", a, condition);
+  expect_same_device("where", a, b);
   Device& device = a.device();
   const Shape shape = broadcast("where", broadcast("where", condition.shape(), a.shape()), b.shape());
   const Tensor out = Tensor::empty(device, shape, a.dtype());
@@ -213,6 +224,15 @@ void add_in_place(Tensor& x, const Tensor& y) {
   const Shape flat{x.size()};
   const tv_view target = reshaped(x, flat).view(), source = reshaped(other, flat).view();
   device.check(device.table().binary(device.context(), TV_ADD, &target, &target, &source), "add");
+}
+
+void accumulate(const Vjp::Target& target, const Tensor& value) {
+  Tensor gradient = target.gradient;
+  if (target.beta == 0) {
+    copy_into(gradient.mutable_view(), value);
+  } else {
+    add_in_place(gradient, value);
+  }
 }
 
 void product(const Tensor& a, bool trans_a, const Tensor& b, bool trans_b, const Tensor& c,

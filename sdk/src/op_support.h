@@ -17,6 +17,7 @@ namespace trivet::detail {
 // "[matmul] expected ..., got ..."
 [[noreturn]] void wrong(const char* op, const std::string& expected, const std::string& got);
 void expect_f32(const char* op, const Tensor& x);
+void expect_same_device(const char* op, const Tensor& a, const Tensor& b);
 std::string shapes(std::initializer_list<const Tensor*> tensors);
 
 void fill(Tensor& x, double value);
@@ -34,11 +35,17 @@ Tensor sum_to(const Tensor& x, const Shape& from);
 // x += y, in place, both contiguous f32.
 void add_in_place(Tensor& x, const Tensor& y);
 
+// target = beta target + value.
+void accumulate(const Vjp::Target& target, const Tensor& value);
+
 // C = beta C + op(A) op(B) on whole contiguous matrices.
 void product(const Tensor& a, bool trans_a, const Tensor& b, bool trans_b, const Tensor& c,
              std::int64_t m, std::int64_t n, std::int64_t k, float beta);
 
 bool recording_any(std::initializer_list<const Tensor*> inputs);
+
+// The gradient of an activation composed; `saved` is what the activation keeps (backend.h).
+Tensor activation_gradient(Activation act, const Tensor& saved, const Tensor& dy);
 
 // The gradient of an op through its composition: runs `composed` on a tape of its own.
 void gradient_by_composition(Vjp& v, std::span<const Tensor> inputs,

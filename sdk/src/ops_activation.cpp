@@ -75,20 +75,31 @@ void activation_vjp(Vjp& v) {
   const bool in_place = !gated(act) && v.may_overwrite_grad_output();
   const Tensor dx = in_place ? dy : Tensor::empty(device, v.input(0).shape());
   const tv_view to = dx.view(), saved = v.saved(0).view(), from = dy.view();
-  if (device.try_slot("act_bwd", &tv_backend::act_bwd, static_cast<tv_activation>(act), &to, &saved,
-                      &from)) {
-    v.add(0, dx);
-  } else if (keeps_output(act)) {
-    v.add(0, gradient_from_output(v.saved(0), dy, act));
-  } else {
-    detail::gradient_by_composition(v, std::span(&v.saved(0), 1), [act](auto inputs) {
-      return composed(inputs[0], act);
-    });
-  }
+  const bool native = device.try_slot("act_bwd", &tv_backend::act_bwd,
+                                      static_cast<tv_activation>(act), &to, &saved, &from);
+  v.add(0, native ? dx : detail::activation_gradient(act, v.saved(0), dy));
 }
 constexpr OpDef kActivation{"activation", activation_vjp};
 
 }  // namespace
+
+Tensor detail::activation_gradient(Activation act, const Tensor& saved, const Tensor& dy) {
+  if (act == Activation::none) return dy;
+  if (keeps_output(act)) {
+    NoGrad no_grad;
+    return gradient_from_output(saved, dy, act);
+  }
+  GradientSlot slot;
+  const Tensor x = make_leaf(saved, slot);
+  Tape tape;
+  Tensor y;
+  {
+    Tape::Recording recording(tape);
+    y = composed(x, act);
+  }
+  tape.backward(y, dy);
+  return slot.gradient;
+}
 
 Tensor ops::activation(const Tensor& input, Activation act) {
   detail::expect_f32("activation", input);

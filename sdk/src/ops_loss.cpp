@@ -89,6 +89,18 @@ void expect_targets(const char* op, const Tensor& targets, const Shape& rows) {
   }
 }
 
+// On host-visible devices a class that does not exist is found here; elsewhere the backend finds it
+// or the row is wrong.
+void expect_classes(const char* op, const Tensor& targets, std::int64_t classes) {
+  if (!targets.device().host_visible()) return;
+  const std::span<const std::int32_t> values = targets.span<std::int32_t>();
+  for (std::size_t row = 0; row < values.size(); ++row) {
+    if (values[row] < classes) continue;
+    detail::wrong(op, "targets below " + std::to_string(classes),
+                  std::to_string(values[row]) + " in row " + std::to_string(row));
+  }
+}
+
 Shape without_last(const Shape& shape) {
   return Shape(std::span(shape.begin(), static_cast<std::size_t>(shape.rank() - 1)));
 }
@@ -199,7 +211,9 @@ Tensor ops::softmax_cross_entropy(const Tensor& input, const Tensor& targets,
   detail::expect_f32("softmax_cross_entropy", input);
   if (input.rank() < 1) detail::wrong("softmax_cross_entropy", "logits [.., classes]", "a scalar");
   expect_targets("softmax_cross_entropy", targets, without_last(input.shape()));
+  detail::expect_same_device("softmax_cross_entropy", input, targets);
   const Tensor logits = contiguous(input), wanted = contiguous(targets);
+  expect_classes("softmax_cross_entropy", wanted, logits.dim(-1));
   Device& device = logits.device();
   Tensor loss = Tensor::empty(device, targets.shape());
   Tensor lse = Tensor::empty(device, targets.shape());
@@ -233,8 +247,9 @@ ops::LinearCrossEntropy ops::linear_cross_entropy(const Tensor& h, const Tensor&
   {
     NoGrad no_grad;
     const Tensor line = contiguous(reshape(row_weight, {rows.size()}));
-    out = run_head(flat, weights, {w_transposed, options, softcap},
-                   contiguous(reshape(targets, {rows.size()})), line, gradients);
+    const Tensor wanted = contiguous(reshape(targets, {rows.size()}));
+    expect_classes(name, wanted, w.dim(w_transposed ? 0 : 1));
+    out = run_head(flat, weights, {w_transposed, options, softcap}, wanted, line, gradients);
     loss = sum(mul(out.per_row, line));
   }
   h.device().count_flops((gradients ? 6.0 : 2.0) * static_cast<double>(rows.size()) *

@@ -105,6 +105,15 @@ Tensor composed_linear(const Tensor& x, const Tensor& w, const Tensor& b, Activa
   return act == Activation::none ? z : ops::activation(z, act);
 }
 
+// dz [rows, out]; writes to those of dx, dw and db that are wanted.
+void compose_linear_gradient(const Tensor& x, const Tensor& w, const Tensor& dz, const Tensor& dx,
+                             const Vjp::Target& dw, const Vjp::Target& db) {
+  const std::int64_t rows = dz.dim(0), in = w.dim(0), out = w.dim(1);
+  if (dx.defined()) detail::product(dz, false, w, true, dx, rows, in, out, 0);
+  if (dw.gradient.defined()) detail::product(x, true, dz, false, dw.gradient, in, out, rows, dw.beta);
+  if (db.gradient.defined()) detail::accumulate(db, detail::reduce(TV_REDUCE_SUM, dz, 0));
+}
+
 void linear_vjp(Vjp& v) {
   const Linear& a = v.attributes<Linear>();
   const Tensor &x = v.saved(0), &w = v.saved(1), &dy = v.grad_output();
@@ -132,7 +141,10 @@ void linear_vjp(Vjp& v) {
   args.beta_dw = dw.beta;
   args.beta_db = db.beta;
   if (!device.try_slot("linear_bwd", &tv_backend::linear_bwd, &args)) {
-    throw Error("backend " + device.key() + " took linear_fwd but not linear_bwd");
+    const Tensor flat = detail::reshaped(
+        detail::activation_gradient(a.activation, plain ? dy : v.saved(2), dy),
+        {args.rows, args.out});
+    compose_linear_gradient(x, w, flat, dx, dw, db);
   }
   if (dx.defined()) v.add(0, dx);
 }
@@ -143,6 +155,7 @@ constexpr OpDef kLinear{"linear", linear_vjp};
 Tensor ops::matmul(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b) {
   detail::expect_f32("matmul", a);
   detail::expect_f32("matmul", b);
+  detail::expect_same_device("matmul", a, b);
   const bool ranks = a.rank() >= 2 && b.rank() >= 2;
   const bool fits = ranks && a.dim(trans_a ? -2 : -1) == b.dim(trans_b ? -1 : -2) &&
                     (a.rank() == 2 || b.rank() == 2 || leading(a) == leading(b));
@@ -162,6 +175,9 @@ Tensor ops::matmul(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b)
 
 Tensor ops::linear(const Tensor& input, const Tensor& w, const Tensor& b, Activation act) {
   detail::expect_f32("linear", input);
+  detail::expect_f32("linear", w);
+  detail::expect_same_device("linear", input, w);
+  if (b.defined()) detail::expect_same_device("linear", input, b);
   const bool fits = w.rank() == 2 && input.rank() >= 1 && input.dim(-1) == w.dim(0) &&
                     (!b.defined() || b.shape() == Shape{w.dim(1)});
   if (!fits) {

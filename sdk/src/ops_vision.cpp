@@ -3,9 +3,11 @@
 // two ways have ops of their own, because they keep different things for the gradient.
 #include "trivet/ops_vision.h"
 
+#include <algorithm>
 #include <string>
 
 #include "compose_vision.h"
+#include "op_support.h"
 #include "trivet/device.h"
 #include "trivet/error.h"
 #include "trivet/tape.h"
@@ -18,13 +20,6 @@ namespace {
 bool needs_input(Activation act) {
   return act != Activation::none && act != Activation::relu && act != Activation::tanh &&
          act != Activation::sigmoid;
-}
-
-void expect_f32(const char* op, const Tensor& x, const char* what) {
-  if (x.dtype() != DType::f32) {
-    throw Error("[" + std::string(op) + "] expected " + what + " of type f32, got " +
-                x.to_string());
-  }
 }
 
 // Convolution with the backend's kernels
@@ -61,8 +56,10 @@ void conv2d_kernel_vjp(Vjp& v) {
   args.beta_dw = dw.beta;
   args.beta_db = db.beta;
   if (!device.try_extension<tv_conv2d_bwd_fn>(TV_CONV2D_BWD, &args)) {
-    throw Error("backend " + device.key() +
-                " offers " TV_CONV2D_FWD " and took the call, but not " + TV_CONV2D_BWD);
+    const Tensor g = detail::activation_gradient(a.activation, v.saved(2), dy);
+    if (dx.defined()) dx = compose::conv2d_dx(g, v.saved(1), a.shape);
+    if (dw.gradient.defined()) compose::conv2d_dw(v.saved(0), g, a.shape, dw);
+    if (db.gradient.defined()) compose::conv2d_db(g, db);
   }
   if (dx.defined()) v.add(0, dx);
 }
@@ -130,8 +127,11 @@ void pool2d_kernel_vjp(Vjp& v) {
       a.kind == TV_POOL_MAX ? static_cast<const std::uint8_t*>(v.saved(0).view().data) : nullptr;
   args.dx = dx.mutable_view().data;
   if (!device.try_extension<tv_pool2d_bwd_fn>(TV_POOL2D_BWD, &args)) {
-    throw Error("backend " + device.key() +
-                " offers " TV_POOL2D_FWD " and took the call, but not " + TV_POOL2D_BWD);
+    if (a.kind == TV_POOL_AVG) return v.add(0, compose::avg_pool2d_dx(dy, a.shape));
+    const Tensor places = detail::reshaped(ops::cast(v.saved(0), DType::i32),
+                                           {dy.size() / std::max<std::int64_t>(1, a.shape.in_c),
+                                            a.shape.in_c});
+    return v.add(0, compose::max_pool2d_dx(dy, places, a.shape));
   }
   v.add(0, dx);
 }
@@ -172,7 +172,7 @@ Tensor pool2d_by_kernel(const Tensor& x, const PoolAttributes& a, bool records) 
 
 Tensor pool2d(const char* op, const Tensor& image, std::array<std::int64_t, 2> window,
               const WindowOptions& options, tv_pool_kind kind) {
-  expect_f32(op, image, "images");
+  detail::expect_f32(op, image);
   const Tensor x = ops::contiguous(image);
   const PoolAttributes a{window_shape(op, x.shape(), window, x.dim(3), options), kind};
   const bool records = Tape::current() != nullptr && x.requires_grad();
@@ -191,8 +191,9 @@ Tensor pool2d(const char* op, const Tensor& image, std::array<std::int64_t, 2> w
 
 Tensor ops::conv2d(const Tensor& image, const Tensor& w, const Tensor& b,
                    const WindowOptions& options, Activation act) {
-  expect_f32("conv2d", image, "images");
-  expect_f32("conv2d", w, "filters");
+  detail::expect_f32("conv2d", image);
+  detail::expect_same_device("conv2d", image, w);
+  detail::expect_f32("conv2d", w);
   if (act >= Activation::geglu) throw Error("[conv2d] gated activations do not fit here");
   const bool fits = image.rank() == 4 && w.rank() == 4 && w.dim(2) == image.dim(3) &&
                     (!b.defined() || b.shape() == Shape{w.dim(3)});

@@ -18,7 +18,7 @@
 namespace trivet {
 namespace {
 
-constexpr std::size_t kMostInputs = 6, kMostOutputs = 4, kMostSaved = 6, kMostAttributes = 192;
+constexpr std::size_t kMostInputs = 6, kMostOutputs = 4, kMostSaved = 8, kMostAttributes = 192;
 
 struct Destination {
   std::uint32_t node = 0, output = 0;  // node 0: not on the tape
@@ -108,8 +108,12 @@ void Vjp::add(int i, Tensor gradient) {
                 std::to_string(i) + " has shape " + gradient.shape().to_string() + ", not " +
                 impl_.node.input[i].shape().to_string());
   }
-  if (first && (to.slot == nullptr || !sum.defined())) {
+  if (first && to.slot == nullptr) {
     sum = detail::packed(gradient);
+  } else if (first && !sum.defined()) {
+    // A slot is added to in place, so it must not share its memory with another gradient.
+    sum = Tensor::empty(gradient.device(), gradient.shape(), gradient.dtype());
+    detail::copy_into(sum.mutable_view(), gradient);
   } else if (first) {
     detail::copy_into(sum.mutable_view(), gradient);
   } else if (to.slot != nullptr || exclusive(sum)) {
@@ -201,7 +205,7 @@ void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> o
   if (!needed) return;
   if (inputs.size() > kMostInputs || outputs.size() > kMostOutputs || saved.size() > kMostSaved ||
       attribute_size > kMostAttributes) {
-    throw Error("[" + std::string(op.name) + "] an op has at most 6 inputs, 4 outputs, 6 saved " +
+    throw Error("[" + std::string(op.name) + "] an op has at most 6 inputs, 4 outputs, 8 saved " +
                 "tensors and 192 bytes of attributes");
   }
   Tape::Impl& tape = *current_tape->impl_;

@@ -129,7 +129,7 @@ class TRIVET_API NoGrad {
 };
 
 // Puts an op on the current tape, if there is one and an input requires a gradient; does nothing
-// otherwise. At most 6 inputs, 4 outputs, 6 saved tensors; attributes are copied byte for byte.
+// otherwise. At most 6 inputs, 4 outputs, 8 saved tensors; attributes are copied byte for byte.
 TRIVET_API void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> outputs,
                        std::span<const Tensor> saved, const void* attributes,
                        std::size_t attribute_size);
