@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backends that engine tests run on.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trivet/device.h"
+
+namespace trivet::test {
+
+struct NamedBackend {
+  std::string name;
+  const tv_backend* table;
+};
+
+// The ones that ship, as they are, with mandatory functions only, and each behind addresses that the
+// host cannot reach.
+const std::vector<NamedBackend>& backends();
+
+// The first of them; for tests of what does not depend on the backend.
+const tv_backend* any_backend();
+
+// With two threads, so that a kernel that divides its work badly is noticed.
+std::unique_ptr<Device> open(const NamedBackend& backend);
+std::unique_ptr<Device> open_any(std::uint64_t memory_limit = 0);
+
+}  // namespace trivet::test

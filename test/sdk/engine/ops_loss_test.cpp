@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax cross entropy, alone and with its classifier; attention; rotary positions.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "engine/backends.h"
+#include "engine/op_case.h"
+
+namespace trivet::test {
+namespace {
+
+using Indices = std::span<const std::int64_t>;
+
+// loss = lse - (1 - s) logit[target] - s mean(logits) + z lse^2, 0 for a negative target.
+double row_loss(const std::vector<double>& logits, std::int64_t target,
+                const ops::CrossEntropyOptions& o) {
+  if (target < 0) return 0;
+  double sum = 0, mean = 0;
+  for (const double logit : logits) {
+    sum += std::exp(logit);
+    mean += logit / static_cast<double>(logits.size());
+  }
+  const double lse = std::log(sum);
+  return lse - (1 - o.label_smoothing) * logits[static_cast<std::size_t>(target)] -
+         o.label_smoothing * mean + o.z_loss * lse * lse;
+}
+
+std::vector<double> row(const Array& x, std::int64_t i) {
+  const auto width = static_cast<std::size_t>(x.dim(-1));
+  const auto begin = x.values.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(i) * width);
+  return {begin, begin + static_cast<std::ptrdiff_t>(width)};
+}
+
+const ops::CrossEntropyOptions kLosses[] = {{0, 0}, {0.1F, 0}, {0, 0.01F}, {0.2F, 0.02F}};
+
+struct AttentionCase {
+  std::int64_t heads, kv_heads;
+  ops::AttentionOptions options;
+  bool segments;
+};
+
+Array attention_reference(std::span<const Array> in, const AttentionCase& c) {
+  const Array &q = in[0], &k = in[1], &v = in[2];
+  const std::int64_t keys = k.dim(1), depth = q.dim(3), group = c.heads / c.kv_heads;
+  const ops::AttentionOptions& o = c.options;
+  const double scale = o.scale == 0 ? 1 / std::sqrt(static_cast<double>(depth)) : double{o.scale};
+  return filled(q.shape, [&](Indices i) {
+    double total = 0, mixed = 0;
+    const std::int64_t kv = i[2] / group, at = i[1] + o.q_offset;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      const bool hidden = (o.causal && j > at) || (o.window > 0 && at - j >= o.window) ||
+                          (c.segments && in[3].at({i[0], i[1]}) != in[4].at({i[0], j}));
+      if (hidden) continue;
+      double score = 0;
+      for (std::int64_t d = 0; d < depth; ++d)
+        score += scale * q.at({i[0], i[1], i[2], d}) * k.at({i[0], j, kv, d});
+      if (o.softcap > 0) score = o.softcap * std::tanh(score / o.softcap);
+      total += std::exp(score);
+      mixed += std::exp(score) * v.at({i[0], j, kv, i[3]});
+    }
+    return total == 0 ? 0 : mixed / total;
+  });
+}
+
+void check_attention(const std::string& name, const AttentionCase& c) {
+  const Shape kv{2, 5, c.kv_heads, 4};
+  check({.name = name,
+         .inputs = {{{2, 3, c.heads, 4}, -2, 2}, {kv, -2, 2}, {kv, -2, 2},
+                    {{2, 3}, 0, 3, DType::i32}, {{2, 5}, 0, 2, DType::i32}},
+         .op =
+             [c](auto in) {
+               ops::AttentionOptions options = c.options;
+               if (c.segments) {
+                 options.q_segments = in[3];
+                 options.kv_segments = in[4];
+               }
+               return ops::attention(in[0], in[1], in[2], options);
+             },
+         .reference = [c](auto in) { return attention_reference(in, c); }});
+}
+
+}  // namespace
+
+TEST_CASE("softmax cross entropy follows its formula and leaves out negative targets", "[ops]") {
+  for (const auto& options : kLosses) {
+    check({.name = "softmax_cross_entropy",
+           .inputs = {{{2, 4, 7}, -3, 3}, {{2, 4}, -2, 7, DType::i32}},
+           .op = [=](auto in) { return ops::softmax_cross_entropy(in[0], in[1], options); },
+           .reference =
+               [=](auto in) {
+                 return filled({2, 4}, [&](Indices i) {
+                   return row_loss(row(in[0], i[0] * 4 + i[1]),
+                                   static_cast<std::int64_t>(in[1].at(i)), options);
+                 });
+               }});
+  }
+}
+
+TEST_CASE("the loss of equal logits is the logarithm of their number", "[ops]") {
+  for (const NamedBackend& backend : backends()) {
+    INFO(backend.name);
+    const auto device = open(backend);
+    const Tensor targets = Tensor::zeros(*device, {1}, DType::i32);
+    const Tensor loss = ops::softmax_cross_entropy(Tensor::full(*device, {1, 10}, 50), targets);
+    CHECK(loss.item() == Approx(2.302585).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("a target that is no class is an error that names its row", "[ops]") {
+  const auto device = open_any();
+  const std::vector<std::int32_t> targets{0, 3};
+  const Tensor wrong = Tensor::from<std::int32_t>(*device, targets, {2});
+  CHECK_THROWS_WITH(ops::softmax_cross_entropy(Tensor::zeros(*device, {2, 3}), wrong),
+                    Catch::Contains("targets below 3") && Catch::Contains("3 in row 1"));
+  CHECK_THROWS_WITH(ops::softmax_cross_entropy(Tensor::zeros(*device, {3, 3}), wrong),
+                    Catch::Contains("targets i32 [3]"));
+}
+
+TEST_CASE("the fused classifier equals linear and softmax cross entropy", "[ops]") {
+  for (const bool transposed : {false, true}) {
+    for (const float softcap : {0.0F, 2.0F}) {
+      for (const auto& options : {kLosses[0], kLosses[3]}) {
+        check({.name = "linear_cross_entropy",
+               .inputs = {{{6, 4}, -1, 1},
+                          {transposed ? Shape{7, 4} : Shape{4, 7}, -1, 1},
+                          {{6}, -1, 7, DType::i32},
+                          {{6}, 0, 2}},
+               .op =
+                   [=](auto in) {
+                     return ops::linear_cross_entropy(in[0], in[1], transposed, in[2],
+                                                      ops::stop_gradient(in[3]), options, softcap)
+                         .loss;
+                   },
+               .reference =
+                   [=](auto in) {
+                     double total = 0;
+                     for (std::int64_t r = 0; r < 6; ++r) {
+                       std::vector<double> logits(7, 0.0);
+                       for (std::int64_t c = 0; c < 7; ++c) {
+                         double& z = logits[static_cast<std::size_t>(c)];
+                         for (std::int64_t k = 0; k < 4; ++k)
+                           z += in[0].at({r, k}) *
+                                (transposed ? in[1].at({c, k}) : in[1].at({k, c}));
+                         if (softcap > 0) z = softcap * std::tanh(z / softcap);
+                       }
+                       const auto target = static_cast<std::int64_t>(in[2].at({r}));
+                       total += in[3].at({r}) * row_loss(logits, target, options);
+                     }
+                     return Array{{}, {total}};
+                   },
+               .differentiable = false});
+      }
+    }
+  }
+}
+
+TEST_CASE("the fused classifier has the gradients of its loss", "[ops]") {
+  for (const bool transposed : {false, true}) {
+    check({.name = "linear_cross_entropy",
+           .inputs = {{{3, 4}, -1, 1},
+                      {transposed ? Shape{5, 4} : Shape{4, 5}, -1, 1},
+                      {{3}, -1, 5, DType::i32}},
+           .op =
+               [=](auto in) {
+                 const Tensor weights = Tensor::full(in[0].device(), {3}, 0.5);
+                 return ops::linear_cross_entropy(in[0], in[1], transposed, in[2], weights, {}, 3)
+                     .loss;
+               },
+           .reference =
+               [=](auto in) {
+                 double total = 0;
+                 for (std::int64_t r = 0; r < 3; ++r) {
+                   std::vector<double> logits(5, 0.0);
+                   for (std::int64_t c = 0; c < 5; ++c) {
+                     double& z = logits[static_cast<std::size_t>(c)];
+                     for (std::int64_t k = 0; k < 4; ++k)
+                       z += in[0].at({r, k}) * (transposed ? in[1].at({c, k}) : in[1].at({k, c}));
+                     z = 3 * std::tanh(z / 3);
+                   }
+                   total += 0.5 * row_loss(logits, static_cast<std::int64_t>(in[2].at({r})), {});
+                 }
+                 return Array{{}, {total}};
+               }});
+  }
+}
+
+TEST_CASE("the fused classifier gives the same over several chunks of rows", "[ops]") {
+  for (const NamedBackend& backend : backends()) {
+    INFO(backend.name);
+    const auto device = open(backend);
+    std::vector<float> h(1200 * 3), w(3 * 4);
+    random_uniform(Key(1), -1, 1, h);
+    random_uniform(Key(2), -1, 1, w);
+    std::vector<std::int32_t> targets(1200);
+    for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<std::int32_t>(i % 4);
+    const Tensor x = Tensor::from<float>(*device, h, {1200, 3});
+    const Tensor weights = Tensor::from<float>(*device, w, {3, 4});
+    const Tensor wanted = Tensor::from<std::int32_t>(*device, targets, {1200});
+    const Tensor loss = ops::softmax_cross_entropy(ops::matmul(x, weights), wanted);
+    const auto fused =
+        ops::linear_cross_entropy(x, weights, false, wanted, Tensor::full(*device, {1200}, 1));
+    CHECK(fused.loss.item() == Approx(ops::sum(loss).item()).epsilon(1e-5));
+    const std::vector<float> rows = fused.per_row.to_host<float>(), expected = loss.to_host<float>();
+    for (std::size_t i = 0; i < rows.size(); i += 97)
+      CHECK(rows[i] == Approx(expected[i]).margin(1e-5));
+  }
+}
+
+TEST_CASE("attention mixes the values that each query sees", "[ops]") {
+  check_attention("plain", {2, 2, {}, false});
+  check_attention("grouped heads", {4, 2, {.scale = 0.3F}, false});
+  check_attention("causal", {2, 1, {.causal = true, .q_offset = 2}, false});
+  check_attention("window", {2, 2, {.causal = true, .window = 2, .q_offset = 1}, false});
+  check_attention("softcap", {2, 2, {.softcap = 1.5F}, false});
+  // Queries of segment 2 have no key at all: they give zeros and no gradient.
+  check_attention("segments", {2, 1, {.causal = true, .q_offset = 2}, true});
+}
+
+TEST_CASE("rope turns pairs of features by their position", "[ops]") {
+  for (const std::int64_t rotary : {0, 4}) {
+    const std::int64_t turned = rotary == 0 ? 6 : rotary, half = turned / 2;
+    check({.name = "rope",
+           .inputs = {{{2, 3, 2, 6}}, {{2, 3}, 0, 50, DType::i32}},
+           .op = [=](auto in) { return ops::rope(in[0], in[1], 100, rotary); },
+           .reference =
+               [=](auto in) {
+                 return filled({2, 3, 2, 6}, [&](Indices i) {
+                   if (i[3] >= turned) return in[0].at(i);
+                   const std::int64_t pair = i[3] % half;
+                   const double angle =
+                       in[1].at({i[0], i[1]}) *
+                       std::pow(100.0, -2.0 * static_cast<double>(pair) / static_cast<double>(turned));
+                   const double a = in[0].at({i[0], i[1], i[2], pair});
+                   const double b = in[0].at({i[0], i[1], i[2], pair + half});
+                   return i[3] < half ? a * std::cos(angle) - b * std::sin(angle)
+                                      : b * std::cos(angle) + a * std::sin(angle);
+                 });
+               },
+           // Angles of up to 50 carry the rounding of an f32 of that size.
+           .tolerance = 1e-4});
+  }
+}
+
+}  // namespace trivet::test
