@@ -75,11 +75,13 @@ Tensor expanded(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   std::int64_t strides[TV_MAX_RANK] = {};
   const int missing = shape.rank() - x.rank();
-  if (missing < 0) wrong("expand", "a shape of rank " + std::to_string(x.rank()) + " or more", shape.to_string());
+  if (missing < 0)
+    wrong("expand", "a shape of rank " + std::to_string(x.rank()) + " or more", shape.to_string());
   for (int axis = 0; axis < x.rank(); ++axis) {
     const std::int64_t from = x.dim(axis), to = shape[axis + missing];
     if (from != to && from != 1) {
-      wrong("expand", "a shape that " + x.shape().to_string() + " can be repeated to", shape.to_string());
+      wrong("expand", "a shape that " + x.shape().to_string() + " can be repeated to",
+            shape.to_string());
     }
     strides[axis + missing] = from == to ? x.impl()->strides[axis] : 0;
   }
@@ -145,7 +147,8 @@ constexpr int kMostAxes = 3;  // of binary and select, see backend.h
 }  // namespace
 
 Tensor binary(const char* name, tv_binary_op op, const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype()) wrong(name, "two tensors of one type", a.to_string() + " and " + b.to_string());
+  if (a.dtype() != b.dtype())
+    wrong(name, "two tensors of one type", a.to_string() + " and " + b.to_string());
   expect_same_device(name, a, b);
   Device& device = a.device();
   const Shape shape = broadcast(name, a.shape(), b.shape());
@@ -170,7 +173,8 @@ Tensor select(const Tensor& condition, const Tensor& a, const Tensor& b) {
   expect_same_device("where", a, condition);
   expect_same_device("where", a, b);
   Device& device = a.device();
-  const Shape shape = broadcast("where", broadcast("where", condition.shape(), a.shape()), b.shape());
+  const Shape shape =
+      broadcast("where", broadcast("where", condition.shape(), a.shape()), b.shape());
   const Tensor out = Tensor::empty(device, shape, a.dtype());
   Tensor c = expanded(packed(condition), shape), x = expanded(packed(a), shape),
          y = expanded(packed(b), shape);

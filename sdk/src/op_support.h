@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ops are made of: the mandatory functions of a backend on tensors, off the tape, and messages.
+// What ops are made of: the mandatory functions of a backend on tensors, off the tape, and
+// messages.
 #pragma once
 
 #include <functional>
@@ -21,14 +22,14 @@ void expect_same_device(const char* op, const Tensor& a, const Tensor& b);
 std::string shapes(std::initializer_list<const Tensor*> tensors);
 
 void fill(Tensor& x, double value);
-Tensor packed(const Tensor& x);                     // contiguous, itself when it is
+Tensor packed(const Tensor& x);                         // contiguous, itself when it is
 void copy_into(const tv_view& to, const Tensor& from);  // same shape, any strides and types
 Tensor unary(tv_unary_op op, const Tensor& x);
 Shape broadcast(const char* op, const Shape& a, const Shape& b);
 Tensor binary(const char* name, tv_binary_op op, const Tensor& a, const Tensor& b);
 Tensor select(const Tensor& condition, const Tensor& a, const Tensor& b);
-Tensor expanded(const Tensor& x, const Shape& shape);   // a view, stride 0 where repeated
-Tensor reshaped(const Tensor& x, const Shape& shape);   // a view of a contiguous tensor
+Tensor expanded(const Tensor& x, const Shape& shape);       // a view, stride 0 where repeated
+Tensor reshaped(const Tensor& x, const Shape& shape);       // a view of a contiguous tensor
 Tensor reduce(tv_reduce_op op, const Tensor& x, int axis);  // the axis is dropped
 // Adds over the axes along which `from` was repeated to get x's shape.
 Tensor sum_to(const Tensor& x, const Shape& from);
@@ -51,7 +52,11 @@ Tensor activation_gradient(Activation act, const Tensor& saved, const Tensor& dy
 void gradient_by_composition(Vjp& v, std::span<const Tensor> inputs,
                              const std::function<Tensor(std::span<const Tensor>)>& composed);
 
-inline const void* data_or_null(const Tensor& x) { return x.defined() ? x.view().data : nullptr; }
-inline void* memory_or_null(const Tensor& x) { return x.defined() ? x.view().data : nullptr; }
+inline const void* data_or_null(const Tensor& x) {
+  return x.defined() ? x.view().data : nullptr;
+}
+inline void* memory_or_null(const Tensor& x) {
+  return x.defined() ? x.view().data : nullptr;
+}
 
 }  // namespace trivet::detail

@@ -8,7 +8,9 @@
 namespace trivet {
 namespace {
 
-bool gated(Activation act) { return act >= Activation::geglu; }
+bool gated(Activation act) {
+  return act >= Activation::geglu;
+}
 bool keeps_output(Activation act) {
   return act == Activation::relu || act == Activation::tanh || act == Activation::sigmoid;
 }
@@ -30,11 +32,16 @@ Tensor erf_of(const Tensor& x) {
 
 Tensor composed(const Tensor& x, Activation act) {
   switch (act) {
-    case Activation::none: return x;
-    case Activation::relu: return ops::max(x, x.device().impl().constant(0));
-    case Activation::tanh: return ops::tanh(x);
-    case Activation::sigmoid: return ops::sigmoid(x);
-    case Activation::silu: return ops::mul(x, ops::sigmoid(x));
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return ops::max(x, x.device().impl().constant(0));
+    case Activation::tanh:
+      return ops::tanh(x);
+    case Activation::sigmoid:
+      return ops::sigmoid(x);
+    case Activation::silu:
+      return ops::mul(x, ops::sigmoid(x));
     case Activation::gelu: {
       const auto root = static_cast<float>(1 / std::numbers::sqrt2);
       return ops::mul(ops::mul(x, ops::add(erf_of(ops::mul(x, root)), 1)), 0.5F);
@@ -45,7 +52,8 @@ Tensor composed(const Tensor& x, Activation act) {
       const Tensor inner = ops::tanh(ops::mul(ops::add(x, cube), root));
       return ops::mul(ops::mul(x, ops::add(inner, 1)), 0.5F);
     }
-    default: break;
+    default:
+      break;
   }
   const std::vector<Tensor> halves = ops::split(x, -1, 2);
   const Activation plain = act == Activation::geglu        ? Activation::gelu
@@ -108,7 +116,8 @@ Tensor ops::activation(const Tensor& input, Activation act) {
   Shape shape = x.shape();
   if (gated(act)) {
     if (x.rank() < 1 || x.dim(-1) % 2 != 0) {
-      detail::wrong("activation", "an even last axis for a gated activation", x.shape().to_string());
+      detail::wrong("activation", "an even last axis for a gated activation",
+                    x.shape().to_string());
     }
     shape.set(-1, x.dim(-1) / 2);
   }

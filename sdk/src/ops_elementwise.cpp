@@ -256,7 +256,10 @@ Tensor ops::less(const Tensor& a, const Tensor& b) {
   return binary("less", TV_LT, a, b);
 }
 Tensor ops::equal(const Tensor& a, const Tensor& b) {
-  return binary("equal", TV_EQ, a, b);
+  // Backends compare f32 and i32; bytes fit in the latter.
+  const bool bytes = a.dtype() == DType::u8 || a.dtype() == DType::boolean;
+  if (!bytes || a.dtype() != b.dtype()) return binary("equal", TV_EQ, a, b);
+  return binary("equal", TV_EQ, cast(a, DType::i32), cast(b, DType::i32));
 }
 
 Tensor ops::where(const Tensor& condition, const Tensor& a, const Tensor& b) {

@@ -50,8 +50,8 @@ Tensor composed(const Tensor& logits, const Tensor& targets, const CrossEntropyO
   }
   const Tensor top = ops::stop_gradient(ops::max(ops::stop_gradient(x), 1, true));
   const Tensor shifted = ops::sub(x, top);
-  const Tensor lse = ops::add(ops::log(ops::sum(ops::exp(shifted), 1)),
-                              ops::reshape(top, {shape.rows}));
+  const Tensor lse =
+      ops::add(ops::log(ops::sum(ops::exp(shifted), 1)), ops::reshape(top, {shape.rows}));
   const Tensor zeros = Tensor::zeros(device, x.shape());
   Tensor picked = ops::sum(ops::where(hit, x, zeros), 1);
   if (options.label_smoothing > 0) {
@@ -77,9 +77,8 @@ void xent_vjp(Vjp& v) {
     v.add(0, dlogits);
     return;
   }
-  detail::gradient_by_composition(v, std::span(&logits, 1), [&](auto inputs) {
-    return composed(inputs[0], targets, options);
-  });
+  detail::gradient_by_composition(
+      v, std::span(&logits, 1), [&](auto inputs) { return composed(inputs[0], targets, options); });
 }
 constexpr OpDef kCrossEntropy{"softmax_cross_entropy", xent_vjp};
 
@@ -228,18 +227,22 @@ Tensor ops::softmax_cross_entropy(const Tensor& input, const Tensor& targets,
   return loss;
 }
 
-ops::LinearCrossEntropy ops::linear_cross_entropy(const Tensor& h, const Tensor& w, bool w_transposed,
-                                                  const Tensor& targets, const Tensor& row_weight,
-                                             const CrossEntropyOptions& options, float softcap) {
+ops::LinearCrossEntropy ops::linear_cross_entropy(const Tensor& h, const Tensor& w,
+                                                  bool w_transposed, const Tensor& targets,
+                                                  const Tensor& row_weight,
+                                                  const CrossEntropyOptions& options,
+                                                  float softcap) {
   const char* name = "linear_cross_entropy";
   detail::expect_f32(name, h);
   if (h.rank() < 1 || w.rank() != 2 || h.dim(-1) != w.dim(w_transposed ? 1 : 0)) {
-    detail::wrong(name, w_transposed ? "h [.., in] and w [classes, in]" : "h [.., in] and w [in, classes]",
-                  detail::shapes({&h, &w}));
+    detail::wrong(
+        name, w_transposed ? "h [.., in] and w [classes, in]" : "h [.., in] and w [in, classes]",
+        detail::shapes({&h, &w}));
   }
   const Shape rows = without_last(h.shape());
   expect_targets(name, targets, rows);
-  if (row_weight.shape() != rows) detail::wrong(name, "row weights " + rows.to_string(), row_weight.to_string());
+  if (row_weight.shape() != rows)
+    detail::wrong(name, "row weights " + rows.to_string(), row_weight.to_string());
   const Tensor flat = reshape(h, {rows.size(), h.dim(-1)}), weights = contiguous(w);
   const bool gradients = detail::recording_any({&flat, &weights});
   HeadGradients out;

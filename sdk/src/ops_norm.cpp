@@ -74,7 +74,9 @@ constexpr OpDef kNorm{"norm", norm_vjp};
 Tensor norm(const char* name, const Tensor& input, const Tensor& gamma, const Tensor& beta,
             tv_norm_kind kind, float epsilon) {
   detail::expect_f32(name, input);
-  const auto fits = [&](const Tensor& p) { return !p.defined() || p.shape() == Shape{input.dim(-1)}; };
+  const auto fits = [&](const Tensor& p) {
+    return !p.defined() || p.shape() == Shape{input.dim(-1)};
+  };
   if (input.rank() < 1 || !fits(gamma) || !fits(beta)) {
     detail::wrong(name, "x [.., n], gamma and beta [n]", detail::shapes({&input, &gamma, &beta}));
   }

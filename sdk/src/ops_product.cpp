@@ -11,7 +11,9 @@ struct Transposed {
   bool a, b;
 };
 
-Shape leading(const Tensor& x) { return Shape(std::span(x.shape().begin(), static_cast<std::size_t>(x.rank() - 2))); }
+Shape leading(const Tensor& x) {
+  return Shape(std::span(x.shape().begin(), static_cast<std::size_t>(x.rank() - 2)));
+}
 
 Shape with_matrix(const Shape& batch, std::int64_t rows, std::int64_t columns) {
   std::vector<std::int64_t> extents(batch.begin(), batch.end());
@@ -110,7 +112,8 @@ void compose_linear_gradient(const Tensor& x, const Tensor& w, const Tensor& dz,
                              const Vjp::Target& dw, const Vjp::Target& db) {
   const std::int64_t rows = dz.dim(0), in = w.dim(0), out = w.dim(1);
   if (dx.defined()) detail::product(dz, false, w, true, dx, rows, in, out, 0);
-  if (dw.gradient.defined()) detail::product(x, true, dz, false, dw.gradient, in, out, rows, dw.beta);
+  if (dw.gradient.defined())
+    detail::product(x, true, dz, false, dw.gradient, in, out, rows, dw.beta);
   if (db.gradient.defined()) detail::accumulate(db, detail::reduce(TV_REDUCE_SUM, dz, 0));
 }
 
@@ -141,9 +144,9 @@ void linear_vjp(Vjp& v) {
   args.beta_dw = dw.beta;
   args.beta_db = db.beta;
   if (!device.try_slot("linear_bwd", &tv_backend::linear_bwd, &args)) {
-    const Tensor flat = detail::reshaped(
-        detail::activation_gradient(a.activation, plain ? dy : v.saved(2), dy),
-        {args.rows, args.out});
+    const Tensor flat =
+        detail::reshaped(detail::activation_gradient(a.activation, plain ? dy : v.saved(2), dy),
+                         {args.rows, args.out});
     compose_linear_gradient(x, w, flat, dx, dw, db);
   }
   if (dx.defined()) v.add(0, dx);
@@ -165,8 +168,8 @@ Tensor ops::matmul(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b)
                       (trans_b ? ", second transposed" : ""));
   }
   Tensor c = multiply(a, b, trans_a, trans_b);
-  const double flops = 2.0 * static_cast<double>(c.size()) *
-                       static_cast<double>(a.dim(trans_a ? -2 : -1));
+  const double flops =
+      2.0 * static_cast<double>(c.size()) * static_cast<double>(a.dim(trans_a ? -2 : -1));
   const bool to_a = detail::recording_any({&a}), to_b = detail::recording_any({&b});
   c.device().count_flops(flops * (1 + (to_a ? 1 : 0) + (to_b ? 1 : 0)));
   record(kMatmul, {a, b}, c, {a, b}, Transposed{trans_a, trans_b});
@@ -181,7 +184,8 @@ Tensor ops::linear(const Tensor& input, const Tensor& w, const Tensor& b, Activa
   const bool fits = w.rank() == 2 && input.rank() >= 1 && input.dim(-1) == w.dim(0) &&
                     (!b.defined() || b.shape() == Shape{w.dim(1)});
   if (!fits) {
-    detail::wrong("linear", "x [.., in], w [in, out] and b [out]", detail::shapes({&input, &w, &b}));
+    detail::wrong("linear", "x [.., in], w [in, out] and b [out]",
+                  detail::shapes({&input, &w, &b}));
   }
   if (act >= Activation::geglu) throw Error("[linear] gated activations do not fit here");
   const Tensor x = contiguous(input), weights = contiguous(w);
@@ -208,8 +212,8 @@ Tensor ops::linear(const Tensor& input, const Tensor& w, const Tensor& b, Activa
     return composed_linear(x, weights, b, act);
   }
   const double flops = 2.0 * static_cast<double>(y.size()) * static_cast<double>(args.in);
-  device.count_flops(flops * (1 + (detail::recording_any({&x}) ? 1 : 0) +
-                              (detail::recording_any({&w}) ? 1 : 0)));
+  device.count_flops(
+      flops * (1 + (detail::recording_any({&x}) ? 1 : 0) + (detail::recording_any({&w}) ? 1 : 0)));
   if (records) {
     const Tensor kept = act == Activation::none ? Tensor() : pre.defined() ? pre : y;
     record(kLinear, {x, weights, b}, y, {x, weights, kept}, Linear{act, b.defined()});

@@ -128,9 +128,9 @@ void pool2d_kernel_vjp(Vjp& v) {
   args.dx = dx.mutable_view().data;
   if (!device.try_extension<tv_pool2d_bwd_fn>(TV_POOL2D_BWD, &args)) {
     if (a.kind == TV_POOL_AVG) return v.add(0, compose::avg_pool2d_dx(dy, a.shape));
-    const Tensor places = detail::reshaped(ops::cast(v.saved(0), DType::i32),
-                                           {dy.size() / std::max<std::int64_t>(1, a.shape.in_c),
-                                            a.shape.in_c});
+    const Tensor places =
+        detail::reshaped(ops::cast(v.saved(0), DType::i32),
+                         {dy.size() / std::max<std::int64_t>(1, a.shape.in_c), a.shape.in_c});
     return v.add(0, compose::max_pool2d_dx(dy, places, a.shape));
   }
   v.add(0, dx);

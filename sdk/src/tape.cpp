@@ -88,11 +88,21 @@ struct Vjp::Impl {
 
 // ---- Vjp
 
-const Tensor& Vjp::grad_output(int i) const { return impl_.node.gradient[i]; }
-const Tensor& Vjp::input(int i) const { return impl_.node.input[i]; }
-const Tensor& Vjp::output(int i) const { return impl_.node.output[i]; }
-const Tensor& Vjp::saved(int i) const { return impl_.node.kept[i]; }
-const void* Vjp::attribute_bytes() const { return impl_.node.attributes; }
+const Tensor& Vjp::grad_output(int i) const {
+  return impl_.node.gradient[i];
+}
+const Tensor& Vjp::input(int i) const {
+  return impl_.node.input[i];
+}
+const Tensor& Vjp::output(int i) const {
+  return impl_.node.output[i];
+}
+const Tensor& Vjp::saved(int i) const {
+  return impl_.node.kept[i];
+}
+const void* Vjp::attribute_bytes() const {
+  return impl_.node.attributes;
+}
 
 bool Vjp::wants(int i) const {
   return static_cast<std::size_t>(i) < impl_.node.inputs && impl_.node.to[i].wanted();
@@ -147,12 +157,22 @@ bool Vjp::may_overwrite_grad_output(int i) const {
 
 // ---- Tape
 
-Tape::Tape() : impl_(std::make_unique<Impl>()) { impl_->run = next_run++; }
-Tape::~Tape() { impl_->drop(); }
+Tape::Tape() : impl_(std::make_unique<Impl>()) {
+  impl_->run = next_run++;
+}
+Tape::~Tape() {
+  impl_->drop();
+}
 
-Tape* Tape::current() { return current_tape; }
-std::size_t Tape::size() const { return impl_->nodes.size(); }
-std::uint64_t Tape::hash() const { return impl_->hash; }
+Tape* Tape::current() {
+  return current_tape;
+}
+std::size_t Tape::size() const {
+  return impl_->nodes.size();
+}
+std::uint64_t Tape::hash() const {
+  return impl_->hash;
+}
 
 void Tape::clear() {
   impl_->drop();
@@ -161,9 +181,13 @@ void Tape::clear() {
 }
 
 Tape::Recording::Recording(Tape& tape) : previous_(std::exchange(current_tape, &tape)) {}
-Tape::Recording::~Recording() { current_tape = previous_; }
+Tape::Recording::~Recording() {
+  current_tape = previous_;
+}
 NoGrad::NoGrad() : previous_(std::exchange(current_tape, nullptr)) {}
-NoGrad::~NoGrad() { current_tape = previous_; }
+NoGrad::~NoGrad() {
+  current_tape = previous_;
+}
 
 void Tape::backward(const Tensor& loss, const Tensor& seed) {
   const TensorImpl* impl = loss.impl();
@@ -186,7 +210,8 @@ void Tape::backward(const Tensor& loss, const Tensor& seed) {
   for (std::size_t i = impl_->nodes.size(); i-- > 0;) {
     Node* node = impl_->nodes[i];
     bool reached = false;
-    for (std::size_t o = 0; o < node->outputs; ++o) reached = reached || node->gradient[o].defined();
+    for (std::size_t o = 0; o < node->outputs; ++o)
+      reached = reached || node->gradient[o].defined();
     if (reached) {
       Vjp::Impl state{*impl_, *node};
       Vjp vjp(state);
@@ -215,7 +240,8 @@ void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> o
   node.inputs = inputs.size();
   node.outputs = outputs.size();
   node.saved = saved.size();
-  for (const char* c = op.name; *c != 0; ++c) tape.hash = mixed(tape.hash, static_cast<unsigned char>(*c));
+  for (const char* c = op.name; *c != 0; ++c)
+    tape.hash = mixed(tape.hash, static_cast<unsigned char>(*c));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) continue;
     const TensorImpl& impl = *inputs[i].impl();
@@ -225,7 +251,8 @@ void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> o
       node.to[i] = {impl.node, impl.output, nullptr};
     }
     node.input[i] = stand_in(inputs[i]);
-    for (const std::int64_t extent : impl.shape) tape.hash = mixed(tape.hash, static_cast<std::uint64_t>(extent));
+    for (const std::int64_t extent : impl.shape)
+      tape.hash = mixed(tape.hash, static_cast<std::uint64_t>(extent));
   }
   for (std::size_t i = 0; i < saved.size(); ++i) node.kept[i] = saved[i];
   for (std::size_t o = 0; o < outputs.size(); ++o) {

@@ -8,8 +8,9 @@
 // plan is solved (greedy by size over lifetimes) and later steps replay it in one arena. The n-th
 // allocation gets the n-th planned place, so a steady step asks nothing of the system, touches no
 // new page, and has the same addresses every time. A tensor that outlives its step is found out at
-// end_step(): the arena is then left to it and the next step records again. Tensors live at most as
-// long as the device.
+// end_step(): the arena is then left to it, and from then on that allocation has memory of its own
+// in steps of this kind. A few kinds of steps (training, its last batch, evaluation) have a plan
+// each; they are told apart by their first allocation. Tensors live at most as long as the device.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +28,9 @@ class ThreadPool;
 struct DeviceOptions {
   std::string key = "backend";  // for messages, e.g. "cpu/OpenBlas"
   int index = 0;
-  std::vector<std::pair<std::string, std::string>> options;  // passed to tv_backend.open
-  std::shared_ptr<ThreadPool> pool;                          // made with default threads when null
-  std::uint64_t memory_limit = 0;                            // bytes of device memory; 0 = none
+  std::vector<std::pair<std::string, std::string>> options{};  // passed to tv_backend.open
+  std::shared_ptr<ThreadPool> pool{};  // made with default threads when null
+  std::uint64_t memory_limit = 0;      // bytes of device memory; 0 = none
 };
 
 // How often an optional function was answered by the backend, and how often composed by the SDK.

@@ -109,7 +109,7 @@ struct AttentionOptions {
   std::int64_t window = 0;  // 0: none; else keys at distance < window
   float softcap = 0;        // 0: none
   std::int64_t q_offset = 0;
-  Tensor q_segments, kv_segments;  // i32 [B, Tq], [B, Tkv]; both or neither
+  Tensor q_segments{}, kv_segments{};  // i32 [B, Tq], [B, Tkv]; both or neither
 };
 // q [B, Tq, H, D], k and v [B, Tkv, Hkv, D] -> [B, Tq, H, D]; see tv_attention.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,

@@ -35,7 +35,9 @@ const std::vector<NamedBackend>& backends() {
   return all;
 }
 
-const tv_backend* any_backend() { return backends().front().table; }
+const tv_backend* any_backend() {
+  return backends().front().table;
+}
 
 std::unique_ptr<Device> open(const NamedBackend& backend) {
   DeviceOptions options;

@@ -15,8 +15,8 @@ struct NamedBackend {
   const tv_backend* table;
 };
 
-// The ones that ship, as they are, with mandatory functions only, and each behind addresses that the
-// host cannot reach.
+// The ones that ship, as they are, with mandatory functions only, and each behind addresses that
+// the host cannot reach.
 const std::vector<NamedBackend>& backends();
 
 // The first of them; for tests of what does not depend on the backend.

@@ -114,7 +114,8 @@ void for_each_index(const Shape& shape,
 Array filled(const Shape& shape,
              const std::function<double(std::span<const std::int64_t>)>& element) {
   Array array{shape, {}};
-  for_each_index(shape, [&](std::span<const std::int64_t> i) { array.values.push_back(element(i)); });
+  for_each_index(shape,
+                 [&](std::span<const std::int64_t> i) { array.values.push_back(element(i)); });
   return array;
 }
 

@@ -16,13 +16,12 @@ using Indices = std::span<const std::int64_t>;
 
 OpCase unary_case(const std::string& name, Tensor (*op)(const Tensor&), double (*f)(double),
                   double low = -2, double high = 2) {
-  return {.name = name,
-          .inputs = {{{3, 7}, low, high}},
-          .op = [op](auto in) { return op(in[0]); },
-          .reference =
-              [f](auto in) {
-                return filled(in[0].shape, [&](Indices i) { return f(in[0].at(i)); });
-              }};
+  return {
+      .name = name,
+      .inputs = {{{3, 7}, low, high}},
+      .op = [op](auto in) { return op(in[0]); },
+      .reference =
+          [f](auto in) { return filled(in[0].shape, [&](Indices i) { return f(in[0].at(i)); }); }};
 }
 
 OpCase binary_case(const std::string& name, Tensor (*op)(const Tensor&, const Tensor&),
@@ -37,22 +36,31 @@ OpCase binary_case(const std::string& name, Tensor (*op)(const Tensor&, const Te
               }};
 }
 
-double normal_distribution(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+double normal_distribution(double x) {
+  return 0.5 * std::erfc(-x / std::sqrt(2.0));
+}
 double gelu_tanh(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
-double silu(double x) { return x / (1 + std::exp(-x)); }
+double silu(double x) {
+  return x / (1 + std::exp(-x));
+}
 
 }  // namespace
 
 TEST_CASE("unary ops agree with double and their gradients with differences", "[ops]") {
   check(unary_case("neg", ops::neg, [](double x) { return -x; }));
-  check(unary_case("abs", ops::abs, [](double x) { return std::abs(x); }, 0.1, 2));
-  check(unary_case("abs below zero", ops::abs, [](double x) { return std::abs(x); }, -2, -0.1));
+  check(unary_case(
+      "abs", ops::abs, [](double x) { return std::abs(x); }, 0.1, 2));
+  check(unary_case(
+      "abs below zero", ops::abs, [](double x) { return std::abs(x); }, -2, -0.1));
   check(unary_case("exp", ops::exp, [](double x) { return std::exp(x); }));
-  check(unary_case("log", ops::log, [](double x) { return std::log(x); }, 0.3, 4));
-  check(unary_case("sqrt", ops::sqrt, [](double x) { return std::sqrt(x); }, 0.3, 4));
-  check(unary_case("rsqrt", ops::rsqrt, [](double x) { return 1 / std::sqrt(x); }, 0.3, 4));
+  check(unary_case(
+      "log", ops::log, [](double x) { return std::log(x); }, 0.3, 4));
+  check(unary_case(
+      "sqrt", ops::sqrt, [](double x) { return std::sqrt(x); }, 0.3, 4));
+  check(unary_case(
+      "rsqrt", ops::rsqrt, [](double x) { return 1 / std::sqrt(x); }, 0.3, 4));
   check(unary_case("tanh", ops::tanh, [](double x) { return std::tanh(x); }));
   check(unary_case("sigmoid", ops::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }));
   check(unary_case("sin", ops::sin, [](double x) { return std::sin(x); }));
@@ -68,22 +76,27 @@ TEST_CASE("binary ops broadcast as NumPy does, forward and backward", "[ops]") {
     Shape a, b, out;
   };
   const Shapes all[] = {
-      {{2, 3}, {2, 3}, {2, 3}}, {{2, 3}, {3}, {2, 3}},          {{3}, {2, 3}, {2, 3}},
-      {{2, 3}, {}, {2, 3}},     {{2, 1, 4}, {3, 1}, {2, 3, 4}}, {{2, 1, 2, 1}, {1, 3, 1, 2}, {2, 3, 2, 2}},
+      {{2, 3}, {2, 3}, {2, 3}},       {{2, 3}, {3}, {2, 3}},
+      {{3}, {2, 3}, {2, 3}},          {{2, 3}, {}, {2, 3}},
+      {{2, 1, 4}, {3, 1}, {2, 3, 4}}, {{2, 1, 2, 1}, {1, 3, 1, 2}, {2, 3, 2, 2}},
   };
   for (const auto& [a, b, out] : all) {
-    check(binary_case("add", ops::add, [](double x, double y) { return x + y; }, a, b, out));
-    check(binary_case("sub", ops::sub, [](double x, double y) { return x - y; }, a, b, out));
-    check(binary_case("mul", ops::mul, [](double x, double y) { return x * y; }, a, b, out));
-    check(binary_case("div", ops::div, [](double x, double y) { return x / y; }, a, b, out, 0.5, 2));
-    check(binary_case("pow", ops::pow, [](double x, double y) { return std::pow(x, y); }, a, b, out,
-                      0.5, 2));
+    check(binary_case(
+        "add", ops::add, [](double x, double y) { return x + y; }, a, b, out));
+    check(binary_case(
+        "sub", ops::sub, [](double x, double y) { return x - y; }, a, b, out));
+    check(binary_case(
+        "mul", ops::mul, [](double x, double y) { return x * y; }, a, b, out));
+    check(binary_case(
+        "div", ops::div, [](double x, double y) { return x / y; }, a, b, out, 0.5, 2));
+    check(binary_case(
+        "pow", ops::pow, [](double x, double y) { return std::pow(x, y); }, a, b, out, 0.5, 2));
   }
 }
 
 TEST_CASE("binary ops on empty tensors give empty tensors", "[ops]") {
-  OpCase empty = binary_case("add", ops::add, [](double x, double y) { return x + y; }, {0, 3}, {3},
-                             {0, 3});
+  OpCase empty =
+      binary_case("add", ops::add, [](double x, double y) { return x + y; }, {0, 3}, {3}, {0, 3});
   check(empty);
 }
 
@@ -144,8 +157,8 @@ TEST_CASE("where takes from a or b, and so do its gradients", "[ops]") {
              },
          .reference =
              [](auto in) {
-               return filled({3, 4},
-                             [&](Indices i) { return in[2].at(i) == 0 ? in[0].at(i) : in[1].at(i); });
+               return filled(
+                   {3, 4}, [&](Indices i) { return in[2].at(i) == 0 ? in[0].at(i) : in[1].at(i); });
              }});
 }
 
@@ -213,7 +226,8 @@ TEST_CASE("cast between floating types rounds to the nearest, and its gradient p
     CHECK(ops::cast(x, DType::bf16).to_host<float>()[0] == 1.0F);
     CHECK(ops::cast(x, DType::bf16).to_host<float>()[1] == 1.015625F);
     CHECK(ops::cast(x, DType::f16).to_host<float>()[3] == 0.333251953125F);
-    CHECK(ops::cast(x, DType::i32).to_host<std::int32_t>() == std::vector<std::int32_t>{1, 1, -2, 0});
+    CHECK(ops::cast(x, DType::i32).to_host<std::int32_t>() ==
+          std::vector<std::int32_t>{1, 1, -2, 0});
   }
 }
 

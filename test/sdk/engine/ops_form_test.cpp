@@ -35,11 +35,20 @@ Shape without(const Shape& shape, int axis) {
 TEST_CASE("reshape keeps the row-major order and resolves one open extent", "[ops]") {
   check({.name = "reshape",
          .inputs = {{{2, 3, 4}}},
-         .op = [](auto in) { return ops::reshape(in[0], {4, -1}); },
-         .reference = [](auto in) { return Array{{4, 6}, in[0].values}; }});
+         .op =
+             [](auto in) {
+               return ops::reshape(in[0], {4, -1});
+             },
+         .reference =
+             [](auto in) {
+               return Array{{4, 6}, in[0].values};
+             }});
   check({.name = "reshape of a transposed tensor",
          .inputs = {{{2, 3}}},
-         .op = [](auto in) { return ops::reshape(ops::transpose(in[0], {1, 0}), {6}); },
+         .op =
+             [](auto in) {
+               return ops::reshape(ops::transpose(in[0], {1, 0}), {6});
+             },
          .reference =
              [](auto in) {
                return filled({6}, [&](Indices i) { return in[0].at({i[0] % 2, i[0] / 2}); });
@@ -53,26 +62,36 @@ TEST_CASE("reshape keeps the row-major order and resolves one open extent", "[op
 TEST_CASE("transpose, slice and expand are views with the right elements and gradients", "[ops]") {
   check({.name = "transpose",
          .inputs = {{{2, 3, 4}}},
-         .op = [](auto in) { return ops::transpose(in[0], {2, 0, -2}); },
+         .op =
+             [](auto in) {
+               return ops::transpose(in[0], {2, 0, -2});
+             },
          .reference =
              [](auto in) {
                return filled({4, 2, 3}, [&](Indices i) { return in[0].at({i[1], i[2], i[0]}); });
              }});
-  check({.name = "slice",
-         .inputs = {{{3, 5, 2}}},
-         .op = [](auto in) { return ops::slice(in[0], 1, 1, 4); },
-         .reference =
-             [](auto in) {
-               return filled({3, 3, 2}, [&](Indices i) { return in[0].at({i[0], i[1] + 1, i[2]}); });
-             }});
+  check(
+      {.name = "slice",
+       .inputs = {{{3, 5, 2}}},
+       .op = [](auto in) { return ops::slice(in[0], 1, 1, 4); },
+       .reference =
+           [](auto in) {
+             return filled({3, 3, 2}, [&](Indices i) { return in[0].at({i[0], i[1] + 1, i[2]}); });
+           }});
   check({.name = "empty slice",
          .inputs = {{{3, 5}}},
          .op = [](auto in) { return ops::slice(in[0], -1, 2, 2); },
-         .reference = [](auto) { return Array{{3, 0}, {}}; },
+         .reference =
+             [](auto) {
+               return Array{{3, 0}, {}};
+             },
          .differentiable = false});
   check({.name = "expand",
          .inputs = {{{3, 1, 2}}},
-         .op = [](auto in) { return ops::expand(in[0], {2, 3, 4, 2}); },
+         .op =
+             [](auto in) {
+               return ops::expand(in[0], {2, 3, 4, 2});
+             },
          .reference =
              [](auto in) {
                return filled({2, 3, 4, 2}, [&](Indices i) { return in[0].at({i[1], 0, i[3]}); });
@@ -97,10 +116,11 @@ TEST_CASE("split and concat undo each other", "[ops]") {
              }});
   check({.name = "split",
          .inputs = {{{4, 3}}},
-         .op = [](auto in) {
-           const std::vector<Tensor> parts = ops::split(in[0], 0, 2);
-           return ops::sub(parts[0], ops::mul(parts[1], 2));
-         },
+         .op =
+             [](auto in) {
+               const std::vector<Tensor> parts = ops::split(in[0], 0, 2);
+               return ops::sub(parts[0], ops::mul(parts[1], 2));
+             },
          .reference =
              [](auto in) {
                return filled({2, 3}, [&](Indices i) {
@@ -119,9 +139,8 @@ TEST_CASE("sum, mean and max reduce any axis", "[ops]") {
            .op = [axis](auto in) { return ops::sum(in[0], axis); },
            .reference =
                [=](auto in) {
-                 return filled(without(shape, axis), [&](Indices i) {
-                   return sum_along(in[0], i, axis, 3, plus, 0);
-                 });
+                 return filled(without(shape, axis),
+                               [&](Indices i) { return sum_along(in[0], i, axis, 3, plus, 0); });
                }});
     check({.name = "mean",
            .inputs = {{shape}},
@@ -153,15 +172,24 @@ TEST_CASE("reductions of everything give a scalar; the mean of nothing is 0", "[
   check({.name = "sum of all",
          .inputs = {{{3, 5}}},
          .op = [](auto in) { return ops::sum(in[0]); },
-         .reference = [=](auto in) { return Array{{}, {total(in)}}; }});
+         .reference =
+             [=](auto in) {
+               return Array{{}, {total(in)}};
+             }});
   check({.name = "mean of all",
          .inputs = {{{3, 5}}},
          .op = [](auto in) { return ops::mean(in[0]); },
-         .reference = [=](auto in) { return Array{{}, {total(in) / 15}}; }});
+         .reference =
+             [=](auto in) {
+               return Array{{}, {total(in) / 15}};
+             }});
   check({.name = "mean of nothing",
          .inputs = {{{0, 5}}},
          .op = [](auto in) { return ops::mean(in[0]); },
-         .reference = [](auto) { return Array{{}, {0}}; },
+         .reference =
+             [](auto) {
+               return Array{{}, {0}};
+             },
          .differentiable = false});
   check({.name = "keep_dims",
          .inputs = {{{2, 3}}},
@@ -217,7 +245,9 @@ TEST_CASE("softmax is a distribution, for large logits too", "[ops]") {
 }
 
 TEST_CASE("a weighted mean ignores rows of weight 0, and is 0 when all are", "[ops]") {
-  const auto weighted = [](auto in) { return ops::weighted_mean(in[0], ops::stop_gradient(in[1])); };
+  const auto weighted = [](auto in) {
+    return ops::weighted_mean(in[0], ops::stop_gradient(in[1]));
+  };
   OpCase mean{.name = "weighted mean",
               .inputs = {{{6}}, {{6}, 0.5, 2}},
               .op = weighted,

@@ -28,7 +28,8 @@ double row_loss(const std::vector<double>& logits, std::int64_t target,
 
 std::vector<double> row(const Array& x, std::int64_t i) {
   const auto width = static_cast<std::size_t>(x.dim(-1));
-  const auto begin = x.values.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(i) * width);
+  const auto begin =
+      x.values.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(i) * width);
   return {begin, begin + static_cast<std::ptrdiff_t>(width)};
 }
 
@@ -66,8 +67,11 @@ Array attention_reference(std::span<const Array> in, const AttentionCase& c) {
 void check_attention(const std::string& name, const AttentionCase& c) {
   const Shape kv{2, 5, c.kv_heads, 4};
   check({.name = name,
-         .inputs = {{{2, 3, c.heads, 4}, -2, 2}, {kv, -2, 2}, {kv, -2, 2},
-                    {{2, 3}, 0, 3, DType::i32}, {{2, 5}, 0, 2, DType::i32}},
+         .inputs = {{{2, 3, c.heads, 4}, -2, 2},
+                    {kv, -2, 2},
+                    {kv, -2, 2},
+                    {{2, 3}, 0, 3, DType::i32},
+                    {{2, 5}, 0, 2, DType::i32}},
          .op =
              [c](auto in) {
                ops::AttentionOptions options = c.options;
@@ -121,35 +125,35 @@ TEST_CASE("the fused classifier equals linear and softmax cross entropy", "[ops]
   for (const bool transposed : {false, true}) {
     for (const float softcap : {0.0F, 2.0F}) {
       for (const auto& options : {kLosses[0], kLosses[3]}) {
-        check({.name = "linear_cross_entropy",
-               .inputs = {{{6, 4}, -1, 1},
-                          {transposed ? Shape{7, 4} : Shape{4, 7}, -1, 1},
-                          {{6}, -1, 7, DType::i32},
-                          {{6}, 0, 2}},
-               .op =
-                   [=](auto in) {
-                     return ops::linear_cross_entropy(in[0], in[1], transposed, in[2],
-                                                      ops::stop_gradient(in[3]), options, softcap)
-                         .loss;
-                   },
-               .reference =
-                   [=](auto in) {
-                     double total = 0;
-                     for (std::int64_t r = 0; r < 6; ++r) {
-                       std::vector<double> logits(7, 0.0);
-                       for (std::int64_t c = 0; c < 7; ++c) {
-                         double& z = logits[static_cast<std::size_t>(c)];
-                         for (std::int64_t k = 0; k < 4; ++k)
-                           z += in[0].at({r, k}) *
-                                (transposed ? in[1].at({c, k}) : in[1].at({k, c}));
-                         if (softcap > 0) z = softcap * std::tanh(z / softcap);
-                       }
-                       const auto target = static_cast<std::int64_t>(in[2].at({r}));
-                       total += in[3].at({r}) * row_loss(logits, target, options);
+        check(
+            {.name = "linear_cross_entropy",
+             .inputs = {{{6, 4}, -1, 1},
+                        {transposed ? Shape{7, 4} : Shape{4, 7}, -1, 1},
+                        {{6}, -1, 7, DType::i32},
+                        {{6}, 0, 2}},
+             .op =
+                 [=](auto in) {
+                   return ops::linear_cross_entropy(in[0], in[1], transposed, in[2],
+                                                    ops::stop_gradient(in[3]), options, softcap)
+                       .loss;
+                 },
+             .reference =
+                 [=](auto in) {
+                   double total = 0;
+                   for (std::int64_t r = 0; r < 6; ++r) {
+                     std::vector<double> logits(7, 0.0);
+                     for (std::int64_t c = 0; c < 7; ++c) {
+                       double& z = logits[static_cast<std::size_t>(c)];
+                       for (std::int64_t k = 0; k < 4; ++k)
+                         z += in[0].at({r, k}) * (transposed ? in[1].at({c, k}) : in[1].at({k, c}));
+                       if (softcap > 0) z = softcap * std::tanh(z / softcap);
                      }
-                     return Array{{}, {total}};
-                   },
-               .differentiable = false});
+                     const auto target = static_cast<std::int64_t>(in[2].at({r}));
+                     total += in[3].at({r}) * row_loss(logits, target, options);
+                   }
+                   return Array{{}, {total}};
+                 },
+             .differentiable = false});
       }
     }
   }
@@ -201,7 +205,8 @@ TEST_CASE("the fused classifier gives the same over several chunks of rows", "[o
     const auto fused =
         ops::linear_cross_entropy(x, weights, false, wanted, Tensor::full(*device, {1200}, 1));
     CHECK(fused.loss.item() == Approx(ops::sum(loss).item()).epsilon(1e-5));
-    const std::vector<float> rows = fused.per_row.to_host<float>(), expected = loss.to_host<float>();
+    const std::vector<float> rows = fused.per_row.to_host<float>(),
+                             expected = loss.to_host<float>();
     for (std::size_t i = 0; i < rows.size(); i += 97)
       CHECK(rows[i] == Approx(expected[i]).margin(1e-5));
   }
@@ -229,8 +234,8 @@ TEST_CASE("rope turns pairs of features by their position", "[ops]") {
                    if (i[3] >= turned) return in[0].at(i);
                    const std::int64_t pair = i[3] % half;
                    const double angle =
-                       in[1].at({i[0], i[1]}) *
-                       std::pow(100.0, -2.0 * static_cast<double>(pair) / static_cast<double>(turned));
+                       in[1].at({i[0], i[1]}) * std::pow(100.0, -2.0 * static_cast<double>(pair) /
+                                                                    static_cast<double>(turned));
                    const double a = in[0].at({i[0], i[1], i[2], pair});
                    const double b = in[0].at({i[0], i[1], i[2], pair + half});
                    return i[3] < half ? a * std::cos(angle) - b * std::sin(angle)

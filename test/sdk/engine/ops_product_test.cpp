@@ -46,12 +46,18 @@ OpCase matmul_case(Shape a, Shape b, bool ta, bool tb, const Shape& out) {
 
 double act(Activation kind, double x) {
   switch (kind) {
-    case Activation::relu: return std::max(0.0, x);
-    case Activation::tanh: return std::tanh(x);
-    case Activation::sigmoid: return 1 / (1 + std::exp(-x));
-    case Activation::gelu: return x * 0.5 * std::erfc(-x / std::sqrt(2.0));
-    case Activation::silu: return x / (1 + std::exp(-x));
-    default: return x;
+    case Activation::relu:
+      return std::max(0.0, x);
+    case Activation::tanh:
+      return std::tanh(x);
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Activation::gelu:
+      return x * 0.5 * std::erfc(-x / std::sqrt(2.0));
+    case Activation::silu:
+      return x / (1 + std::exp(-x));
+    default:
+      return x;
   }
 }
 
@@ -110,22 +116,20 @@ TEST_CASE("linear is act(x w + b), with gradients for x, w and b", "[ops]") {
   for (const Activation kind : {Activation::none, Activation::relu, Activation::tanh,
                                 Activation::sigmoid, Activation::gelu, Activation::silu}) {
     for (const bool bias : {true, false}) {
-      check({.name = "linear, activation " + std::to_string(static_cast<int>(kind)),
-             .inputs = {{{2, 3, 5}}, {{5, 4}}, {{4}, 3, 4}},  // far from the kink of relu
-             .op =
-                 [=](auto in) {
-                   return ops::linear(in[0], in[1], bias ? in[2] : Tensor(), kind);
-                 },
-             .reference =
-                 [=](auto in) {
-                   return filled({2, 3, 4}, [&](Indices i) {
-                     double z = bias ? in[2].at({i[2]}) : 0;
-                     for (std::int64_t k = 0; k < 5; ++k)
-                       z += in[0].at({i[0], i[1], k}) * in[1].at({k, i[2]});
-                     return act(kind, z);
-                   });
-                 },
-             .differentiable = bias || kind != Activation::relu});
+      check(
+          {.name = "linear, activation " + std::to_string(static_cast<int>(kind)),
+           .inputs = {{{2, 3, 5}}, {{5, 4}}, {{4}, 3, 4}},  // far from the kink of relu
+           .op = [=](auto in) { return ops::linear(in[0], in[1], bias ? in[2] : Tensor(), kind); },
+           .reference =
+               [=](auto in) {
+                 return filled({2, 3, 4}, [&](Indices i) {
+                   double z = bias ? in[2].at({i[2]}) : 0;
+                   for (std::int64_t k = 0; k < 5; ++k)
+                     z += in[0].at({i[0], i[1], k}) * in[1].at({k, i[2]});
+                   return act(kind, z);
+                 });
+               },
+           .differentiable = bias || kind != Activation::relu});
     }
   }
 }
@@ -134,7 +138,8 @@ TEST_CASE("linear adds its weight gradients to what was there", "[ops]") {
   for (const NamedBackend& backend : backends()) {
     INFO(backend.name);
     const auto device = open(backend);
-    GradientSlot w_slot{Tensor::full(*device, {1, 1}, 100)}, b_slot{Tensor::full(*device, {1}, 100)};
+    GradientSlot w_slot{Tensor::full(*device, {1, 1}, 100)},
+        b_slot{Tensor::full(*device, {1}, 100)};
     const Tensor w = make_leaf(Tensor::full(*device, {1, 1}, 2), w_slot);
     const Tensor b = make_leaf(Tensor::full(*device, {1}, 1), b_slot);
     Tape tape;

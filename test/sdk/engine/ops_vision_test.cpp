@@ -29,8 +29,8 @@ Extent extent(std::int64_t in, std::int64_t kernel, const WindowOptions& o, std:
 
 // Calls f(row, column, kernel place) for the pixels of a window that lie inside the image.
 template <class F>
-void window(const Shape& image, std::int64_t kh, std::int64_t kw, const WindowOptions& o, Indices at,
-            F f) {
+void window(const Shape& image, std::int64_t kh, std::int64_t kw, const WindowOptions& o,
+            Indices at, F f) {
   const std::int64_t top = at[1] * o.stride[0] - extent(image[1], kh, o, 0).before;
   const std::int64_t left = at[2] * o.stride[1] - extent(image[2], kw, o, 1).before;
   for (std::int64_t y = 0; y < kh; ++y) {
@@ -45,20 +45,21 @@ void check_conv(const std::string& name, const Shape& image, const Shape& filter
                 const WindowOptions& o, bool bias, Activation act) {
   check({.name = name,
          .inputs = {{image}, {filter}, {{filter[3]}, 0.5, 1}},
-         .op =
-             [=](auto in) { return ops::conv2d(in[0], in[1], bias ? in[2] : Tensor(), o, act); },
+         .op = [=](auto in) { return ops::conv2d(in[0], in[1], bias ? in[2] : Tensor(), o, act); },
          .reference =
              [=](auto in) {
                const Shape out{image[0], extent(image[1], filter[0], o, 0).out,
                                extent(image[2], filter[1], o, 1).out, filter[3]};
                return filled(out, [&](Indices i) {
                  double z = bias ? in[2].at({i[3]}) : 0;
-                 window(image, filter[0], filter[1], o, i, [&](auto row, auto column, auto y, auto x) {
-                   for (std::int64_t c = 0; c < image[3]; ++c)
-                     z += in[0].at({i[0], row, column, c}) * in[1].at({y, x, c, i[3]});
-                 });
-                 return act == Activation::silu ? z / (1 + std::exp(-z))
-                        : act == Activation::relu ? std::max(0.0, z) : z;
+                 window(image, filter[0], filter[1], o, i,
+                        [&](auto row, auto column, auto y, auto x) {
+                          for (std::int64_t c = 0; c < image[3]; ++c)
+                            z += in[0].at({i[0], row, column, c}) * in[1].at({y, x, c, i[3]});
+                        });
+                 return act == Activation::silu   ? z / (1 + std::exp(-z))
+                        : act == Activation::relu ? std::max(0.0, z)
+                                                  : z;
                });
              },
          .differentiable = act != Activation::relu,
@@ -111,9 +112,9 @@ TEST_CASE("a convolution with a known answer", "[ops][vision]") {
     INFO(backend.name);
     const auto device = open(backend);
     const std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8, 9}, w{1, 2, 3, 4};
-    const Tensor y = ops::conv2d(Tensor::from<float>(*device, x, {1, 3, 3, 1}),
-                                 Tensor::from<float>(*device, w, {2, 2, 1, 1}), {},
-                                 {.padding = Padding::valid});
+    const Tensor y =
+        ops::conv2d(Tensor::from<float>(*device, x, {1, 3, 3, 1}),
+                    Tensor::from<float>(*device, w, {2, 2, 1, 1}), {}, {.padding = Padding::valid});
     CHECK(y.to_host<float>() == std::vector<float>{37, 47, 67, 77});
   }
 }
