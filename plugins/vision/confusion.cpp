@@ -1,13 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "confusion.h"
 
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fstream>
+#include <string>
+#include <system_error>
 
 #include "trivet/error.h"
 
 namespace trivet::vision {
+namespace {
+
+// All digits and no exponent, so that large counts stay exact and any reader takes them.
+std::string number_text(double number) {
+  std::array<char, 400> text{};  // the largest double has 309 digits
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  return {text.data(), end.ptr};
+}
+
+[[noreturn]] void give_up(const std::filesystem::path& half, const std::filesystem::path& file,
+                          const std::string& reason) {
+  std::error_code ignored;
+  std::filesystem::remove(half, ignored);
+  throw RunError("cannot write " + file.string() + ": " + reason);
+}
+
+}  // namespace
 
 ConfusionMatrix::ConfusionMatrix(std::int64_t classes)
     : classes_(classes), counts_(static_cast<std::size_t>(classes * classes)) {}
@@ -47,17 +69,14 @@ void ConfusionMatrix::write_csv(const std::filesystem::path& file) const {
   out << '\n';
   for (std::int64_t label = 0; label < classes_; ++label) {
     out << label;
-    for (std::int64_t c = 0; c < classes_; ++c) out << ',' << count(label, c);
+    for (std::int64_t c = 0; c < classes_; ++c) out << ',' << number_text(count(label, c));
     out << '\n';
   }
   out.close();
-  if (!out) {
-    const std::string reason = std::strerror(errno);
-    std::error_code ignored;
-    std::filesystem::remove(half, ignored);
-    throw RunError("cannot write " + file.string() + ": " + reason);
-  }
-  std::filesystem::rename(half, file);
+  if (!out) give_up(half, file, std::strerror(errno));
+  std::error_code failure;
+  std::filesystem::rename(half, file, failure);
+  if (failure) give_up(half, file, failure.message());
 }
 
 }  // namespace trivet::vision

@@ -15,6 +15,11 @@ const Tensor& checked_logits(const Batch& batch, const NestedMap& outputs) {
     throw Error("vision: expected logits [B, classes] and label [B], got " + logits.to_string() +
                 " and " + labels.to_string());
   }
+  const Tensor* weights = batch.find("weight");
+  if (weights != nullptr && (weights->rank() != 1 || weights->dim(0) != logits.dim(0))) {
+    throw Error("vision: expected weight [B] for logits " + logits.to_string() + ", got " +
+                weights->to_string());
+  }
   return logits;
 }
 
@@ -32,7 +37,7 @@ std::int64_t Predictions::predicted(std::int64_t example) const {
   const float* logits = row(example);
   std::int64_t best = 0;
   for (std::int64_t c = 1; c < classes_; ++c) {
-    if (logits[c] > logits[best]) best = c;
+    if (logits[c] > logits[best] || (std::isnan(logits[best]) && !std::isnan(logits[c]))) best = c;
   }
   return best;
 }

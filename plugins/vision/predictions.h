@@ -13,7 +13,7 @@ namespace trivet::vision {
 
 class Predictions {
  public:
-  // Throws Error when "logits" or "label" are missing, or their shapes do not fit.
+  // Throws Error when "logits" or "label" are missing, or the shapes do not fit.
   Predictions(const Batch& batch, const NestedMap& outputs);
 
   std::int64_t examples() const { return examples_; }
@@ -21,7 +21,7 @@ class Predictions {
   std::int32_t label(std::int64_t example) const { return labels_[example]; }
   float weight(std::int64_t example) const { return weights_ ? (*weights_)[example] : 1.0F; }
 
-  // The first class with the largest logit.
+  // The first class with the largest logit; those that are not numbers count only where all are.
   std::int64_t predicted(std::int64_t example) const;
   // How many classes come before the label, by logit, then by number: 0 is a hit. As many as there
   // are classes where the label's logit is not a number.

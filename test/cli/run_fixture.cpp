@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run_fixture.h"
+
+#include <sstream>
+
+#include "support/paths.h"
+
+namespace trivet::test {
+
+std::filesystem::path config(std::string_view name) {
+  return source_root() / "configs" / name;
+}
+
+ShellResult trivet(const std::string& words) {
+  return shell("TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) + " HOME=/nonexistent " +
+               quoted(program().string()) + " " + words);
+}
+
+ShellResult run(const std::filesystem::path& config, const std::filesystem::path& workdir,
+                const std::string& more) {
+  return trivet("run " + quoted(config.string()) + " --workdir " + quoted(workdir.string()) + " " +
+                more);
+}
+
+nlohmann::json json_of(const std::filesystem::path& file) {
+  return nlohmann::json::parse(read_file(file));
+}
+
+std::vector<nlohmann::json> records(const std::filesystem::path& workdir, std::string_view kind) {
+  std::istringstream lines(read_file(workdir / "metrics.jsonl"));
+  std::vector<nlohmann::json> found;
+  for (std::string line; std::getline(lines, line);) {
+    auto record = nlohmann::json::parse(line);
+    if (record.at("kind") == kind) found.push_back(std::move(record));
+  }
+  return found;
+}
+
+std::vector<std::string> composed_slots(const std::filesystem::path& workdir) {
+  std::vector<std::string> names;
+  const auto summary = json_of(workdir / "summary.json");
+  for (const auto& slot : summary.at("slots")) {
+    if (slot.at("composed") > 0) names.push_back(slot.at("slot"));
+  }
+  return names;
+}
+
+}  // namespace trivet::test

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of the real program in a folder of their own, for end-to-end tests.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/shell.h"
+
+namespace trivet::test {
+
+// A file below configs/.
+std::filesystem::path config(std::string_view name);
+
+// `trivet WORDS` with the built plugins alone, nothing of this machine's user in sight.
+ShellResult trivet(const std::string& words);
+
+// `trivet run CONFIG --workdir WORKDIR MORE`.
+ShellResult run(const std::filesystem::path& config, const std::filesystem::path& workdir,
+                const std::string& more = {});
+
+nlohmann::json json_of(const std::filesystem::path& file);
+
+// The lines of metrics.jsonl of one kind, "train" or "eval".
+std::vector<nlohmann::json> records(const std::filesystem::path& workdir, std::string_view kind);
+
+// The names of the slots in summary.json that were composed.
+std::vector<std::string> composed_slots(const std::filesystem::path& workdir);
+
+}  // namespace trivet::test
