@@ -58,9 +58,11 @@ void check_table(const tv_backend* table, const std::string& key) {
   if (table->struct_size < offsetof(tv_backend, linear_fwd))
     throw Error(key + ": the backend's struct_size " + std::to_string(table->struct_size) +
                 " does not cover the mandatory functions");
-#define TRIVET_NEEDS(slot)                                                           \
-  if (table->slot == nullptr) throw Error(key + ": the backend lacks the mandatory " \
-                                                "function " #slot)
+#define TRIVET_NEEDS(slot)                         \
+  if (table->slot == nullptr)                      \
+  throw Error(key +                                \
+              ": the backend lacks the mandatory " \
+              "function " #slot)
   TRIVET_NEEDS(info);
   TRIVET_NEEDS(open);
   TRIVET_NEEDS(close);
