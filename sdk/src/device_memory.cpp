@@ -73,6 +73,7 @@ Storage* DeviceMemory::place(Storage* storage, bool apart) {
   try {
     if (phase_ == Phase::choosing && !apart) choose_plan(rounded(storage->bytes));
     if (phase_ == Phase::outside || apart) {
+      if (!apart) storage->made_by = "";  // made by no op that we know of
       take_cached(*storage, MemoryKind::persistent);
       persistent_ += storage->bytes;
     } else if (phase_ != Phase::replaying || !replay_allocation(*storage)) {

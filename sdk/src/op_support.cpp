@@ -12,6 +12,7 @@ void wrong(const char* op, const std::string& expected, const std::string& got) 
 
 void expect_f32(const char* op, const Tensor& x) {
   if (x.dtype() != DType::f32) wrong(op, "f32", x.to_string());
+  if (!x.on_host()) x.device().impl().op = op;
 }
 
 void expect_same_device(const char* op, const Tensor& a, const Tensor& b) {

@@ -17,6 +17,7 @@ namespace trivet::detail {
 
 // "[matmul] expected ..., got ..."
 [[noreturn]] void wrong(const char* op, const std::string& expected, const std::string& got);
+// Also names the op that runs, for the table of a memory error.
 void expect_f32(const char* op, const Tensor& x);
 void expect_same_device(const char* op, const Tensor& a, const Tensor& b);
 std::string shapes(std::initializer_list<const Tensor*> tensors);

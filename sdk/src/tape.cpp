@@ -215,6 +215,7 @@ void Tape::backward(const Tensor& loss, const Tensor& seed) {
     if (reached) {
       Vjp::Impl state{*impl_, *node};
       Vjp vjp(state);
+      loss.device().impl().op = node->op->name;
       node->op->vjp(vjp);
     }
     node_pool().destroy(std::exchange(impl_->nodes[i], nullptr));

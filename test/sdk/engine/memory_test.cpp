@@ -206,6 +206,9 @@ TEST_CASE("the memory limit stops a step with a table of the largest tensors", "
                         Catch::Contains("2.0 MiB  f32 [512, 1024]") &&
                         Catch::Contains("1.0 MiB  f32 [256, 1024]") &&
                         Catch::Contains("runtime.memory_limit"));
+  device->begin_step();
+  const Tensor c = ops::exp(Tensor::zeros(*device, {64, 1024}));
+  CHECK_THROWS_WITH(ops::exp(b), Catch::Contains("0.3 MiB  f32 [64, 1024] of exp"));
   CHECK(device->memory().peak_bytes <= 4 << 20);
 }
 
