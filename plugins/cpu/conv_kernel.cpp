@@ -7,6 +7,8 @@
 #define HWY_TARGET_INCLUDE "cpu/conv_kernel.cpp"
 #include <hwy/foreach_target.h>
 
+#include <utility>
+
 #include "cpu/image.h"
 #include "cpu/simd-inl.h"
 
@@ -47,9 +49,20 @@ struct Runs {
   }
 };
 
+// Calls f(0), f(1) .. written out, so that arrays indexed by r become registers whatever the
+// compiler's own mind on unrolling.
+template <typename F, std::size_t... kIndex>
+HWY_INLINE void unrolled(const F& f, std::index_sequence<kIndex...>) {
+  (f(kIndex), ...);
+}
+template <int kCount, typename F>
+HWY_INLINE void unrolled(const F& f) {
+  unrolled(f, std::make_index_sequence<kCount>());
+}
+
 template <int kPixels>
 HWY_INLINE void load_sums(V (&s)[kPixels][2], V low, V high) {
-  for (int r = 0; r < kPixels; ++r) s[r][0] = low, s[r][1] = high;
+  unrolled<kPixels>([&](std::size_t r) HWY_ATTR { s[r][0] = low, s[r][1] = high; });
 }
 
 // s[r] += sum over i of broadcast(a[r][i * a_step]) * b[i]
@@ -60,11 +73,11 @@ HWY_INLINE void multiply_add(V (&s)[kPixels][2], const float* const (&a)[kPixels
   std::int64_t at = 0;
   for (std::int64_t i = 0; i < count; ++i, at += a_step, b += 2 * n) {
     const V b0 = load(b), b1 = load(b + n);
-    for (int r = 0; r < kPixels; ++r) {
+    unrolled<kPixels>([&](std::size_t r) HWY_ATTR {
       const V x = set(a[r][at]);
       s[r][0] = hn::MulAdd(x, b0, s[r][0]);
       s[r][1] = hn::MulAdd(x, b1, s[r][1]);
-    }
+    });
   }
 }
 
@@ -98,27 +111,29 @@ HWY_INLINE void convolve_tile(const Tile& t, std::int64_t pixel) {
   const std::int64_t down = w.stride_h * w.image.width * w.image.channels;
   const std::int64_t right = w.stride_w * w.image.channels;
   std::int64_t row = pixel / w.out_w, column = pixel % w.out_w;
-  for (int r = 0; r < kPixels; ++r) {
+  unrolled<kPixels>([&](std::size_t r) HWY_ATTR {
     first[r] = t.image + row * down + column * right;
     if (++column == w.out_w) column = 0, ++row;
-  }
+  });
   V s[kPixels][2];
   load_sums(s, t.bias ? load(t.bias) : set(0), t.bias ? load(t.bias + lanes()) : set(0));
   const float* b = t.panel;
   for (std::int64_t run = 0; run < t.runs->count; ++run) {
     const float* a[kPixels];
-    for (int r = 0; r < kPixels; ++r) a[r] = first[r] + t.runs->offset(run);
+    const std::int64_t distance = t.runs->offset(run);
+    unrolled<kPixels>([&](std::size_t r) HWY_ATTR { a[r] = first[r] + distance; });
     multiply_add(s, a, 1, b, t.runs->length);
     b += t.runs->length * panel_width();
   }
-  for (int r = 0; r < kPixels; ++r) {
+  float* y = t.y + pixel * w.out_c;
+  unrolled<kPixels>([&](std::size_t r) HWY_ATTR {
     V low = s[r][0], high = s[r][1];
     if (t.relu) {
       low = hn::IfThenZeroElse(hn::Lt(low, set(0)), low);
       high = hn::IfThenZeroElse(hn::Lt(high, set(0)), high);
     }
-    store_sums(low, high, t.y + (pixel + r) * w.out_c, t.valid);
-  }
+    store_sums(low, high, y + static_cast<std::int64_t>(r) * w.out_c, t.valid);
+  });
 }
 
 template <int kPixels>
@@ -157,20 +172,21 @@ HWY_INLINE void grad_tile(const GradTile& t, std::int64_t tap, float* dw) {
   const std::int64_t right = w.stride_w * w.image.channels;
   const std::size_t n = lanes();
   V s[kTaps][2];
-  for (int r = 0; r < kTaps; ++r) {
-    s[r][0] = load(dw + 2 * n * static_cast<std::size_t>(r));
-    s[r][1] = load(dw + 2 * n * static_cast<std::size_t>(r) + n);
-  }
+  unrolled<kTaps>([&](std::size_t r) HWY_ATTR {
+    s[r][0] = load(dw + 2 * n * r);
+    s[r][1] = load(dw + 2 * n * r + n);
+  });
   for (std::int64_t row = 0; row < t.rows; ++row) {
     const float* a[kTaps];
     const float* base = t.image + (t.first_row + row) * down;
-    for (int r = 0; r < kTaps; ++r) a[r] = base + t.offset[tap + r];
+    const std::int64_t* offset = t.offset + tap;
+    unrolled<kTaps>([&](std::size_t r) HWY_ATTR { a[r] = base + offset[r]; });
     multiply_add(s, a, right, t.panel + row * w.out_w * panel_width(), w.out_w);
   }
-  for (int r = 0; r < kTaps; ++r) {
-    store(s[r][0], dw + 2 * n * static_cast<std::size_t>(r));
-    store(s[r][1], dw + 2 * n * static_cast<std::size_t>(r) + n);
-  }
+  unrolled<kTaps>([&](std::size_t r) HWY_ATTR {
+    store(s[r][0], dw + 2 * n * r);
+    store(s[r][1], dw + 2 * n * r + n);
+  });
 }
 
 template <int kTaps>

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Speed of the kernels of cpu/OpenBlas alone: GFLOP/s or GB/s of each piece of two training steps,
+// and the ratio to a bare cblas_sgemm of the same sizes or to memcpy in the same run. CPU seconds
+// of the whole process, best of several interleaved rounds, so that a busy machine disturbs little.
+//
+//   kernels_bench [threads]
+
+#include <cblas.h>
+#include <trivet/extensions/vision.h>
+#include <trivet/thread_pool.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cpu/backend.h"
+
+namespace {
+
+double seconds(clockid_t clock) {
+  timespec t;
+  clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+// A host on trivet's own pool; scratch is one block that grows between calls.
+class Host {
+ public:
+  explicit Host(int threads) : pool_(threads), memory_(256 << 20) {
+    host_.struct_size = sizeof(host_);
+    host_.api_version = TV_BACKEND_API_VERSION;
+    host_.self = this;
+    host_.set_error = [](const tv_host*, const char* text) { std::fprintf(stderr, "%s\n", text); };
+    host_.log = [](const tv_host*, std::int32_t, const char*) {};
+    host_.scratch = [](const tv_host* host, std::uint64_t bytes) -> void* {
+      auto* self = static_cast<Host*>(host->self);
+      const std::size_t at = (self->used_ + 63) / 64 * 64;
+      if (at + bytes > self->memory_.size() - 64) return nullptr;
+      self->used_ = at + bytes;
+      const auto base = reinterpret_cast<std::uintptr_t>(self->memory_.data());
+      return self->memory_.data() + (64 - base % 64) % 64 + at;
+    };
+    host_.parallel_for = [](const tv_host* host, std::int64_t n, std::int64_t grain, auto fn,
+                            void* arg) {
+      static_cast<Host*>(host->self)->pool_.parallel_for(n, grain, fn, arg);
+    };
+    host_.max_workers = pool_.threads();
+    if (cpu::get()->open(0, nullptr, 0, &host_, &context_) != TV_OK) std::exit(1);
+  }
+  ~Host() { cpu::get()->close(context_); }
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  tv_ctx* context() {
+    used_ = 0;
+    return context_;
+  }
+
+ private:
+  trivet::ThreadPool pool_;
+  std::vector<char> memory_;
+  std::size_t used_ = 0;
+  tv_host host_ = {};
+  tv_ctx* context_ = nullptr;
+};
+
+float* floats(std::int64_t n) {
+  auto* memory =
+      static_cast<float*>(std::aligned_alloc(64, (static_cast<std::size_t>(n) * 4 / 64 + 1) * 64));
+  for (std::int64_t i = 0; i < n; ++i)
+    memory[i] = static_cast<float>(i * 7919 % 1000) * 1e-3f - 0.4f;
+  return memory;  // lives as long as the program
+}
+
+struct Piece {
+  std::string name;
+  double work;  // floating-point operations, or bytes if negative
+  std::function<void()> ours, bare;
+  double best = std::numeric_limits<double>::infinity(), wall = best, best_bare = best;
+};
+
+void gemm(bool ta, bool tb, int m, int n, int k, const float* a, const float* b, float* c) {
+  cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, m, n,
+              k, 1, a, ta ? m : k, b, tb ? k : n, 0, c, n);
+}
+
+struct Bench {
+  Host host;
+  std::vector<Piece> pieces;
+  const tv_backend& table = *cpu::get();
+
+  explicit Bench(int threads) : host(threads) {}
+
+  void linear(const std::string& name, std::int64_t rows, std::int64_t in, std::int64_t out,
+              int activation, bool wants_dx) {
+    float *x = floats(rows * in), *w = floats(in * out), *b = floats(out), *y = floats(rows * out);
+    float *dy = floats(rows * out), *dx = floats(rows * in), *dw = floats(in * out),
+          *c = floats(in * out + rows * in);
+    const double flops = 2.0 * static_cast<double>(rows * in * out);
+    const int m = static_cast<int>(rows), k = static_cast<int>(in), n = static_cast<int>(out);
+    tv_linear f = {};
+    f.struct_size = sizeof(f), f.activation = static_cast<std::uint8_t>(activation);
+    f.rows = rows, f.in = in, f.out = out, f.x = x, f.w = w, f.b = b, f.y = y;
+    pieces.push_back({name + " forward", flops, [=, this] { table.linear_fwd(host.context(), &f); },
+                      [=] { gemm(false, false, m, n, k, x, w, c); }});
+    tv_linear_grad g = {};
+    g.struct_size = sizeof(g), g.activation = f.activation;
+    g.rows = rows, g.in = in, g.out = out, g.x = x, g.w = w, g.saved = y, g.dy = dy;
+    g.dz = floats(rows * out), g.dx = wants_dx ? dx : nullptr, g.dw = dw, g.db = floats(out);
+    pieces.push_back({name + " backward", (wants_dx ? 2 : 1) * flops,
+                      [=, this] { table.linear_bwd(host.context(), &g); },
+                      [=] {
+                        gemm(true, false, k, n, m, x, dy, c);
+                        if (wants_dx) gemm(false, true, m, k, n, dy, w, c);
+                      }});
+  }
+
+  void conv(const std::string& name, std::int64_t batch, std::int64_t size, std::int64_t cin,
+            std::int64_t cout, bool wants_dx) {
+    tv_conv2d_shape s = {};
+    s.batch = batch, s.in_h = s.in_w = s.out_h = s.out_w = size, s.in_c = cin, s.out_c = cout;
+    s.kernel_h = s.kernel_w = 3, s.stride_h = s.stride_w = s.dilation_h = s.dilation_w = 1;
+    s.pad_top = s.pad_left = 1;
+    const std::int64_t in = batch * size * size * cin, out = batch * size * size * cout;
+    const double flops = 2.0 * static_cast<double>(out * 9 * cin);
+    float *x = floats(in), *w = floats(9 * cin * cout), *y = floats(out), *dy = floats(out);
+    tv_conv2d f = {};
+    f.struct_size = sizeof(f), f.activation = TV_ACT_RELU, f.shape = s;
+    f.x = x, f.w = w, f.b = floats(cout), f.y = y;
+    const auto forward = reinterpret_cast<tv_conv2d_fwd_fn>(
+        const_cast<void*>(table.extension(host.context(), TV_CONV2D_FWD)));
+    const auto backward = reinterpret_cast<tv_conv2d_bwd_fn>(
+        const_cast<void*>(table.extension(host.context(), TV_CONV2D_BWD)));
+    // Bare: one product an image, as if its columns were there already.
+    const int p = static_cast<int>(size * size), k = static_cast<int>(9 * cin),
+              n = static_cast<int>(cout);
+    float *columns = floats(size * size * 9 * cin),
+          *c = floats(size * size * cout + 9 * cin * (cout + size * size));
+    pieces.push_back({name + " forward", flops, [=, this] { forward(host.context(), &f); },
+                      [=] {
+                        for (std::int64_t i = 0; i < batch; ++i)
+                          gemm(false, false, p, n, k, columns, w, c);
+                      }});
+    tv_conv2d_grad g = {};
+    g.struct_size = sizeof(g), g.activation = TV_ACT_RELU, g.shape = s;
+    g.x = x, g.w = w, g.saved = y, g.dy = dy, g.dz = floats(out),
+    g.dx = wants_dx ? floats(in) : nullptr;
+    g.dw = floats(9 * cin * cout), g.db = floats(cout);
+    pieces.push_back({name + " backward", (wants_dx ? 2 : 1) * flops,
+                      [=, this] { backward(host.context(), &g); },
+                      [=] {
+                        for (std::int64_t i = 0; i < batch; ++i) {
+                          gemm(true, false, k, n, p, columns, dy, c);
+                          if (wants_dx) gemm(false, true, p, k, n, dy, w, c);
+                        }
+                      }});
+  }
+
+  void pool(const std::string& name, std::int64_t batch, std::int64_t size, std::int64_t channels) {
+    tv_conv2d_shape s = {};
+    s.batch = batch, s.in_h = s.in_w = size, s.out_h = s.out_w = size / 2;
+    s.in_c = s.out_c = channels, s.kernel_h = s.kernel_w = s.stride_h = s.stride_w = 2;
+    s.dilation_h = s.dilation_w = 1;
+    const std::int64_t in = batch * size * size * channels;
+    float *x = floats(in), *y = floats(in / 4), *dx = floats(in);
+    auto* argmax = reinterpret_cast<std::uint8_t*>(floats(in / 16));
+    tv_pool2d f = {};
+    f.struct_size = sizeof(f), f.shape = s, f.x = x, f.y = y, f.argmax = argmax;
+    tv_pool2d_grad g = {};
+    g.struct_size = sizeof(g), g.shape = s, g.dy = y, g.argmax = argmax, g.dx = dx;
+    const auto forward = reinterpret_cast<tv_pool2d_fwd_fn>(
+        const_cast<void*>(table.extension(host.context(), TV_POOL2D_FWD)));
+    const auto backward = reinterpret_cast<tv_pool2d_bwd_fn>(
+        const_cast<void*>(table.extension(host.context(), TV_POOL2D_BWD)));
+    const double bytes = -5.25 * static_cast<double>(in);
+    const auto bytes_moved = static_cast<std::size_t>(in) * 5 / 2;
+    const auto copy = [=] { std::memcpy(dx, x, bytes_moved); };
+    pieces.push_back({name + " forward", bytes, [=, this] { forward(host.context(), &f); }, copy});
+    pieces.push_back(
+        {name + " backward", bytes, [=, this] { backward(host.context(), &g); }, copy});
+  }
+
+  void adam(const std::string& name, std::int64_t n) {
+    tv_optim d = {};
+    d.struct_size = sizeof(d), d.kind = TV_ADAM, d.n = n;
+    float *w = floats(n), *g = floats(n), *m = floats(n), *v = floats(n);
+    std::memset(v, 0, static_cast<std::size_t>(n) * 4);
+    d.param = w, d.grad = g, d.slot0 = m, d.slot1 = v;
+    d.grad_scale = 1, d.beta1 = 0.9f, d.beta2 = 0.999f, d.epsilon = 1e-8f, d.step_size = 1e-9f,
+    d.v_scale = 1;
+    const auto half = static_cast<std::size_t>(n) * 4;
+    pieces.push_back({name, -28.0 * static_cast<double>(n),
+                      [=, this] { table.optim(host.context(), &d); },
+                      [=] {  // 28 bytes a parameter, read and written
+                        std::memcpy(m, w, half), std::memcpy(w, m, half), std::memcpy(m, w, half);
+                        std::memcpy(w, m, half / 2);
+                      }});
+  }
+
+  void softmax(std::int64_t rows, std::int64_t classes) {
+    tv_softmax_xent f = {};
+    float *logits = floats(rows * classes), *loss = floats(rows), *lse = floats(rows);
+    auto* targets = new std::int32_t[static_cast<std::size_t>(rows)]();
+    f.struct_size = sizeof(f), f.rows = rows, f.classes = classes, f.logits = logits;
+    f.targets = targets, f.row_grad = floats(rows), f.lse = lse, f.loss = loss;
+    tv_softmax_xent b = f;
+    b.loss = nullptr, b.dlogits = floats(rows * classes);
+    pieces.push_back({"softmax cross entropy", -12.0 * static_cast<double>(rows * classes),
+                      [=, this] {
+                        table.softmax_xent(host.context(), &f);
+                        table.softmax_xent(host.context(), &b);
+                      },
+                      [=] { std::memcpy(loss, lse, static_cast<std::size_t>(rows) * 4); }});
+  }
+
+  void run(const char* model, std::int64_t batch) {
+    for (int round = 0; round < 15; ++round) {
+      for (Piece& piece : pieces) {
+        for (const bool bare : {false, true}) {
+          const double start = seconds(CLOCK_PROCESS_CPUTIME_ID), wall = seconds(CLOCK_MONOTONIC);
+          (bare ? piece.bare : piece.ours)();
+          const double took = seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
+          double& best = bare ? piece.best_bare : piece.best;
+          best = std::min(best, took);
+          if (!bare) piece.wall = std::min(piece.wall, seconds(CLOCK_MONOTONIC) - wall);
+        }
+      }
+    }
+    double cpu = 0, wall = 0;
+    for (const Piece& piece : pieces) {
+      const bool flops = piece.work > 0;
+      std::printf("%-28s %9.1f us cpu %9.1f us wall %7.1f %s  %5.2f x bare\n", piece.name.c_str(),
+                  piece.best * 1e6, piece.wall * 1e6, std::abs(piece.work) / piece.best * 1e-9,
+                  flops ? "GFLOP/s" : "GB/s   ", piece.best_bare / piece.best);
+      cpu += piece.best, wall += piece.wall;
+    }
+    std::printf("%s, batch %d: %.0f samples a CPU second, %.0f a second\n\n", model,
+                static_cast<int>(batch), static_cast<double>(batch) / cpu,
+                static_cast<double>(batch) / wall);
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int threads = argc > 1 ? std::atoi(argv[1]) : 2;
+  constexpr std::int64_t kBatch = 128;
+  const trivet::FlushDenormals flush;
+  std::printf("%d threads\n", threads);
+  Bench mlp(threads);
+  mlp.linear("linear 784-512 relu", kBatch, 784, 512, TV_ACT_RELU, false);
+  mlp.linear("linear 512-10", kBatch, 512, 10, TV_ACT_NONE, true);
+  mlp.softmax(kBatch, 10);
+  mlp.adam("adam", 784 * 512 + 512 + 512 * 10 + 10);
+  mlp.run("MLP", kBatch);
+  Bench cnn(threads);
+  cnn.conv("conv 1-32 of 28x28", kBatch, 28, 1, 32, false);
+  cnn.pool("pool 28x28x32", kBatch, 28, 32);
+  cnn.conv("conv 32-64 of 14x14", kBatch, 14, 32, 64, true);
+  cnn.pool("pool 14x14x64", kBatch, 14, 64);
+  cnn.linear("linear 3136-128 relu", kBatch, 3136, 128, TV_ACT_RELU, true);
+  cnn.linear("linear 128-10", kBatch, 128, 10, TV_ACT_NONE, true);
+  cnn.softmax(kBatch, 10);
+  cnn.adam("adam", 9 * 32 + 32 + 9 * 32 * 64 + 64 + 3136 * 128 + 128 + 1290);
+  cnn.run("CNN", kBatch);
+}
