@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "trivet/abi.h"
 #include "trivet/abi_tag.h"
@@ -56,17 +57,19 @@ std::string loader_message(std::string text) {
 boost::dll::shared_library& open_forever(const std::filesystem::path& file) {
   using boost::dll::load_mode::rtld_local;
   using boost::dll::load_mode::rtld_now;
-  auto* const library = new boost::dll::shared_library;
-  std::error_code error;
+  // Reached from a static, so that leak checkers see a library kept and not one lost.
+  static auto& kept = *new std::vector<std::unique_ptr<boost::dll::shared_library>>;
+  auto library = std::make_unique<boost::dll::shared_library>();
   try {
     library->load(file, rtld_now | rtld_local);
   } catch (const std::exception& failure) {
-    delete library;
     throw PluginError("the loader refuses it: " + loader_message(failure.what()));
   } catch (...) {
+    // Half initialised: closing it now would run its destructors.
+    kept.push_back(std::move(library));
     throw PluginError("its static initialisers threw something that is not a std::exception");
   }
-  return *library;
+  return *kept.emplace_back(std::move(library));
 }
 
 const trivet_entry_v1& entry_of(const boost::dll::shared_library& library) {

@@ -175,7 +175,8 @@ TEST_CASE("an unknown type, an unknown plugin, a type of another kind") {
       StartsWith("error: c.toml:14:1: backend.\"demo/Backend\".arena: unknown key 'arena'\n"));
 }
 
-TEST_CASE("a bad reference and a reference cycle") {
+// What is suggested includes defaults, which plugins built by clang 14 do not tell.
+TEST_CASE("a bad reference and a reference cycle", "[nosan]") {
   CHECK(refused(replaced("= 16", "= \"${task.clases}\"")) ==
         "error: c.toml:7:14: task.train_input.batch_size: bad reference: there is no value at "
         "'task.clases'\n"
