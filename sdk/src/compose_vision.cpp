@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "op_support.h"
 #include "trivet/device.h"
 #include "trivet/ops.h"
 
@@ -65,29 +66,6 @@ std::int64_t windows(const tv_conv2d_shape& s) {
 }
 std::int64_t places(const tv_conv2d_shape& s) {
   return s.kernel_h * s.kernel_w;
-}
-
-// C = A B, A^T B or A B^T on whole matrices, C overwritten (beta 0) or added to (beta 1).
-void product(Device& device, const Tensor& a, bool trans_a, const Tensor& b, bool trans_b, Tensor c,
-             std::int64_t m, std::int64_t n, std::int64_t k, float beta) {
-  tv_matmul args{};
-  args.struct_size = sizeof args;
-  args.dtype = TV_F32;
-  args.trans_a = trans_a;
-  args.trans_b = trans_b;
-  args.batch = 1;
-  args.m = m;
-  args.n = n;
-  args.k = k;
-  args.a = a.view().data;
-  args.lda = trans_a ? m : k;
-  args.b = b.view().data;
-  args.ldb = trans_b ? k : n;
-  args.c = c.mutable_view().data;
-  args.ldc = n;
-  args.alpha = 1;
-  args.beta = beta;
-  device.check(device.table().matmul(device.context(), &args), "matmul");
 }
 
 // One over the number of pixels that each window has inside the image: [OH, OW, 1].
@@ -163,20 +141,20 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const tv_conv2d
   Device& device = x.device();
   NoGrad no_grad;
   const Tensor y = Tensor::empty(device, {s.batch, s.out_h, s.out_w, s.out_c});
-  product(device, patches(x, s, 0), false, w, false, y, windows(s), s.out_c, places(s) * s.in_c, 0);
+  detail::product(patches(x, s, 0), false, w, false, y, windows(s), s.out_c, places(s) * s.in_c, 0);
   return b.defined() ? ops::add(y, b) : y;
 }
 
 Tensor conv2d_dx(const Tensor& dz, const Tensor& w, const tv_conv2d_shape& s) {
   Device& device = dz.device();
   const Tensor dpatches = Tensor::empty(device, {windows(s), places(s), s.in_c});
-  product(device, dz, false, w, true, dpatches, windows(s), places(s) * s.in_c, s.out_c, 0);
+  detail::product(dz, false, w, true, dpatches, windows(s), places(s) * s.in_c, s.out_c, 0);
   return add_patches(dpatches, s);
 }
 
 void conv2d_dw(const Tensor& x, const Tensor& dz, const tv_conv2d_shape& s, Vjp::Target dw) {
-  product(x.device(), patches(x, s, 0), true, dz, false, dw.gradient, places(s) * s.in_c, s.out_c,
-          windows(s), dw.beta);
+  detail::product(patches(x, s, 0), true, dz, false, dw.gradient, places(s) * s.in_c, s.out_c,
+                  windows(s), dw.beta);
 }
 
 void conv2d_db(const Tensor& dz, Vjp::Target db) {
