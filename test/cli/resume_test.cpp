@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "support/directory_watch.h"
 #include "support/paths.h"
 #include "support/shell.h"
 #include "train/file_io.h"
@@ -56,9 +58,17 @@ class Child {
     std::vector<char*> argv;
     for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
+    int life[2];
+    REQUIRE(::pipe2(life, O_CLOEXEC) == 0);
+    end_ = life[0];
+    const int fd = ::open(output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     pid_ = ::fork();
-    if (pid_ != 0) return;
-    const int fd = ::open(output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (pid_ != 0) {
+      ::close(life[1]);
+      ::close(fd);
+      return;
+    }
+    ::fcntl(life[1], F_SETFD, 0);
     ::dup2(fd, 1);
     ::dup2(fd, 2);
     ::execv(argv[0], argv.data());
@@ -69,6 +79,7 @@ class Child {
       ::kill(pid_, SIGKILL);
       wait();
     }
+    ::close(end_);
   }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -84,21 +95,15 @@ class Child {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
-  // False once it has ended by itself; its exit code is then in `code`.
-  bool alive() {
-    int status = 0;
-    if (::waitpid(pid_, &status, WNOHANG) == 0) return true;
-    code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    pid_ = -1;
-    return false;
-  }
+  // The reading end of a pipe that only the program holds the other end of: it is hung up when the
+  // program ends, however that comes.
+  int end() const { return end_; }
   std::string output() const { return read_text(output_); }
-
-  int code = -1;
 
  private:
   fs::path output_;
   pid_t pid_ = -1;
+  int end_ = -1;
 };
 
 int run_to_end(const fs::path& workdir, int threads, std::string* output = nullptr,
@@ -124,13 +129,52 @@ std::int64_t last_step(const fs::path& workdir) {
   return value_from_json(text.substr(start), "metrics.jsonl").find("step")->as_integer();
 }
 
-// Waits until the run has a record of this step or a later one. False when it ended before.
-bool wait_for_step(Child& child, const fs::path& workdir, std::int64_t step) {
-  while (last_step(workdir) < step) {
-    if (!child.alive()) return false;
-    ::usleep(300);
+// A run in `workdir` from its start, with everything it does to its files.
+struct WatchedRun {
+  WatchedRun(const fs::path& workdir_, const std::vector<std::string>& words,
+             const fs::path& output)
+      : workdir(workdir_), watch(made(workdir_)), child(words, output) {}
+
+  static const fs::path& made(const fs::path& directory) {
+    fs::create_directories(directory);
+    return directory;
   }
-  return child.alive();
+
+  // Each waits for a fact; false when the run ended before.
+  bool wait_for_step(std::int64_t step) {
+    while (last_step(workdir) < step) {
+      if (!watch.wait(child.end())) return false;
+    }
+    return true;
+  }
+  bool wait_for_events(unsigned count) {
+    for (; count > 0; --count) {
+      if (!watch.wait(child.end())) return false;
+    }
+    return true;
+  }
+  bool wait_for_save() {
+    fs::path path;
+    while (watch.wait(child.end(), &path)) {
+      if (path.parent_path() == workdir / "checkpoints" && is_unfinished(path)) return true;
+    }
+    return false;
+  }
+  static bool is_unfinished(const fs::path& checkpoint) {
+    return checkpoint.filename().string().starts_with(".tmp_");
+  }
+
+  fs::path workdir;
+  test::DirectoryWatch watch;
+  Child child;
+};
+
+// Whether the run was killed inside a save: what it was writing, or removing, lies there.
+bool has_unfinished_checkpoint(const fs::path& workdir) {
+  if (!fs::exists(workdir / "checkpoints")) return false;
+  const fs::directory_iterator entries(workdir / "checkpoints");
+  return std::any_of(begin(entries), end(entries),
+                     [](const auto& entry) { return WatchedRun::is_unfinished(entry.path()); });
 }
 
 // What must not depend on kills: step, kind and values of every record, in order.
@@ -190,20 +234,23 @@ TEST_CASE("a run killed at twenty moments ends in the bytes of one left alone") 
     test::TempDir temp;
     const fs::path workdir = temp.path() / "run";
     std::mt19937 random(static_cast<unsigned>(threads));
-    int kills = 0;
+    int kills = 0, inside_saves = 0;
     for (int i = 0; i < 20; ++i) {
-      Child child(arguments(workdir, threads), temp.path() / "out");
-      // Some are hit while they start, the others somewhere behind a step of their own.
-      if (i % 5 != 0 && !wait_for_step(child, workdir, i * kSteps / 21)) {
-        INFO(child.output());
-        REQUIRE(child.code == 0);
-        break;
-      }
-      ::usleep(static_cast<useconds_t>(random() % 4000));
-      child.signal(SIGKILL);
-      kills += child.wait() == 128 + SIGKILL ? 1 : 0;
+      WatchedRun run(workdir, arguments(workdir, threads), temp.path() / "out");
+      // Some are hit while they start, the others behind a step of their own, of those every other
+      // one at a random place of the save that comes next.
+      bool alive = i % 5 == 0 || run.wait_for_step(i * kSteps / 21);
+      if (i % 5 != 0 && i % 2 == 0) alive = alive && run.wait_for_save();
+      alive = alive && run.wait_for_events(random() % 12);
+      run.child.signal(SIGKILL);
+      const int code = run.child.wait();
+      INFO(run.child.output());
+      REQUIRE((code == 128 + SIGKILL || (code == 0 && !alive)));
+      kills += code == 128 + SIGKILL ? 1 : 0;
+      inside_saves += has_unfinished_checkpoint(workdir) ? 1 : 0;
     }
     CHECK(kills >= 15);  // a slow moment of this test may let a run end before it is hit
+    CHECK(inside_saves > 0);
     REQUIRE(run_to_end(workdir, threads) == 0);
     check_equal(result_of(workdir));
     CHECK(state_of(workdir) == "done");
@@ -227,12 +274,12 @@ TEST_CASE("SIGTERM saves and exits 75, SIGINT 130, and the run goes on from that
   for (const Stop& stop : {Stop{SIGTERM, 75, "preempted", kSteps / 5},
                            Stop{SIGINT, 130, "interrupted", 2 * kSteps / 5},
                            Stop{SIGUSR1, 75, "preempted", 3 * kSteps / 5}}) {
-    Child child(arguments(workdir, 1), temp.path() / "out");
-    REQUIRE(wait_for_step(child, workdir, stop.step));
-    child.signal(stop.signal);
-    REQUIRE(child.wait() == stop.code);
+    WatchedRun run(workdir, arguments(workdir, 1), temp.path() / "out");
+    REQUIRE(run.wait_for_step(stop.step));
+    run.child.signal(stop.signal);
+    REQUIRE(run.child.wait() == stop.code);
     CHECK(state_of(workdir) == stop.state);
-    CHECK_THAT(child.output(), Contains("continue with --workdir"));
+    CHECK_THAT(run.child.output(), Contains("continue with --workdir"));
     const Value status = value_from_json(read_text(workdir / "status.json"), "status");
     const auto step = status.find("step")->as_integer();
     char name[32];
@@ -248,12 +295,12 @@ TEST_CASE("SIGTERM saves and exits 75, SIGINT 130, and the run goes on from that
 TEST_CASE("a second process in the same directory is refused") {
   test::TempDir temp;
   const fs::path workdir = temp.path() / "run";
-  Child first(arguments(workdir, 1), temp.path() / "first");
-  REQUIRE(wait_for_step(first, workdir, 17));
-  first.signal(SIGSTOP);  // so that it cannot end before the second has looked
+  WatchedRun first(workdir, arguments(workdir, 1), temp.path() / "first");
+  REQUIRE(first.wait_for_step(17));
+  first.child.signal(SIGSTOP);  // so that it cannot end before the second has looked
   Child second(arguments(workdir, 1), temp.path() / "second");
   CHECK(second.wait() == 1);
-  CHECK_THAT(second.output(), Contains("in use by process " + std::to_string(first.pid())));
+  CHECK_THAT(second.output(), Contains("in use by process " + std::to_string(first.child.pid())));
 }
 
 TEST_CASE("a finished run is left as it is, evaluated on request, and can be prolonged") {
@@ -307,10 +354,10 @@ TEST_CASE("a full disk ends the run with its name, and the run goes on when ther
   if (mounted) {
     // Some checkpoints fit, then a file takes the rest.
     {
-      Child child(arguments(workdir, 1), temp.path() / "out");
-      REQUIRE(wait_for_step(child, workdir, kSteps / 4));
-      child.signal(SIGTERM);
-      REQUIRE(child.wait() == 75);
+      WatchedRun run(workdir, arguments(workdir, 1), temp.path() / "out");
+      REQUIRE(run.wait_for_step(kSteps / 4));
+      run.child.signal(SIGTERM);
+      REQUIRE(run.child.wait() == 75);
     }
     test::shell("dd if=/dev/zero bs=1k of=" + test::quoted((disk / "filler").string()));
     CHECK(run_to_end(workdir, 1, &output) == 1);

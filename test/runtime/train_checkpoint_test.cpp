@@ -5,14 +5,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
+#include "support/directory_watch.h"
 #include "support/shell.h"
 #include "train/checkpoint_manager.h"
 #include "train/file_io.h"
@@ -226,32 +229,27 @@ TEST_CASE("a process killed while it saves leaves a whole checkpoint behind") {
   const fs::path directory = temp.path() / "checkpoints";
   CheckpointManager(directory, 2, [](const std::string&) {}).save(1, filled(1));
   std::int64_t newest_step = 1;
+  int unfinished = 0;
+  std::mt19937 random(1);
   for (int round = 0; round < 30; ++round) {
-    // The child saves one checkpoint after another and says when it begins each. It is killed
-    // somewhere in one of the first, each round somewhere else.
-    int channel[2];
-    REQUIRE(::pipe(channel) == 0);
+    // The child saves one checkpoint after another. It is killed after a number of events of its
+    // files, up to two saves long, each round somewhere else.
+    test::DirectoryWatch watch(directory);
     const pid_t child = ::fork();
     if (child == 0) {
-      ::close(channel[0]);
       CheckpointManager manager(directory, 2, [](const std::string&) {});
       manager.newest();
-      for (std::int64_t step = newest_step + 1;; ++step) {
-        (void)!::write(channel[1], "s", 1);
-        manager.save(step, filled(step));
-      }
+      for (std::int64_t step = newest_step + 1;; ++step) manager.save(step, filled(step));
     }
-    ::close(channel[1]);
-    for (int begun = 0; begun <= round % 3; ++begun) {
-      char byte = 0;
-      REQUIRE(::read(channel[0], &byte, 1) == 1);
-    }
-    ::usleep(static_cast<useconds_t>(round * 97));
+    for (unsigned events = 1 + random() % 40; events > 0; --events) REQUIRE(watch.wait());
     ::kill(child, SIGKILL);
     int status = 0;
     ::waitpid(child, &status, 0);
-    ::close(channel[0]);
     REQUIRE(WIFSIGNALED(status));
+    const fs::directory_iterator left(directory);
+    unfinished += std::any_of(begin(left), end(left), [](const auto& entry) {
+      return entry.path().filename().string().starts_with(".tmp_");
+    });
 
     Warnings warnings;
     CheckpointManager manager(directory, 2, warnings.collector());
@@ -266,6 +264,7 @@ TEST_CASE("a process killed while it saves leaves a whole checkpoint behind") {
     }
   }
   CHECK(newest_step > 1);
+  CHECK(unfinished > 0);  // else no save was hit
 }
 
 TEST_CASE("a save that fails says why and leaves what was there") {

@@ -12,6 +12,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "support/directory_watch.h"
 #include "support/shell.h"
 #include "train/event_log.h"
 #include "train/file_io.h"
@@ -171,28 +172,27 @@ TEST_CASE("the heartbeat repeats status.json with the step of the moment", "[tsa
   StatusFile status(path, "train", 100);
   status.set_state("running");
   status.set_step(55);
+  // The test program's own time limit ends the wait if no heartbeat ever comes.
+  test::DirectoryWatch watch(temp.path());
   status.start_heartbeat(0.001);
-  // Waits for the fact; the test program's own time limit ends it if it never comes.
-  while (value_from_json(read_text(path), "status").find("step")->as_integer() != 55) {
-    ::usleep(1000);
-  }
+  for (fs::path changed; changed != path;) REQUIRE(watch.wait(-1, &changed));
+  CHECK(value_from_json(read_text(path), "status").find("step")->as_integer() == 55);
   CHECK(value_from_json(read_text(path), "status").find("state")->as_text() == "running");
 }
 
-TEST_CASE("a heartbeat that cannot be written is reported once", "[tsan]") {
+TEST_CASE("a heartbeat that cannot be written is reported with its reason", "[tsan]") {
   test::TempDir temp;
-  const fs::path directory = temp.path() / "run";
-  fs::create_directory(directory);
-  StatusFile status(directory / "status.json", "train", 1);
-  fs::remove_all(directory);
+  const fs::path path = temp.path() / "status.json";
+  StatusFile status(path, "train", 1);
+  fs::create_directory(path);  // which no file can take the place of
   CHECK_THROWS_AS(status.set_state("running"), RunError);
+  CHECK(status.take_heartbeat_error().empty());
+  test::DirectoryWatch watch(temp.path());
   status.start_heartbeat(0.001);
-  std::string reason;
-  while (reason.empty()) {
-    reason = status.take_heartbeat_error();
-    ::usleep(1000);
-  }
-  CHECK_THAT(reason, Contains("status.json"));
+  // A beat holds the lock from its first file to its report, so one file of it is enough to wait
+  // for.
+  REQUIRE(watch.wait());
+  CHECK_THAT(status.take_heartbeat_error(), Contains("status.json: Is a directory"));
 }
 
 TEST_CASE("log.jsonl gets one line an event, from all processes of a run") {
