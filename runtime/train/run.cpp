@@ -12,6 +12,7 @@
 #include "train/checkpoint_manager.h"
 #include "train/controller.h"
 #include "train/event_log.h"
+#include "train/file_io.h"
 #include "train/json_value.h"
 #include "train/metrics_log.h"
 #include "train/resume_check.h"
@@ -109,6 +110,7 @@ class Run {
   void print_header();
   Controller::Outcome work(Controller& controller);
   void finish(const std::string& state);
+  void keep_summary(const RunSummary& summary);
 
   const RunRequest& request_;
   const ExperimentConfig& experiment_;
@@ -255,16 +257,12 @@ void Run::finish(const std::string& state) {
                            .step = trainer_->global_step(),
                            .target = fields_.train_steps,
                            .parameters = trainer_->parameters().trainable_count(),
+                           .eval_step = recorder_.last_eval_step(),
                            .threads = device_.pool().threads(),
                            .wall_seconds = seconds_since_process_start(),
                            .train = recorder_.last_train_logs(),
                            .eval = recorder_.last_eval_logs()};
-  // A process that found everything done leaves the figures of the one that did it.
-  if (stats_.steps() > 0 || !summary.eval.empty()) {
-    replace_file(directory_.file("summary.json"),
-                 to_json(summary_value(summary, stats_, device_), JsonStyle::indented),
-                 Durability::cached);
-  }
+  keep_summary(summary);
   status_.set_step(summary.step);
   status_.set_state(state, signals_.requested() ? signals_.name() : "");
   log_.write("info", state, Value::table({{"step", summary.step}}));
@@ -273,6 +271,22 @@ void Run::finish(const std::string& state) {
     progress_.print(fmt::format("  stopped by {}; continue with --workdir {}", signals_.name(),
                                 summary.directory));
   }
+}
+
+// A process that found everything done leaves the figures of the one that did it.
+void Run::keep_summary(const RunSummary& summary) {
+  if (stats_.steps() == 0 && summary.eval.empty()) return;
+  const std::filesystem::path path = directory_.file("summary.json");
+  Value value = summary_value(summary, stats_, device_);
+  std::error_code ignored;
+  if (stats_.steps() == 0 && std::filesystem::exists(path, ignored)) {
+    try {
+      value = with_evaluation(value_from_json(read_text(path), path.string()), value);
+    } catch (const Error& unreadable) {
+      recorder_.warn(fmt::format("{}; it is written anew", unreadable.message()));
+    }
+  }
+  replace_file(path, to_json(value, JsonStyle::indented), Durability::cached);
 }
 
 // The reason itself is reported by main; here it is only kept. What cannot be written any more

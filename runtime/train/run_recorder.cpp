@@ -130,6 +130,7 @@ void RunRecorder::on_eval_logs(std::int64_t step, const Logs& logs) {
   rates.set("examples", static_cast<double>(eval_examples_));
   if (!is_evaluated(step)) parts_.metrics.append(RecordKind::eval, step, logs, rates);
   eval_logs_ = logs;
+  eval_step_ = step;
   parts_.status.set_state("running");
 
   std::string text = fmt::format("  eval      step {}", step);

@@ -36,6 +36,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
 
   const Logs& last_train_logs() const { return train_logs_; }
   const Logs& last_eval_logs() const { return eval_logs_; }
+  std::int64_t last_eval_step() const { return eval_step_; }  // -1: none
 
   // TrainerObserver
   bool wants_loss() const override;
@@ -67,7 +68,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   std::string metric_;  // of train_logs_, for the progress line
   double metric_value_ = 0;
   double eval_start_ = 0;
-  std::int64_t eval_examples_ = 0;
+  std::int64_t eval_examples_ = 0, eval_step_ = -1;
   // At the last line of training metrics.
   double loop_seconds_ = 0;
   std::int64_t loop_steps_ = 0, loop_examples_ = 0;

@@ -49,6 +49,7 @@ Value summary_value(const RunSummary& summary, const RunStats& stats, const Devi
                        {"target", summary.target},
                        {"train", to_value(summary.train)},
                        {"eval", to_value(summary.eval)},
+                       {"eval_step", summary.eval_step < 0 ? Value() : Value(summary.eval_step)},
                        {"config", summary.source},
                        {"mode", summary.mode},
                        {"seed", summary.seed},
@@ -75,6 +76,13 @@ Value summary_value(const RunSummary& summary, const RunStats& stats, const Devi
                        {"backend_allocations_per_step", cost.backend_allocations_per_step()},
                        {"flops", device.flops()},
                        {"slots", slots_value(device)}});
+}
+
+Value with_evaluation(Value before, const Value& now) {
+  const Value* trained = before.find("train");
+  if (trained == nullptr || !trained->is_table() || trained->members().empty()) return now;
+  for (const char* name : {"eval", "eval_step"}) before.set(name, *now.find(name));
+  return before;
 }
 
 std::string slots_text(const Device& device) {

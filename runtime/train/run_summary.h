@@ -17,6 +17,7 @@ struct RunSummary {
   std::string source, task, model, backend, directory;
   std::string mode;
   std::int64_t seed = 0, step = 0, target = 0, parameters = 0;
+  std::int64_t eval_step = -1;  // of `eval`
   int threads = 0;
   double wall_seconds = 0;  // since the process started
   Logs train, eval;         // the last of each
@@ -26,6 +27,10 @@ struct RunSummary {
 // examples_per_second, examples_per_cpu_second, first_step_seconds, peak_rss_bytes,
 // page_faults_per_step, backend_allocations_per_step.
 Value summary_value(const RunSummary& summary, const RunStats& stats, const Device& device);
+
+// The summary of an earlier process, with what this one, which only evaluated, has found. Figures
+// of the training stay those of the process that trained. `before` may be anything that was read.
+Value with_evaluation(Value before, const Value& now);
 
 // Lines without a line end behind the last one.
 std::string summary_text(const RunSummary& summary, const RunStats& stats, const Device& device);

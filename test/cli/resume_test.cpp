@@ -320,6 +320,32 @@ TEST_CASE("a finished run is left as it is, evaluated on request, and can be pro
   CHECK(last_step(workdir) == 600);
 }
 
+TEST_CASE("an evaluation of a finished run leaves what training wrote into summary.json") {
+  test::TempDir temp;
+  const fs::path workdir = temp.path() / "run", file = workdir / "summary.json";
+  REQUIRE(run_to_end(workdir, 1, nullptr, {"trainer.train_steps=500"}) == 0);
+  const auto summary = [&] { return value_from_json(read_text(file), "summary.json"); };
+  const Value trained = summary();
+  REQUIRE(trained.find_path("train.training_loss") != nullptr);
+  CHECK(trained.find("eval_step")->as_integer() == 500);
+
+  const std::vector<std::string> evaluation = {"trainer.train_steps=500", "--mode", "eval",
+                                               "task.eval_input.examples=32"};
+  REQUIRE(run_to_end(workdir, 1, nullptr, evaluation) == 0);
+  const Value evaluated = summary();
+  CHECK_FALSE(*evaluated.find("eval") == *trained.find("eval"));
+  for (const Value::Member& member : trained.members()) {
+    INFO(member.key);
+    if (member.key != "eval") CHECK(*evaluated.find(member.key) == member.value);
+  }
+
+  write_file(file, "{", Durability::cached);
+  std::string output;
+  CHECK(run_to_end(workdir, 1, &output, evaluation) == 0);
+  CHECK_THAT(output, Contains("summary.json is not JSON"));
+  CHECK(*summary().find("eval") == *evaluated.find("eval"));
+}
+
 TEST_CASE("another model in the directory of a run is refused with the difference") {
   test::TempDir temp;
   const fs::path workdir = temp.path() / "run";
