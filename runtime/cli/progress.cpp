@@ -49,9 +49,13 @@ void Progress::update(const ProgressState& state) {
   last_shown_ = steady_seconds();
   if (terminal_.style == OutputStyle::plain) return write(plain_line(state) + "\n");
   if (!live()) return;
-  // One column less than there is: a full line would wrap on some terminals.
-  write("\r" + live_line(state, terminal_width(output_) - 1, terminal_) + "\x1b[K");
+  write("\r" + live_line(state, columns(), terminal_) + "\x1b[K");
   drawn_ = true;
+}
+
+// One less than there are: a full line would wrap on some terminals.
+int Progress::columns() const {
+  return live() ? std::max(1, terminal_width(output_) - 1) : 0;
 }
 
 void Progress::print(std::string_view lines) {

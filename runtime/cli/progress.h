@@ -58,6 +58,9 @@ class Progress {
   bool is_due(std::int64_t step);
   void update(const ProgressState& state);
 
+  // Columns of a line that does not wrap; 0 when output is no terminal and lines have no end.
+  int columns() const;
+
   // One or more whole lines that stay. Not when quiet.
   void print(std::string_view lines);
   // What stays on a terminal as `text`, elsewhere as `key=value` pairs.

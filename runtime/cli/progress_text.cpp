@@ -12,6 +12,7 @@
 #include <fmt/core.h>
 
 #include "cli/progress.h"
+#include "cli/text_columns.h"
 
 namespace trivet {
 namespace {
@@ -49,13 +50,6 @@ std::string bar(double fraction, int cells, bool unicode) {
   text += kEighths[eighths % 8];
   const int used = eighths / 8 + (eighths % 8 != 0 ? 1 : 0);
   return text + std::string(static_cast<std::size_t>(cells - used), ' ') + "▏";
-}
-
-// Columns of UTF-8 text: every character here is one wide.
-int columns(const std::string& text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
 }
 
 struct Part {
@@ -97,7 +91,8 @@ std::string live_line(const ProgressState& state, int width, const Terminal& ter
                              {fmt::format("{:3.0f}%", 100 * fraction_of(state)), 4},
                              {"loss " + format_number(state.loss), 8}};
   if (!state.metric.empty()) {
-    parts.push_back({fmt::format("{} {}", state.metric, format_number(state.metric_value)), 6});
+    const std::string name = clipped(state.metric, width);
+    parts.push_back({fmt::format("{} {}", name, format_number(state.metric_value)), 6});
   }
   if (state.examples_per_second > 0) {
     parts.push_back({format_rate(state.examples_per_second) + " examples/s", 5});
@@ -111,14 +106,14 @@ std::string live_line(const ProgressState& state, int width, const Terminal& ter
     }));
   };
   // The bar takes what is left; it is worth more than the percentage it shows.
-  const auto cells_left = [&] { return width - columns(joined(parts)) - kBarEnds; };
+  const auto cells_left = [&] { return width - columns_of(joined(parts)) - kBarEnds; };
   if (cells_left() < kFewestCells) drop_least();
-  while (parts.size() > 1 && columns(joined(parts)) > width) drop_least();
+  while (parts.size() > 1 && columns_of(joined(parts)) > width) drop_least();
   if (cells_left() >= kFewestCells) {
     const int cells = std::min(cells_left(), kMostCells);
     parts.insert(parts.begin() + 1, {bar(fraction_of(state), cells, terminal.unicode), 0});
   }
-  return joined(parts);
+  return clipped(joined(parts), width);
 }
 
 std::string plain_line(const ProgressState& state) {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "cli/terminal.h"
+#include "cli/text_columns.h"
 #include "config/override.h"
 #include "config/source_file.h"
-#include "config/text_checks.h"
 
 namespace trivet {
 namespace {
@@ -56,23 +56,9 @@ class SourceLines {
   std::map<std::string, std::string> texts_;
 };
 
-// The characters of a line, one string each; what a terminal could misread becomes a space or '?'.
-std::vector<std::string> characters_of(std::string_view line) {
-  std::vector<std::string> characters;
-  while (!line.empty()) {
-    const auto byte = static_cast<unsigned char>(line[0]);
-    std::size_t length = byte < 0x80 ? 1 : byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2;
-    length = std::min(length, line.size());
-    const std::string_view character = line.substr(0, length);
-    if (find_invalid_utf8(character)) {
-      characters.emplace_back("?");
-      line.remove_prefix(1);
-      continue;
-    }
-    const bool control = byte < 0x20 || byte == 0x7f;
-    characters.emplace_back(control ? " " : character);
-    line.remove_prefix(length);
-  }
+// Blanks at the end of a line are of no interest.
+std::vector<std::string> characters_of_line(std::string_view line) {
+  std::vector<std::string> characters = characters_of(line);
   while (!characters.empty() && characters.back() == " ") characters.pop_back();
   return characters;
 }
@@ -101,22 +87,33 @@ std::size_t word_length(const std::vector<std::string>& characters, std::size_t 
   return std::max<std::size_t>(1, end - at);
 }
 
+// What is behind the last character counts one column a place.
+int columns_between(const std::vector<std::string>& characters, std::size_t begin,
+                    std::size_t end) {
+  int columns = 0;
+  for (std::size_t i = begin; i < end; ++i) {
+    columns += i < characters.size() ? columns_of_character(characters[i]) : 1;
+  }
+  return columns;
+}
+
 std::string quoted_line(const std::string& line, const Origin& where, const std::string& hint,
                         bool colours) {
-  const std::vector<std::string> characters = characters_of(line);
+  const std::vector<std::string> characters = characters_of_line(line);
   const std::size_t caret = where.column > 0 ? static_cast<std::size_t>(where.column) - 1 : 0;
   const std::size_t begin =
       characters.size() > kWidest && caret > kWidest / 2 ? caret - kWidest / 2 : 0;
   const std::size_t end = std::min(characters.size(), begin + kWidest);
   std::string shown = begin > 0 ? "..." : "";
-  const std::size_t indent = caret - std::min(caret, begin) + shown.size();
+  const int indent = static_cast<int>(shown.size()) + columns_between(characters, begin, caret);
   for (std::size_t i = begin; i < end; ++i) shown += characters[i];
   if (end < characters.size()) shown += "...";
   const std::string number =
       where.file == kCommandLine ? std::string() : std::to_string(where.line);
   const std::size_t width = std::max<std::size_t>(4, number.size());
   std::string text = fmt::format(" {:>{}} | {}\n", number, width, shown);
-  const std::string marks(std::min(word_length(characters, caret), kWidest), '^');
+  const std::size_t word = std::min(word_length(characters, caret), kWidest);
+  const std::string marks(columns_between(characters, caret, caret + word), '^');
   text += fmt::format(" {:>{}} | {:>{}}{}", "", width, "", indent,
                       coloured(marks, Colour::red, colours));
   if (!hint.empty()) text += " " + hint;

@@ -266,7 +266,7 @@ void Run::finish(const std::string& state) {
   status_.set_step(summary.step);
   status_.set_state(state, signals_.requested() ? signals_.name() : "");
   log_.write("info", state, Value::table({{"step", summary.step}}));
-  progress_.print(summary_text(summary, stats_, device_));
+  progress_.print(summary_text(summary, stats_, device_, progress_.columns()));
   if (state != "done") {
     progress_.print(fmt::format("  stopped by {}; continue with --workdir {}", signals_.name(),
                                 summary.directory));

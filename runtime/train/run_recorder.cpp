@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include "cli/text_columns.h"
+
 namespace trivet {
 namespace {
 
@@ -133,15 +135,17 @@ void RunRecorder::on_eval_logs(std::int64_t step, const Logs& logs) {
   eval_step_ = step;
   parts_.status.set_state("running");
 
-  std::string text = fmt::format("  eval      step {}", step);
+  std::vector<std::string> facts;
   std::vector<Progress::Pair> pairs = {{"step", std::to_string(step)}};
   for (const auto& [name, value] : logs) {
-    text += fmt::format("  {} {}", name, format_number(value));
+    facts.push_back(fmt::format("{} {}", name, format_number(value)));
     pairs.push_back({name, format_number(value)});
   }
-  text +=
+  const std::string cost =
       fmt::format("  ({} examples in {})", format_count(static_cast<std::uint64_t>(eval_examples_)),
                   format_duration(seconds));
+  const std::string text =
+      facts_line(fmt::format("  eval      step {}", step), facts, cost, parts_.progress.columns());
   pairs.push_back({"examples", std::to_string(eval_examples_)});
   pairs.push_back({"seconds", fmt::format("{:.2f}", seconds)});
   parts_.progress.event(text, "eval", pairs);
@@ -161,8 +165,9 @@ void RunRecorder::on_saved(const SavedCheckpoint& saved) {
                                  {"path", path},
                                  {"bytes", saved.bytes},
                                  {"seconds", saved.seconds}}));
-  parts_.progress.event(fmt::format("  saved     step {}  {} in {:.2f} s", saved.step,
-                                    format_bytes(saved.bytes), saved.seconds),
+  const std::string cost = fmt::format("{} in {:.2f} s", format_bytes(saved.bytes), saved.seconds);
+  parts_.progress.event(facts_line(fmt::format("  saved     step {}", saved.step), {cost}, "",
+                                   parts_.progress.columns()),
                         "checkpoint",
                         {{"step", std::to_string(saved.step)},
                          {"bytes", std::to_string(saved.bytes)},

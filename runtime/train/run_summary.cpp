@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run_summary.h"
 
+#include <string>
+#include <vector>
+
 #include <fmt/core.h>
 
 #include "cli/progress.h"
+#include "cli/text_columns.h"
 
 namespace trivet {
 namespace {
@@ -23,12 +27,13 @@ Value slots_value(const Device& device) {
   return slots;
 }
 
-std::string logs_text(const Logs& logs) {
-  std::string text;
-  for (const auto& [name, number] : logs) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : "  ", name, format_number(number));
+std::string logs_text(const char* name, const Logs& logs, int width) {
+  if (logs.empty()) return "";
+  std::vector<std::string> facts;
+  for (const auto& [metric, number] : logs) {
+    facts.push_back(fmt::format("{} {}", metric, format_number(number)));
   }
-  return text;
+  return "\n" + facts_line(fmt::format("  {:<8}", name), facts, "", width);
 }
 
 std::string cost_text(const RunStats& stats) {
@@ -95,14 +100,14 @@ std::string slots_text(const Device& device) {
   return composed.empty() ? "every function native" : "composed: " + composed;
 }
 
-std::string summary_text(const RunSummary& summary, const RunStats& stats, const Device& device) {
+std::string summary_text(const RunSummary& summary, const RunStats& stats, const Device& device,
+                         int width) {
   const TrainingCost cost = stats.cost();
   const MemoryReport memory = device.memory();
   std::string text =
       fmt::format("  {:<9} step {} of {} in {}{}", summary.state, summary.step, summary.target,
                   format_duration(summary.wall_seconds), cost_text(stats));
-  if (!summary.train.empty()) text += "\n  train     " + logs_text(summary.train);
-  if (!summary.eval.empty()) text += "\n  eval      " + logs_text(summary.eval);
+  text += logs_text("train", summary.train, width) + logs_text("eval", summary.eval, width);
   text += fmt::format(
       "\n  memory    peak {}, of it {} for a step and {} for weights, gradients and optimizer",
       format_bytes(static_cast<std::uint64_t>(process_usage().peak_resident_bytes)),

@@ -32,8 +32,10 @@ Value summary_value(const RunSummary& summary, const RunStats& stats, const Devi
 // of the training stay those of the process that trained. `before` may be anything that was read.
 Value with_evaluation(Value before, const Value& now);
 
-// Lines without a line end behind the last one.
-std::string summary_text(const RunSummary& summary, const RunStats& stats, const Device& device);
+// Lines without a line end behind the last one. Of metrics, only the first ones that fit into a
+// line of `width` columns; 0: all.
+std::string summary_text(const RunSummary& summary, const RunStats& stats, const Device& device,
+                         int width);
 
 // "every function native", or "composed: linear_fwd (938 calls), ...".
 std::string slots_text(const Device& device);

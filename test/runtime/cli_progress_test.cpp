@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "cli/progress.h"
+#include "cli/text_columns.h"
 
 using namespace trivet;
 using Catch::Contains;
@@ -66,6 +67,57 @@ TEST_CASE("the live line never wraps, and keeps step, loss and time to go the lo
         "   440/1000  [##....]  loss 1.8712  accuracy 0.6100  38.1k examples/s  eta 31 s");
   CHECK(live_line(state(), 39, kAscii) == "   440/1000  loss 1.8712  eta 31 s");
   CHECK(live_line(state(), 12, kAscii) == "   440/1000");
+}
+
+TEST_CASE("the live line fits whatever a metric is called") {
+  const Terminal unicode{.style = OutputStyle::live, .color = false, .unicode = true};
+  const std::string names[] = {"genauigkeit_für_größe",
+                               "准确率",
+                               "e\xCC\x81"
+                               "cart",  // e, accent
+                               std::string(500, 'm'),
+                               "\x1b[2Jgone\n",
+                               "broken \xff"};
+  for (const std::string& name : names) {
+    ProgressState now = state();
+    now.metric = name;
+    for (const int width : {3, 39, 79, 199}) {
+      const std::string line = live_line(now, width, unicode);
+      INFO(width << " " << line);
+      CHECK(columns_of(line) <= width);
+      CHECK_THAT(line, !Contains("\x1b") && !Contains("\n"));
+    }
+    if (columns_of(name) < 80) {
+      CHECK_THAT(live_line(now, 199, unicode), Contains(clipped(name, 199) + " 0.6100  38.1k"));
+    }
+  }
+}
+
+TEST_CASE("columns are counted as terminals do") {
+  CHECK(columns_of("loss") == 4);
+  CHECK(columns_of("größe") == 5);
+  CHECK(columns_of("准确率") == 6);
+  CHECK(columns_of("e\xCC\x81") == 1);
+  CHECK(clipped("准确率", 5) == "准确");
+  CHECK(clipped("a\tb\x7f"
+                "c\xC2\x9B"
+                "d\xFF",
+                20) == "a b c d?");
+}
+
+TEST_CASE("a line of metrics shows the first ones that fit and counts the others") {
+  const std::vector<std::string> facts = {"loss 0.3832", "accuracy 0.8647", "top_5 0.9970",
+                                          "macro_recall 0.8647"};
+  const auto line = [&](int width) { return facts_line("  eval", facts, "  (0.1 s)", width); };
+  const std::string all =
+      "  eval  loss 0.3832  accuracy 0.8647  top_5 0.9970  macro_recall 0.8647  (0.1 s)";
+  CHECK(line(0) == all);
+  CHECK(line(static_cast<int>(all.size())) == all);
+  CHECK(line(79) == "  eval  loss 0.3832  accuracy 0.8647  top_5 0.9970  +1 more");
+  CHECK(line(39) == "  eval  loss 0.3832  +3 more");
+  CHECK(line(22) == "eval loss 0.3832");
+  CHECK(line(15) == "eval");  // a number is never cut
+  CHECK(facts_line("  eval", {}, "", 3) == "eva");
 }
 
 TEST_CASE("a bar of block characters counts columns, not bytes") {
