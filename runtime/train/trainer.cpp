@@ -13,6 +13,7 @@
 #include "train/state_value.h"
 #include "trivet/error.h"
 #include "trivet/registry.h"
+#include "trivet/thread_pool.h"
 
 namespace trivet {
 namespace {
@@ -155,6 +156,7 @@ void DefaultTrainer::initialize() {
 }
 
 void DefaultTrainer::train(std::int64_t target) {
+  const FlushDenormals flush;
   training();
   while (global_step_ < target && !exhausted_) {
     if (observer_.stop_requested()) return;
@@ -218,6 +220,7 @@ Logs DefaultTrainer::train_logs() {
 }
 
 Logs DefaultTrainer::evaluate(std::int64_t steps) {
+  const FlushDenormals flush;
   Evaluation& evaluation = this->evaluation();
   if (evaluation.used) evaluation.input->reset();
   evaluation.used = true;

@@ -36,12 +36,27 @@ std::string Journal::text() const {
   return text;
 }
 
+DenormalsKept& denormals_kept() {
+  static DenormalsKept kept;
+  return kept;
+}
+
+namespace {
+
+bool keeps_denormals() {
+  volatile float tiny = 1e-30F, factor = 1e-10F;
+  return tiny * factor != 0;
+}
+
+}  // namespace
+
 CountInput::CountInput(Config config, InputContext& context)
     : config_(std::move(config)), name_(context.training ? "train" : "eval") {
   journal().add("input:" + name_);
 }
 
 std::optional<Batch> CountInput::get_next() {
+  if (keeps_denormals()) ++denormals_kept().input;
   if (next_ == config_.fail_at) {
     throw InputError("record " + std::to_string(next_) + " cannot be read");
   }
@@ -129,7 +144,8 @@ struct Steps final : AggregatedLogs {
 class LineTask final : public Task {
  public:
   using Config = LineTaskConfig;
-  LineTask(Config config, TaskContext& context) : Task(config, context), line_(config) {
+  LineTask(Config config, TaskContext& context)
+      : Task(config, context), line_(config), pool_(context.device.pool()) {
     journal().add("task");
   }
   void initialize(ParameterStore& store) override {
@@ -149,9 +165,14 @@ class LineTask final : public Task {
   }
   StepOutput train_step(const Batch& batch, StepState& state) override {
     if (line_.throws) throw std::out_of_range("index 7");
+    count_denormals();
     StepOutput output = Task::train_step(batch, state);
     output.logs.set("batches", 1);
     return output;
+  }
+  StepOutput validation_step(const Batch& batch, StepState& state) override {
+    count_denormals();
+    return Task::validation_step(batch, state);
   }
   Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
                       double& weight) override {
@@ -177,7 +198,15 @@ class LineTask final : public Task {
   }
 
  private:
+  void count_denormals() {
+    if (keeps_denormals()) ++denormals_kept().step;
+    pool_.parallel_for(16, 1, [](std::int64_t, std::int64_t, std::int32_t) {
+      if (keeps_denormals()) ++denormals_kept().pool;
+    });
+  }
+
   LineTaskConfig line_;
+  ThreadPool& pool_;
 };
 
 struct MomentumConfig : OptimizerConfig {};

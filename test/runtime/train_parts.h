@@ -3,6 +3,7 @@
 // numbers, trained by momentum. Every part writes down what is done to it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -29,6 +30,13 @@ class Journal {
   std::vector<std::string> entries_;
 };
 Journal& journal();
+
+// How often a product too small for a normal number was kept as a denormal: in steps (on their own
+// thread and on the device's pool) and while reading inputs, since the start of the process.
+struct DenormalsKept {
+  std::atomic<int> step{0}, pool{0}, input{0};
+};
+DenormalsKept& denormals_kept();
 
 struct CountConfig : InputConfig {
   std::int64_t batches = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The default trainer: the order in which it uses a task, what it measures, saves and refuses.
+#include <array>
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -19,11 +20,11 @@ namespace {
 // A trainer with all it refers to.
 struct Bench {
   explicit Bench(ConfigOf<Task> task_template = test::task_config(),
-                 TrainerConfig config = test::trainer_config(), bool train = true,
-                 bool eval = true) {
+                 TrainerConfig config = test::trainer_config(), bool train = true, bool eval = true,
+                 int threads = 1) {
     test::register_parts();
     test::journal().clear();
-    device = test::open_tiny();
+    device = test::open_tiny(threads);
     TaskContext task_context{*device, {}};
     task = make(task_template, task_context);
     TrainerContext context{.task = *task,
@@ -60,6 +61,21 @@ TEST_CASE("a task is used in the order its header promises") {
   bench.trainer->evaluate(-1);
   bench.trainer->evaluate(-1);
   CHECK(test::journal().text() == "reset:eval");
+}
+
+TEST_CASE("denormals are zero on every thread of training and evaluation", "[tsan]") {
+  const auto kept = [] {
+    const test::DenormalsKept& all = test::denormals_kept();
+    return std::array{all.step.load(), all.pool.load(), all.input.load()};
+  };
+  Bench bench(test::task_config(), test::trainer_config(), true, true, 2);
+  const auto before = kept();
+  bench.trainer->initialize();
+  bench.trainer->train(5);
+  bench.trainer->evaluate(-1);
+  CHECK(kept() == before);
+  volatile float tiny = 1e-30F, factor = 1e-10F;
+  CHECK(tiny * factor != 0);  // as the caller had it
 }
 
 TEST_CASE("a run that only trains never touches the evaluation data") {
