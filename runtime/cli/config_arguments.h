@@ -14,6 +14,11 @@
 
 namespace trivet {
 
+inline constexpr OptionSpec kPluginDirOption{.name = "plugin-dir",
+                                             .value = "DIR",
+                                             .doc = "A folder to search for plugins first",
+                                             .repeatable = true};
+
 inline constexpr std::array kConfigOptions{
     OptionSpec{.name = "set",
                .value = "K=V",
@@ -26,10 +31,7 @@ inline constexpr std::array kConfigOptions{
     OptionSpec{.name = "experiment",
                .value = "KEY",
                .doc = "Start from this registered experiment, plugin/name"},
-    OptionSpec{.name = "plugin-dir",
-               .value = "DIR",
-               .doc = "A folder to search for plugins first",
-               .repeatable = true},
+    kPluginDirOption,
 };
 
 // The options of a command: its own, then those for configs.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/config_arguments.h"
 #include "cli/terminal.h"
 #include "host/plugin_host.h"
 #include "trivet/config.h"
@@ -18,7 +19,7 @@ namespace trivet {
 namespace {
 
 constexpr OptionSpec kOptions[] = {
-    {.name = "plugin-dir", .value = "DIR", .doc = "A folder to search first.", .repeatable = true},
+    kPluginDirOption,
 };
 
 std::string default_text(const Field& field) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/config_arguments.h"
 #include "cli/terminal.h"
 #include "host/plugin_host.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 constexpr OptionSpec kOptions[] = {
     {.name = "json", .doc = "As JSON."},
-    {.name = "plugin-dir", .value = "DIR", .doc = "A folder to search first.", .repeatable = true},
+    kPluginDirOption,
 };
 
 std::string directory_text(const SearchDirectory& directory) {

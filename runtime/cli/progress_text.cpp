@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words of progress lines.
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include <fmt/core.h>
 
 #include "cli/progress.h"
+#include "cli/terminal.h"
 #include "cli/text_columns.h"
 
 namespace trivet {
@@ -29,11 +28,6 @@ bool locale_is_utf8() {
     return text.find("UTF-8") != std::string::npos || text.find("utf8") != std::string::npos;
   }
   return false;
-}
-
-bool is_set(const char* name) {
-  const char* value = ::getenv(name);
-  return value != nullptr && *value != '\0';
 }
 
 std::string bar(double fraction, int cells, bool unicode) {
@@ -77,11 +71,9 @@ Terminal detect_terminal(bool quiet) {
     terminal.style = OutputStyle::quiet;
     return terminal;
   }
-  const char* kind = ::getenv("TERM");
-  const bool is_dumb = kind == nullptr || std::strcmp(kind, "dumb") == 0;
-  if (::isatty(STDOUT_FILENO) == 0 || is_dumb) return terminal;
+  if (!is_screen(stdout)) return terminal;
   terminal.style = OutputStyle::live;
-  terminal.color = !is_set("NO_COLOR");
+  terminal.color = has_colours(stdout);
   return terminal;
 }
 

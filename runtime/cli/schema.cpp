@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/config_arguments.h"
 #include "cli/host_catalog.h"
 #include "cli/terminal.h"
 #include "config/json_schema.h"
@@ -14,10 +15,7 @@ namespace trivet {
 namespace {
 
 constexpr OptionSpec kOptions[] = {
-    {.name = "plugin-dir",
-     .value = "DIR",
-     .doc = "A folder to search for plugins first",
-     .repeatable = true},
+    kPluginDirOption,
 };
 
 int run_schema(std::span<const std::string> words) {

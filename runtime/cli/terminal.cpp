@@ -38,10 +38,14 @@ const char* code_of(Colour colour) {
 
 }  // namespace
 
-bool has_colours(std::FILE* stream) {
-  if (is_set("NO_COLOR") || ::isatty(::fileno(stream)) == 0) return false;
+bool is_screen(std::FILE* stream) {
   const char* terminal = std::getenv("TERM");
-  return terminal != nullptr && std::string_view(terminal) != "dumb";
+  const bool is_dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
+  return !is_dumb && ::isatty(::fileno(stream)) != 0;
+}
+
+bool has_colours(std::FILE* stream) {
+  return is_screen(stream) && !is_set("NO_COLOR");
 }
 
 std::string coloured(std::string_view text, Colour colour, bool enabled) {

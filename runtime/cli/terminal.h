@@ -11,6 +11,8 @@ namespace trivet {
 
 enum class Colour { red, yellow, cyan, bold };
 
+// True for a terminal that understands more than plain lines.
+bool is_screen(std::FILE* stream);
 // True for a terminal that can show colours and a user who has not set NO_COLOR.
 bool has_colours(std::FILE* stream);
 

@@ -6,38 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "config/value_json.h"
+
 namespace trivet {
 namespace {
 
 using Form = FieldType::Form;
 using Json = nlohmann::ordered_json;
-
-Json json_of(const Value& value) {
-  switch (value.type()) {
-    case Value::Type::null:
-      return nullptr;
-    case Value::Type::boolean:
-      return value.as_boolean();
-    case Value::Type::integer:
-      return value.as_integer();
-    case Value::Type::number:
-      return value.as_number();
-    case Value::Type::text:
-      return value.as_text();
-    case Value::Type::array: {
-      Json items = Json::array();
-      for (const Value& item : value.items()) items.push_back(json_of(item));
-      return items;
-    }
-    case Value::Type::table: {
-      Json members = Json::object();
-      for (const Value::Member& member : value.members())
-        members[member.key] = json_of(member.value);
-      return members;
-    }
-  }
-  return nullptr;
-}
 
 // JSON has no infinity; a default that is infinite is left out.
 bool is_in_json(const Value& value) {

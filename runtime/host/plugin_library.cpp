@@ -12,6 +12,7 @@
 #include <system_error>
 #include <vector>
 
+#include "host/item_collector.h"
 #include "trivet/abi.h"
 #include "trivet/abi_tag.h"
 #include "trivet/error.h"
@@ -19,13 +20,6 @@
 
 namespace trivet {
 namespace {
-
-// Collects what an entry offers; the host decides afterwards.
-class Collector final : public Registrar {
- public:
-  void add(RegistryItem item) override { items.push_back(std::move(item)); }
-  std::vector<RegistryItem> items;
-};
 
 std::string demangled(const std::string& symbol) {
   int status = 0;
@@ -104,7 +98,7 @@ void check_agreement(const trivet_entry_v1& entry, const Manifest& manifest) {
   }
 }
 
-void run_entry(const trivet_entry_v1& entry, Collector& collector) {
+void run_entry(const trivet_entry_v1& entry, ItemCollector& collector) {
   trivet_host_v1 host{};
   host.struct_size = sizeof host;
   host.sdk_major = TRIVET_SDK_MAJOR;
@@ -149,7 +143,7 @@ void check_items(const std::vector<RegistryItem>& items, const Manifest& manifes
 std::vector<RegistryItem> open_plugin(const std::filesystem::path& file, const Manifest& manifest) {
   const trivet_entry_v1& entry = entry_of(open_forever(file));
   check_agreement(entry, manifest);
-  Collector collector;
+  ItemCollector collector;
   run_entry(entry, collector);
   check_items(collector.items, manifest);
   return std::move(collector.items);

@@ -3,27 +3,18 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "host/item_collector.h"
 #include "train/trainer.h"
 #include "trivet/plugin.h"
 #include "trivet/version.h"
 
 namespace trivet {
-namespace {
-
-class Collector final : public Registrar {
- public:
-  void add(RegistryItem item) override { items.push_back(std::move(item)); }
-  std::vector<RegistryItem> items;
-};
-
-}  // namespace
 
 void register_builtin_plugin() {
   static const bool done = [] {
     constexpr About about{.name = "trivet", .doc = "What is part of the program."};
-    Collector collector;
+    ItemCollector collector;
     detail::register_item(
         collector, about,
         trainer<DefaultTrainer>("Trainer",

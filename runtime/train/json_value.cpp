@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/json_value.h"
 
-#include <cmath>
 #include <limits>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "config/value_json.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -15,41 +15,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 100;
-constexpr const char* kNumberKey = "$number";
-
-Json number_to_json(double number) {
-  if (std::isnan(number)) return Json{{kNumberKey, "nan"}};
-  if (std::isinf(number)) return Json{{kNumberKey, number > 0 ? "inf" : "-inf"}};
-  return number;
-}
-
-Json to_tree(const Value& value) {
-  switch (value.type()) {
-    case Value::Type::null:
-      return nullptr;
-    case Value::Type::boolean:
-      return value.as_boolean();
-    case Value::Type::integer:
-      return value.as_integer();
-    case Value::Type::number:
-      return number_to_json(value.as_number());
-    case Value::Type::text:
-      return value.as_text();
-    case Value::Type::array: {
-      Json array = Json::array();
-      for (const Value& item : value.items()) array.push_back(to_tree(item));
-      return array;
-    }
-    case Value::Type::table: {
-      Json table = Json::object();
-      for (const Value::Member& member : value.members()) {
-        table[member.key] = to_tree(member.value);
-      }
-      return table;
-    }
-  }
-  return nullptr;
-}
 
 Value special_number(const std::string& text, const std::string& source) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -78,7 +43,8 @@ Value from_tree(const Json& json, const std::string& source, int depth) {
       return array;
     }
     case Json::value_t::object: {
-      if (json.size() == 1 && json.begin().key() == kNumberKey && json.begin()->is_string()) {
+      if (json.size() == 1 && json.begin().key() == kSpecialNumberKey &&
+          json.begin()->is_string()) {
         return special_number(json.begin()->get<std::string>(), source);
       }
       Value table = Value::table();
@@ -96,7 +62,7 @@ Value from_tree(const Json& json, const std::string& source, int depth) {
 
 std::string to_json(const Value& value, JsonStyle style) {
   const int indent = style == JsonStyle::indented ? 2 : -1;
-  std::string text = to_tree(value).dump(indent, ' ', false, Json::error_handler_t::replace);
+  std::string text = json_of(value).dump(indent, ' ', false, Json::error_handler_t::replace);
   if (style == JsonStyle::indented) text += '\n';
   return text;
 }

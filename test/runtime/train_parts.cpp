@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "host/item_collector.h"
 #include "tiny/backend.h"
 #include "train/trainer.h"
 #include "trivet/error.h"
@@ -247,18 +248,12 @@ class Falling final : public Schedule {
   Config config_;
 };
 
-class Items final : public Registrar {
- public:
-  void add(RegistryItem item) override { items.push_back(std::move(item)); }
-  std::vector<RegistryItem> items;
-};
-
 }  // namespace
 
 void register_parts() {
   static const bool done = [] {
     constexpr About about{.name = "parts", .version = "1.0.0", .license = "Apache-2.0"};
-    Items parts;
+    ItemCollector parts;
     detail::register_item(parts, about, task<LineTask>("Task", "A line."));
     detail::register_item(parts, about, model<LineModel>("Model", "y = w x + b."));
     detail::register_item(parts, about, input<CountInput>("Input", "Counts."));

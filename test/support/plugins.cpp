@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "host/item_collector.h"
 #include "support/paths.h"
 #include "trivet/abi.h"
 #include "trivet/error.h"
@@ -13,12 +14,6 @@
 
 namespace trivet::test {
 namespace {
-
-class Collector final : public Registrar {
- public:
-  void add(RegistryItem item) override { items.push_back(std::move(item)); }
-  std::vector<RegistryItem> items;
-};
 
 const trivet_entry_v1& entry_of(const std::string& file) {
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -37,7 +32,7 @@ std::string file_of(const std::string& plugin) {
 void use_plugin(const std::string& name) {
   static std::set<std::string> loaded;
   if (loaded.contains(name)) return;
-  Collector collector;
+  ItemCollector collector;
   trivet_host_v1 host{};
   host.struct_size = sizeof host;
   host.sdk_major = TRIVET_SDK_MAJOR;
