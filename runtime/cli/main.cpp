@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
+#include "host/crash_report.h"
 #include "trivet/error.h"
 #include "trivet/version.h"
 
@@ -53,6 +54,7 @@ int dispatch(const std::vector<std::string>& words) {
 }  // namespace
 
 int cli_main(int argc, char** argv) {
+  const CrashReport crash_report;
   try {
     const int code = dispatch(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
     flush_out();

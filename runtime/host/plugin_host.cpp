@@ -128,12 +128,12 @@ std::string PluginHost::refusal(std::string_view name) const {
   return {};
 }
 
-void PluginHost::load_plugin(std::string_view name) {
+void PluginHost::load_plugin(std::string_view name, std::string_view key) {
   {
     const std::lock_guard lock(mutex_);
     if (const PluginFile* file = find_usable(name)) {
       if (file->state == PluginState::loaded) return;
-      open(const_cast<PluginFile&>(*file));
+      open(const_cast<PluginFile&>(*file), key.empty() ? name : key);
     }
   }
   const std::string reason = refusal(name);
@@ -142,12 +142,12 @@ void PluginHost::load_plugin(std::string_view name) {
   }
 }
 
-void PluginHost::open(PluginFile& file) {
+void PluginHost::open(PluginFile& file, std::string_view key) {
   try {
     if (identity_of(file.path) != file.identity) {
       throw PluginError("the file has changed since it was looked at; start again");
     }
-    std::vector<RegistryItem> items = open_plugin(file.path, *file.manifest);
+    std::vector<RegistryItem> items = open_plugin(file.path, *file.manifest, key);
     registry_.add({file.manifest->name, file.manifest->version, file.path.string()},
                   std::move(items));
     file.state = PluginState::loaded;
@@ -158,7 +158,7 @@ void PluginHost::open(PluginFile& file) {
 }
 
 void PluginHost::load(std::string_view, std::string_view key) {
-  load_plugin(plugin_of(key));
+  load_plugin(plugin_of(key), key);
 }
 
 std::vector<std::string> PluginHost::keys(std::string_view kind) {

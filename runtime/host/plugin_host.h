@@ -69,7 +69,8 @@ class PluginHost final : public Resolver {
   std::string refusal(std::string_view name) const;
 
   // Loads a plugin by its name. Throws PluginError if it is refused, does nothing if there is none.
-  void load_plugin(std::string_view name);
+  // `key` is what it is loaded for, if for one; a crash while loading names it.
+  void load_plugin(std::string_view name, std::string_view key = {});
 
   // Resolver
   void load(std::string_view kind, std::string_view key) override;
@@ -81,7 +82,7 @@ class PluginHost final : public Resolver {
   void scan(const SearchDirectory& directory);
   void look_at(const std::filesystem::path& file);
   const PluginFile* find_usable(std::string_view name) const;
-  void open(PluginFile& file);
+  void open(PluginFile& file, std::string_view key);
 
   std::vector<SearchDirectory> directories_;
   Registry& registry_;

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <vector>
 
+#include "host/crash_report.h"
 #include "host/item_collector.h"
 #include "trivet/abi.h"
 #include "trivet/abi_tag.h"
@@ -140,10 +141,13 @@ void check_items(const std::vector<RegistryItem>& items, const Manifest& manifes
 
 }  // namespace
 
-std::vector<RegistryItem> open_plugin(const std::filesystem::path& file, const Manifest& manifest) {
+std::vector<RegistryItem> open_plugin(const std::filesystem::path& file, const Manifest& manifest,
+                                      std::string_view key) {
+  PluginLoading loading(manifest.name, file, key);
   const trivet_entry_v1& entry = entry_of(open_forever(file));
   check_agreement(entry, manifest);
   ItemCollector collector;
+  loading.enter(PluginLoading::Phase::entry);
   run_entry(entry, collector);
   check_items(collector.items, manifest);
   return std::move(collector.items);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 #include <vector>
 
 #include "host/manifest.h"
@@ -14,7 +15,9 @@ namespace trivet {
 
 // Opens the library, checks its entry and lets it offer its items. They are exactly those of the
 // manifest. Throws PluginError with the reason otherwise; whatever the library throws is among the
-// reasons. Once open, the library stays open until the process ends.
-std::vector<RegistryItem> open_plugin(const std::filesystem::path& file, const Manifest& manifest);
+// reasons; a crash is told with `key`, which the plugin is loaded for. Once open, the library stays
+// open until the process ends.
+std::vector<RegistryItem> open_plugin(const std::filesystem::path& file, const Manifest& manifest,
+                                      std::string_view key);
 
 }  // namespace trivet

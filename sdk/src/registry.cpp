@@ -2,6 +2,7 @@
 #include "trivet/registry.h"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <exception>
 
@@ -123,11 +124,36 @@ Problem Registry::missing(std::string_view kind, std::string_view key, const Ori
           std::move(hint)};
 }
 
+namespace {
+
+// What a crash is blamed on, so it is set before the plugin's code runs and not delayed.
+thread_local const RegistryItem* running = nullptr;
+
+class Running {
+ public:
+  explicit Running(const RegistryItem& item) : outer_(std::exchange(running, &item)) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  ~Running() { running = outer_; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  const RegistryItem* outer_;
+};
+
+}  // namespace
+
+const RegistryItem* Registry::current() noexcept {
+  return running;
+}
+
 void Registry::guard(const RegistryItem& item, const Origin& where, const std::string& path,
                      const std::function<void()>& body) {
   const ErrorDetails details{
       .where = where, .path = path, .plugin = item.plugin->name, .key = item.key};
   try {
+    const Running here(item);
     body();
   } catch (ConfigError& error) {
     error.amend({.plugin = details.plugin, .key = details.key});  // its problems know their places

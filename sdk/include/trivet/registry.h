@@ -133,6 +133,9 @@ class TRIVET_API Registry {
   // methods, too.
   static void guard(const RegistryItem& item, const Origin& where, const std::string& path,
                     const std::function<void()>& body);
+  // The item inside whose guard() this thread is, the innermost one; null outside. May be asked in
+  // a signal handler.
+  static const RegistryItem* current() noexcept;
 
  private:
   struct State;
