@@ -7,10 +7,10 @@
 
 #include "block_pool.h"
 #include "device_impl.h"
-#include "float16.h"
 #include "op_support.h"
 #include "tensor_impl.h"
 #include "trivet/error.h"
+#include "trivet/half.h"
 
 namespace trivet {
 namespace {
@@ -255,7 +255,7 @@ void Tensor::read(std::span<std::byte> out, DType as) const {
   for (std::size_t i = 0; i < count; ++i) {
     std::uint16_t half;
     std::memcpy(&half, raw.data() + 2 * i, 2);
-    const float value = dtype() == DType::bf16 ? bf16_to_f32(half) : f16_to_f32(half);
+    const float value = dtype() == DType::bf16 ? float_from_bf16(half) : float_from_f16(half);
     std::memcpy(out.data() + 4 * i, &value, 4);
   }
 }
