@@ -33,6 +33,19 @@ tv_softmax_xent arguments(const Tensor& logits, const Tensor& targets,
   return args;
 }
 
+// 1 for each row that counts, 0 where the target is negative. The 1 comes from a table with a row
+// for each class, because gather_rows refuses an index outside its table on every device, also
+// where the host cannot look at the targets.
+Tensor counting_rows(Device& device, const Tensor& targets, std::int64_t classes) {
+  const std::int64_t rows = targets.size();
+  const Tensor wanted = ops::reshape(targets, {rows});
+  const Tensor zero = ops::cast(Tensor::zeros(device, {rows}), DType::i32);
+  const Tensor left_out = ops::less(wanted, zero);
+  const Tensor ones =
+      ops::gather_rows(Tensor::full(device, {classes, 1}, 1), ops::where(left_out, zero, wanted));
+  return ops::where(left_out, Tensor::zeros(device, {rows}), ops::reshape(ones, {rows}));
+}
+
 // Loss per row out of elementwise ops, for autograd to follow.
 Tensor composed(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
   const Rows shape = rows_of(logits);
@@ -44,9 +57,7 @@ Tensor composed(const Tensor& logits, const Tensor& targets, const CrossEntropyO
     const Tensor wanted = ops::reshape(targets, {shape.rows, 1});
     hit = ops::equal(ops::expand(device.impl().iota(shape.classes), x.shape()),
                      ops::expand(wanted, x.shape()));
-    const Tensor zero = ops::cast(Tensor::zeros(device, {shape.rows}), DType::i32);
-    counts = ops::cast(ops::less(ops::reshape(targets, {shape.rows}), zero), DType::f32);
-    counts = ops::add(ops::neg(counts), 1);
+    counts = counting_rows(device, targets, shape.classes);
   }
   const Tensor top = ops::stop_gradient(ops::max(ops::stop_gradient(x), 1, true));
   const Tensor shifted = ops::sub(x, top);
@@ -88,8 +99,8 @@ void expect_targets(const char* op, const Tensor& targets, const Shape& rows) {
   }
 }
 
-// On host-visible devices a class that does not exist is found here; elsewhere the backend finds it
-// or the row is wrong.
+// On host-visible devices a class that does not exist is found here, with a better text; elsewhere
+// the backend finds it.
 void expect_classes(const char* op, const Tensor& targets, std::int64_t classes) {
   if (!targets.device().host_visible()) return;
   const std::span<const std::int32_t> values = targets.span<std::int32_t>();

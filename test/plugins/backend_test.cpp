@@ -5,6 +5,8 @@
 
 #include <Random123/threefry.h>
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -168,6 +170,37 @@ TEST_CASE("the conformance kit notices an index error that is let through", "[ba
     };
   });
   CHECK(says(report, "instead of TV_ERROR"));
+}
+
+TEST_CASE("the conformance kit notices a class that does not exist and is let through",
+          "[backend]") {
+  tv_backend table = *cpu::get();
+  table.softmax_xent = [](tv_ctx* ctx, const tv_softmax_xent* d) {
+    std::vector<std::int32_t> targets(d->targets, d->targets + d->rows);
+    for (auto& target : targets) target = target < d->classes ? target : -1;
+    tv_softmax_xent lenient = *d;
+    lenient.targets = targets.data();
+    return cpu::get()->softmax_xent(ctx, &lenient);
+  };
+  BackendCheckOptions options;
+  options.only = "softmax_xent";
+  const auto report = check_backend(&table, options);
+  CHECK(says(report, "instead of TV_ERROR"));
+  CHECK(report.failures() == 2);  // forward and gradient
+}
+
+TEST_CASE("the conformance kit takes an index error of queued work at the next sync", "[backend]") {
+  static bool failed;
+  failed = false;
+  const auto report = check_changed("gather_rows", [](tv_backend& t) {
+    t.gather_rows = [](tv_ctx* ctx, const tv_view* out, const tv_view* table, const tv_view* idx) {
+      failed = tiny::get()->gather_rows(ctx, out, table, idx) == TV_ERROR;
+      return tv_status{TV_OK};
+    };
+    t.sync = [](tv_ctx*) { return tv_status{std::exchange(failed, false) ? TV_ERROR : TV_OK}; };
+  });
+  INFO(report.text());
+  CHECK(report.passed());
 }
 
 }  // namespace

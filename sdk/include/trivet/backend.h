@@ -16,7 +16,8 @@
  *  4. The same inputs give the same bits, on every call and for every number of threads: split work
  *     with tv_host.parallel_for (whose pieces depend on sizes only) and never by thread count.
  *  5. Calls on one context come from one thread at a time, in order. Work may be queued; `sync` and
- *     a device-to-host `transfer` wait for it.
+ *     a device-to-host `transfer` wait for it. Where only the queued work finds an error (an index
+ *     outside a table), the first of these two that waits for it answers TV_ERROR.
  *  6. Empty arrays (any extent 0) are legal everywhere and mean: write nothing, or the neutral
  *     element (sum 0, maximum -inf, argmax -1).
  *  7. Types: `fill`, `copy`, `select` and `gather_rows` take every storage type (operands of the
@@ -260,10 +261,11 @@ typedef struct tv_rope {
 } tv_rope;
 
 /* Softmax cross entropy per row. logits [rows, classes]; targets i32 [rows], a negative one means
- * weight 0. Target distribution q = (1 - smoothing) * onehot + smoothing / classes. loss[r] = lse -
- * sum(q * logits) + z_loss * lse^2. Forward: loss and lse [rows] f32 are written, dlogits is null.
- * Backward: loss is null, lse is read and dlogits[r, c] = row_grad[r] * ((1 + 2 z_loss lse) p - q);
- * dlogits may be logits (in place). */
+ * weight 0, one of `classes` or more is TV_ERROR, forward and backward. Target distribution q = (1
+ * - smoothing) * onehot + smoothing / classes. loss[r] = lse - sum(q * logits) + z_loss * lse^2.
+ * Forward: loss and lse [rows] f32 are written, dlogits is null. Backward: loss is null, lse is
+ * read and dlogits[r, c] = row_grad[r] * ((1 + 2 z_loss lse) p - q); dlogits may be logits (in
+ * place). */
 typedef struct tv_softmax_xent {
   uint32_t struct_size;
   uint8_t dtype;
@@ -278,7 +280,8 @@ typedef struct tv_softmax_xent {
 
 /* Linear layer and softmax cross entropy over row chunks, so that the logits of all rows never
  * exist at once. h [rows, in]; w [in, classes], or [classes, in] when w_transposed (tied
- * embedding). loss [rows] as above, unweighted. dh = d(sum row_weight * loss)/dh, dw = beta_dw * dw
+ * embedding). targets and loss [rows] as above, unweighted. dh = d(sum row_weight * loss)/dh, dw =
+ * beta_dw * dw
  * + d(..)/dw; both null for evaluation. */
 typedef struct tv_linear_xent {
   uint32_t struct_size;

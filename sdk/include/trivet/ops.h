@@ -124,7 +124,7 @@ struct CrossEntropyOptions {
   float z_loss = 0;
 };
 // Loss per row [..]: logits [.., classes], targets i32 [..]; a negative target gives loss 0 and no
-// gradient.
+// gradient, one of `classes` or more is an Error.
 Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& targets,
                              const CrossEntropyOptions& options = {});
 

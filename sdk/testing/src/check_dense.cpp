@@ -220,14 +220,21 @@ void check_softmax(Kit& kit, const Classes& c) {
 }
 
 void check_bad_target(Kit& kit) {
-  kit.check_error("softmax_xent", "a target that is no class", [&](Run& run) {
-    tv_softmax_xent d = {};
-    d.struct_size = sizeof(d);
-    d.rows = 2, d.classes = 3;
-    d.logits = run.input(Values(6, 1)), d.targets = run.input({0, 3}, TV_I32);
-    d.loss = run.output(2), d.lse = run.output(2);
-    return run.table().softmax_xent(run.context(), &d);
-  });
+  for (const bool backward : {false, true}) {
+    const std::string subject = "a target that is no class";
+    kit.check_error("softmax_xent", subject + (backward ? ", gradient" : ""), [&](Run& run) {
+      tv_softmax_xent d = {};
+      d.struct_size = sizeof(d);
+      d.rows = 2, d.classes = 3;
+      d.logits = run.input(Values(6, 1)), d.targets = run.input({0, 3}, TV_I32);
+      if (backward) {
+        d.row_grad = run.input({1, 1}), d.lse = run.input({2, 2}), d.dlogits = run.output(6);
+      } else {
+        d.loss = run.output(2), d.lse = run.output(2);
+      }
+      return run.table().softmax_xent(run.context(), &d);
+    });
+  }
 }
 
 }  // namespace

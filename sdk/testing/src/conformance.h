@@ -101,7 +101,7 @@ class Kit {
   // The mandatory functions may not answer TV_UNSUPPORTED.
   void check(const std::string& function, const std::string& subject, double tolerance,
              const std::vector<Values>& want, const Body& body);
-  // The call must answer TV_ERROR with a text.
+  // The call, or the sync after it, must answer TV_ERROR with a text.
   void check_error(const std::string& function, const std::string& subject, const Body& body);
   void record(const std::string& function, const std::string& subject, const std::string& problem);
 

@@ -6,6 +6,7 @@
 
 #include "engine/backends.h"
 #include "engine/op_case.h"
+#include "trivet/error.h"
 
 namespace trivet::test {
 namespace {
@@ -119,6 +120,29 @@ TEST_CASE("a target that is no class is an error that names its row", "[ops]") {
                     Catch::Contains("targets below 3") && Catch::Contains("3 in row 1"));
   CHECK_THROWS_WITH(ops::softmax_cross_entropy(Tensor::zeros(*device, {3, 3}), wrong),
                     Catch::Contains("targets i32 [3]"));
+}
+
+// Negative ones are left out; every device must find the 3, also where the host cannot look.
+TEST_CASE("a target that is no class is an error on every backend", "[ops]") {
+  for (const NamedBackend& backend : backends()) {
+    INFO(backend.name);
+    const auto device = open(backend);
+    const Tensor logits = Tensor::zeros(*device, {2, 3}), weight = Tensor::full(*device, {2}, 1);
+    const auto loss_of = [&](std::vector<std::int32_t> classes) {
+      const Tensor targets = Tensor::from<std::int32_t>(*device, classes, {2});
+      return ops::softmax_cross_entropy(logits, targets).to_host<float>();
+    };
+    CHECK(loss_of({2, -7}) == std::vector<float>{std::log(3.0F), 0});
+    CHECK_THROWS_WITH(loss_of({2, 3}), Catch::Contains("3"));
+    CHECK_THROWS_WITH(loss_of({std::numeric_limits<std::int32_t>::max(), -1}),
+                      Catch::Contains("2147483647"));
+    const std::vector<std::int32_t> wrong{-1, 3};
+    const Tensor targets = Tensor::from<std::int32_t>(*device, wrong, {2});
+    CHECK_THROWS_AS(
+        ops::linear_cross_entropy(Tensor::zeros(*device, {2, 4}), Tensor::zeros(*device, {4, 3}),
+                                  false, targets, weight),
+        Error);
+  }
 }
 
 TEST_CASE("the fused classifier equals linear and softmax cross entropy", "[ops]") {
