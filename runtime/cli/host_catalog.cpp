@@ -40,6 +40,11 @@ std::vector<std::string> HostCatalog::kinds_of(std::string_view key) {
   return {kinds.begin(), kinds.end()};
 }
 
+void HostCatalog::check_rules(std::string_view kind, const ConfigValue& config,
+                              Problems& problems) {
+  registry().check(kind, config, problems);
+}
+
 Value HostCatalog::experiment(const std::string& key) {
   return registry().experiment(key);
 }

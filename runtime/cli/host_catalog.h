@@ -25,6 +25,7 @@ class HostCatalog final : public ConfigCatalog {
   SchemaLookup& schemas() override { return lookup_; }
   std::vector<std::string> keys(std::string_view kind) override;
   std::vector<std::string> kinds_of(std::string_view key) override;
+  void check_rules(std::string_view kind, const ConfigValue& config, Problems& problems) override;
   Value experiment(const std::string& key) override;
 
   PluginHost& host() noexcept { return host_; }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/config_of.h"
 #include "trivet/error.h"
 #include "trivet/schema.h"
 #include "trivet/value.h"
@@ -24,6 +25,11 @@ class ConfigCatalog {
   // All registered keys of a kind, and all kinds a key is registered for.
   virtual std::vector<std::string> keys(std::string_view kind) = 0;
   virtual std::vector<std::string> kinds_of(std::string_view key) = 0;
+
+  // Adds what the rules of a type's config struct say (its `validate`), for which its plugin is
+  // loaded. Throws PluginError when the plugin cannot be used.
+  virtual void check_rules(std::string_view kind, const ConfigValue& config,
+                           Problems& problems) = 0;
 
   // The config of a registered experiment, which needs its plugin loaded. Throws ConfigError when
   // there is none, PluginError when the plugin cannot be used.

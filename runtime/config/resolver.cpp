@@ -10,6 +10,7 @@
 #include "config/defaults.h"
 #include "config/layers.h"
 #include "config/references.h"
+#include "config/rules.h"
 #include "config/toml_writer.h"
 
 namespace trivet {
@@ -111,9 +112,10 @@ class Resolution {
 
  private:
   void add_experiment(const Value& name);
-  void check(Problems& found);
+  std::exception_ptr check(Problems& found);
   void check_defaults(Problems& found);
   void check_backend(Problems& found);
+  void check_backend_rules(RuleChecker& rules);
   void keep_distinct();
 
   const ConfigRequest& request_;
@@ -174,7 +176,7 @@ void Resolution::resolve() {
       resolve_references(root_, {"sweep", "defaults", "base"}, problems_);
   fill();
   Problems found;
-  check(found);
+  const std::exception_ptr refused = check(found);
   for (const Problem& problem : found.list()) {
     // A reference that failed has been reported; that its text is no number says nothing new.
     if (std::find(failed.begin(), failed.end(), problem.where) == failed.end()) {
@@ -182,6 +184,7 @@ void Resolution::resolve() {
     }
   }
   keep_distinct();
+  if (problems_.empty() && refused != nullptr) std::rethrow_exception(refused);
 }
 
 // A mistake in [defaults] counts once, not in every table it went to.
@@ -196,10 +199,15 @@ void Resolution::keep_distinct() {
   problems_ = std::move(distinct);
 }
 
-void Resolution::check(Problems& found) {
+// Gives the error of a plugin that cannot be used, if there is one.
+std::exception_ptr Resolution::check(Problems& found) {
   check_defaults(found);
   check_backend(found);
   validate(root_, config_file_schema(), &tree_.lookup(), found);
+  RuleChecker rules(tree_, catalog_, found);
+  rules.check_tree(root_);
+  check_backend_rules(rules);
+  return rules.refused();
 }
 
 // A copy of fields without what only a complete table must have.
@@ -249,6 +257,16 @@ void Resolution::check_backend(Problems& found) {
     if (schema == nullptr || schema->fields.empty()) continue;
     validate(member.value, *schema, &tree_.lookup(), found, {.path = path});
   }
+}
+
+// Of the backend that runs: the others that have a table of options are not needed.
+void Resolution::check_backend_rules(RuleChecker& rules) {
+  const Value* name = root_.find_path("runtime.backend");
+  const Value* options = root_.find("backend");
+  if (name == nullptr || !name->is_text() || options == nullptr || !options->is_table()) return;
+  const Value* own = options->find(name->as_text());
+  if (own == nullptr || !own->is_table()) return;
+  rules.check_table(*own, "backend", name->as_text(), joined_path("backend", name->as_text()));
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 //   struct defaults < [defaults."plugin/Name"] < experiment < base files < the file
 //   < --config_file < overrides
 //
-// Nothing is created and, unless an experiment is named, no plugin is loaded.
+// Nothing is created. Plugins that the config names are loaded, for the rules that their config
+// structs have beside the schema (draft_config loads none but that of a named experiment).
 #pragma once
 
 #include <filesystem>

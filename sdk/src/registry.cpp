@@ -182,6 +182,14 @@ void* Registry::make(std::string_view kind, const ConfigValue& config, void* con
   return object;
 }
 
+void Registry::check(std::string_view kind, const ConfigValue& config, Problems& problems) {
+  if (!config.has_value()) return;
+  const RegistryItem& item = get(kind, config.key(), config.origin(), config.path());
+  if (item.check == nullptr) return;
+  guard(item, config.origin(), config.path(),
+        [&] { item.check(config.fields(), config.path(), problems); });
+}
+
 Value Registry::experiment(std::string_view key) {
   const RegistryItem& item = get("experiment", key);
   Value config;

@@ -100,7 +100,9 @@ void Problems::add(std::string_view field, std::string what, std::string hint) {
   Origin where;
   if (table_ != nullptr) {
     const Value* value = table_->find(field);
-    where = (value != nullptr ? value : table_)->origin();
+    where = table_->origin();
+    // A default stands nowhere: then the table is the place to look at.
+    if (value != nullptr && (value->origin().line > 0 || where.line == 0)) where = value->origin();
   }
   const std::string path = field.empty() ? path_ : joined_path(path_, field);
   add({std::move(where), path, std::move(what), std::move(hint)});

@@ -36,7 +36,11 @@ class Workplace {
                                " && export TRIVET_TEST_OPENED=" + quoted(mark) + "; " + command);
   }
   std::string program() const { return plugins_.trivet(); }
-  bool opened() const { return std::filesystem::exists(plugins_.path() / "opened"); }
+  // The plugins opened so far, a line each.
+  std::string opened() const {
+    const std::filesystem::path mark = plugins_.path() / "opened";
+    return std::filesystem::exists(mark) ? trivet::test::read_file(mark) : "";
+  }
 
  private:
   PluginFolder plugins_;
@@ -229,15 +233,22 @@ TEST_CASE("completion knows commands, options, keys, paths and values") {
   CHECK(complete("explain demo/M") == Lines{"demo/Mlp"});
   CHECK(complete("completions b") == Lines{"bash"});
   CHECK(complete("nonsense x").empty());
-  CHECK_FALSE(place.opened());
+  CHECK(place.opened().empty());
 }
 
-TEST_CASE("schemas and configs open no library of a plugin") {
+TEST_CASE("schemas open no library of a plugin, configs only those that they name") {
   const Workplace place;
-  for (const char* words : {"schema", "schema layer", "config show c.toml"}) {
+  for (const char* words : {"schema", "schema layer"}) {
     CHECK(place.run(words).exit_code == 0);
-    CHECK_FALSE(place.opened());
+    CHECK(place.opened().empty());
   }
+  const PluginFolder others;
+  others.copy("alpha");
+  CHECK(place
+            .run("config show c.toml trainer.learning_rate=demo/Constant --plugin-dir " +
+                 quoted(others.path().string()))
+            .exit_code == 0);
+  CHECK(place.opened() == "demo\n");
 }
 
 TEST_CASE("the script for bash completes behind '='") {

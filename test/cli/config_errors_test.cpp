@@ -257,6 +257,42 @@ TEST_CASE("everything that is wrong is reported in one go, in the order of the p
                        Catch::EndsWith("4 problems in the config\n"));
 }
 
+TEST_CASE("the rules of a config struct are checked with everything else, before anything exists") {
+  const std::string broken =
+      replaced("\"demo/Mlp\"", "\"demo/Mlp\"\ndropout = 0.5\nhas_bias = false");
+  CHECK(refused(broken) ==
+        "error: c.toml:5:11: task.model.dropout: needs a bias\n"
+        "    5 | dropout = 0.5\n"
+        "      |           ^^^ set has_bias = true\n");
+  // With a mistake of another table, with the rules of a base struct, and with an override.
+  CHECK(Workplace("seed = 'x'\n" + broken)
+            .refused("c.toml --set task.train_input.infeed_host_index=3") ==
+        "error: c.toml:1:8: seed: expected an integer, found a string, \"x\"\n"
+        "    1 | seed = 'x'\n"
+        "      |        ^^^\n"
+        "error: c.toml:6:11: task.model.dropout: needs a bias\n"
+        "    6 | dropout = 0.5\n"
+        "      |           ^^^ set has_bias = true\n"
+        "error: command line:1:42: task.train_input.infeed_host_index: must be less than "
+        "num_infeed_hosts (1), is 3\n"
+        "      | --set task.train_input.infeed_host_index=3\n"
+        "      |                                          ^\n"
+        "3 problems in the config\n");
+  // A default stands nowhere, so its table is shown.
+  CHECK_THAT(refused(replaced("batch_size = 16", "batch_size = 16\ninfeed_host_index = 1")),
+             StartsWith("error: c.toml:8:21: task.train_input.infeed_host_index: "));
+  CHECK_THAT(
+      Workplace(kGood + "[backend.\"demo/Backend\"]\narenas = 3\n").refused(),
+      StartsWith("error: c.toml:14:10: backend.\"demo/Backend\".arenas: must be 1 or even\n"));
+}
+
+TEST_CASE("a table that its schema refuses is not asked for its rules as well") {
+  CHECK(refused(replaced("\"demo/Mlp\"", "\"demo/Mlp\"\ndropout = 2\nhas_bias = false")) ==
+        "error: c.toml:5:11: task.model.dropout: must be in [0, 1), found 2\n"
+        "    5 | dropout = 2\n"
+        "      |           ^\n");
+}
+
 TEST_CASE("a control character in a config does not reach the terminal") {
   const std::string text = refused("\"a\\u001b[31m\" = 1\nb\x1b = 2\n");
   CHECK(text.find('\x1b') == std::string::npos);

@@ -21,6 +21,10 @@ struct LinearConfig {
   bool has_bias = true;
   double dropout = 0.0;
   ConfigOf<Layer> activation;
+
+  void validate(Problems& problems) const {
+    if (!has_bias && dropout > 0) problems.add("dropout", "needs a bias", "set has_bias");
+  }
 };
 TRIVET_CONFIG(LinearConfig, trivet::NoBase, (dims, "Width.", required, at_least(1)),
               (has_bias, "Adds a bias."), (dropout, "Share of zeros.", at_least(0), less_than(1)),
@@ -45,6 +49,10 @@ TRIVET_CONFIG(EndlessConfig, trivet::NoBase, (left, "One."), (right, "Two."))
 struct PartsConfig {
   std::string label = "none so far";
   std::vector<std::int64_t> sizes = {3, 5};
+
+  void validate(Problems& problems) const {
+    if (sizes.size() > 4) problems.add("sizes", "are more than four");
+  }
 };
 TRIVET_CONFIG(PartsConfig, trivet::NoBase, (label, "A text."), (sizes, "Numbers.", at_least(1)))
 
@@ -99,30 +107,33 @@ TRIVET_CONFIG(DemoTrainerConfig, trivet::TrainerConfig, (rounds, "How often."))
 
 }  // namespace
 
+template <class C>
+void DemoCatalog::add(const char* kind, const char* key) {
+  items_[{kind, key}] = {schema_of<C>(), &trivet::check_rules<C>};
+}
+
 DemoCatalog::DemoCatalog() {
-  const auto add = [&](const char* kind, const char* key, const Schema& schema) {
-    items_[{kind, key}] = schema;
-  };
-  add("task", "demo/Task", schema_of<DemoTaskConfig>());
-  add("model", "demo/Mlp", schema_of<MlpConfig>());
-  add("model", "demo/Stack", schema_of<StackConfig>());
-  add("layer", "demo/Relu", schema_of<ReluConfig>());
-  add("layer", "demo/Linear", schema_of<LinearConfig>());
-  add("layer", "demo/Residual", schema_of<ResidualConfig>());
-  add("layer", "demo/Endless", schema_of<EndlessConfig>());
-  add("input", "demo/Noise", schema_of<InputConfig>());
-  add("optimizer", "demo/Sgd", schema_of<SgdConfig>());
-  add("schedule", "demo/Constant", schema_of<ConstantConfig>());
-  add("schedule", "demo/Cosine", schema_of<CosineConfig>());
-  add("trainer", "trivet/Trainer", schema_of<TrainerConfig>());
-  add("trainer", "demo/Trainer", schema_of<DemoTrainerConfig>());
-  add("backend", "cpu/OpenBlas", Schema{});
-  add("backend", "tiny/Backend", Schema{});
+  add<DemoTaskConfig>("task", "demo/Task");
+  add<MlpConfig>("model", "demo/Mlp");
+  add<StackConfig>("model", "demo/Stack");
+  add<ReluConfig>("layer", "demo/Relu");
+  add<LinearConfig>("layer", "demo/Linear");
+  add<ResidualConfig>("layer", "demo/Residual");
+  add<ReluConfig>("layer", "demo/Refused");
+  add<EndlessConfig>("layer", "demo/Endless");
+  add<InputConfig>("input", "demo/Noise");
+  add<SgdConfig>("optimizer", "demo/Sgd");
+  add<ConstantConfig>("schedule", "demo/Constant");
+  add<CosineConfig>("schedule", "demo/Cosine");
+  add<TrainerConfig>("trainer", "trivet/Trainer");
+  add<DemoTrainerConfig>("trainer", "demo/Trainer");
+  items_[{"backend", "cpu/OpenBlas"}] = {};
+  items_[{"backend", "tiny/Backend"}] = {};
 }
 
 std::vector<std::string> DemoCatalog::keys(std::string_view kind) {
   std::vector<std::string> keys;
-  for (const auto& [item, schema] : items_) {
+  for (const auto& [item, rest] : items_) {
     if (item.first == kind) keys.push_back(item.second);
   }
   return keys;
@@ -130,7 +141,7 @@ std::vector<std::string> DemoCatalog::keys(std::string_view kind) {
 
 std::vector<std::string> DemoCatalog::kinds_of(std::string_view key) {
   std::set<std::string> kinds;
-  for (const auto& [item, schema] : items_) {
+  for (const auto& [item, rest] : items_) {
     if (key.empty() || item.second == key) kinds.insert(item.first);
   }
   return {kinds.begin(), kinds.end()};
@@ -139,7 +150,7 @@ std::vector<std::string> DemoCatalog::kinds_of(std::string_view key) {
 const Schema* DemoCatalog::find(std::string_view kind, std::string_view key, const Origin& where,
                                 const std::string& path, Problems& problems) {
   const auto found = items_.find({std::string(kind), std::string(key)});
-  if (found != items_.end()) return &found->second;
+  if (found != items_.end()) return &found->second.schema;
   problems.add({where, path, "there is no " + std::string(kind) + " '" + std::string(key) + "'",
                 suggestion(key, keys(kind))});
   return nullptr;
@@ -148,6 +159,13 @@ const Schema* DemoCatalog::find(std::string_view kind, std::string_view key, con
 std::optional<NumberItem> DemoCatalog::for_number(std::string_view kind) {
   if (kind != "schedule") return std::nullopt;
   return NumberItem{"demo/Constant", "value"};
+}
+
+void DemoCatalog::check_rules(std::string_view kind, const ConfigValue& config,
+                              Problems& problems) {
+  if (config.key() == "demo/Refused") throw PluginError("demo/Refused cannot be used");
+  const Item& item = items_.at({std::string(kind), std::string(config.key())});
+  if (item.check != nullptr) item.check(config.fields(), config.path(), problems);
 }
 
 Value DemoCatalog::experiment(const std::string& key) {

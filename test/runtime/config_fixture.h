@@ -17,7 +17,7 @@ namespace trivet::test {
 // Offers: task demo/Task; model demo/Mlp, demo/Stack; layer demo/Relu, demo/Linear, demo/Residual,
 // demo/Endless; input demo/Noise; optimizer demo/Sgd; schedule demo/Constant (for bare numbers),
 // demo/Cosine; trainer trivet/Trainer, demo/Trainer; backend cpu/OpenBlas, tiny/Backend; experiment
-// demo/small.
+// demo/small. "demo/Refused" is a layer whose plugin cannot be used.
 class DemoCatalog : public ConfigCatalog, private SchemaLookup {
  public:
   DemoCatalog();
@@ -25,6 +25,7 @@ class DemoCatalog : public ConfigCatalog, private SchemaLookup {
   SchemaLookup& schemas() override { return *this; }
   std::vector<std::string> keys(std::string_view kind) override;
   std::vector<std::string> kinds_of(std::string_view key) override;
+  void check_rules(std::string_view kind, const ConfigValue& config, Problems& problems) override;
   Value experiment(const std::string& key) override;
 
  private:
@@ -32,7 +33,14 @@ class DemoCatalog : public ConfigCatalog, private SchemaLookup {
                      const std::string& path, Problems& problems) override;
   std::optional<NumberItem> for_number(std::string_view kind) override;
 
-  std::map<std::pair<std::string, std::string>, Schema> items_;
+  struct Item {
+    Schema schema;
+    void (*check)(const Value&, const std::string&, Problems&) = nullptr;
+  };
+  template <class C>
+  void add(const char* kind, const char* key);
+
+  std::map<std::pair<std::string, std::string>, Item> items_;
 };
 
 // Config files in a folder of their own, and what resolving them gives. The folder's name is cut

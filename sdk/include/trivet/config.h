@@ -74,6 +74,18 @@ C decode(const Value& value, std::string_view path) {
   return config;
 }
 
+// Adds what the rules say that need a config struct: the `validate` of C and of the structs in it.
+// Adds nothing for a `value` that the schema refuses; validate() reports that.
+template <class C>
+void check_rules(const Value& value, const std::string& path, Problems& problems) {
+  const Schema& schema = detail::cached_schema<C>();
+  Problems refused;
+  validate(value, schema, nullptr, refused, {.path = path});
+  if (!refused.empty()) return;
+  C config{};
+  detail::read_struct(value, schema.fields, path, problems, config);
+}
+
 // Every field; a null stands for an empty optional or ConfigOf, and may be left out of a file.
 template <class C>
 Value encode(const C& config) {

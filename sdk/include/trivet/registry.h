@@ -59,6 +59,8 @@ struct RegistryItem {
   std::string from_number{};            // the field that a bare number sets, or empty
   const void* config_token = nullptr;   // tells the config struct of this library
   const Schema& (*schema)() = nullptr;  // null for items without a config
+  // The rules of the config struct, see check_rules() in config.h; null for items without a config.
+  void (*check)(const Value& fields, const std::string& path, Problems& problems) = nullptr;
   void* (*make)(const ConfigValue&, void* context) = nullptr;  // a Base*; null for other items
   Value (*value)() = nullptr;                                  // an experiment's config
   const void* (*table)() = nullptr;  // a C table of functions: backends, collectives
@@ -114,6 +116,10 @@ class TRIVET_API Registry {
 
   // The Base* that the item's factory makes; see make() below.
   void* make(std::string_view kind, const ConfigValue& config, void* context);
+
+  // Adds what the rules of the item's config struct say of these fields, without making anything.
+  // Throws as make() when there is no such item or its plugin cannot be used.
+  void check(std::string_view kind, const ConfigValue& config, Problems& problems);
 
   // An experiment's config. Throws as make().
   Value experiment(std::string_view key);

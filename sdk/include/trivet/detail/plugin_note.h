@@ -76,6 +76,7 @@ struct ClassItem : ItemText {
   void fill(RegistryItem& item) const {
     item.config_token = &kConfigToken<Config>;
     item.schema = &schema_of<Config>;
+    item.check = &check_rules<Config>;
     item.make = &make;
   }
 };
@@ -94,6 +95,7 @@ struct TableItem : ItemText {
     if constexpr (!std::same_as<Options, NoConfig>) {
       item.config_token = &kConfigToken<Options>;
       item.schema = &schema_of<Options>;
+      item.check = &check_rules<Options>;
     }
   }
 };

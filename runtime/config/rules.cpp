@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/rules.h"
+
+#include "trivet/config_of.h"
+#include "trivet/error.h"
+
+namespace trivet {
+
+void RuleChecker::visit(const Value& value, const Spot& spot, const std::string& path) {
+  if (spot.type == nullptr) return;
+  if (value.is_array()) {
+    std::size_t index = 0;
+    for (const Value& item : value.items()) {
+      visit(item, tree_.element(spot), joined_path(path, index++));
+    }
+  }
+  if (!value.is_table()) return;
+  const Value* type = value.find("type");
+  if (spot.is_config() && type != nullptr && type->is_text()) {
+    check_table(value, spot.type->kind, type->as_text(), path);
+  }
+  for (const Value::Member& member : value.members()) {
+    visit(member.value, tree_.child(value, spot, member.key), joined_path(path, member.key));
+  }
+}
+
+void RuleChecker::check_table(const Value& table, const std::string& kind, const std::string& key,
+                              const std::string& path) {
+  if (tree_.schema(kind, key) == nullptr) return;  // reported by validate()
+  Value typed = table;
+  typed.set("type", key);
+  try {
+    catalog_.check_rules(kind, ConfigValue::from_value(typed, kind, path), problems_);
+  } catch (const PluginError&) {
+    if (refused_ == nullptr) refused_ = std::current_exception();
+  }
+}
+
+}  // namespace trivet
