@@ -3,7 +3,7 @@
 // memory, errors, and small questions about views.
 #pragma once
 
-#include <trivet/backend.h>
+#include <trivet/backend_support.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -14,6 +14,10 @@ struct tv_ctx {
 };
 
 namespace cpu {
+
+using trivet::backends::data;
+using trivet::backends::dtype_size;
+using trivet::backends::element_count;
 
 // Elements of one piece of an elementwise loop: 64 KiB of floats, a few microseconds of work.
 inline constexpr std::int64_t kGrain = 16384;
@@ -46,28 +50,11 @@ T* scratch(tv_ctx* ctx, std::int64_t count) {
 }
 
 inline tv_status fail(tv_ctx* ctx, const std::string& text) {
-  ctx->host->set_error(ctx->host, text.c_str());
-  return TV_ERROR;
+  return trivet::backends::fail(ctx->host, text);
 }
 
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
-}
-
-inline std::int64_t element_count(const tv_view& v) {
-  std::int64_t n = 1;
-  for (int axis = 0; axis < v.rank; ++axis) n *= v.shape[axis];
-  return n;
-}
-
-inline std::size_t dtype_size(int dtype) {
-  if (dtype == TV_BF16 || dtype == TV_F16) return 2;
-  return dtype == TV_U8 || dtype == TV_BOOL ? 1 : 4;
-}
-
-template <typename T>
-T* data(const tv_view& v) {
-  return static_cast<T*>(v.data);
 }
 
 inline bool is_f32(const tv_view& v) {

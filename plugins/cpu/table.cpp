@@ -4,10 +4,8 @@
 #include <cblas.h>
 #include <hwy/targets.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <limits>
+#include <string>
 #include <string_view>
 
 #include "cpu/backend.h"
@@ -17,8 +15,6 @@
 namespace cpu {
 namespace {
 
-constexpr std::uint64_t kAlignment = 64;
-
 const char* vector_target() {
   const std::int64_t best = hwy::SupportedTargets() & -hwy::SupportedTargets();
   return hwy::TargetName(best);
@@ -26,19 +22,10 @@ const char* vector_target() {
 
 // "OpenBLAS 0.3.21 ..." starts the configuration text; the rest of it is build options.
 tv_status info(tv_info* out) {
-  *out = {};
-  out->struct_size = sizeof(tv_info);
   const std::string config = openblas_get_config();
   const std::string release = config.substr(0, config.find(' ', config.find(' ') + 1));
-  std::snprintf(out->name, sizeof(out->name), "%s %s + %s", release.c_str(),
-                openblas_get_corename(), vector_target());
-  for (const int dtype : {TV_F32, TV_BF16, TV_F16, TV_I32, TV_U8, TV_BOOL, TV_U32}) {
-    out->storage_dtypes |= 1u << dtype;
-  }
-  out->compute_dtypes = 1u << TV_F32;
-  out->host_visible = 1;
-  out->alignment = kAlignment;
-  out->device_count = 1;
+  trivet::backends::describe_processor(
+      *out, release + " " + openblas_get_corename() + " + " + vector_target());
   return TV_OK;
 }
 
@@ -57,33 +44,17 @@ std::string blas_problem() {
 
 tv_status open(std::int32_t device, const tv_option* options, std::size_t option_count,
                const tv_host* host, tv_ctx** out) {
-  auto* ctx = new tv_ctx{host};
-  std::string problem;
-  if (device != 0) problem = "cpu has one device, number 0, not " + std::to_string(device);
-  if (option_count > 0) problem = std::string("cpu knows no option '") + options[0].key + "'";
-  if (problem.empty()) problem = blas_problem();
-  if (problem.empty()) {
-    *out = ctx;
-    return TV_OK;
-  }
-  const tv_status status = fail(ctx, problem);
-  delete ctx;
-  return status;
+  const tv_status status =
+      trivet::backends::expect_plain_open("cpu", device, options, option_count, host);
+  if (status != TV_OK) return status;
+  const std::string problem = blas_problem();
+  if (!problem.empty()) return trivet::backends::fail(host, problem);
+  *out = new tv_ctx{host};
+  return TV_OK;
 }
 
 void close(tv_ctx* ctx) {
   delete ctx;
-}
-
-tv_status alloc(tv_ctx*, std::uint64_t bytes, void** out) {
-  *out = nullptr;
-  if (bytes > std::numeric_limits<std::uint64_t>::max() - kAlignment) return TV_OUT_OF_MEMORY;
-  *out = std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment);
-  return *out ? TV_OK : TV_OUT_OF_MEMORY;
-}
-
-void release(tv_ctx*, void* memory) {
-  std::free(memory);
 }
 
 tv_status transfer(tv_ctx* ctx, void* dst, const void* src, std::uint64_t bytes, tv_direction) {
@@ -92,10 +63,6 @@ tv_status transfer(tv_ctx* ctx, void* dst, const void* src, std::uint64_t bytes,
     std::memcpy(static_cast<char*>(dst) + begin, static_cast<const char*>(src) + begin,
                 static_cast<std::size_t>(end - begin));
   });
-  return TV_OK;
-}
-
-tv_status sync(tv_ctx*) {
   return TV_OK;
 }
 
@@ -109,16 +76,12 @@ const void* extension(tv_ctx*, const char* name) {
 }
 
 tv_backend make_table() {
-  tv_backend t = {};
-  t.struct_size = sizeof(tv_backend);
-  t.api_version = TV_BACKEND_API_VERSION;
+  tv_backend t = trivet::backends::empty_table();
+  trivet::backends::use_ordinary_memory(t);
   t.info = info;
   t.open = open;
   t.close = close;
-  t.alloc = alloc;
-  t.free = release;
   t.transfer = transfer;
-  t.sync = sync;
   t.fill = fill;
   t.copy = copy;
   t.unary = unary;

@@ -5,16 +5,17 @@
 // Copy this file to write a backend of your own. Get the conformance kit
 // (<trivet/testing/backend_conformance.h>) green after every function you replace; then fill
 // optional slots one by one, those first that the run summary counts most. The order below is the
-// order of the table. "Device memory" is ordinary memory here, so nothing is ever queued, and the
-// loops run on the calling thread: tv_host.parallel_for is there for when you want more.
+// order of the table. "Device memory" is ordinary memory here, whose functions come from
+// <trivet/backend_support.h>, and the loops run on the calling thread: tv_host.parallel_for is
+// there for when you want more.
 
 #include "backend.h"
 
+#include <trivet/backend_support.h>
 #include <trivet/half.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -27,25 +28,11 @@ struct tv_ctx {
 namespace tiny {
 namespace {
 
+using trivet::backends::data;
+using trivet::backends::dtype_size;
+using trivet::backends::element_count;
+
 // --- Views
-// -------------------------------------------------------------------------------------------------------
-
-int64_t element_count(const tv_view& v) {
-  int64_t n = 1;
-  for (int axis = 0; axis < v.rank; ++axis) n *= v.shape[axis];
-  return n;
-}
-
-uint64_t dtype_size(int dtype) {
-  if (dtype == TV_BF16 || dtype == TV_F16) return 2;
-  if (dtype == TV_U8 || dtype == TV_BOOL) return 1;
-  return 4;
-}
-
-template <typename T>
-T* data(const tv_view& v) {
-  return static_cast<T*>(v.data);
-}
 
 // Calls visit(offset of each view...) for every element, in row-major order of the first view's
 // shape.
@@ -124,42 +111,18 @@ bool is_float(int dtype) {
   return dtype == TV_F32 || dtype == TV_BF16 || dtype == TV_F16;
 }
 
-// The way to report an error: the text to the host, the status to the caller.
-tv_status fail(tv_ctx* ctx, const std::string& text) {
-  ctx->host->set_error(ctx->host, text.c_str());
-  return TV_ERROR;
-}
-
 // --- Device
-// ------------------------------------------------------------------------------------------------------
 
 tv_status info(tv_info* out) {
-  *out = {};
-  out->struct_size = sizeof(tv_info);
-  std::strncpy(out->name, "tiny (plain loops)", sizeof(out->name) - 1);
-  for (const int dtype : {TV_F32, TV_BF16, TV_F16, TV_I32, TV_U8, TV_BOOL, TV_U32}) {
-    out->storage_dtypes |= 1u << dtype;
-  }
-  out->compute_dtypes = 1u << TV_F32;
-  out->host_visible = 1;
-  out->alignment = 64;
-  out->device_count = 1;
+  trivet::backends::describe_processor(*out, "tiny (plain loops)");
   return TV_OK;
 }
 
 tv_status open(int32_t device, const tv_option* options, size_t option_count, const tv_host* host,
                tv_ctx** out) {
-  auto* ctx = new tv_ctx{host};
-  tv_status status = TV_OK;
-  if (device != 0)
-    status = fail(ctx, "tiny has one device, number 0, not " + std::to_string(device));
-  if (option_count > 0)
-    status = fail(ctx, std::string("tiny knows no option '") + options[0].key + "'");
-  if (status == TV_OK) {
-    *out = ctx;
-  } else {
-    delete ctx;
-  }
+  const tv_status status =
+      trivet::backends::expect_plain_open("tiny", device, options, option_count, host);
+  if (status == TV_OK) *out = new tv_ctx{host};
   return status;
 }
 
@@ -167,29 +130,7 @@ void close(tv_ctx* ctx) {
   delete ctx;
 }
 
-tv_status alloc(tv_ctx*, uint64_t bytes, void** out) {
-  *out = nullptr;
-  if (bytes > std::numeric_limits<uint64_t>::max() - 64) return TV_OUT_OF_MEMORY;
-  *out = std::aligned_alloc(64,
-                            (bytes / 64 + 1) * 64);  // the size must be a multiple of the alignment
-  return *out ? TV_OK : TV_OUT_OF_MEMORY;
-}
-
-void release(tv_ctx*, void* memory) {
-  std::free(memory);
-}
-
-tv_status transfer(tv_ctx*, void* dst, const void* src, uint64_t bytes, tv_direction) {
-  if (bytes > 0) std::memcpy(dst, src, bytes);
-  return TV_OK;
-}
-
-tv_status sync(tv_ctx*) {
-  return TV_OK;
-}
-
 // --- Compute
-// -----------------------------------------------------------------------------------------------------
 
 tv_status fill(tv_ctx*, const tv_view* dst, double value) {
   for_each_element([&](int64_t at) { store(*dst, at, value, true); }, *dst);
@@ -370,9 +311,10 @@ tv_status check_indices(tv_ctx* ctx, const char* function, const tv_view& idx, i
   for (int64_t i = 0, n = element_count(idx); i < n; ++i) {
     const int32_t row = data<int32_t>(idx)[i];
     if (row >= 0 && row < rows) continue;
-    return fail(ctx, std::string(function) + ": index " + std::to_string(row) + " at position " +
-                         std::to_string(i) + " is outside a table of " + std::to_string(rows) +
-                         " rows");
+    return trivet::backends::fail(ctx->host, std::string(function) + ": index " +
+                                                 std::to_string(row) + " at position " +
+                                                 std::to_string(i) + " is outside a table of " +
+                                                 std::to_string(rows) + " rows");
   }
   return TV_OK;
 }
@@ -407,16 +349,11 @@ tv_status scatter_add_rows(tv_ctx* ctx, const tv_view* table, const tv_view* idx
 // Slots that are not named stay null: the SDK composes them from the functions above.
 const tv_backend* get() {
   static const tv_backend table = [] {
-    tv_backend t = {};
-    t.struct_size = sizeof(tv_backend);
-    t.api_version = TV_BACKEND_API_VERSION;
+    tv_backend t = trivet::backends::empty_table();
+    trivet::backends::use_ordinary_memory(t);
     t.info = info;
     t.open = open;
     t.close = close;
-    t.alloc = alloc;
-    t.free = release;
-    t.transfer = transfer;
-    t.sync = sync;
     t.fill = fill;
     t.copy = copy;
     t.unary = unary;
