@@ -7,59 +7,49 @@
 #include <numbers>
 
 namespace trivet::optim {
-namespace {
 
-double steps_after(std::int64_t offset, std::int64_t step) {
+double ConstantConfig::at(std::int64_t) const {
+  return value;
+}
+
+double DecayingConfig::steps_done(std::int64_t step) const {
   return static_cast<double>(std::max<std::int64_t>(step - offset, 0));
 }
 
-// How much of the decay is done, in [0, 1].
-template <class Config>
-double done(const Config& config, std::int64_t step) {
-  const auto length = static_cast<double>(config.decay_steps);
-  return std::min(steps_after(config.offset, step), length) / length;
+double DecayingConfig::part_done(std::int64_t step) const {
+  const auto length = static_cast<double>(decay_steps);
+  return std::min(steps_done(step), length) / length;
 }
 
-}  // namespace
-
-Constant::Constant(const Config& config) : Warmed(config.warmup), config_(config) {}
-
-double Constant::plain(std::int64_t) const {
-  return config_.value;
-}
-
-Linear::Linear(const Config& config) : Warmed(config.warmup), config_(config) {}
-
-double Linear::plain(std::int64_t step) const {
+double LinearConfig::at(std::int64_t step) const {
   // In this form the ends are exact.
-  const double part = done(config_, step);
-  return (1 - part) * config_.initial_value + part * config_.final_value;
+  const double part = part_done(step);
+  return (1 - part) * initial_value + part * final_value;
 }
 
-Cosine::Cosine(const Config& config) : Warmed(config.warmup), config_(config) {}
-
-double Cosine::plain(std::int64_t step) const {
-  const double left = (1 + std::cos(std::numbers::pi * done(config_, step))) / 2;
-  return config_.final_value + (config_.initial_value - config_.final_value) * left;
+double CosineConfig::at(std::int64_t step) const {
+  const double left = (1 + std::cos(std::numbers::pi * part_done(step))) / 2;
+  return final_value + (initial_value - final_value) * left;
 }
 
-Exponential::Exponential(const Config& config) : Warmed(config.warmup), config_(config) {}
-
-double Exponential::plain(std::int64_t step) const {
-  double exponent = steps_after(config_.offset, step) / static_cast<double>(config_.decay_steps);
-  if (config_.staircase) exponent = std::floor(exponent);
-  return std::max(config_.minimum, config_.initial_value * std::pow(config_.decay_rate, exponent));
+double ExponentialConfig::at(std::int64_t step) const {
+  double exponent = steps_done(step) / static_cast<double>(decay_steps);
+  if (staircase) exponent = std::floor(exponent);
+  return std::max(minimum, initial_value * std::pow(decay_rate, exponent));
 }
 
-Polynomial::Polynomial(const Config& config) : Warmed(config.warmup), config_(config) {}
-
-double Polynomial::plain(std::int64_t step) const {
-  const double s = steps_after(config_.offset, step);
-  auto length = static_cast<double>(config_.decay_steps);
-  if (config_.cycle) length *= std::max(1.0, std::ceil(s / length));
+double PolynomialConfig::at(std::int64_t step) const {
+  const double s = steps_done(step);
+  auto length = static_cast<double>(decay_steps);
+  if (cycle) length *= std::max(1.0, std::ceil(s / length));
   const double left = 1 - std::min(s, length) / length;
-  return config_.final_value +
-         (config_.initial_value - config_.final_value) * std::pow(left, config_.power);
+  return final_value + (initial_value - final_value) * std::pow(left, power);
+}
+
+double PiecewiseConfig::at(std::int64_t step) const {
+  const std::int64_t s = std::max<std::int64_t>(step - offset, 0);
+  const auto next = std::upper_bound(boundaries.begin(), boundaries.end(), s);
+  return values[static_cast<std::size_t>(next - boundaries.begin())];
 }
 
 void PiecewiseConfig::validate(Problems& problems) const {
@@ -71,15 +61,6 @@ void PiecewiseConfig::validate(Problems& problems) const {
   const auto not_rising =
       std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>());
   if (not_rising != boundaries.end()) problems.add("boundaries", "must rise");
-}
-
-Piecewise::Piecewise(const Config& config) : Warmed(config.warmup), config_(config) {}
-
-double Piecewise::plain(std::int64_t step) const {
-  const auto& boundaries = config_.boundaries;
-  const std::int64_t s = std::max<std::int64_t>(step - config_.offset, 0);
-  const auto next = std::upper_bound(boundaries.begin(), boundaries.end(), s);
-  return config_.values[static_cast<std::size_t>(next - boundaries.begin())];
 }
 
 }  // namespace trivet::optim

@@ -9,13 +9,15 @@
 //                initial
 //   Exponential  max(minimum, initial * decay_rate^(s / d)), the quotient rounded down if staircase
 //   Polynomial   final + (initial - final) * (1 - min(s, d) / d)^power; with cycle, d is replaced
-//   by
-//                d * max(1, ceil(s / d)) once s passes it
+//                by d * max(1, ceil(s / d)) once s passes it
 //   Piecewise    values[number of boundaries <= s]
 //
 // After Model Garden's (official/modeling/optimization), with two differences: before `offset` they
 // stay at the initial value, and at a boundary itself Piecewise has the next value, as Praxis'
 // PiecewiseConstant and PyTorch's MultiStepLR (Model Garden: still the one before).
+//
+// A schedule is its config: `at` of the struct is the formula above, WarmedSchedule (warmup.h)
+// makes the registered class of it.
 #pragma once
 
 #include <cstdint>
@@ -27,120 +29,71 @@ namespace trivet::optim {
 
 struct ConstantConfig : WarmedConfig {
   double value = 0;
+
+  double at(std::int64_t step) const;
 };
 TRIVET_CONFIG(ConstantConfig, trivet::optim::WarmedConfig, (value, "The value.", required))
 
-class Constant final : public Warmed {
- public:
-  using Config = ConstantConfig;
-  explicit Constant(const Config& config);
-
- private:
-  double plain(std::int64_t step) const override;
-  Config config_;
-};
-
-struct LinearConfig : WarmedConfig {
+// What all that decay have in common.
+struct DecayingConfig : WarmedConfig {
   double initial_value = 0;
-  double final_value = 0;
   std::int64_t decay_steps = 0;
   std::int64_t offset = 0;
+
+  double steps_done(std::int64_t step) const;  // s
+  double part_done(std::int64_t step) const;   // min(s, d) / d
 };
-TRIVET_CONFIG(LinearConfig, trivet::optim::WarmedConfig,
+TRIVET_CONFIG(DecayingConfig, trivet::optim::WarmedConfig,
               (initial_value, "The value at the start.", required),
-              (final_value, "The value at the end and after it."),
-              (decay_steps, "Steps from one to the other.", required, at_least(1)),
+              (decay_steps, "Length of the decay in steps.", required, at_least(1)),
               (offset, "The step the decay begins at.", at_least(0)))
 
-class Linear final : public Warmed {
- public:
-  using Config = LinearConfig;
-  explicit Linear(const Config& config);
-
- private:
-  double plain(std::int64_t step) const override;
-  Config config_;
-};
-
-struct CosineConfig : WarmedConfig {
-  double initial_value = 0;
+struct LinearConfig : DecayingConfig {
   double final_value = 0;
-  std::int64_t decay_steps = 0;
-  std::int64_t offset = 0;
+
+  double at(std::int64_t step) const;
 };
-TRIVET_CONFIG(CosineConfig, trivet::optim::WarmedConfig,
-              (initial_value, "The value at the start.", required),
-              (final_value, "The value at the end and after it."),
-              (decay_steps, "Steps from one to the other.", required, at_least(1)),
-              (offset, "The step the decay begins at.", at_least(0)))
+TRIVET_CONFIG(LinearConfig, trivet::optim::DecayingConfig,
+              (final_value, "The value at the end and after it."))
 
-class Cosine final : public Warmed {
- public:
-  using Config = CosineConfig;
-  explicit Cosine(const Config& config);
+struct CosineConfig : DecayingConfig {
+  double final_value = 0;
 
- private:
-  double plain(std::int64_t step) const override;
-  Config config_;
+  double at(std::int64_t step) const;
 };
+TRIVET_CONFIG(CosineConfig, trivet::optim::DecayingConfig,
+              (final_value, "The value at the end and after it."))
 
-struct ExponentialConfig : WarmedConfig {
-  double initial_value = 0;
+struct ExponentialConfig : DecayingConfig {
   double decay_rate = 0;
-  std::int64_t decay_steps = 0;
   bool staircase = false;
   double minimum = 0;
-  std::int64_t offset = 0;
+
+  double at(std::int64_t step) const;
 };
-TRIVET_CONFIG(ExponentialConfig, trivet::optim::WarmedConfig,
-              (initial_value, "The value at the start.", required),
-              (decay_rate, "Factor per decay_steps.", required, more_than(0)),
-              (decay_steps, "Steps until the factor is reached.", required, at_least(1)),
+TRIVET_CONFIG(ExponentialConfig, trivet::optim::DecayingConfig,
+              (decay_rate, "Factor over decay_steps, again and again.", required, more_than(0)),
               (staircase, "Decays in steps instead of smoothly."),
-              (minimum, "Never falls below this.", at_least(0)),
-              (offset, "The step the decay begins at.", at_least(0)))
+              (minimum, "Never falls below this.", at_least(0)))
 
-class Exponential final : public Warmed {
- public:
-  using Config = ExponentialConfig;
-  explicit Exponential(const Config& config);
-
- private:
-  double plain(std::int64_t step) const override;
-  Config config_;
-};
-
-struct PolynomialConfig : WarmedConfig {
-  double initial_value = 0;
+struct PolynomialConfig : DecayingConfig {
   double final_value = 0;
-  std::int64_t decay_steps = 0;
   double power = 1;
   bool cycle = false;
-  std::int64_t offset = 0;
+
+  double at(std::int64_t step) const;
 };
-TRIVET_CONFIG(PolynomialConfig, trivet::optim::WarmedConfig,
-              (initial_value, "The value at the start.", required),
+TRIVET_CONFIG(PolynomialConfig, trivet::optim::DecayingConfig,
               (final_value, "The value at the end and after it."),
-              (decay_steps, "Steps from one to the other.", required, at_least(1)),
               (power, "1: a straight line.", more_than(0)),
-              (cycle, "Rises again after decay_steps, over ever longer cycles."),
-              (offset, "The step the decay begins at.", at_least(0)))
-
-class Polynomial final : public Warmed {
- public:
-  using Config = PolynomialConfig;
-  explicit Polynomial(const Config& config);
-
- private:
-  double plain(std::int64_t step) const override;
-  Config config_;
-};
+              (cycle, "Rises again after decay_steps, over ever longer cycles."))
 
 struct PiecewiseConfig : WarmedConfig {
   std::vector<std::int64_t> boundaries;
   std::vector<double> values;
   std::int64_t offset = 0;
 
+  double at(std::int64_t step) const;
   void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(PiecewiseConfig, trivet::optim::WarmedConfig,
@@ -148,14 +101,11 @@ TRIVET_CONFIG(PiecewiseConfig, trivet::optim::WarmedConfig,
               (values, "One more than there are boundaries.", required),
               (offset, "Added to every boundary.", at_least(0)))
 
-class Piecewise final : public Warmed {
- public:
-  using Config = PiecewiseConfig;
-  explicit Piecewise(const Config& config);
-
- private:
-  double plain(std::int64_t step) const override;
-  Config config_;
-};
+using Constant = WarmedSchedule<ConstantConfig>;
+using Linear = WarmedSchedule<LinearConfig>;
+using Cosine = WarmedSchedule<CosineConfig>;
+using Exponential = WarmedSchedule<ExponentialConfig>;
+using Polynomial = WarmedSchedule<PolynomialConfig>;
+using Piecewise = WarmedSchedule<PiecewiseConfig>;
 
 }  // namespace trivet::optim

@@ -5,10 +5,9 @@
 
 namespace trivet::optim {
 
-double Warmed::value(std::int64_t step) const {
-  if (step >= warmup_.steps) return plain(step);
-  const double part = static_cast<double>(step) / static_cast<double>(warmup_.steps);
-  return warmup_.start + (plain(warmup_.steps) - warmup_.start) * std::pow(part, warmup_.power);
+double warming_value(const WarmupConfig& warmup, std::int64_t step, double target) {
+  const double part = static_cast<double>(step) / static_cast<double>(warmup.steps);
+  return warmup.start + (target - warmup.start) * std::pow(part, warmup.power);
 }
 
 }  // namespace trivet::optim

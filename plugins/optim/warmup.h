@@ -29,17 +29,25 @@ struct WarmedConfig : ScheduleConfig {
 TRIVET_CONFIG(WarmedConfig, trivet::ScheduleConfig,
               (warmup, "Replaces the first steps by a rise from `start`."))
 
-// Base of the schedules here: theirs is `plain`.
-class Warmed : public Schedule {
- public:
-  double value(std::int64_t step) const final;
+// The value of a warm-up before its end, where the schedule has `target`.
+double warming_value(const WarmupConfig& warmup, std::int64_t step, double target);
 
- protected:
-  explicit Warmed(const WarmupConfig& warmup) : warmup_(warmup) {}
-  virtual double plain(std::int64_t step) const = 0;
+// The schedule of a config that is derived from WarmedConfig and tells its value without warm-up by
+// `double at(std::int64_t step) const`.
+template <class C>
+class WarmedSchedule final : public Schedule {
+ public:
+  using Config = C;
+  explicit WarmedSchedule(const Config& config) : config_(config) {}
+
+  double value(std::int64_t step) const override {
+    const WarmupConfig& warmup = config_.warmup;
+    if (step >= warmup.steps) return config_.at(step);
+    return warming_value(warmup, step, config_.at(warmup.steps));
+  }
 
  private:
-  WarmupConfig warmup_;
+  Config config_;
 };
 
 }  // namespace trivet::optim
