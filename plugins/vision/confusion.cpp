@@ -31,10 +31,19 @@ std::string number_text(double number) {
 
 }  // namespace
 
-ConfusionMatrix::ConfusionMatrix(std::int64_t classes)
-    : classes_(classes), counts_(static_cast<std::size_t>(classes * classes)) {}
+ConfusionMatrix::ConfusionMatrix(std::int64_t classes) : classes_(classes) {
+  if (classes < 0 || classes > kMostClasses) {
+    throw Error("a confusion matrix of " + std::to_string(classes) + " classes is too large, the " +
+                "limit is " + std::to_string(kMostClasses));
+  }
+  counts_.resize(static_cast<std::size_t>(classes * classes));
+}
 
 void ConfusionMatrix::add(const Predictions& predictions) {
+  if (predictions.classes() != classes_) {
+    throw Error("a confusion matrix of " + std::to_string(classes_) +
+                " classes was given predictions of " + std::to_string(predictions.classes()));
+  }
   for (std::int64_t i = 0; i < predictions.examples(); ++i) {
     const std::int64_t label = predictions.label(i);
     if (predictions.weight(i) == 0 || label < 0 || label >= classes_) continue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The confusion matrix of one evaluation: how often each class was taken for which.
+// The confusion matrix of one evaluation: how often each class was taken for which. It is square,
+// so there is a limit to the classes it is made for.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,11 @@ namespace trivet::vision {
 
 class ConfusionMatrix final : public AggregatedLogs {
  public:
+  static constexpr std::int64_t kMostClasses = 2048;  // 32 MiB of counts
+
+  // Throws Error for more classes than the limit.
   explicit ConfusionMatrix(std::int64_t classes);
+  // Throws Error for predictions of another number of classes.
   void add(const Predictions& predictions);
 
   // Means over the classes that occur: "macro_precision" (a class that is never predicted counts

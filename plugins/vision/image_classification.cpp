@@ -34,7 +34,8 @@ ImageClassification::ImageClassification(const Config& config, TaskContext& cont
       num_classes_(config.num_classes),
       label_smoothing_(static_cast<float>(config.label_smoothing)),
       top_k_(config.top_k),
-      confusion_matrix_(config.confusion_matrix) {}
+      confusion_matrix_(config.confusion_matrix &&
+                        config.num_classes <= ConfusionMatrix::kMostClasses) {}
 
 Tensor ImageClassification::build_losses(const Batch& batch, const NestedMap& outputs,
                                          const FpropContext& context, double& weight) {

@@ -74,6 +74,15 @@ TEST_CASE("examples of weight 0 and labels that are no class are left out") {
   CHECK(read_file(folder / "c.csv") == "label,predicted_0,predicted_1\n0,0,0\n1,0,1\n");
 }
 
+TEST_CASE("a matrix has a limit, and takes predictions of its own number of classes") {
+  ConfusionMatrix largest(2048);
+  CHECK_THROWS_WITH(ConfusionMatrix(2049),
+                    Contains("2049 classes is too large") && Contains("2048"));
+  ConfusionMatrix matrix(3);
+  CHECK_THROWS_WITH(add(matrix, 0, 3, 1, 4), Contains("of 3 classes") && Contains("of 4"));
+  CHECK_THROWS_WITH(add(matrix, 0, 0, 1, 2), Contains("of 3 classes") && Contains("of 2"));
+}
+
 TEST_CASE("the csv has labels in rows and predictions in columns") {
   const TempDir folder;
   sample().write_csv(folder / "confusion_matrix.csv");

@@ -85,6 +85,22 @@ TEST_CASE("a batch of padding alone has loss 0 and weight 0") {
   CHECK(weight == 0);
 }
 
+TEST_CASE("with more classes than a confusion matrix may have, there is none") {
+  const auto device = trivet::test::open_device("tiny/Backend");
+  trivet::TaskContext context{*device, {}};
+  for (const std::int64_t classes : {2048, 2049}) {
+    ImageClassificationConfig config;
+    config.num_classes = classes;
+    ImageClassification task(config, context);
+    trivet::StepOutput step;
+    step.batch = trivet::test::labels({1});
+    step.outputs =
+        trivet::test::logits(std::vector<float>(static_cast<std::size_t>(classes)), classes);
+    const auto state = task.aggregate_logs(nullptr, step);
+    CHECK((state != nullptr) == (classes == 2048));
+  }
+}
+
 TEST_CASE("top 1 is the accuracy, and not measured twice") {
   ImageClassificationConfig config;
   config.top_k = 1;
