@@ -2,6 +2,7 @@
 // The configs of all layers, through the round-trip check that plugin authors use.
 #include <catch2/catch.hpp>
 
+#include "config_round_trip.h"
 #include "nn/activations.h"
 #include "nn/batch_norm.h"
 #include "nn/containers.h"
@@ -12,71 +13,60 @@
 #include "nn/layer_norm.h"
 #include "nn/linear.h"
 #include "nn/pool2d.h"
-#include "trivet/testing/config_check.h"
 
 namespace nn = trivet::nn;
-
-namespace {
-
-template <class C>
-void check(const C& sample) {
-  const auto report = trivet::testing::check_config(sample);
-  INFO(trivet::schema_of<C>().name << "\n" << report.text());
-  CHECK(report.passed());
-}
-
-}  // namespace
+using trivet::test::check_round_trip;
 
 TEST_CASE("the configs of layers with weights survive the way to a file and back") {
   nn::LinearConfig linear;
   linear.input_dims = 3;
   linear.output_dims = 4;
-  check(linear);
+  check_round_trip(linear);
   nn::Conv2dConfig conv;
   conv.input_dims = 3;
   conv.output_dims = 4;
   conv.padding = nn::Border::explicit_;
   conv.pad = {1, 2};
-  check(conv);
+  check_round_trip(conv);
   nn::EmbeddingConfig embedding;
   embedding.num_classes = 10;
   embedding.input_dims = 4;
-  check(embedding);
+  check_round_trip(embedding);
   nn::LayerNormConfig layer_norm;
   layer_norm.dim = 4;
-  check(layer_norm);
+  check_round_trip(layer_norm);
   nn::BatchNormConfig batch_norm;
   batch_norm.dim = 4;
-  check(batch_norm);
+  check_round_trip(batch_norm);
 }
 
 TEST_CASE("the configs of layers without weights survive the way to a file and back") {
-  check(nn::FlattenConfig{});
-  check(nn::ReluConfig{});
-  check(nn::GeluConfig{});
-  check(nn::SiluConfig{});
-  check(nn::TanhConfig{});
-  check(nn::SigmoidConfig{});
+  check_round_trip(nn::FlattenConfig{});
+  check_round_trip(nn::ReluConfig{});
+  check_round_trip(nn::GeluConfig{});
+  check_round_trip(nn::SiluConfig{});
+  check_round_trip(nn::TanhConfig{});
+  check_round_trip(nn::SigmoidConfig{});
   nn::MaxPool2dConfig max_pool;
   max_pool.window = {3};
   max_pool.padding = nn::Border::explicit_;
   max_pool.pad = {1};
-  check(max_pool);
-  check(nn::AvgPool2dConfig{});
+  check_round_trip(max_pool);
+  check_round_trip(nn::AvgPool2dConfig{});
   nn::DropoutConfig dropout;
   dropout.rate = 0.5;
-  check(dropout);
+  check_round_trip(dropout);
 }
 
 TEST_CASE("the configs of containers survive the way to a file and back") {
   nn::SequentialConfig sequential;
   sequential.layers = {"nn/Relu", "nn/Flatten"};
-  check(sequential);
+  check_round_trip(sequential);
   nn::RepeatConfig repeat;
   repeat.sub = "nn/Relu";
   repeat.x_times = 2;
-  check(repeat);
+  check_round_trip(repeat);
   nn::ResidualConfig residual;
   residual.sub = "nn/Relu";
-  check(residual);
+  check_round_trip(residual);
 }

@@ -2,7 +2,7 @@
 // The plugin's configs, through the round-trip check that plugin authors use, and their rules.
 #include <catch2/catch.hpp>
 
-#include "trivet/testing/config_check.h"
+#include "config_round_trip.h"
 #include "vision/cnn.h"
 #include "vision/image_classification.h"
 #include "vision/metrics.h"
@@ -11,13 +11,7 @@
 namespace {
 
 namespace vision = trivet::vision;
-
-template <class C>
-void check(const C& sample) {
-  const auto report = trivet::testing::check_config(sample);
-  INFO(trivet::schema_of<C>().name << "\n" << report.text());
-  CHECK(report.passed());
-}
+using trivet::test::check_round_trip;
 
 // What validate() says, each "field: what (hint)".
 template <class C>
@@ -42,18 +36,18 @@ TEST_CASE("the configs of vision survive the way to a file and back") {
   task.label_smoothing = 0.1;
   task.top_k = 3;
   task.model = "vision/Mlp";
-  check(task);
+  check_round_trip(task);
   vision::MlpConfig mlp;
   mlp.image_shape = {4, 5, 3};
   mlp.hidden_dims = {8, 6};
   mlp.dropout = 0.25;
-  check(mlp);
+  check_round_trip(mlp);
   vision::CnnConfig cnn;
   cnn.image_shape = {16, 8, 3};
   cnn.channels = {4, 5, 6};
-  check(cnn);
-  check(vision::AccuracyConfig{});
-  check(vision::TopKConfig{});
+  check_round_trip(cnn);
+  check_round_trip(vision::AccuracyConfig{});
+  check_round_trip(vision::TopKConfig{});
 }
 
 TEST_CASE("top_k must not be more than there are classes") {
