@@ -6,10 +6,14 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/config_arguments.h"
+#include "cli/explain_value.h"
+#include "cli/field_text.h"
+#include "cli/host_catalog.h"
 #include "cli/terminal.h"
 #include "host/plugin_host.h"
 #include "trivet/config.h"
@@ -18,61 +22,22 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOptions[] = {
-    kPluginDirOption,
+constexpr OptionSpec kOwnOptions[] = {
+    {.name = "config",
+     .value = "FILE",
+     .doc = "Explain PATH as it is in this config: its value too, and where that is from"},
 };
-
-std::string default_text(const Field& field) {
-  if (field.required) return "required";
-  if (!field.default_value) return "default known to the plugin only";
-  if (field.default_value->is_null()) return "default: nothing";
-  return "default: " + to_toml(*field.default_value);
-}
-
-std::string choices_text(const FieldType& type) {
-  const FieldType* inner = &type;
-  while (!inner->element.empty()) inner = &inner->element[0];
-  std::string text;
-  for (const std::string& choice : inner->choices) text += (text.empty() ? "" : ", ") + choice;
-  return text.empty() ? text : "one of: " + text;
-}
-
-const std::vector<Field>& nested_fields(const FieldType& type) {
-  const FieldType* inner = &type;
-  while (!inner->element.empty()) inner = &inner->element[0];
-  return inner->fields;
-}
-
-std::string field_text(const Field& field, std::size_t indent) {
-  const std::string margin(indent, ' ');
-  std::string text = fmt::format("{}{}  ({}", margin, field.name, to_string(field.type));
-  if (const std::string range = range_text(field); !range.empty()) text += " " + range;
-  const bool plain_table = field.type.form == FieldType::Form::table && !field.type.optional;
-  text += plain_table ? ")\n" : fmt::format(", {})\n", default_text(field));
-  if (!field.doc.empty()) text += fmt::format("{}    {}\n", margin, field.doc);
-  if (const std::string choices = choices_text(field.type); !choices.empty()) {
-    text += fmt::format("{}    {}\n", margin, choices);
-  }
-  for (const Field& nested : nested_fields(field.type)) text += field_text(nested, indent + 4);
-  return text;
-}
-
-std::string fields_text(const Schema& schema) {
-  if (schema.fields.empty()) return "  It has no fields.\n";
-  std::string text;
-  for (const Field& field : schema.fields) text += field_text(field, 2);
-  return text;
-}
+constexpr auto kOptions = with_config_options(kOwnOptions);
 
 class Explainer {
  public:
   explicit Explainer(const std::vector<std::string>& plugin_dirs)
-      : host_(plugin_search_path(plugin_dirs)), lookup_(host_) {}
+      : catalog_(plugin_dirs), host_(catalog_.host()), lookup_(catalog_.schemas()) {}
 
   std::string explain(const std::string& subject) {
     if (subject.find('/') != std::string::npos) return explain_key(subject);
     if (const std::string text = explain_plugin(subject); !text.empty()) return text;
-    if (const std::vector<std::string> keys = host_.keys(subject); !keys.empty()) {
+    if (const std::vector<std::string> keys = catalog_.keys(subject); !keys.empty()) {
       std::string text = fmt::format("Of the kind '{}' there are\n", subject);
       for (const std::string& key : keys) text += "  " + key + "\n";
       return text;
@@ -81,9 +46,20 @@ class Explainer {
   }
 
  private:
+  // Of plugins, and what is part of the program.
+  std::vector<ManifestItem> items_of(const std::string& key) {
+    std::vector<ManifestItem> items = host_.items(key);
+    if (!items.empty()) return items;
+    for (const RegistryItem* item : registry().items()) {
+      if (item->key != key) continue;
+      items.push_back({item->kind, item->key, item->doc, item->from_number, {}});
+    }
+    return items;
+  }
+
   std::string explain_key(const std::string& key) {
     std::string text;
-    for (const ManifestItem& item : host_.items(key)) {
+    for (const ManifestItem& item : items_of(key)) {
       text += fmt::format("{} ({})\n", item.key, item.kind);
       if (!item.doc.empty()) text += fmt::format("  {}\n", item.doc);
       if (!item.from_number.empty()) {
@@ -99,7 +75,7 @@ class Explainer {
       throw PluginError("the plugin cannot be used: " + refusal, {.plugin = plugin, .key = key});
     }
     throw UsageError("there is no '" + key + "'",
-                     {.hint = suggestion(key, host_.keys({})) + "; " + host_.searched()});
+                     {.hint = suggestion(key, catalog_.keys({})) + "; " + host_.searched()});
   }
 
   std::string origin_text(const std::string& key) {
@@ -109,7 +85,7 @@ class Explainer {
       return fmt::format("From {} {} ({}), {}\n", file.manifest->name, file.manifest->version,
                          file.manifest->license, file.path.string());
     }
-    return {};
+    return "Part of the program\n";
   }
 
   std::string explain_plugin(const std::string& name) {
@@ -136,7 +112,7 @@ class Explainer {
     const Field* found = nullptr;
     Field at;
     std::string walked;
-    for (const PathStep& step : split_path(path)) {
+    for (const PathStep& step : steps_of(path)) {
       if (step.index >= 0) continue;
       if (found != nullptr) fields = fields_below(at);
       const auto field = std::find_if(fields.begin(), fields.end(),
@@ -151,11 +127,11 @@ class Explainer {
       found = &at;
       walked = joined_path(walked, step.name);
     }
-    if (found == nullptr) throw UsageError("the path is empty");
+    if (found == nullptr) throw UsageError("'" + path + "' names no field");
     std::string text = field_text(*found, 0);
     if (found->type.form != FieldType::Form::config) return text;
     text += fmt::format("\nThere are\n");
-    for (const std::string& key : host_.keys(found->type.kind)) text += "  " + key + "\n";
+    for (const std::string& key : catalog_.keys(found->type.kind)) text += "  " + key + "\n";
     return text;
   }
 
@@ -163,7 +139,8 @@ class Explainer {
     if (field.type.form != FieldType::Form::config) return nested_fields(field.type);
     if (!field.default_value || !field.default_value->is_text()) {
       throw UsageError("what is below '" + field.name + "' depends on its type",
-                       {.hint = "trivet explain " + field.type.kind + " lists the types"});
+                       {.hint = "trivet explain " + field.type.kind +
+                                " lists the types; --config FILE takes the one of a config"});
     }
     Problems problems;
     const Schema* schema =
@@ -172,18 +149,49 @@ class Explainer {
     return schema->fields;
   }
 
-  PluginHost host_;
-  HostLookup lookup_;
+  HostCatalog catalog_;
+  PluginHost& host_;
+  SchemaLookup& lookup_;
 };
+
+// The words of `trivet config show` for the same config.
+std::vector<std::string> config_words(const Arguments& arguments) {
+  std::vector<std::string> words;
+  bool subject = true;
+  for (const Arguments::Given& given : arguments.given()) {
+    if (given.name == "config") {
+      words.insert(words.begin(), given.value);
+    } else if (!given.name.empty()) {
+      words.push_back("--" + given.name + "=" + given.value);
+    } else if (!std::exchange(subject, false)) {
+      words.push_back(given.value);
+    }
+  }
+  return words;
+}
 
 int run_explain(std::span<const std::string> words) {
   const Arguments arguments = parse_arguments(words, kOptions);
   const std::vector<std::string> subjects = arguments.plain();
-  if (subjects.size() != 1) {
+  const bool in_config =
+      arguments.has("config") || arguments.has("config_file") || arguments.has("experiment");
+  if (subjects.empty() || (subjects.size() > 1 && !in_config)) {
     throw UsageError("'trivet explain' takes one key, plugin, kind or path",
                      {.hint = "trivet plugins lists the keys"});
   }
-  print_out(Explainer(arguments.all("plugin-dir")).explain(subjects[0]));
+  if (subjects[0].empty()) throw UsageError("there is nothing to explain: the name is empty");
+  if (!in_config) {
+    if (arguments.has("set")) throw UsageError("--set changes a config: name one with --config");
+    print_out(Explainer(arguments.all("plugin-dir")).explain(subjects[0]));
+    return 0;
+  }
+  if (subjects[0].find('/') != std::string::npos && subjects[0].find('"') == std::string::npos) {
+    throw UsageError("'" + subjects[0] + "' is a key; with --config a path is explained",
+                     {.hint = "trivet explain " + subjects[0]});
+  }
+  const ConfigArguments given = parse_config_arguments(config_words(arguments), kOptions);
+  HostCatalog catalog(given.plugin_dirs);
+  print_out(explain_value(subjects[0], resolve_config(given.request, catalog), catalog));
   return 0;
 }
 
@@ -191,14 +199,19 @@ int run_explain(std::span<const std::string> words) {
 
 constexpr CommandInfo kExplainCommand = {
     .name = "explain",
-    .usage = "explain KEY|PLUGIN|KIND|PATH",
+    .usage = "explain KEY|PLUGIN|KIND|PATH [--config FILE]",
     .summary = "Tells what an item or a field of a config is",
     .details =
         "  trivet explain nn/Linear          an item: its fields, types, ranges, defaults\n"
         "  trivet explain nn                 a plugin and its items\n"
         "  trivet explain layer              all items of a kind\n"
         "  trivet explain runtime.threads    a field of an experiment's config\n"
-        "\nReads the notes in the files of plugins; no library is opened.",
+        "  trivet explain task.model.hidden_dims --config mnist.toml [K=V ...]\n"
+        "                                    a field as it is in that config: what it means, its\n"
+        "                                    value, and the file and line the value is from\n"
+        "\nReads the notes in the files of plugins; no library is opened, unless the config "
+        "starts\n"
+        "from a registered experiment.",
     .options = kOptions,
     .operand = Operand::key_or_path,
     .run = &run_explain,

@@ -268,3 +268,60 @@ TEST_CASE("the script for bash completes behind '='") {
   CHECK(complete("trivet config show c.toml task.model.dr") ==
         std::vector<std::string>{"task.model.dropout="});
 }
+
+TEST_CASE("explain --config tells a field's meaning, its value and the line it is from") {
+  const Workplace place;
+  const auto explained = [&](const std::string& words) {
+    return place.run("explain --config c.toml " + words).output;
+  };
+  CHECK(explained("trainer.train_steps") == "trainer." +
+                                                place.run("explain trainer.train_steps").output +
+                                                "  value  10\n  from   c.toml:10:15\n");
+  // A type that only the config names, a default, an override on either side.
+  CHECK_THAT(explained("trainer.learning_rate.value"),
+             StartsWith("trainer.learning_rate.value  (number") &&
+                 Contains("  value  0.5\n  from   c.toml:11:17\n"));
+  CHECK_THAT(explained("seed"), Contains("default: 0") && Contains("value  0\n  from   default\n"));
+  CHECK_THAT(explained("seed seed=7"), Contains("  value  7\n  from   command line:1:6"));
+  CHECK_THAT(explained("--set seed=8 seed"), Contains("  value  8\n"));
+  // Tables, list elements, free values.
+  CHECK_THAT(explained("task.train_input"),
+             Contains("from   c.toml:5:1\n") && Contains("batch_size = 4  # c.toml:7:14\n"));
+  CHECK_THAT(explained("task.model.hidden_dims[0]"),
+             StartsWith("task.model.hidden_dims[0]  (integer)\n  value  "));
+  CHECK_THAT(explained("xp.note"), StartsWith("xp.note  (free value)\n  value  \"é"));
+  CHECK_FALSE(place.opened());
+}
+
+TEST_CASE("explain knows what is part of the program") {
+  const Workplace place;
+  const ShellResult key = place.run("explain trivet/Trainer");
+  CHECK(key.exit_code == 0);
+  CHECK_THAT(key.output, StartsWith("trivet/Trainer (trainer)\n") &&
+                             Contains("\n  train_steps  (") && Contains("Part of the program"));
+  CHECK_THAT(place.run("explain trainer").output, Contains("trivet/Trainer"));
+  CHECK_THAT(place.run("explain trainer.train_steps").output, StartsWith("train_steps  (integer"));
+  CHECK(place.run("explain a..b").exit_code == 2);
+  CHECK(place.run("explain ''").exit_code == 2);
+}
+
+TEST_CASE("explain --config says what is wrong with a path or a config") {
+  const Workplace place;
+  const auto fails = [&](const std::string& words, const std::string& text) {
+    const ShellResult result = place.run("explain " + words);
+    INFO(result.output);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.output, Contains(text));
+  };
+  fails("--config c.toml trainer.train_stps", "did you mean 'trainer.train_steps'?");
+  fails("--config c.toml task.model.hidden_dims[99]", "'task.model.hidden_dims' has 1 element");
+  fails("--config c.toml seed.deeper", "the config has no 'seed.deeper'");
+  fails("--config c.toml demo/Mlp", "'demo/Mlp' is a key");
+  fails("--config c.toml a..b", "a..b");
+  fails("--config c.toml", "takes one key");
+  fails("--config none.toml seed", "none.toml");
+  fails("--config c.toml seed trainer.train_stps=3", "unknown key 'train_stps'");
+  fails("--set seed=3 seed", "--config");
+  fails("seed seed=3", "takes one key");
+  fails("task.model.hidden_dims", "--config FILE");
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields of configs in words: type, range, default, doc, choices.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "trivet/schema.h"
+
+namespace trivet {
+
+// Several lines, with the fields below it where it is a table.
+std::string field_text(const Field& field, std::size_t indent);
+std::string fields_text(const Schema& schema);
+
+// Of a table, or of the tables in a list or map.
+const std::vector<Field>& nested_fields(const FieldType& type);
+
+}  // namespace trivet
