@@ -54,6 +54,7 @@ int dispatch(const std::vector<std::string>& words) {
 }  // namespace
 
 int cli_main(int argc, char** argv) {
+  reserve_standard_streams();
   const CrashReport crash_report;
   try {
     const int code = dispatch(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));

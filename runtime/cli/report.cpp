@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -116,7 +117,7 @@ std::string quoted_line(const std::string& line, const Origin& where, const std:
   const std::string marks(columns_between(characters, caret, caret + word), '^');
   text += fmt::format(" {:>{}} | {:>{}}{}", "", width, "", indent,
                       coloured(marks, Colour::red, colours));
-  if (!hint.empty()) text += " " + hint;
+  if (!hint.empty()) text += " " + printable(hint);
   return text + "\n";
 }
 
@@ -126,9 +127,9 @@ std::string problem_text(const Problem& problem, SourceLines& lines, bool colour
   head.hint.clear();
   if (head.where.file == kCommandLine) head.where.note.clear();
   std::string text =
-      fmt::format("{} {}\n", coloured("error:", Colour::red, colours), to_string(head));
+      fmt::format("{} {}\n", coloured("error:", Colour::red, colours), printable(to_string(head)));
   if (line) return text + quoted_line(*line, problem.where, problem.hint, colours);
-  if (!problem.hint.empty()) text += fmt::format("       {}\n", problem.hint);
+  if (!problem.hint.empty()) text += fmt::format("       {}\n", printable(problem.hint));
   return text;
 }
 
@@ -152,7 +153,9 @@ std::string report_text(const std::exception& error, bool colours) {
   if (const auto* config = dynamic_cast<const ConfigError*>(&error)) {
     return report_text(*config, colours);
   }
-  return fmt::format("{} {}\n", coloured("error:", Colour::red, colours), error.what());
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  return fmt::format("{} {}\n", coloured("error:", Colour::red, colours),
+                     memory ? "no memory is left" : printable(error.what()));
 }
 
 int exit_code_of(const std::exception& error) noexcept {

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/config_arguments.h"
 #include "cli/host_catalog.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {
@@ -29,7 +30,11 @@ int run_run(std::span<const std::string> words) {
   HostCatalog catalog(given.plugin_dirs);
   RunRequest request;
   request.config = resolve_config(given.request, catalog);
-  if (const std::string* workdir = given.arguments.last("workdir")) request.workdir = *workdir;
+  if (const std::string* workdir = given.arguments.last("workdir")) {
+    // Most likely a variable that is not set; another directory than the one meant would be used.
+    if (workdir->empty()) throw UsageError("--workdir names no directory: it is empty");
+    request.workdir = *workdir;
+  }
   request.name = std::filesystem::path(given.source).stem().string();
   request.source = given.source;
   request.quiet = given.arguments.has("quiet");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/terminal.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -51,6 +52,15 @@ bool has_colours(std::FILE* stream) {
 std::string coloured(std::string_view text, Colour colour, bool enabled) {
   if (!enabled) return std::string(text);
   return fmt::format("\x1b[{}m{}\x1b[0m", code_of(colour), text);
+}
+
+void reserve_standard_streams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) != -1) continue;
+    // The lowest free number, which is this one. Open the wrong way: every use of it fails.
+    const int flags = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (::open("/dev/null", flags) != fd) return;
+  }
 }
 
 void print_out(std::string_view text) {

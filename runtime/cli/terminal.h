@@ -19,6 +19,10 @@ bool has_colours(std::FILE* stream);
 // `text` in this colour when `enabled`, else as it is.
 std::string coloured(std::string_view text, Colour colour, bool enabled);
 
+// Puts something in the place of standard streams that are closed, so that no file of ours becomes
+// one of them and gets what is meant for the screen. Reading and writing there fails as before.
+void reserve_standard_streams();
+
 // Writes to stdout. Throws Error when that fails (a full disk, a closed descriptor): output that is
 // cut off must not look like success.
 void print_out(std::string_view text);

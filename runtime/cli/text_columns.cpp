@@ -76,6 +76,17 @@ std::vector<std::string> characters_of(std::string_view text) {
   return characters;
 }
 
+std::string printable(std::string_view lines) {
+  std::string shown;
+  while (true) {
+    const std::size_t end = lines.find('\n');
+    for (const std::string& character : characters_of(lines.substr(0, end))) shown += character;
+    if (end == std::string_view::npos) return shown;
+    shown += '\n';
+    lines.remove_prefix(end + 1);
+  }
+}
+
 int columns_of_character(const std::string& character) {
   if (character.size() <= 1) return static_cast<int>(character.size());
   const Utf8Locale locale;

@@ -38,6 +38,8 @@ StopSignals::StopSignals() {
   interrupts = 0;
   // A write past the limit on file sizes is an error to report, as a full disk is.
   ::signal(SIGXFSZ, SIG_IGN);
+  // Nor may a reader that goes away (a pager, head) end the run.
+  ::signal(SIGPIPE, SIG_IGN);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     ::sigaction(kSignals[i], nullptr, &previous[i]);
     installed[i] = !(kSignals[i] == SIGHUP && previous[i].sa_handler == SIG_IGN);

@@ -3,7 +3,7 @@
 //
 // SIGINT (Ctrl-C) stops for the user, exit code 130; SIGTERM, SIGUSR1 and SIGHUP are how schedulers
 // and closing terminals take the machine away, exit code 75: start me again. The run saves first.
-// A second SIGINT does not wait for that. SIGXFSZ is ignored from then on.
+// A second SIGINT does not wait for that. SIGXFSZ and SIGPIPE are ignored from then on.
 #pragma once
 
 namespace trivet {

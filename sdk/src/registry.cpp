@@ -5,6 +5,7 @@
 #include <atomic>
 #include <deque>
 #include <exception>
+#include <new>
 
 #include "trivet/abi.h"
 #include "trivet/version.h"
@@ -161,6 +162,10 @@ void Registry::guard(const RegistryItem& item, const Origin& where, const std::s
   } catch (Error& error) {
     error.amend(details);
     throw;
+  } catch (const std::bad_alloc&) {
+    ErrorDetails memory = details;
+    memory.hint = "make the batch or the model smaller";
+    throw RunError("no memory is left", memory);
   } catch (const std::exception& error) {
     throw PluginError(error.what(), details);
   } catch (...) {
