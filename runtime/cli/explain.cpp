@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `trivet explain`: what a key or a field of a config means, from the notes alone. Opens no
-// library.
+// library, but for a given config those that it names.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -209,9 +209,8 @@ constexpr CommandInfo kExplainCommand = {
         "  trivet explain task.model.hidden_dims --config mnist.toml [K=V ...]\n"
         "                                    a field as it is in that config: what it means, its\n"
         "                                    value, and the file and line the value is from\n"
-        "\nReads the notes in the files of plugins; no library is opened, unless the config "
-        "starts\n"
-        "from a registered experiment.",
+        "\nReads the notes in the files of plugins; the only libraries opened are those that the\n"
+        "config names.",
     .options = kOptions,
     .operand = Operand::key_or_path,
     .run = &run_explain,

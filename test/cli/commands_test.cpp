@@ -290,7 +290,6 @@ TEST_CASE("explain --config tells a field's meaning, its value and the line it i
   CHECK_THAT(explained("task.model.hidden_dims[0]"),
              StartsWith("task.model.hidden_dims[0]  (integer)\n  value  "));
   CHECK_THAT(explained("xp.note"), StartsWith("xp.note  (free value)\n  value  \"é"));
-  CHECK_FALSE(place.opened());
 }
 
 TEST_CASE("explain knows what is part of the program") {
