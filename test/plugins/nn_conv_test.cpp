@@ -212,12 +212,28 @@ TEST_CASE("Conv2d's filters are TensorFlow's, and one number stands for both axe
   CHECK(fixture.parameter("w").shape() == trivet::Shape{5, 5, 2, 3});
 }
 
+TEST_CASE("Conv2d's filters and bias start as their own fields say") {
+  const auto constant = [](double value) {
+    return Value::table({{"method", "constant"}, {"scale", value}});
+  };
+  LayerFixture fixture("tiny/Backend",
+                       {"nn/Conv2d", Value::table({{"input_dims", 1},
+                                                   {"output_dims", 2},
+                                                   {"kernel", Value::array({1})},
+                                                   {"init", constant(0.5)},
+                                                   {"bias_init", constant(0.25)}})});
+  CHECK(fixture.values("w") == std::vector<float>{0.5F, 0.5F});
+  CHECK(fixture.values("b") == std::vector<float>{0.25F, 0.25F});
+}
+
 TEST_CASE("images of the wrong shape are an error that names the layer") {
   LayerFixture fixture("tiny/Backend",
                        {"nn/Conv2d", Value::table({{"input_dims", 3}, {"output_dims", 4}})});
   CHECK_THROWS_WITH(fixture.fprop(Tensor::zeros(fixture.device(), {1, 8, 8, 1})),
                     Catch::Contains("[nn/Conv2d] 'layer': expected images [B, H, W, 3]") &&
                         Catch::Contains("[1, 8, 8, 1]"));
+  CHECK_THROWS_WITH(fixture.fprop(Tensor::zeros(fixture.device(), {1, 8, 8, 4})),
+                    Catch::Contains("expected images [B, H, W, 3]"));
   LayerFixture pool("tiny/Backend", "nn/AvgPool2d");
   CHECK_THROWS_WITH(pool.fprop(Tensor::zeros(pool.device(), {8, 8})),
                     Catch::Contains("[nn/AvgPool2d]"));
@@ -234,6 +250,17 @@ TEST_CASE("windows that make no sense are refused with the field") {
       Catch::Contains("pad") && Catch::Contains("explicit"));
   CHECK_THAT(error_of("nn/MaxPool2d", Value::table({{"window", Value::array({17, 17})}})),
              Catch::Contains("window"));
+  CHECK_THAT(error_of("nn/MaxPool2d", Value::table({{"window", Value::array({1, 257})}})),
+             Catch::Contains("window"));
+  CHECK(error_of("nn/MaxPool2d", Value::table({{"window", Value::array({16, 16})}})) == "no error");
+  const auto padded = [](std::int64_t rows, std::int64_t columns) {
+    return error_of("nn/MaxPool2d", Value::table({{"window", Value::array({4, 2})},
+                                                  {"padding", "explicit"},
+                                                  {"pad", Value::array({rows, columns})}}));
+  };
+  CHECK(padded(2, 1) == "no error");
+  CHECK_THAT(padded(3, 1), Catch::Contains("more than half of the window"));
+  CHECK_THAT(padded(2, 2), Catch::Contains("more than half of the window"));
   CHECK_THAT(error_of("nn/MaxPool2d", Value::table({{"window", Value::array({2})},
                                                     {"padding", "explicit"},
                                                     {"pad", Value::array({2})}})),

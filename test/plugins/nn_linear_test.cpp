@@ -95,10 +95,11 @@ TEST_CASE("Linear starts as documented: Glorot uniform weights and a zero bias")
 
 TEST_CASE("Linear's starts can be set") {
   const Value half = Value::table({{"method", "constant"}, {"scale", 0.5}});
+  const Value quarter = Value::table({{"method", "constant"}, {"scale", 0.25}});
   LayerFixture fixture("tiny/Backend",
-                       linear(2, 3, Value::table({{"init", half}, {"bias_init", half}})));
+                       linear(2, 3, Value::table({{"init", half}, {"bias_init", quarter}})));
   CHECK(fixture.values("w") == std::vector<float>(6, 0.5f));
-  CHECK(fixture.values("b") == std::vector<float>(3, 0.5f));
+  CHECK(fixture.values("b") == std::vector<float>(3, 0.25f));
 }
 
 TEST_CASE("an input of the wrong depth is an error that names the layer, both shapes and a cure") {

@@ -158,6 +158,18 @@ TEST_CASE("padded places do not count in BatchNorm's moments") {
   CHECK(largest_error(fixture.values("moving_variance"), moments.variance) < kTolerance);
 }
 
+TEST_CASE("a batch of padding alone leaves BatchNorm's moments numbers") {
+  LayerFixture fixture(GENERATE(from_range(trivet::test::backends())),
+                       {"nn/BatchNorm", Value::table({{"dim", 2}, {"momentum", 0.5}})});
+  FpropContext context;
+  context.train = true;
+  context.paddings = fixture.tensor({1, 1, 1}, {1, 3});
+  fixture.layer().fprop(fixture.tensor(random_values(6, 5), {1, 3, 2}), context);
+  // Mean and variance over nothing are 0.
+  CHECK(fixture.values("moving_mean") == std::vector<float>{0, 0});
+  CHECK(fixture.values("moving_variance") == std::vector<float>{0.5, 0.5});
+}
+
 TEST_CASE("norms name themselves when the depth is wrong") {
   LayerFixture layer_norm("tiny/Backend", {"nn/LayerNorm", Value::table({{"dim", 3}})});
   CHECK_THROWS_WITH(layer_norm.fprop(Tensor::zeros(layer_norm.device(), {2, 4})),

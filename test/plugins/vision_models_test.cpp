@@ -2,6 +2,7 @@
 // Mlp and Cnn: what their parameters are called, what they give, and that they compute what their
 // parts do.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <map>
 #include <memory>
 
@@ -182,6 +183,16 @@ TEST_CASE("a Cnn's parameters are called after their layers") {
                                                              {"output/b", "[4]"}});
 }
 
+TEST_CASE("a Cnn halves either side downwards and takes the kernel of its config") {
+  vision::CnnConfig config = small_cnn();
+  config.image_shape = {4, 11, 2};  // 4 x 11 -> 2 x 5 -> 1 x 2
+  config.kernel = 5;
+  const Shapes shapes = Fixture<vision::Cnn>(config).shapes();
+  CHECK(shapes.at("conv_0/w") == "[5, 5, 2, 3]");
+  CHECK(shapes.at("conv_1/w") == "[5, 5, 3, 5]");
+  CHECK(shapes.at("hidden/w") == "[10, 6]");
+}
+
 TEST_CASE("a Cnn gives the logits of its blocks and layers, one row an image") {
   Fixture<vision::Cnn> cnn(small_cnn());
   const std::vector<float> pixels = random_values(2 * 56, 3);
@@ -218,12 +229,47 @@ TEST_CASE("dropout changes the logits in training only") {
         dropping_cnn.logits(more, {1, 7, 4, 2}, true).to_host<float>());
 }
 
+// One pixel of 1 goes to 500 units of 1, of which a quarter stay, as 1 / (1 - 0.75); their sum is a
+// multiple of 4 for that rate alone.
+TEST_CASE("dropout has the rate of the config") {
+  const std::vector<float> pixels(8, 1);
+  const auto check = [&](auto& fixture, const std::string& hidden) {
+    fixture.store.find(hidden + "/w")->assign(Tensor::full(*fixture.device, {1, 500}, 1));
+    fixture.store.find("output/w")->assign(Tensor::full(*fixture.device, {500, 2}, 1));
+    for (const float logit : fixture.logits(pixels, {8, 1, 1, 1}, true).template to_host<float>()) {
+      CHECK(std::fmod(logit, 4.0F) == 0);
+      CHECK(logit ==
+            Approx(500).margin(200));  // 5 standard deviations: 4 sqrt(500 / 4 * 3 / 4) each
+    }
+  };
+  vision::MlpConfig mlp;
+  mlp.image_shape = {1, 1, 1};
+  mlp.hidden_dims = {500};
+  mlp.num_classes = 2;
+  mlp.dropout = 0.75;
+  Fixture<vision::Mlp> dropping(mlp);
+  check(dropping, "hidden_0");
+
+  vision::CnnConfig cnn;
+  cnn.image_shape = {1, 1, 1};
+  cnn.channels.clear();
+  cnn.hidden_dims = 500;
+  cnn.num_classes = 2;
+  cnn.dropout = 0.75;
+  Fixture<vision::Cnn> dropping_cnn(cnn);
+  check(dropping_cnn, "hidden");
+}
+
 TEST_CASE("images of another shape are refused with both shapes and the cure") {
   Fixture<vision::Mlp> mlp(small_mlp());
   CHECK_THROWS_WITH(mlp.logits(random_values(24, 3), {1, 3, 4, 2}),
                     Contains("vision/Mlp: expected images [B, 4, 3, 2], got f32 [1, 3, 4, 2]") &&
                         Contains("set the model's image_shape to what the input gives"));
   CHECK_THROWS_WITH(mlp.logits(random_values(24, 3), {1, 24}), Contains("got f32 [1, 24]"));
+  for (const Shape& one_off : {Shape{1, 5, 3, 2}, Shape{1, 4, 4, 2}, Shape{1, 4, 3, 3}}) {
+    CHECK_THROWS_WITH(mlp.logits(random_values(one_off.size(), 3), one_off),
+                      Contains(one_off.to_string()));
+  }
   Fixture<vision::Cnn> cnn(small_cnn());
   CHECK_THROWS_WITH(cnn.logits(random_values(28, 3), {1, 7, 4, 1}),
                     Contains("vision/Cnn: expected images [B, 7, 4, 2], got f32 [1, 7, 4, 1]"));
