@@ -68,6 +68,15 @@ TEST_CASE("NumPy files of every type give their values") {
     file.config.mean = {1, 2, 3};
     file.config.std = {2};
     CHECK(file.batch().at("image").to_host<float>() == std::vector<float>{0, 0, 0, 1.5, 1.5, 1.5});
+    // Each of the three alone changes the values.
+    file.config.mean = {0};
+    CHECK(file.batch().at("image").to_host<float>() == std::vector<float>{0.5, 1, 1.5, 2, 2.5, 3});
+    file.config.std = {1};
+    file.config.mean = {1};
+    CHECK(file.batch().at("image").to_host<float>() == std::vector<float>{0, 1, 2, 3, 4, 5});
+    file.config.mean = {0};
+    file.config.scale = 2;
+    CHECK(file.batch().at("image").to_host<float>() == std::vector<float>{2, 4, 6, 8, 10, 12});
   }
 }
 

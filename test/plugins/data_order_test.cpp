@@ -52,6 +52,9 @@ TEST_CASE("without shuffling examples come in the order of the file, padding las
   CHECK(seen.batches == 3);
   CHECK(seen.padding == 3);
   CHECK(data.make(false)->batches_per_epoch() == 3);
+  const Numbered even(16);
+  CHECK(even.make(false)->batches_per_epoch() == 2);
+  CHECK(take(*even.make(false)).padding == 0);
 }
 
 TEST_CASE("padding repeats real examples, with weight 0") {
@@ -172,6 +175,20 @@ TEST_CASE("a state continues with another number of hosts and another batch size
   const auto smaller = data.make();
   smaller->restore_state(state);
   CHECK(take(*smaller).examples == expected.examples);
+}
+
+TEST_CASE(
+    "a state of smaller batches, with too little left for a whole one, begins the next epoch") {
+  Numbered data(21);
+  data.config.remainder = Remainder::drop;
+  data.config.epochs = 2;
+  data.config.batch_size = 4;
+  const auto smaller = data.make();
+  take(*smaller, 4);  // 16 of 21
+  data.config.batch_size = 8;
+  const auto larger = data.make();
+  larger->restore_state(smaller->save_state());
+  CHECK(take(*larger).examples == all(16));
 }
 
 TEST_CASE("a state that does not fit the data is refused") {

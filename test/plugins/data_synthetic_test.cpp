@@ -2,6 +2,8 @@
 // data/Synthetic: the same images for the same seeds, others for others, and classes that differ.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "data_files.h"
 
@@ -79,6 +81,12 @@ TEST_CASE("without noise an example is its class's pattern of 4 x 4 blocks; with
     for (std::size_t x = 0; x < 9; ++x)
       for (std::size_t c = 0; c < 2; ++c)
         CHECK(patterns[(y * 9 + x) * 2 + c] == patterns[(y / 4 * 4 * 9 + x / 4 * 4) * 2 + c]);
+  // The six blocks, two channels each, have shades of their own.
+  std::set<std::pair<float, float>> shades;
+  for (std::size_t y = 0; y < 8; y += 4)
+    for (std::size_t x = 0; x < 9; x += 4)
+      shades.insert({patterns[(y * 9 + x) * 2], patterns[(y * 9 + x) * 2 + 1]});
+  CHECK(shades.size() == 6);
   CHECK(std::equal(patterns.begin(), patterns.begin() + 144, patterns.begin() + 3 * 144));
   CHECK_FALSE(std::equal(patterns.begin(), patterns.begin() + 144, patterns.begin() + 144));
 
