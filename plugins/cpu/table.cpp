@@ -3,7 +3,9 @@
 
 #include <cblas.h>
 #include <hwy/targets.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -42,12 +44,29 @@ std::string blas_problem() {
   return "OpenBLAS does not accept to run on one thread";
 }
 
+// OpenBLAS keeps a buffer for every thread that multiplies, and asks for it without end where the
+// process may not have it (ulimit -v).
+std::string memory_problem(std::int32_t threads) {
+  constexpr std::size_t kBuffer = std::size_t{128} << 20;
+  const std::size_t size = static_cast<std::size_t>(std::max(threads, 1)) * kBuffer;
+  void* room = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) {
+    return "OpenBLAS reserves " + std::to_string(size >> 20) +
+           " MiB of address space for its threads, and the process may not have that much: raise "
+           "ulimit -v, or set fewer runtime.threads";
+  }
+  ::munmap(room, size);
+  return {};
+}
+
 tv_status open(std::int32_t device, const tv_option* options, std::size_t option_count,
                const tv_host* host, tv_ctx** out) {
   const tv_status status =
       trivet::backends::expect_plain_open("cpu", device, options, option_count, host);
   if (status != TV_OK) return status;
-  const std::string problem = blas_problem();
+  std::string problem = blas_problem();
+  if (problem.empty()) problem = memory_problem(host->max_workers);
   if (!problem.empty()) return trivet::backends::fail(host, problem);
   *out = new tv_ctx{host};
   return TV_OK;

@@ -156,6 +156,16 @@ TEST_CASE("memory that cannot be had is an error of the run that says for what",
   check_error(result, 1, "task.train_input: no memory is left");
 }
 
+TEST_CASE("a limit on memory that OpenBLAS cannot live with is told, not waited out", "[nosan]") {
+  const test::TempDir temp;
+  const auto result = test::shell(
+      "ulimit -v 400000; export TRIVET_PLUGIN_PATH=" + quoted(test::plugin_dir().string()) + "; " +
+      quoted(test::program().string()) + " " + short_run(temp / "run") + " -q runtime.threads=8");
+  INFO(result.output);
+  CHECK(result.exit_code != 0);
+  CHECK_THAT(result.output, Contains("ulimit -v") && Contains("runtime.threads"));
+}
+
 TEST_CASE("names that terminals take for commands are shown without them") {
   const auto result = test::trivet("config show \"$(printf 'a\\033[2J\\377.toml')\"");
   check_error(result, 2, "a [2J?.toml");
