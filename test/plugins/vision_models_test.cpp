@@ -211,6 +211,23 @@ TEST_CASE("a Cnn gives the logits of its blocks and layers, one row an image") {
   CHECK(largest_error(logits.to_host<float>(), expected) < kTolerance);
 }
 
+TEST_CASE("all weights of a model start as its init says") {
+  vision::MlpConfig mlp = small_mlp();
+  mlp.init = {trivet::Init::constant, 0.25};
+  vision::CnnConfig cnn = small_cnn();
+  cnn.init = mlp.init;
+  const auto check = [](const auto& fixture) {
+    for (const auto& parameter : fixture.store.parameters()) {
+      INFO(parameter->path());
+      const bool is_bias = parameter->path().ends_with("/b");
+      const auto count = static_cast<std::size_t>(parameter->shape().size());
+      CHECK(fixture.values(parameter->path()) == std::vector<float>(count, is_bias ? 0 : 0.25F));
+    }
+  };
+  check(Fixture<vision::Mlp>(mlp));
+  check(Fixture<vision::Cnn>(cnn));
+}
+
 TEST_CASE("dropout changes the logits in training only") {
   vision::MlpConfig with = small_mlp();
   with.dropout = 0.5;
