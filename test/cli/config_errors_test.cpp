@@ -293,6 +293,23 @@ TEST_CASE("a table that its schema refuses is not asked for its rules as well") 
         "      |           ^\n");
 }
 
+TEST_CASE("a plugin that cannot be loaded is found before anything exists, after other mistakes") {
+  const Workplace place;
+  const PluginFolder others;
+  others.copy("undefined_symbol");
+  const std::string words = " c.toml trainer.learning_rate=undefined_symbol/Lost --plugin-dir " +
+                            quoted(others.path().string());
+  for (const char* command : {"config show", "run"}) {
+    const ShellResult result = place.run(command + words);
+    CHECK(result.exit_code == 3);
+    CHECK_THAT(result.output, Contains("trainer.learning_rate: the plugin cannot be used: ") &&
+                                  Contains("undefined symbol nowhere::to_be_found(int)"));
+    CHECK_FALSE(std::filesystem::exists(place.folder() / "runs"));
+  }
+  CHECK_THAT(place.refused(words + " seed=x"),
+             StartsWith("error: command line:2:6: seed: 'x' is not an integer\n"));
+}
+
 TEST_CASE("a control character in a config does not reach the terminal") {
   const std::string text = refused("\"a\\u001b[31m\" = 1\nb\x1b = 2\n");
   CHECK(text.find('\x1b') == std::string::npos);
