@@ -126,6 +126,13 @@ TEST_CASE("a key in the wrong table") {
       "      | ^^^^^^^^^^^ it stands in the wrong table: 'hidden_dims' belongs to [task.model]\n");
 }
 
+TEST_CASE("the caret stands below its word behind characters that are two columns wide, or none") {
+  // Three wide characters, and an accent that joins the letter before it.
+  CHECK_THAT(refused(replaced("= 16", "= 16\nextra = {\"准确率\" = 1, \"e\xCC\x81\" = 2, x = [}")),
+             Contains("    8 | extra = {\"准确率\" = 1, \"e\xCC\x81\" = 2, x = [}\n"
+                      "      |                                      ^"));
+}
+
 TEST_CASE("a value of the wrong type") {
   CHECK(refused(replaced("= 16", "= \"16\"")) ==
         "error: c.toml:7:14: task.train_input.batch_size: expected an integer, found a string, "
