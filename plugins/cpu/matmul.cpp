@@ -11,15 +11,25 @@
 namespace cpu {
 namespace {
 
-// A tile is worth about 16 MFLOP (0.1 to 0.2 ms), up to 64 tiles: enough to keep cores busy, few
-// enough that packing the operands anew for each tile stays a few percent.
-constexpr double kTileFlops = 16e6;
+// Each tile packs its operands anew, which two tiles repay as soon as a second core is worth waking;
+// more of them are made only of large products, where packing stays a few percent of a tile's work.
+constexpr double kSplitFlops = 1e6;  // some 10 us of one core
+constexpr double kTileFlops = 64e6;
 constexpr std::int64_t kMostTiles = 64;
 constexpr std::int64_t kTileEdge = 16;  // tiles start at multiples of this
 
 std::int64_t rounded_tile(std::int64_t extent, std::int64_t parts) {
   const std::int64_t tile = ceil_div(ceil_div(extent, parts), kTileEdge) * kTileEdge;
   return std::max<std::int64_t>(kTileEdge, tile);
+}
+
+// A power of two. It depends on the sizes only: the same bits for every number of threads.
+std::int64_t tile_count(const Gemm& g) {
+  const double flops =
+      2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
+  std::int64_t tiles = flops < kSplitFlops ? 1 : 2;
+  while (tiles < kMostTiles && static_cast<double>(tiles) * kTileFlops < flops) tiles *= 2;
+  return tiles;
 }
 
 struct Split {
@@ -61,11 +71,7 @@ void multiply(const Gemm& g) {
 
 void GemmGroup::add(const Gemm& g) {
   if (g.m == 0 || g.n == 0) return;
-  const double flops =
-      2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
-  std::int64_t parts = 1;
-  while (parts < kMostTiles && static_cast<double>(parts) * kTileFlops < flops) parts *= 2;
-  const Split split = best_split(g, parts);
+  const Split split = best_split(g, tile_count(g));
   Entry& e = entries_[count_++];
   e.gemm = g;
   e.tile_m = rounded_tile(g.m, split.m);
