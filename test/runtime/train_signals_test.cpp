@@ -10,6 +10,27 @@
 
 using trivet::StopSignals;
 
+namespace {
+
+// Answers a signal with `handler` while it lives. Whoever starts the tests may ignore some (nohup).
+class Handling {
+ public:
+  Handling(int signal, void (*handler)(int)) : signal_(signal) {
+    struct sigaction action = {};
+    action.sa_handler = handler;
+    ::sigaction(signal, &action, &before_);
+  }
+  ~Handling() { ::sigaction(signal_, &before_, nullptr); }
+  Handling(const Handling&) = delete;
+  Handling& operator=(const Handling&) = delete;
+
+ private:
+  int signal_;
+  struct sigaction before_ = {};
+};
+
+}  // namespace
+
 TEST_CASE("each stop signal has its exit code, and the first one counts") {
   struct Case {
     int signal, exit_code;
@@ -17,6 +38,7 @@ TEST_CASE("each stop signal has its exit code, and the first one counts") {
   };
   for (const Case& c : {Case{SIGINT, 130, "SIGINT"}, Case{SIGTERM, 75, "SIGTERM"},
                         Case{SIGUSR1, 75, "SIGUSR1"}, Case{SIGHUP, 75, "SIGHUP"}}) {
+    const Handling as_usual(c.signal, SIG_DFL);
     const StopSignals signals;
     CHECK_FALSE(signals.requested());
     CHECK(signals.exit_code() == 0);
@@ -51,13 +73,8 @@ TEST_CASE("a second SIGINT ends the process at once") {
 }
 
 TEST_CASE("a run under nohup survives its terminal") {
-  struct sigaction ignore = {}, before = {};
-  ignore.sa_handler = SIG_IGN;
-  ::sigaction(SIGHUP, &ignore, &before);
-  {
-    const StopSignals signals;
-    ::raise(SIGHUP);
-    CHECK_FALSE(signals.requested());
-  }
-  ::sigaction(SIGHUP, &before, nullptr);
+  const Handling ignored(SIGHUP, SIG_IGN);
+  const StopSignals signals;
+  ::raise(SIGHUP);
+  CHECK_FALSE(signals.requested());
 }
