@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What nearly every test includes, compiled once. The tests still include what they use.
+#ifndef TRIVET_TEST_PCH_TESTS_H
+#define TRIVET_TEST_PCH_TESTS_H
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#endif
