@@ -2,9 +2,12 @@
 // The plugin host with plugins that are in order: found by their notes, loaded when needed.
 #include <link.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <latch>
+#include <thread>
 
 #include "support/plugin_folder.h"
 #include "trivet/schedule.h"
@@ -99,6 +102,35 @@ TEST_CASE("plugins of two compilers hold each other's objects, and same names do
 
   const auto number = ConfigValue::from_value(Value(4), "schedule", "lr");
   CHECK(number.key() == "alpha/Constant");
+}
+
+TEST_CASE("threads that ask at the same moment get one loaded plugin", "[tsan]") {
+  const PluginFolder folder;
+  folder.copy("alpha");
+  Registry registry;
+  PluginHost host(folder.search(), registry);
+  HostLookup lookup(host, false, registry);
+  constexpr int kThreads = 8;
+  std::latch start(kThreads);
+  std::array<double, kThreads> values{};
+  std::array<bool, kThreads> described{};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      start.arrive_and_wait();
+      Problems problems;
+      described[i] = lookup.find("schedule", "alpha/Sum", {}, "lr", problems) != nullptr;
+      const ConfigOf<Schedule> config("alpha/Constant", Value::table({{"value", i}}));
+      values[i] = make_with(registry, config)->value(0);
+      host.load_plugin("alpha");
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int i = 0; i < kThreads; ++i) {
+    CHECK(values[i] == i);
+    CHECK(described[i]);
+  }
+  CHECK(state_of(host, "alpha").state == PluginState::loaded);
 }
 
 TEST_CASE("an exception in a constructor names plugin, key and config path") {
