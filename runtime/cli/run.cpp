@@ -19,7 +19,8 @@ constexpr OptionSpec kOwnOptions[] = {
      .other_names = "model_dir job_log_dir"},
     {.name = "mode",
      .value = "MODE",
-     .doc = "train, eval or train_and_eval; the same as mode=MODE"},
+     .doc = "train, eval, train_and_eval, train_and_post_eval, continuous_eval or "
+            "continuous_train_and_eval; the same as mode=MODE"},
     {.name = "quiet", .letter = 'q', .doc = "Print warnings and errors only"},
 };
 constexpr auto kOptions = with_config_options(kOwnOptions);
@@ -50,7 +51,11 @@ const CommandInfo kRunCommand{
     .details =
         "A run keeps everything in its directory and continues from its last checkpoint when it\n"
         "is started again with --workdir. Ctrl-C saves and stops (exit code 130); so do SIGTERM\n"
-        "and SIGUSR1 (75). A second Ctrl-C stops at once.",
+        "and SIGUSR1 (75). A second Ctrl-C stops at once.\n\n"
+        "With --mode continuous_eval it follows the run of another process in --workdir, evaluates\n"
+        "its newest checkpoints and ends with it; what it finds goes to continuous_eval/ there.\n"
+        "With --mode continuous_train_and_eval it follows the run that task.init_checkpoint names\n"
+        "and trains from each of its checkpoints, in from_step_N/ of its own directory.",
     .options = kOptions,
     .operand = Operand::config,
     .run = run_run,

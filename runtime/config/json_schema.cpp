@@ -79,6 +79,10 @@ Json SchemaWriter::of_type(const FieldType& type, const Field& field) {
       Json any = Json::array({number("number", field), {{"type", "string"}}});
       return {{"anyOf", std::move(any)}};
     }
+    case Form::interval: {
+      Json any = Json::array({number("integer", field), {{"type", "string"}}});
+      return {{"anyOf", std::move(any)}};
+    }
     case Form::text:
     case Form::path:
     case Form::choice:

@@ -176,8 +176,8 @@ Value read_override_value(const std::string& text, const Spot& spot) {
   const Form form = spot.type->form;
   const bool plain = form == Form::text || form == Form::path || form == Form::choice;
   if (plain || (spot.type->optional && text == "none")) return read_text(text);
-  if (form == Form::duration && !looks_like_number(text)) return read_text(text);
-  if (form == Form::duration) return read_free(text);
+  const bool span = form == Form::duration || form == Form::interval;
+  if (span) return looks_like_number(text) ? read_free(text) : read_text(text);
   if (form == Form::config && !text.starts_with('{') && !looks_like_number(text)) {
     return read_text(text);
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host/item_collector.h"
+#include "train/builtin_actions.h"
 #include "train/trainer.h"
 #include "trivet/plugin.h"
 #include "trivet/version.h"
@@ -19,6 +20,11 @@ void register_builtin_plugin() {
         collector, about,
         trainer<DefaultTrainer>("Trainer",
                                 "One task, one model, one optimizer; evaluation in between."));
+    const auto add = [&](const auto& item) { detail::register_item(collector, about, item); };
+    add(action<Periodic>("Periodic", "Runs actions every so many steps."));
+    add(action<When>("When", "Runs actions while a number is above or below a bound."));
+    add(action<NewBest>("NewBest", "Runs actions when a number is the best so far."));
+    add(action<ExportWeights>("Export", "Writes the weights to a directory of their own."));
     registry().add(
         {.name = std::string(about.name), .version = std::string(version()), .file = "(built in)"},
         std::move(collector.items));

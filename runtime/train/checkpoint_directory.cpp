@@ -82,6 +82,11 @@ void CheckpointDirectoryWriter::tensors(std::string_view name, const NamedTensor
     copies.push_back(tensor.to_bytes());
     entries.push_back({path, tensor.dtype(), tensor.shape(), copies.back()});
   }
+  this->entries(name, entries);
+}
+
+void CheckpointDirectoryWriter::entries(std::string_view name,
+                                        std::span<const SafetensorsEntry> entries) {
   write_safetensors(directory_ / file_name(name), entries);
   add_file(file_name(name));
 }

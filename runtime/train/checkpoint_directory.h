@@ -13,11 +13,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "trivet/checkpoint.h"
+#include "trivet/safetensors.h"
 
 namespace trivet {
 
@@ -28,6 +30,8 @@ class CheckpointDirectoryWriter : public CheckpointWriter {
   explicit CheckpointDirectoryWriter(std::filesystem::path directory);
 
   void tensors(std::string_view name, const NamedTensors& tensors) override;
+  // The same from memory.
+  void entries(std::string_view name, std::span<const SafetensorsEntry> entries);
   void state(std::string_view key, const Value& value) override;
   void finish(std::int64_t step);
 

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "train/file_io.h"
+#include "train/process_info.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -42,9 +43,13 @@ std::vector<std::string> names_in(const std::filesystem::path& directory) {
 
 }  // namespace
 
-CheckpointManager::CheckpointManager(std::filesystem::path directory, std::int64_t max_to_keep,
+CheckpointManager::CheckpointManager(std::filesystem::path directory, CheckpointOptions options,
                                      Warn warn)
-    : directory_(std::move(directory)), max_to_keep_(max_to_keep), warn_(std::move(warn)) {}
+    : directory_(std::move(directory)), options_(options), warn_(std::move(warn)) {}
+
+CheckpointManager::~CheckpointManager() {
+  if (writing_.valid()) writing_.wait();
+}
 
 std::filesystem::path CheckpointManager::path_of(std::int64_t step) const {
   return directory_ / fmt::format("{}{:08}", kPrefix, step);
@@ -63,6 +68,7 @@ std::vector<std::int64_t> CheckpointManager::steps() const {
 }
 
 std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::newest() {
+  wait();
   remove_leftovers();
   std::vector<std::int64_t> all = steps();
   std::vector<std::string> reasons;
@@ -72,7 +78,10 @@ std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::newest() {
       if (reader->step() != *step) {
         throw RunError(fmt::format("{} holds step {}", path_of(*step).string(), reader->step()));
       }
-      for (const std::string& reason : reasons) warn_("checkpoint passed over: " + reason);
+      for (const std::string& reason : reasons) {
+        warnings_.push_back("checkpoint passed over: " + reason);
+      }
+      give_warnings();
       current_ = *step;
       return reader;
     } catch (const Error& failure) {
@@ -86,37 +95,132 @@ std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::newest() {
                  {.hint = "move the directory away to start anew, or restore it from a backup"});
 }
 
+bool CheckpointManager::begin_save(std::int64_t step, const Fill& fill) {
+  wait();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  if (current_ == step) return false;
+  const double start = steady_seconds();
+  snapshot_.clear();
+  before_ = current_;
+  try {
+    fill(snapshot_);
+  } catch (const Error& failure) {
+    throw not_saved(step, failure);
+  }
+  current_ = step;
+  failed_ = false;
+  // Deferred: it runs in wait(), on this thread.
+  const auto policy = options_.async ? std::launch::async : std::launch::deferred;
+  writing_ = std::async(policy, [this, step, start] {
+    try {
+      SavedCheckpoint saved = write(step);
+      saved.seconds = steady_seconds() - start;
+      return saved;
+    } catch (...) {
+      failed_.store(true, std::memory_order_release);
+      throw;
+    }
+  });
+  if (!options_.async) wait();
+  stalled_ = steady_seconds() - start;
+  if (!options_.async && !saved_.empty()) saved_.back().stalled = stalled_;
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  return true;
+}
+
 std::optional<SavedCheckpoint> CheckpointManager::save(std::int64_t step, const Fill& fill) {
-  if (current_ == step) return std::nullopt;
-  const auto start = std::chrono::steady_clock::now();
-  const std::filesystem::path temporary = directory_ / fmt::format("{}{:08}", kLeftover, step);
+  if (!begin_save(step, fill)) return std::nullopt;
+  wait();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  const SavedCheckpoint saved = saved_.back();
+  saved_.pop_back();
+  return saved;
+}
+
+void CheckpointManager::wait() {
+  if (!writing_.valid()) return;
+  try {
+    SavedCheckpoint saved = writing_.get();
+    saved.stalled = stalled_;
+    saved_.push_back(std::move(saved));
+  } catch (...) {
+    current_ = before_;
+    failure_ = std::current_exception();
+  }
+  give_warnings();
+}
+
+std::vector<SavedCheckpoint> CheckpointManager::take_saved() {
+  using namespace std::chrono_literals;
+  if (writing_.valid() && writing_.wait_for(0s) == std::future_status::ready) wait();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  return std::exchange(saved_, {});
+}
+
+SavedCheckpoint CheckpointManager::write(std::int64_t step) {
   SavedCheckpoint saved{.step = step, .path = path_of(step)};
+  replace(step, [&](const std::filesystem::path& temporary) {
+    CheckpointDirectoryWriter writer(temporary);
+    snapshot_.write(writer);
+    writer.finish(step);
+    saved.bytes = writer.bytes();
+  });
+  damaged_.erase(step);
+  prune();
+  return saved;
+}
+
+RunError CheckpointManager::not_saved(std::int64_t step, const Error& reason) const {
+  const std::string kept =
+      before_ ? path_of(*before_).string() + " is untouched" : "there is no earlier one";
+  return RunError(
+      fmt::format("checkpoint of step {} not saved: {}; {}", step, reason.message(), kept),
+      reason.details());
+}
+
+// What `make` fills becomes the checkpoint of the step, whole or not at all.
+void CheckpointManager::replace(std::int64_t step,
+                                const std::function<void(const std::filesystem::path&)>& make) {
+  const std::filesystem::path temporary = directory_ / fmt::format("{}{:08}", kLeftover, step);
   try {
     make_directories(directory_);
     discard(temporary);
     make_directories(temporary);
-    CheckpointDirectoryWriter writer(temporary);
-    fill(writer);
-    writer.finish(step);
-    saved.bytes = writer.bytes();
+    make(temporary);
     publish(temporary, step);
-  } catch (Error& failure) {
+  } catch (const Error& failure) {
     discard(temporary);
-    const std::string kept =
-        current_ ? path_of(*current_).string() + " is untouched" : "there is no earlier one";
-    throw RunError(
-        fmt::format("checkpoint of step {} not saved: {}; {}", step, failure.message(), kept),
-        failure.details());
+    throw not_saved(step, failure);
   } catch (...) {
     discard(temporary);
     throw;
   }
+}
+
+void CheckpointManager::adopt(std::int64_t step, const std::filesystem::path& source) {
+  wait();
+  before_ = current_;
+  replace(step, [&](const std::filesystem::path& temporary) {
+    const std::vector<std::string> names = names_in(source);
+    if (names.empty()) throw RunError(source.string() + " is gone");
+    for (const std::string& name : names) {
+      std::error_code failure;
+      std::filesystem::create_hard_link(source / name, temporary / name, failure);
+      if (failure) std::filesystem::copy_file(source / name, temporary / name, failure);
+      if (failure) throw_system_error("link", source / name, failure.value());
+    }
+    sync_directory(temporary);
+  });
   current_ = step;
   damaged_.erase(step);
   prune();
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  saved.seconds = elapsed.count();
-  return saved;
+  give_warnings();
+}
+
+void CheckpointManager::remove(std::int64_t step) {
+  wait();
+  discard(path_of(step));
+  give_warnings();
 }
 
 // A directory that has the name already is a damaged one, or belongs to steps that are being done
@@ -129,11 +233,12 @@ void CheckpointManager::publish(const std::filesystem::path& temporary, std::int
 }
 
 void CheckpointManager::prune() {
-  if (max_to_keep_ == 0) return;
+  if (options_.max_to_keep == 0) return;
   std::vector<std::int64_t> all = steps();
   std::int64_t kept = 0;
   for (auto step = all.rbegin(); step != all.rend(); ++step) {
-    if (kept >= max_to_keep_) {
+    if (options_.keep_every > 0 && *step % options_.keep_every == 0) continue;
+    if (kept >= options_.max_to_keep) {
       discard(path_of(*step));
     } else if (!damaged_.contains(*step)) {
       ++kept;
@@ -157,12 +262,19 @@ void CheckpointManager::discard(const std::filesystem::path& path) {
     std::filesystem::remove_all(doomed, failure);
     std::filesystem::rename(path, doomed, failure);
     if (failure) {
-      warn_(fmt::format("cannot remove {}: {}", path.string(), failure.message()));
+      warnings_.push_back(fmt::format("cannot remove {}: {}", path.string(), failure.message()));
       return;
     }
   }
   std::filesystem::remove_all(doomed, failure);
-  if (failure) warn_(fmt::format("cannot remove {}: {}", doomed.string(), failure.message()));
+  if (failure) {
+    warnings_.push_back(fmt::format("cannot remove {}: {}", doomed.string(), failure.message()));
+  }
+}
+
+// Warnings of the thread that writes wait for the run thread.
+void CheckpointManager::give_warnings() {
+  for (const std::string& text : std::exchange(warnings_, {})) warn_(text);
 }
 
 }  // namespace trivet

@@ -6,12 +6,19 @@
 // machine loses power, the directories with such names are whole. Old ones get another name before
 // they are removed, for the same reason. Leftovers of a killed process are removed by the next one.
 //
+// Saving has two halves. The trainer's state is copied while it waits; the copy is written, synced
+// and named on another thread when `async` is set. One write is under way at a time: what needs the
+// directory waits for it. A write that failed is an error of whichever call comes next.
+//
 // The caller holds the run directory's lock: one process at a time. [run thread]
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <set>
@@ -19,6 +26,8 @@
 #include <vector>
 
 #include "train/checkpoint_directory.h"
+#include "train/checkpoint_snapshot.h"
+#include "trivet/error.h"
 
 namespace trivet {
 
@@ -26,7 +35,14 @@ struct SavedCheckpoint {
   std::int64_t step = 0;
   std::filesystem::path path;
   std::uint64_t bytes = 0;
-  double seconds = 0;
+  double seconds = 0;  // from the call to the checkpoint on the disk
+  double stalled = 0;  // of these, how long the caller waited
+};
+
+struct CheckpointOptions {
+  std::int64_t max_to_keep = 5;  // the newest; 0: all
+  std::int64_t keep_every = 0;   // multiples of this step stay, whatever their age; 0: none
+  bool async = false;
 };
 
 class CheckpointManager {
@@ -34,33 +50,65 @@ class CheckpointManager {
   using Warn = std::function<void(const std::string&)>;
   using Fill = std::function<void(CheckpointWriter&)>;
 
-  // `max_to_keep` 0 keeps all. The directory is made by the first save.
-  CheckpointManager(std::filesystem::path directory, std::int64_t max_to_keep, Warn warn);
+  // The directory is made by the first save.
+  CheckpointManager(std::filesystem::path directory, CheckpointOptions options, Warn warn);
+  ~CheckpointManager();  // waits for the write under way
+  CheckpointManager(const CheckpointManager&) = delete;
+  CheckpointManager& operator=(const CheckpointManager&) = delete;
 
   // The newest whole checkpoint; null when there is none at all. Damaged ones are passed over with
   // a warning that names the reason; RunError when nothing but damaged ones is left.
   std::unique_ptr<CheckpointDirectoryReader> newest();
 
-  // Saves what `fill` writes, then removes what `max_to_keep` does not cover. Nothing when the last
-  // save or restore was of this very step. When it fails it throws RunError, and the checkpoints
-  // there were are still there.
+  // Copies what `fill` gives and writes it; `take_saved` tells when it is done. What the options do
+  // not cover any more is removed then. False when the last save or restore was of this very step.
+  // A write that fails throws RunError, and the checkpoints there were are still there.
+  bool begin_save(std::int64_t step, const Fill& fill);
+  // The same, done on return.
   std::optional<SavedCheckpoint> save(std::int64_t step, const Fill& fill);
 
+  // What has been written since the last call. Throws RunError when a write failed.
+  std::vector<SavedCheckpoint> take_saved();
+  // Waits for the write under way, if there is one.
+  void wait();
+  bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+
+  // Takes over a checkpoint from elsewhere, by links to its files where that can be. Throws
+  // RunError, for example when it is removed meanwhile.
+  void adopt(std::int64_t step, const std::filesystem::path& source);
+  void remove(std::int64_t step);
+
+  // Step of the last save or restore.
+  std::optional<std::int64_t> current() const { return current_; }
   // Steps with a checkpoint, ascending, whole or not.
   std::vector<std::int64_t> steps() const;
   std::filesystem::path path_of(std::int64_t step) const;
 
  private:
+  SavedCheckpoint write(std::int64_t step);
+  RunError not_saved(std::int64_t step, const Error& reason) const;
+  void replace(std::int64_t step, const std::function<void(const std::filesystem::path&)>& make);
   void remove_leftovers();
   void publish(const std::filesystem::path& temporary, std::int64_t step);
   void prune();
   void discard(const std::filesystem::path& path);
+  void give_warnings();
 
   std::filesystem::path directory_;
-  std::int64_t max_to_keep_;
+  CheckpointOptions options_;
   Warn warn_;
-  std::optional<std::int64_t> current_;  // step of the last save or restore
+  std::optional<std::int64_t> current_, before_;  // before_: what current_ was before this save
+
+  // Of the thread that writes while there is one, of the run thread otherwise.
+  CheckpointSnapshot snapshot_;
   std::set<std::int64_t> damaged_;
+  std::vector<std::string> warnings_;
+
+  std::future<SavedCheckpoint> writing_;
+  double stalled_ = 0;
+  std::atomic<bool> failed_ = false;
+  std::exception_ptr failure_;
+  std::vector<SavedCheckpoint> saved_;
 };
 
 }  // namespace trivet

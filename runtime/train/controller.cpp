@@ -2,7 +2,9 @@
 #include "train/controller.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -26,29 +28,38 @@ void check(const ControllerOptions& options) {
     fail("validation_steps", "must be at least 1, or -1 for all batches");
   }
   if (options.validation_interval < 0) fail("validation_interval", "must be at least 0");
-  if (options.checkpoint_interval < 0) fail("checkpoint_interval", "must be at least 0");
+  if (options.checkpoint_interval.steps < 0 || options.checkpoint_interval.time.seconds < 0) {
+    fail("checkpoint_interval", "must be at least 0");
+  }
 }
 
 }  // namespace
 
-Controller::Controller(Trainer& trainer, CheckpointManager& checkpoints, ControllerEvents& events,
-                       ControllerOptions options)
-    : trainer_(trainer), checkpoints_(checkpoints), events_(events), options_(options) {
+Controller::Controller(Parts parts, ControllerOptions options)
+    : parts_(std::move(parts)), options_(options) {
   check(options_);
 }
 
 void Controller::restore_or_initialize() {
-  if (const auto checkpoint = checkpoints_.newest()) {
-    trainer_.restore(*checkpoint);
-    if (trainer_.global_step() != checkpoint->step()) {
-      throw RunError(fmt::format("the trainer is at step {} after restoring {}",
-                                 trainer_.global_step(), checkpoint->description()));
+  Trainer& trainer = parts_.trainer;
+  if (const auto checkpoint = parts_.checkpoints.newest()) {
+    trainer.restore(*checkpoint);
+    const std::int64_t step = trainer.global_step();
+    if (step != checkpoint->step()) {
+      throw RunError(fmt::format("the trainer is at step {} after restoring {}", step,
+                                 checkpoint->description()));
     }
-    events_.on_start(trainer_.global_step(), checkpoint->description());
+    parts_.events.on_start(step, checkpoint->description());
+    if (checkpoint->has_state("controller")) {
+      const Value& state = checkpoint->state("controller");
+      if (const Value* last = state.find("loop")) last_loop_ = last->as_integer();
+      if (const Value* last = state.find("evaluation")) last_evaluation_ = last->as_integer();
+    }
+    if (parts_.events.is_evaluated(step)) last_evaluation_ = step;
     return;
   }
-  events_.on_start(trainer_.global_step(), {});
-  trainer_.initialize();
+  parts_.events.on_start(trainer.global_step(), {});
+  trainer.initialize();
 }
 
 Controller::Outcome Controller::train() {
@@ -65,52 +76,61 @@ Controller::Outcome Controller::run(With with) {
                               .what = "is 0: there is nothing to train",
                               .hint = "set it, or use mode = \"eval\""});
   }
+  last_save_ = parts_.clock();
+  last_save_step_ = parts_.trainer.global_step();
+  const Outcome outcome = loop(with);
+  parts_.checkpoints.wait();
+  report_saved();
+  return outcome;
+}
+
+Controller::Outcome Controller::loop(With with) {
+  Trainer& trainer = parts_.trainer;
+  ControllerEvents& events = parts_.events;
   const bool evaluates = with == With::evaluation;
-  std::int64_t step = trainer_.global_step();
+  std::int64_t step = trainer.global_step();
   bool ended = false;  // the target, or the end of the data
   bool fresh = false;  // this process has trained
   while (true) {
+    report_saved();
     ended = ended || step >= options_.train_steps;
     // What a process before this one left undone comes first: a kill may have hit the evaluation.
     const bool eval_due = evaluates && (ended || is_due(step, options_.validation_interval)) &&
-                          step > 0 && !events_.is_evaluated(step);
-    if (events_.stop_requested() && (eval_due || !ended)) {
-      if (fresh) save(step);
+                          step > 0 && !events.is_evaluated(step);
+    if (events.must_stop() && (eval_due || !ended)) {
+      if (fresh) save_and_wait(step);
       return Outcome::stopped;
     }
     if (eval_due && evaluate() == Outcome::stopped) {
-      if (fresh) save(step);
+      if (fresh) save_and_wait(step);
       return Outcome::stopped;
     }
     if (ended) return Outcome::done;
 
     const std::int64_t boundary = next_boundary(step, with);
     train_to(boundary);
-    fresh = fresh || trainer_.global_step() > step;
-    step = trainer_.global_step();
-    if (step < boundary && trainer_.exhausted()) {
+    fresh = fresh || trainer.global_step() > step;
+    step = trainer.global_step();
+    if (step < boundary && trainer.exhausted()) {
       ended = true;
-      events_.on_end_of_data(step);
-    } else if (step < boundary) {
-      save(step);
+      events.on_end_of_data(step);
+    } else if (step < boundary && events.must_stop()) {
+      save_and_wait(step);
       return Outcome::stopped;
     }
     ended = ended || step >= options_.train_steps;
-    if (ended || is_due(step, options_.steps_per_loop)) {
-      if (const Logs logs = trainer_.train_logs(); !logs.empty()) {
-        events_.on_train_logs(step, logs);
-      }
-    }
-    if (ended || is_due(step, options_.checkpoint_interval)) save(step);
+    if (ended || is_due(step, options_.steps_per_loop)) end_loop(step);
+    if (ended || is_save_due(step)) save(step);
   }
 }
 
-// A step at which something happens: the trainer is not interrupted between two of them.
+// A step at which something happens: the trainer is not interrupted between two of them, but for a
+// pause.
 std::int64_t Controller::next_boundary(std::int64_t step, With with) const {
   std::int64_t boundary =
       std::min(options_.train_steps, next_multiple(step, options_.steps_per_loop));
-  if (options_.checkpoint_interval > 0) {
-    boundary = std::min(boundary, next_multiple(step, options_.checkpoint_interval));
+  if (options_.checkpoint_interval.steps > 0) {
+    boundary = std::min(boundary, next_multiple(step, options_.checkpoint_interval.steps));
   }
   if (with == With::evaluation && options_.validation_interval > 0) {
     boundary = std::min(boundary, next_multiple(step, options_.validation_interval));
@@ -122,13 +142,26 @@ bool Controller::is_due(std::int64_t step, std::int64_t interval) const {
   return interval > 0 && step % interval == 0;
 }
 
+bool Controller::is_save_due(std::int64_t step) const {
+  const Interval& interval = options_.checkpoint_interval;
+  if (!interval.is_time()) return is_due(step, interval.steps);
+  return step > last_save_step_ && parts_.clock() - last_save_ >= interval.time.seconds;
+}
+
+bool Controller::wants_pause() const {
+  if (parts_.checkpoints.failed()) return true;
+  return options_.checkpoint_interval.is_time() && is_save_due(parts_.trainer.global_step());
+}
+
 void Controller::train_to(std::int64_t boundary) {
-  const std::int64_t before = trainer_.global_step();
-  events_.on_train_begin(before);
-  trainer_.train(boundary);
-  const std::int64_t step = trainer_.global_step();
-  events_.on_train_end(step);
-  const bool may_stop_early = trainer_.exhausted() || events_.stop_requested();
+  Trainer& trainer = parts_.trainer;
+  const std::int64_t before = trainer.global_step();
+  parts_.events.on_train_begin(before);
+  trainer.train(boundary);
+  const std::int64_t step = trainer.global_step();
+  parts_.events.on_train_end(step);
+  report_saved();  // throws when that is why the trainer returned
+  const bool may_stop_early = trainer.exhausted() || parts_.events.must_stop() || wants_pause();
   if (step > boundary || step < before || (step < boundary && !may_stop_early)) {
     throw RunError(fmt::format("the trainer was asked to train from step {} to {} and is at {}",
                                before, boundary, step),
@@ -136,22 +169,75 @@ void Controller::train_to(std::int64_t boundary) {
   }
 }
 
-Controller::Outcome Controller::evaluate() {
-  const std::int64_t step = trainer_.global_step();
-  events_.on_eval_begin(step);
-  const Logs logs = trainer_.evaluate(options_.validation_steps);
-  if (logs.empty() && events_.stop_requested()) return Outcome::stopped;
-  events_.on_eval_logs(step, logs);
+void Controller::end_loop(std::int64_t step) {
+  const Logs logs = parts_.trainer.train_logs();
+  if (logs.empty()) return;
+  parts_.events.on_train_logs(step, logs);
+  if (parts_.train_actions != nullptr) {
+    parts_.train_actions->run({.step = step, .previous_step = last_loop_, .logs = logs});
+  }
+  last_loop_ = step;
+}
+
+Controller::Outcome Controller::evaluate(const std::filesystem::path& source) {
+  const std::int64_t step = parts_.trainer.global_step();
+  parts_.events.on_eval_begin(step);
+  const Logs logs = parts_.trainer.evaluate(options_.validation_steps);
+  if (logs.empty() && parts_.events.must_stop()) return Outcome::stopped;
+  parts_.events.on_eval_logs(step, logs);
+  if (parts_.eval_actions != nullptr) {
+    parts_.eval_actions->run({.step = step, .previous_step = last_evaluation_, .logs = logs});
+  }
+  keep_if_best(step, logs, source);
+  last_evaluation_ = step;
+  parts_.events.on_eval_done(step, logs);
   return Outcome::done;
 }
 
+void Controller::keep_if_best(std::int64_t step, const Logs& logs,
+                              const std::filesystem::path& source) {
+  if (parts_.best == nullptr) return;
+  const std::optional<double> value = parts_.best->wanted(step, logs);
+  if (!value) return;
+  std::filesystem::path from = source;
+  if (from.empty()) {
+    // The checkpoint of this very step, if there is one: linked, not written again.
+    parts_.checkpoints.wait();
+    report_saved();
+    if (parts_.checkpoints.current() == step) from = parts_.checkpoints.path_of(step);
+  }
+  const BestCheckpoints::Entry entry{step, *value};
+  const auto path =
+      parts_.best->keep(entry, from, [this](CheckpointWriter& writer) { fill(writer); });
+  parts_.events.on_best(entry, path);
+}
+
+void Controller::fill(CheckpointWriter& writer) {
+  parts_.trainer.save(writer);
+  writer.state("controller",
+               Value::table({{"loop", last_loop_}, {"evaluation", last_evaluation_}}));
+  parts_.events.add_state(writer);
+}
+
 void Controller::save(std::int64_t step) {
-  events_.on_save_begin(step);
-  const auto saved = checkpoints_.save(step, [&](CheckpointWriter& writer) {
-    trainer_.save(writer);
-    events_.add_state(writer);
-  });
-  if (saved) events_.on_saved(*saved);
+  parts_.events.on_save_begin(step);
+  parts_.checkpoints.begin_save(step, [this](CheckpointWriter& writer) { fill(writer); });
+  last_save_ = parts_.clock();
+  last_save_step_ = step;
+  parts_.events.on_save_goes_on(step);
+  report_saved();
+}
+
+void Controller::save_and_wait(std::int64_t step) {
+  save(step);
+  parts_.checkpoints.wait();
+  report_saved();
+}
+
+void Controller::report_saved() {
+  for (const SavedCheckpoint& saved : parts_.checkpoints.take_saved()) {
+    parts_.events.on_saved(saved);
+  }
 }
 
 }  // namespace trivet

@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Controller: owns the loop of a run: trains, writes metrics, saves, evaluates, in this order, each
-// at fixed multiples of the global step. After Orbit's Controller (Model Garden), with absolute
-// boundaries: a run that continues from any checkpoint writes the records it would have written
-// undisturbed.
+// Controller: owns the loop of a run: trains, writes metrics, runs actions, saves, evaluates, in
+// this order, each at fixed multiples of the global step. After Orbit's Controller (Model Garden),
+// with absolute boundaries: a run that continues from any checkpoint writes the records it would
+// have written undisturbed.
 //
 //   step 250 of a run with steps_per_loop 100, checkpoint_interval 250, validation_interval 500:
 //   train to 300, metrics; to 400, metrics; to 500, metrics, checkpoint, evaluation; ...
 //
-// The last step always gets metrics, a checkpoint and (train_and_evaluate) an evaluation.
+// The last step always gets metrics, a checkpoint and (train_and_evaluate) an evaluation; the first
+// checkpoint comes at the first multiple of its interval. An interval in time counts from the start
+// of the process and from the last save, on a clock that does not jump; training is interrupted for
+// it between two steps, wherever that is.
+//
+// A checkpoint may still be written while training goes on. A write that failed ends the run before
+// its next step.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 
+#include "train/action_list.h"
+#include "train/best_checkpoints.h"
 #include "train/checkpoint_manager.h"
+#include "train/process_info.h"
 #include "trivet/logs.h"
 #include "trivet/trainer.h"
 
@@ -25,7 +35,7 @@ struct ControllerOptions {
   std::int64_t steps_per_loop = 100;
   std::int64_t validation_steps = -1;
   std::int64_t validation_interval = 0;
-  std::int64_t checkpoint_interval = 0;
+  Interval checkpoint_interval;
 };
 
 // What a controller tells while it works. All calls come from the run thread.
@@ -43,12 +53,16 @@ class ControllerEvents {
   virtual void on_train_logs(std::int64_t step, const Logs& logs) = 0;
   virtual void on_eval_begin(std::int64_t step) = 0;
   virtual void on_eval_logs(std::int64_t step, const Logs& logs) = 0;
+  // Everything that follows from an evaluation is done: put it on record.
+  virtual void on_eval_done(std::int64_t step, const Logs& logs) = 0;
   virtual void on_save_begin(std::int64_t step) = 0;
+  virtual void on_save_goes_on(std::int64_t step) = 0;  // training does, too
   virtual void on_saved(const SavedCheckpoint& saved) = 0;
+  virtual void on_best(const BestCheckpoints::Entry& entry, const std::filesystem::path& path) = 0;
   // More state for a checkpoint.
   virtual void add_state(CheckpointWriter& writer) = 0;
   virtual void on_end_of_data(std::int64_t step) = 0;
-  virtual bool stop_requested() const = 0;
+  virtual bool must_stop() const = 0;
 };
 
 class Controller {
@@ -57,10 +71,18 @@ class Controller {
     done,     // the target, or the end of the data
     stopped,  // on request, with everything saved
   };
+  struct Parts {
+    Trainer& trainer;
+    CheckpointManager& checkpoints;
+    ControllerEvents& events;
+    BestCheckpoints* best = nullptr;      // may be null
+    ActionList* train_actions = nullptr;  // may be null
+    ActionList* eval_actions = nullptr;   // may be null
+    std::function<double()> clock = steady_seconds;
+  };
 
-  // All arguments must outlive the controller. Throws ConfigError for options that make no sense.
-  Controller(Trainer& trainer, CheckpointManager& checkpoints, ControllerEvents& events,
-             ControllerOptions options);
+  // All parts must outlive the controller. Throws ConfigError for options that make no sense.
+  Controller(Parts parts, ControllerOptions options);
 
   // Once, first: the newest checkpoint, or the task's starting values.
   void restore_or_initialize();
@@ -68,21 +90,35 @@ class Controller {
   // To options.train_steps, an absolute target: nothing happens when it is reached already.
   Outcome train();
   Outcome train_and_evaluate();
-  Outcome evaluate();
+  // One evaluation of what was restored. `source` is the directory of its checkpoint where the best
+  // are kept from; empty: what the trainer saves.
+  Outcome evaluate(const std::filesystem::path& source = {});
+
+  // Whether the trainer should return at this step boundary although nobody asked the run to stop:
+  // a checkpoint is due by time, or one could not be written. [run thread]
+  bool wants_pause() const;
 
  private:
   enum class With { nothing, evaluation };
 
   Outcome run(With with);
+  Outcome loop(With with);
   std::int64_t next_boundary(std::int64_t step, With with) const;
   bool is_due(std::int64_t step, std::int64_t interval) const;
+  bool is_save_due(std::int64_t step) const;
   void train_to(std::int64_t boundary);
+  void end_loop(std::int64_t step);
+  void keep_if_best(std::int64_t step, const Logs& logs, const std::filesystem::path& source);
+  void fill(CheckpointWriter& writer);
   void save(std::int64_t step);
+  void save_and_wait(std::int64_t step);
+  void report_saved();
 
-  Trainer& trainer_;
-  CheckpointManager& checkpoints_;
-  ControllerEvents& events_;
+  Parts parts_;
   const ControllerOptions options_;
+  std::int64_t last_loop_ = 0, last_evaluation_ = 0;  // steps of the last events of actions
+  double last_save_ = 0;                              // on the clock
+  std::int64_t last_save_step_ = 0;
 };
 
 }  // namespace trivet

@@ -33,6 +33,9 @@ class MetricsLog {
   // Whether the last step that has records has one of this kind.
   bool ends_with(RecordKind kind, std::int64_t step) const;
 
+  // Of the last record that was kept or appended; -1: none.
+  std::int64_t last_step() const { return last_step_; }
+
   void append(RecordKind kind, std::int64_t step, const Logs& values, const Logs& rates);
 
   // Puts what was appended on the disk.

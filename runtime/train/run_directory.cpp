@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <ctime>
 #include <system_error>
 #include <utility>
 
+#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include "train/process_info.h"
@@ -93,7 +95,11 @@ void RunDirectory::lock() {
                    {.hint = "wait for it, stop it, or choose another --workdir"});
   }
   if (::ftruncate(lock_.get(), 0) != 0) throw_system_error("write", path, errno);
-  write_all(lock_, fmt::format("process {} on {}", ::getpid(), host_name()), path);
+  const std::time_t now = std::time(nullptr);
+  write_all(lock_,
+            fmt::format("process {} on {} since {:%Y-%m-%d %H:%M:%S}", ::getpid(), host_name(),
+                        fmt::localtime(now)),
+            path);
 }
 
 void RunDirectory::remove_if_made() noexcept {

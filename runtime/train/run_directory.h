@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RunDirectory: where one run keeps everything: config.toml, metrics.jsonl, log.jsonl, status.json,
-// summary.json, checkpoints/. Held by one process at a time through a lock that the system gives
-// back however the process ends.
+// summary.json, checkpoints/. Held by one process at a time through a lock (flock of `.lock`, whose
+// text names the process) that the system gives back however the process ends. The lock is of the
+// file, not of the text in it: a copied directory is free, and no clock is asked.
 #pragma once
 
 #include <filesystem>

@@ -33,6 +33,19 @@ void RunRecorder::warn(const std::string& text) {
   parts_.log.write("warning", "warning", Value::table({{"message", text}}));
 }
 
+void RunRecorder::note(const std::string& text) {
+  line("note", text);
+}
+
+void RunRecorder::say(const std::string& text) {
+  line("action", text);
+}
+
+void RunRecorder::line(const std::string& name, const std::string& text) {
+  parts_.log.write("info", name, Value::table({{"message", text}}));
+  parts_.progress.print(fmt::format("  {:<10}{}", name, printable(text)));
+}
+
 bool RunRecorder::wants_loss() const {
   return parts_.progress.is_due(parts_.stats.steps() + 1);
 }
@@ -62,6 +75,10 @@ void RunRecorder::on_eval_step(std::int64_t, std::int64_t examples) {
 }
 
 bool RunRecorder::stop_requested() const {
+  return must_stop() || (training_ && pause_ && pause_());
+}
+
+bool RunRecorder::must_stop() const {
   return parts_.signals.requested();
 }
 
@@ -84,11 +101,13 @@ bool RunRecorder::is_evaluated(std::int64_t step) const {
 }
 
 void RunRecorder::on_train_begin(std::int64_t) {
+  training_ = true;
   parts_.stats.begin_training();
 }
 
 void RunRecorder::on_train_end(std::int64_t) {
   parts_.stats.end_training();
+  training_ = false;
 }
 
 Logs RunRecorder::rates_of_loop() {
@@ -126,11 +145,7 @@ void RunRecorder::on_eval_begin(std::int64_t) {
 }
 
 void RunRecorder::on_eval_logs(std::int64_t step, const Logs& logs) {
-  const double seconds = steady_seconds() - eval_start_;
-  Logs rates;
-  rates.set("seconds", seconds);
-  rates.set("examples", static_cast<double>(eval_examples_));
-  if (!is_evaluated(step)) parts_.metrics.append(RecordKind::eval, step, logs, rates);
+  const double seconds = eval_seconds_ = steady_seconds() - eval_start_;
   eval_logs_ = logs;
   eval_step_ = step;
   parts_.status.set_state("running");
@@ -151,20 +166,41 @@ void RunRecorder::on_eval_logs(std::int64_t step, const Logs& logs) {
   parts_.progress.event(text, "eval", pairs);
 }
 
+void RunRecorder::on_eval_done(std::int64_t step, const Logs& logs) {
+  Logs rates;
+  rates.set("seconds", eval_seconds_);
+  rates.set("examples", static_cast<double>(eval_examples_));
+  if (!is_evaluated(step)) parts_.metrics.append(RecordKind::eval, step, logs, rates);
+}
+
 void RunRecorder::on_save_begin(std::int64_t) {
   parts_.status.set_state("saving");
   // What stands before a checkpoint must not be lost when the checkpoint is not.
   parts_.metrics.sync();
 }
 
-void RunRecorder::on_saved(const SavedCheckpoint& saved) {
+void RunRecorder::on_save_goes_on(std::int64_t) {
   parts_.status.set_state("running");
+}
+
+void RunRecorder::on_best(const BestCheckpoints::Entry& entry, const std::filesystem::path& path) {
+  parts_.log.write(
+      "info", "best",
+      Value::table({{"step", entry.step}, {"value", entry.value}, {"path", path.string()}}));
+  const std::string value = format_number(entry.value);
+  parts_.progress.event(facts_line(fmt::format("  best      step {}", entry.step), {value}, "",
+                                   parts_.progress.columns()),
+                        "best", {{"step", std::to_string(entry.step)}, {"value", value}});
+}
+
+void RunRecorder::on_saved(const SavedCheckpoint& saved) {
   const std::string path = saved.path.string();
   parts_.log.write("info", "checkpoint",
                    Value::table({{"step", saved.step},
                                  {"path", path},
                                  {"bytes", saved.bytes},
-                                 {"seconds", saved.seconds}}));
+                                 {"seconds", saved.seconds},
+                                 {"stalled", saved.stalled}}));
   const std::string cost = fmt::format("{} in {:.2f} s", format_bytes(saved.bytes), saved.seconds);
   parts_.progress.event(facts_line(fmt::format("  saved     step {}", saved.step), {cost}, "",
                                    parts_.progress.columns()),

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "cli/progress.h"
 #include "train/controller.h"
@@ -33,16 +35,23 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
 
   // On standard error and in log.jsonl.
   void warn(const std::string& text);
+  // What people may want to know while nothing else happens; on the screen and in log.jsonl.
+  void note(const std::string& text);
+  // A line on the screen and in log.jsonl, from an action.
+  void say(const std::string& text);
 
   const Logs& last_train_logs() const { return train_logs_; }
   const Logs& last_eval_logs() const { return eval_logs_; }
   std::int64_t last_eval_step() const { return eval_step_; }  // -1: none
 
+  // Asked before every training step whether the trainer should return at it.
+  void set_pause(std::function<bool()> pause) { pause_ = std::move(pause); }
+
   // TrainerObserver
   bool wants_loss() const override;
   void on_train_step(std::int64_t step, double loss, std::int64_t examples) override;
   void on_eval_step(std::int64_t step, std::int64_t examples) override;
-  bool stop_requested() const override;
+  bool stop_requested() const override;  // must_stop, or the pause asked for while training
 
   // ControllerEvents
   void on_start(std::int64_t step, const std::filesystem::path& path) override;
@@ -52,22 +61,30 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   void on_train_logs(std::int64_t step, const Logs& logs) override;
   void on_eval_begin(std::int64_t step) override;
   void on_eval_logs(std::int64_t step, const Logs& logs) override;
+  void on_eval_done(std::int64_t step, const Logs& logs) override;
   void on_save_begin(std::int64_t step) override;
+  void on_save_goes_on(std::int64_t step) override;
   void on_saved(const SavedCheckpoint& saved) override;
+  void on_best(const BestCheckpoints::Entry& entry, const std::filesystem::path& path) override;
   void add_state(CheckpointWriter& writer) override;
   void on_end_of_data(std::int64_t step) override;
+  bool must_stop() const override;
 
  private:
+  void line(const std::string& name, const std::string& text);
   void show(std::int64_t step, double loss);
   Logs rates_of_loop();
 
   Parts parts_;
   const std::int64_t target_;
   const Value state_;
+  std::function<bool()> pause_;
+  bool training_ = false;
   Logs train_logs_, eval_logs_;
   std::string metric_;  // of train_logs_, for the progress line
   double metric_value_ = 0;
   double eval_start_ = 0;
+  double eval_seconds_ = 0;
   std::int64_t eval_examples_ = 0, eval_step_ = -1;
   // At the last line of training metrics.
   double loop_seconds_ = 0;

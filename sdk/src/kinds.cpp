@@ -64,6 +64,13 @@ Trainer::~Trainer() = default;
 const void* Trainer::extension(std::string_view) const noexcept {
   return nullptr;
 }
+NamedTensors Trainer::export_tensors() {
+  NamedTensors tensors;
+  for (const auto& parameter : parameters().parameters()) {
+    tensors.emplace_back(parameter->path(), parameter->value());
+  }
+  return tensors;
+}
 TrainerObserver::~TrainerObserver() = default;
 
 CheckpointWriter::~CheckpointWriter() = default;

@@ -3,6 +3,8 @@
 // Schemas as data: their texts, the collection of problems, and the JSON of a plugin's note.
 #include "trivet/schema.h"
 
+#include "trivet/detail/codec.h"
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -34,10 +36,11 @@ namespace {
 using Form = FieldType::Form;
 
 constexpr std::pair<std::string_view, Form> kForms[] = {
-    {"boolean", Form::boolean}, {"integer", Form::integer}, {"number", Form::number},
-    {"text", Form::text},       {"path", Form::path},       {"duration", Form::duration},
-    {"choice", Form::choice},   {"list", Form::list},       {"map", Form::map},
-    {"table", Form::table},     {"config", Form::config},   {"value", Form::value},
+    {"boolean", Form::boolean},   {"integer", Form::integer}, {"number", Form::number},
+    {"text", Form::text},         {"path", Form::path},       {"duration", Form::duration},
+    {"choice", Form::choice},     {"list", Form::list},       {"map", Form::map},
+    {"table", Form::table},       {"config", Form::config},   {"value", Form::value},
+    {"interval", Form::interval},
 };
 
 std::string bound_text(double bound) {
@@ -188,6 +191,9 @@ Value default_of(const Json& json, const FieldType& type, int depth) {
     case Form::number:
     case Form::duration:
       return double_of(json);
+    case Form::interval:
+      if (json.is_number_integer()) return json.get<std::int64_t>();
+      return detail::value_of(Interval(Duration(double_of(json))));
     case Form::text:
     case Form::path:
     case Form::choice:

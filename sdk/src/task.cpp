@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Task: the default life of a task. Initialisation from a checkpoint is in task_initialize.cpp.
+// Task: the default life of a task.
 #include "trivet/task.h"
 
 #include "trivet/error.h"
@@ -16,6 +16,11 @@ Task::~Task() = default;
 
 const void* Task::extension(std::string_view) const noexcept {
   return nullptr;
+}
+
+void Task::initialize(ParameterStore& store) {
+  if (config_.init_checkpoint.empty()) return;
+  set_init_report(load_weights(store, config_.init_checkpoint.path(), config_.init_load));
 }
 
 std::unique_ptr<Optimizer> Task::create_optimizer(const ConfigOf<Optimizer>& config) {

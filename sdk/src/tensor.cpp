@@ -307,4 +307,11 @@ std::vector<std::byte> Tensor::to_bytes() const {
   return out;
 }
 
+void Tensor::copy_bytes(std::span<std::byte> out) const {
+  if (out.size() != bytes())
+    throw Error(to_string() + " has " + std::to_string(bytes()) + " bytes, not " +
+                std::to_string(out.size()));
+  read(out, dtype());
+}
+
 }  // namespace trivet

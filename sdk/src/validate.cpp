@@ -7,7 +7,9 @@
 // a key that merely stands in the wrong table can be sent to the right one.
 #include <algorithm>
 #include <cfloat>
+#include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include "trivet/detail/codec.h"
 #include "trivet/schema.h"
@@ -22,6 +24,22 @@ bool is_none(const Value& value) noexcept {
 Duration duration_of(const Value& value) {
   if (!value.is_text()) return value.as_number();
   return parse_duration(value.as_text()).value_or(Duration());
+}
+
+Interval interval_of(const Value& value) {
+  if (!value.is_text()) return value.as_integer();
+  return parse_duration(value.as_text()).value_or(Duration());
+}
+
+Value value_of(const Interval& interval) {
+  if (!interval.is_time()) return interval.steps;
+  const double seconds = interval.time.seconds;
+  const std::string text = to_string(interval.time);
+  if (const auto same = parse_duration(text); same && same->seconds == seconds) return text;
+  char digits[400];
+  const auto end =
+      std::to_chars(std::begin(digits), std::end(digits), seconds, std::chars_format::fixed).ptr;
+  return std::string(digits, end) + "s";
 }
 
 const Value* find_field(const Value& table, const Field& field) noexcept {
@@ -74,6 +92,8 @@ std::string form_text(const FieldType& type) {
       return "a string with a file name";
     case Form::duration:
       return "a duration such as \"90s\" or \"1h30m\", or a number of seconds";
+    case Form::interval:
+      return "a number of steps, or a time such as \"90s\" or \"10m\"";
     case Form::choice:
       return "a string";
     case Form::list:
@@ -107,6 +127,8 @@ class Validator {
   void check_range(const Value& value, double number, const Field& field, const std::string& path);
   void check_text(const Value& value, const FieldType& type, const std::string& path);
   void check_duration(const Value& value, const Field& field, const std::string& path);
+  void check_interval(const Value& value, const FieldType& type, const Field& field,
+                      const std::string& path);
   void check_config(const Value& value, const FieldType& type, const std::string& path);
   void note_default_tables(const FieldType& type, const std::string& path);
   void wrong_type(const Value& value, const FieldType& type, const std::string& path);
@@ -202,6 +224,8 @@ void Validator::check_form(const Value& value, const FieldType& type, const Fiel
       return check_text(value, type, path);
     case Form::duration:
       return check_duration(value, field, path);
+    case Form::interval:
+      return check_interval(value, type, field, path);
     case Form::list: {
       if (!value.is_array()) return wrong_type(value, type, path);
       std::size_t index = 0;
@@ -271,6 +295,17 @@ void Validator::check_duration(const Value& value, const Field& field, const std
     return wrong_type(value, kDuration, path);
   }
   check_range(value, detail::duration_of(value).seconds, field, path);
+}
+
+void Validator::check_interval(const Value& value, const FieldType& type, const Field& field,
+                               const std::string& path) {
+  if (value.is_integer()) {
+    return check_range(value, static_cast<double>(value.as_integer()), field, path);
+  }
+  const auto time = value.is_text() ? parse_duration(value.as_text()) : std::nullopt;
+  if (!time) return wrong_type(value, type, path);
+  if (!(time->seconds > 0)) return add(value, path, "must be more than no time");
+  check_range(value, time->seconds, field, path);
 }
 
 void Validator::check_config(const Value& value, const FieldType& type, const std::string& path) {

@@ -217,7 +217,7 @@ TEST_CASE("completion knows commands, options, keys, paths and values") {
   CHECK(complete("config show ''") == Lines{":files"});
   CHECK(complete("config show c.toml --or") == Lines{"--origin"});
   CHECK(complete("config show c.toml --format j") == Lines{"json"});
-  CHECK(complete("config show c.toml trainer.train") == Lines{"trainer.train_steps="});
+  CHECK(complete("config show c.toml trainer.train_st") == Lines{"trainer.train_steps="});
   CHECK(complete("config show c.toml task.mo") == Lines{"task.model=", "task.model."});
   CHECK(complete("config show c.toml task.model.h") ==
         Lines{"task.model.hidden_dims=", "task.model.has_bias="});
@@ -227,7 +227,8 @@ TEST_CASE("completion knows commands, options, keys, paths and values") {
   CHECK(complete("config show c.toml task.model.has_bias=") ==
         Lines{"task.model.has_bias=true", "task.model.has_bias=false"});
   CHECK(complete("config show c.toml task.model=d") == Lines{"task.model=demo/Mlp"});
-  CHECK(complete("config show c.toml mode=tr") == Lines{"mode=train", "mode=train_and_eval"});
+  CHECK(complete("config show c.toml mode=tr") ==
+        Lines{"mode=train", "mode=train_and_eval", "mode=train_and_post_eval"});
   CHECK(complete("config show c.toml runtime.backend=") == Lines{"runtime.backend=demo/Backend"});
   CHECK(complete("config show missing.toml runtime.th") == Lines{"runtime.threads="});
   CHECK(complete("explain demo/M") == Lines{"demo/Mlp"});
@@ -264,7 +265,7 @@ TEST_CASE("the script for bash completes behind '='") {
   };
   CHECK(complete("trivet expl") == std::vector<std::string>{"explain"});
   CHECK(complete("trivet config show c.toml mode=tr") ==
-        std::vector<std::string>{"train", "train_and_eval"});
+        std::vector<std::string>{"train", "train_and_eval", "train_and_post_eval"});
   CHECK(complete("trivet config show c.toml task.model.dr") ==
         std::vector<std::string>{"task.model.dropout="});
 }

@@ -64,7 +64,7 @@ std::int64_t step_in(const CheckpointReader& reader) {
 TEST_CASE("what was saved is restored, and only once per step") {
   test::TempDir temp;
   Warnings warnings;
-  CheckpointManager manager(temp.path() / "checkpoints", 5, warnings.collector());
+  CheckpointManager manager(temp.path() / "checkpoints", {5}, warnings.collector());
   CHECK(manager.newest() == nullptr);
   const auto saved = manager.save(1000, filled(1000));
   REQUIRE(saved);
@@ -72,7 +72,7 @@ TEST_CASE("what was saved is restored, and only once per step") {
   CHECK(saved->bytes > 4000);
   CHECK_FALSE(manager.save(1000, filled(7)));
 
-  CheckpointManager next(temp.path() / "checkpoints", 5, warnings.collector());
+  CheckpointManager next(temp.path() / "checkpoints", {5}, warnings.collector());
   const auto newest = next.newest();
   REQUIRE(newest);
   CHECK(newest->step() == 1000);
@@ -86,7 +86,7 @@ TEST_CASE("what was saved is restored, and only once per step") {
 
 TEST_CASE("the manifest holds sizes and CRC-32 sums that others compute too") {
   test::TempDir temp;
-  CheckpointManager manager(temp.path(), 0, [](const std::string&) {});
+  CheckpointManager manager(temp.path(), {0}, [](const std::string&) {});
   manager.save(1, [](CheckpointWriter& writer) { writer.state("text", Value("x")); });
   const fs::path directory = manager.path_of(1);
   const Value manifest = value_from_json(read_text(directory / "manifest.json"), "manifest");
@@ -103,12 +103,12 @@ TEST_CASE("the manifest holds sizes and CRC-32 sums that others compute too") {
 
 TEST_CASE("the newest ones are kept, counted by number and not by name") {
   test::TempDir temp;
-  CheckpointManager manager(temp.path(), 2, [](const std::string&) {});
+  CheckpointManager manager(temp.path(), {2}, [](const std::string&) {});
   for (const std::int64_t step : {9, 10, 100, 99999999, 100000000}) {
     manager.save(step, filled(step));
   }
   CHECK(manager.steps() == std::vector<std::int64_t>{99999999, 100000000});
-  CheckpointManager all(temp.path() / "all", 0, [](const std::string&) {});
+  CheckpointManager all(temp.path() / "all", {0}, [](const std::string&) {});
   for (std::int64_t step = 1; step <= 8; ++step) all.save(step, filled(step));
   CHECK(all.steps().size() == 8);
 }
@@ -169,11 +169,11 @@ TEST_CASE("a damaged checkpoint is passed over with the reason, whatever the dam
     INFO(damage.name);
     test::TempDir temp;
     Warnings warnings;
-    CheckpointManager(temp.path(), 5, warnings.collector()).save(10, filled(10));
-    CheckpointManager(temp.path(), 5, warnings.collector()).save(20, filled(20));
+    CheckpointManager(temp.path(), {5}, warnings.collector()).save(10, filled(10));
+    CheckpointManager(temp.path(), {5}, warnings.collector()).save(20, filled(20));
     damage.apply(temp.path() / "step_00000020");
 
-    CheckpointManager manager(temp.path(), 5, warnings.collector());
+    CheckpointManager manager(temp.path(), {5}, warnings.collector());
     const auto newest = manager.newest();
     REQUIRE(newest);
     CHECK(step_in(*newest) == 10);
@@ -182,22 +182,22 @@ TEST_CASE("a damaged checkpoint is passed over with the reason, whatever the dam
 
     // The run comes to the same step again and replaces it.
     CHECK(manager.save(20, filled(20)));
-    CHECK(step_in(*CheckpointManager(temp.path(), 5, warnings.collector()).newest()) == 20);
+    CHECK(step_in(*CheckpointManager(temp.path(), {5}, warnings.collector()).newest()) == 20);
     CHECK(warnings.texts.size() == 1);
 
     damage.apply(temp.path() / "step_00000020");
     fs::remove(temp.path() / "step_00000010" / "manifest.json");
-    CHECK_THROWS_WITH(CheckpointManager(temp.path(), 5, warnings.collector()).newest(),
+    CHECK_THROWS_WITH(CheckpointManager(temp.path(), {5}, warnings.collector()).newest(),
                       Contains("no checkpoint in") && Contains("step_00000010"));
   }
 }
 
 TEST_CASE("a damaged checkpoint does not count as one of those to keep") {
   test::TempDir temp;
-  CheckpointManager first(temp.path(), 0, [](const std::string&) {});
+  CheckpointManager first(temp.path(), {0}, [](const std::string&) {});
   for (const std::int64_t step : {10, 20, 90}) first.save(step, filled(step));
   fs::remove(temp.path() / "step_00000090" / "manifest.json");
-  CheckpointManager second(temp.path(), 2, [](const std::string&) {});
+  CheckpointManager second(temp.path(), {2}, [](const std::string&) {});
   REQUIRE(second.newest()->step() == 20);
   second.save(30, filled(30));
   CHECK(second.steps() == std::vector<std::int64_t>{20, 30, 90});
@@ -206,7 +206,7 @@ TEST_CASE("a damaged checkpoint does not count as one of those to keep") {
 
 TEST_CASE("tensors that do not fit are all named at once") {
   test::TempDir temp;
-  CheckpointManager manager(temp.path(), 5, [](const std::string&) {});
+  CheckpointManager manager(temp.path(), {5}, [](const std::string&) {});
   manager.save(1, [](CheckpointWriter& writer) {
     writer.tensors(
         "model", {{"a", Tensor::host({2})}, {"b", Tensor::host({3})}, {"old", Tensor::host({1})}});
@@ -227,7 +227,7 @@ TEST_CASE("tensors that do not fit are all named at once") {
 TEST_CASE("a process killed while it saves leaves a whole checkpoint behind") {
   test::TempDir temp;
   const fs::path directory = temp.path() / "checkpoints";
-  CheckpointManager(directory, 2, [](const std::string&) {}).save(1, filled(1));
+  CheckpointManager(directory, {2}, [](const std::string&) {}).save(1, filled(1));
   std::int64_t newest_step = 1;
   int unfinished = 0;
   std::mt19937 random(1);
@@ -237,7 +237,7 @@ TEST_CASE("a process killed while it saves leaves a whole checkpoint behind") {
     test::DirectoryWatch watch(directory);
     const pid_t child = ::fork();
     if (child == 0) {
-      CheckpointManager manager(directory, 2, [](const std::string&) {});
+      CheckpointManager manager(directory, {2}, [](const std::string&) {});
       manager.newest();
       for (std::int64_t step = newest_step + 1;; ++step) manager.save(step, filled(step));
     }
@@ -252,7 +252,7 @@ TEST_CASE("a process killed while it saves leaves a whole checkpoint behind") {
     });
 
     Warnings warnings;
-    CheckpointManager manager(directory, 2, warnings.collector());
+    CheckpointManager manager(directory, {2}, warnings.collector());
     const auto newest = manager.newest();
     REQUIRE(newest);
     REQUIRE(warnings.texts.empty());
@@ -270,7 +270,7 @@ TEST_CASE("a process killed while it saves leaves a whole checkpoint behind") {
 TEST_CASE("a save that fails says why and leaves what was there") {
   test::TempDir temp;
   const fs::path directory = temp.path() / "checkpoints";
-  CheckpointManager manager(directory, 5, [](const std::string&) {});
+  CheckpointManager manager(directory, {5}, [](const std::string&) {});
   manager.save(1, filled(1));
 
   SECTION("the disk is full") {
@@ -306,12 +306,12 @@ TEST_CASE("a save that fails says why and leaves what was there") {
                           Contains("step_00000001 is untouched"));
   }
   CHECK(std::distance(fs::directory_iterator(directory), {}) == 1);
-  CHECK(step_in(*CheckpointManager(directory, 5, [](const std::string&) {}).newest()) == 1);
+  CHECK(step_in(*CheckpointManager(directory, {5}, [](const std::string&) {}).newest()) == 1);
 }
 
 TEST_CASE("a directory that cannot be made is an error that says so") {
   test::TempDir temp;
   write_file(temp.path() / "file", "", Durability::cached);
-  CheckpointManager manager(temp.path() / "file" / "checkpoints", 5, [](const std::string&) {});
+  CheckpointManager manager(temp.path() / "file" / "checkpoints", {5}, [](const std::string&) {});
   CHECK_THROWS_WITH(manager.save(1, filled(1)), Contains("there is no earlier one"));
 }

@@ -88,15 +88,22 @@ class Journal final : public ControllerEvents {
   void on_eval_begin(std::int64_t) override {}
   void on_eval_logs(std::int64_t step, const Logs& logs) override {
     eval_steps = *logs.find("asked");
-    add(step, "e" + std::to_string(step));
+    text += "e" + std::to_string(step) + " ";
+  }
+  void on_eval_done(std::int64_t step, const Logs&) override {
+    CHECK(metrics.insert({step, "e" + std::to_string(step)}).second);
   }
   void on_save_begin(std::int64_t) override {}
+  void on_save_goes_on(std::int64_t) override {}
   void on_saved(const SavedCheckpoint& saved) override {
     text += "c" + std::to_string(saved.step) + " ";
   }
+  void on_best(const BestCheckpoints::Entry& entry, const fs::path&) override {
+    text += "b" + std::to_string(entry.step) + " ";
+  }
   void add_state(CheckpointWriter&) override {}
   void on_end_of_data(std::int64_t step) override { text += "end" + std::to_string(step) + " "; }
-  bool stop_requested() const override { return trainer_.stop; }
+  bool must_stop() const override { return trainer_.stop; }
 
   std::string text;
   std::set<std::pair<std::int64_t, std::string>> metrics;  // as metrics.jsonl would hold them
@@ -127,8 +134,8 @@ Outcome run(const fs::path& directory, Do what, ControllerOptions options,
   if (prepare) prepare(trainer);
   Journal journal(trainer);
   if (metrics != nullptr) journal.metrics = *metrics;
-  CheckpointManager checkpoints(directory, 0, [](const std::string&) {});
-  Controller controller(trainer, checkpoints, journal, options);
+  CheckpointManager checkpoints(directory, {.max_to_keep = 0}, [](const std::string&) {});
+  Controller controller({trainer, checkpoints, journal}, options);
   controller.restore_or_initialize();
   CHECK(trainer.initialized == journal.from.empty());
   Outcome result{.text = "", .outcome = Controller::Outcome::done};
@@ -258,8 +265,8 @@ TEST_CASE("an evaluation gets as many batches as configured") {
   test::TempDir temp;
   CountingTrainer trainer;
   Journal journal(trainer);
-  CheckpointManager checkpoints(temp.path(), 0, [](const std::string&) {});
-  Controller(trainer, checkpoints, journal, {0, 1, 7, 0, 0}).evaluate();
+  CheckpointManager checkpoints(temp.path(), {}, [](const std::string&) {});
+  Controller({trainer, checkpoints, journal}, {0, 1, 7, 0, 0}).evaluate();
   CHECK(journal.eval_steps == 7);
 }
 

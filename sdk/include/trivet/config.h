@@ -21,9 +21,10 @@
 //     (activation, "Applied to the output."))
 //
 // Members may be bool, integers, float, double, std::string, enums listed by TRIVET_ENUM,
-// trivet::Path, trivet::Duration, other config structs, ConfigOf<Base>, trivet::Value (anything
-// goes), and std::vector, std::optional and trivet::Map of these. A struct must not contain itself:
-// use ConfigOf. A member that is missing from the list, or stands in it twice, is a compile error.
+// trivet::Path, trivet::Duration, trivet::Interval, other config structs, ConfigOf<Base>,
+// trivet::Value (anything goes), and std::vector, std::optional and trivet::Map of these. A struct
+// must not contain itself: use ConfigOf. A member that is missing from the list, or stands in it
+// twice, is a compile error.
 //
 // Behind the doc may stand
 //   required                          the file must set it

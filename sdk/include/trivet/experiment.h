@@ -15,8 +15,17 @@
 
 namespace trivet {
 
-enum class Mode { train, eval, train_and_eval };
-TRIVET_ENUM(Mode, train, eval, train_and_eval)
+enum class Mode {
+  train,
+  eval,                 // what the run's newest checkpoint is worth
+  train_and_eval,       // evaluates at validation_interval and at the end
+  train_and_post_eval,  // evaluates at the end alone
+  continuous_eval,      // evaluates the checkpoints that another process writes
+  // A short run of its own from each checkpoint that another process writes.
+  continuous_train_and_eval,
+};
+TRIVET_ENUM(Mode, train, eval, train_and_eval, train_and_post_eval, continuous_eval,
+            continuous_train_and_eval)
 
 enum class ComputeDType { f32 };
 TRIVET_ENUM(ComputeDType, f32)

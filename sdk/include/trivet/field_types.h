@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <initializer_list>
 #include <optional>
@@ -49,6 +50,19 @@ struct Duration {
 TRIVET_API std::optional<Duration> parse_duration(std::string_view text);
 // The shortest such text that reads back to the same number of milliseconds, e.g. "1h30m".
 TRIVET_API std::string to_string(Duration duration);
+
+// How often something happens: every so many steps, or after so much time. In TOML an integer
+// (steps) or a text such as "10m". Zero of both: never.
+struct Interval {
+  std::int64_t steps = 0;
+  Duration time{};
+
+  constexpr Interval() = default;
+  constexpr Interval(std::int64_t n) : steps(n) {}
+  constexpr Interval(Duration span) : time(span) {}
+  constexpr bool is_time() const noexcept { return time.seconds > 0; }
+  friend constexpr bool operator==(const Interval&, const Interval&) = default;
+};
 
 // Text to T in the order of insertion; a field of this type is a TOML table with free keys.
 // Equality ignores the order, as TOML does.

@@ -60,6 +60,7 @@ class Schedule;
 class Metric;
 class Tokenizer;
 class Trainer;
+class Action;
 class Orchestrator;
 class SweepInfo;
 class JobsProvider;
@@ -82,6 +83,7 @@ TRIVET_KIND_(schedule, Schedule)
 TRIVET_KIND_(metric, Metric)
 TRIVET_KIND_(tokenizer, Tokenizer)
 TRIVET_KIND_(trainer, Trainer)
+TRIVET_KIND_(action, Action)
 TRIVET_KIND_(orchestrator, Orchestrator)
 TRIVET_KIND_(sweep, SweepInfo)
 TRIVET_KIND_(jobs, JobsProvider)

@@ -34,6 +34,7 @@ struct TRIVET_API FieldType {
     text,
     path,      // a file or folder; text in a file
     duration,  // "1h30m" or a number of seconds
+    interval,  // a number of steps, or "10m"
     choice,    // one of `choices`
     list,      // of element[0]
     map,       // text to element[0]

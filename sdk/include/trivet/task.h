@@ -13,11 +13,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "trivet/config.h"
 #include "trivet/export.h"
+#include "trivet/init_checkpoint.h"
 #include "trivet/input.h"
 #include "trivet/learner.h"
 #include "trivet/logs.h"
@@ -33,13 +36,15 @@ struct TaskConfig {
   ConfigOf<Input> train_input;
   ConfigOf<Input> eval_input;
   Path init_checkpoint;
+  InitLoadConfig init_load;
 };
 TRIVET_CONFIG(
     TaskConfig, trivet::NoBase, (name, "Name in logs; empty: the type's."),
     (model, "What is trained."), (train_input, "Where training batches come from."),
     (eval_input, "Where evaluation batches come from."),
     (init_checkpoint,
-     "A checkpoint, or a directory of them (the newest), whose weights a new run starts from."))
+     "A checkpoint, or a directory of them (the newest), whose weights a new run starts from."),
+    (init_load, "Which variables init_checkpoint gives, and by which names."))
 
 struct TaskContext {
   Device& device;
@@ -89,9 +94,12 @@ class TRIVET_API Task {
   virtual std::unique_ptr<Optimizer> create_optimizer(const ConfigOf<Optimizer>& config);
 
   // Called once for a run without a checkpoint of its own, after the parameters have their starting
-  // values. Default: loads init_checkpoint, if set: every parameter of the model must be in it with
-  // its shape; more is tolerated.
+  // values. Default: load_weights() of init_checkpoint, if set, by the rules of init_load; more in
+  // the file than the model has is tolerated.
   virtual void initialize(ParameterStore& store);
+  // What the default initialize loaded; nothing where it loaded nothing. One that overrides it may
+  // set its own.
+  const std::optional<LoadReport>& init_report() const { return init_report_; }
 
   // Default: make<Model> of config().model; an Error when none is configured.
   virtual std::unique_ptr<Model> build_model(Scope& scope);
@@ -126,10 +134,13 @@ class TRIVET_API Task {
  protected:
   Task(TaskConfig config, TaskContext& context);
 
+  void set_init_report(LoadReport report) { init_report_ = std::move(report); }
+
  private:
   TaskConfig config_;
   Device& device_;
   std::filesystem::path logging_dir_;
+  std::optional<LoadReport> init_report_;
   Tape tape_;  // of the default train_step; kept, so that steps reuse its memory
 };
 

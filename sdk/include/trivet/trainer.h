@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "trivet/action.h"
 #include "trivet/checkpoint.h"
 #include "trivet/config.h"
 #include "trivet/export.h"
@@ -16,33 +18,61 @@
 
 namespace trivet {
 
+enum class Better { higher, lower };
+TRIVET_ENUM(Better, higher, lower)
+
+struct BestCheckpointConfig {
+  std::string metric;
+  Better better = Better::higher;
+  std::int64_t keep = 1;
+};
+TRIVET_CONFIG(BestCheckpointConfig, trivet::NoBase,
+              (metric, "The evaluation's number that decides; empty: none are kept."),
+              (better, "Whether a higher or a lower number is better. What is no number never is."),
+              (keep, "How many of the best are kept in best/, beside the newest.", at_least(1)))
+
 struct TrainerConfig {
   std::int64_t train_steps = 0;
   std::int64_t steps_per_loop = 100;
   std::int64_t validation_steps = -1;
   std::int64_t validation_interval = 0;
-  std::int64_t checkpoint_interval = 0;
+  Interval checkpoint_interval;
   std::int64_t max_to_keep = 5;
+  std::int64_t keep_checkpoint_every = 0;
+  bool checkpoint_async = true;
+  BestCheckpointConfig best_checkpoint;
+  Duration continuous_eval_timeout = 3600;
   ConfigOf<Optimizer> optimizer;
   ConfigOf<Schedule> learning_rate;
   GradientClipConfig gradient_clip;
   double loss_upper_bound = 1e6;
+  std::vector<ConfigOf<Action>> train_actions;
+  std::vector<ConfigOf<Action>> eval_actions;
 };
-TRIVET_CONFIG(TrainerConfig, trivet::NoBase,
-              (train_steps, "Train until the global step is this; an absolute target.",
-               at_least(0)),
-              (steps_per_loop, "Steps between two lines of training metrics.", at_least(1)),
-              (validation_steps, "Batches per evaluation; -1: all.", at_least(-1)),
-              (validation_interval,
-               "Steps between evaluations in train_and_eval; 0: only at the end.", at_least(0)),
-              (checkpoint_interval, "Steps between checkpoints; 0: only at the end.", at_least(0)),
-              (max_to_keep, "Newest checkpoints kept; 0: all.", at_least(0)),
-              (optimizer, "How gradients change weights."),
-              (learning_rate, "A schedule, or a number for a constant one."),
-              (gradient_clip, "Limits on gradients."),
-              (loss_upper_bound,
-               "A training loss above this, or one that is not a number, ends the run.",
-               more_than(0)))
+TRIVET_CONFIG(
+    TrainerConfig, trivet::NoBase,
+    (train_steps, "Train until the global step is this; an absolute target.", at_least(0)),
+    (steps_per_loop, "Steps between two lines of training metrics.", at_least(1)),
+    (validation_steps, "Batches per evaluation; -1: all.", at_least(-1)),
+    (validation_interval, "Steps between evaluations in train_and_eval; 0: only at the end.",
+     at_least(0)),
+    (checkpoint_interval, "Steps between checkpoints, or time such as \"10m\"; 0: only at the end.",
+     at_least(0)),
+    (max_to_keep, "Newest checkpoints kept; 0: all.", at_least(0)),
+    (keep_checkpoint_every, "Checkpoints of multiples of this step are kept for ever; 0: none.",
+     at_least(0)),
+    (checkpoint_async,
+     "Training goes on while a checkpoint is written; a write that fails ends the run."),
+    (best_checkpoint, "Keeps the checkpoints that evaluated best."),
+    (continuous_eval_timeout, "How long the continuous modes wait for the next checkpoint.",
+     more_than(0)),
+    (optimizer, "How gradients change weights."),
+    (learning_rate, "A schedule, or a number for a constant one."),
+    (gradient_clip, "Limits on gradients."),
+    (loss_upper_bound, "A training loss above this, or one that is not a number, ends the run.",
+     more_than(0)),
+    (train_actions, "What is done after every line of training metrics, in order."),
+    (eval_actions, "What is done after every evaluation, in order."))
 
 // What a trainer tells while it works, and what it must ask. Implemented by the runtime.
 class TRIVET_API TrainerObserver {
@@ -97,6 +127,9 @@ class TRIVET_API Trainer {
   virtual void restore(const CheckpointReader& reader) = 0;
 
   virtual ParameterStore& parameters() = 0;
+  // The weights to use outside of training, by path. Default: the parameters as they are; a trainer
+  // that averages weights gives the averages.
+  virtual NamedTensors export_tensors();
   virtual const void* extension(std::string_view id) const noexcept;
 
  protected:

@@ -22,6 +22,9 @@ const Schema& cached_schema();
 TRIVET_API bool is_none(const Value& value) noexcept;
 // A number of seconds or a text. Only for values that validate() let pass.
 TRIVET_API Duration duration_of(const Value& value);
+// An integer or the text of a duration, and back. Only for values that validate() let pass.
+TRIVET_API Interval interval_of(const Value& value);
+TRIVET_API Value value_of(const Interval& interval);
 // The value of a field under its name or one of its old names.
 TRIVET_API const Value* find_field(const Value& table, const Field& field) noexcept;
 
@@ -73,6 +76,8 @@ void read(const Value& value, const FieldType& type, const std::string& path, Pr
     out.text = value.as_text();
   } else if constexpr (std::same_as<T, Duration>) {
     out = duration_of(value);
+  } else if constexpr (std::same_as<T, Interval>) {
+    out = interval_of(value);
   } else if constexpr (DescribedEnum<T>) {
     for (const auto& [text, entry] : trivet_enum_entries(Tag<T>{})) {
       if (enumerator_text(text) == value.as_text()) out = entry;
@@ -127,6 +132,8 @@ Value write(const T& value, const T* fallback) {
     return value.text;
   } else if constexpr (std::same_as<T, Duration>) {
     return value.seconds;
+  } else if constexpr (std::same_as<T, Interval>) {
+    return value_of(value);
   } else if constexpr (DescribedEnum<T>) {
     for (const auto& [text, entry] : trivet_enum_entries(Tag<T>{})) {
       if (entry == value) return std::string(enumerator_text(text));

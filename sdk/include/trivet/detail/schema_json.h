@@ -110,6 +110,9 @@ constexpr void json_default(Sink& out, const T& value) {
     json_text(out, value.text);
   } else if constexpr (std::same_as<T, Duration>) {
     json_double(out, value.seconds);
+  } else if constexpr (std::same_as<T, Interval>) {
+    // An integer for steps, the bits of a number for seconds.
+    value.is_time() ? json_double(out, value.time.seconds) : json_integer(out, value.steps);
   } else if constexpr (DescribedEnum<T>) {
     for (const auto& [text, entry] : trivet_enum_entries(Tag<T>{})) {
       if (entry == value) return json_text(out, enumerator_text(text));
@@ -196,6 +199,8 @@ constexpr void json_type(Sink& out) {
     out.raw("\"path\"");
   } else if constexpr (std::same_as<T, Duration>) {
     out.raw("\"duration\"");
+  } else if constexpr (std::same_as<T, Interval>) {
+    out.raw("\"interval\"");
   } else if constexpr (DescribedEnum<T>) {
     out.raw("\"choice\",\"choices\":[");
     bool first = true;
@@ -228,11 +233,12 @@ constexpr void json_type(Sink& out) {
   } else if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) {
     static_assert(kUnsupported<T>, "a config member is a struct without a TRIVET_CONFIG list");
   } else {
-    static_assert(kUnsupported<T>,
-                  "a config member has a type without a TOML form. There are: bool, integers, "
-                  "float, double, std::string, enums with TRIVET_ENUM, trivet::Path, "
-                  "trivet::Duration, structs with TRIVET_CONFIG, trivet::ConfigOf<Base>, "
-                  "trivet::Value, and std::vector, std::optional and trivet::Map of these");
+    static_assert(
+        kUnsupported<T>,
+        "a config member has a type without a TOML form. There are: bool, integers, "
+        "float, double, std::string, enums with TRIVET_ENUM, trivet::Path, "
+        "trivet::Duration, trivet::Interval, structs with TRIVET_CONFIG, trivet::ConfigOf<Base>, "
+        "trivet::Value, and std::vector, std::optional and trivet::Map of these");
   }
 }
 
@@ -248,7 +254,8 @@ template <class T>
 struct Innermost<Map<T>> : Innermost<T> {};
 
 template <class T>
-concept Numeric = Integer<T> || std::floating_point<T> || std::same_as<T, Duration>;
+concept Numeric =
+    Integer<T> || std::floating_point<T> || std::same_as<T, Duration> || std::same_as<T, Interval>;
 
 // Not constexpr, so that the compiler stops at them and shows their names.
 inline void error_bounds_are_for_numbers() {}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// ActionList: the actions of a config, made and run in its order. What leaves an action carries the
+// name of its plugin and its place in the config.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "trivet/action.h"
+#include "trivet/config_of.h"
+
+namespace trivet {
+
+class ActionList {
+ public:
+  ActionList() = default;
+  ActionList(const std::vector<ConfigOf<Action>>& configs, ActionContext& context);
+
+  void run(const ActionEvent& event);
+
+ private:
+  std::vector<ConfigOf<Action>> configs_;
+  Actions actions_;
+};
+
+}  // namespace trivet

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The actions that are part of the program, for configs:
+//
+//   [[trainer.eval_actions]]
+//   type = "trivet/NewBest"
+//   metric = "accuracy"
+//   actions = [{ type = "trivet/Export", name = "best" }]
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trivet/action.h"
+#include "trivet/trainer.h"
+
+namespace trivet {
+
+struct PeriodicConfig : ActionConfig {
+  std::int64_t interval = 0;
+  std::vector<ConfigOf<Action>> actions;
+};
+TRIVET_CONFIG(PeriodicConfig, ActionConfig,
+              (interval, "Steps between two times; every crossed multiple counts.", required,
+               at_least(1)),
+              (actions, "What is done.", required))
+
+class Periodic final : public PeriodicAction {
+ public:
+  using Config = PeriodicConfig;
+  Periodic(const Config& config, ActionContext& context);
+};
+
+struct WhenConfig : ActionConfig {
+  std::string metric;
+  std::optional<double> above;
+  std::optional<double> below;
+  std::vector<ConfigOf<Action>> actions;
+
+  void validate(Problems& problems) const;  // a bound must be given
+};
+TRIVET_CONFIG(WhenConfig, ActionConfig,
+              (metric, "The number that decides; nothing is done where it is missing.", required),
+              (above, "Done when the number is more than this."),
+              (below, "Done when the number is less than this; both: when it lies between."),
+              (actions, "What is done.", required))
+
+class When final : public ConditionalAction {
+ public:
+  using Config = WhenConfig;
+  When(const Config& config, ActionContext& context);
+};
+
+struct NewBestConfig : ActionConfig {
+  std::string metric;
+  Better better = Better::higher;
+  std::vector<ConfigOf<Action>> actions;
+};
+TRIVET_CONFIG(NewBestConfig, ActionConfig, (metric, "The number to compare.", required),
+              (better, "Whether a higher or a lower number is better."),
+              (actions, "What is done.", required))
+
+// The best value so far stands in the run's directory, in best_METRIC.json.
+class NewBest final : public ConditionalAction {
+ public:
+  using Config = NewBestConfig;
+  NewBest(const Config& config, ActionContext& context);
+};
+
+struct ExportConfig : ActionConfig {
+  std::string name = "model";
+  std::int64_t max_to_keep = 5;
+};
+TRIVET_CONFIG(ExportConfig, ActionConfig, (name, "Exports go to export/NAME-STEP/."),
+              (max_to_keep, "Newest exports kept; 0: all.", at_least(0)))
+
+// Writes the weights to use outside of training: model.safetensors with its manifest, which
+// task.init_checkpoint and `trivet ckpt` read.
+class ExportWeights final : public Action {
+ public:
+  using Config = ExportConfig;
+  ExportWeights(const Config& config, ActionContext& context);
+  void run(const ActionEvent& event) override;
+
+ private:
+  ActionContext context_;
+  std::int64_t step_ = 0;
+  ExportDirectories directories_;
+};
+
+}  // namespace trivet

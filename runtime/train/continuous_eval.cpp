@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/continuous_eval.h"
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "config/toml_reader.h"
+#include "train/resume_check.h"
+#include "trivet/error.h"
+
+namespace trivet {
+
+ContinuousEval::ContinuousEval(Parts parts, Options options)
+    : parts_(parts),
+      options_(std::move(options)),
+      watch_(options_.directory, options_.timeout,
+             {.must_stop = [this] { return parts_.recorder.must_stop(); },
+              .say = [this](const std::string& text) { parts_.recorder.note(text); }}) {}
+
+Controller::Outcome ContinuousEval::run() {
+  parts_.status.start_heartbeat();
+  parts_.metrics.truncate_after(std::numeric_limits<std::int64_t>::max());  // keeps whole records
+  std::int64_t last = parts_.metrics.last_step();
+  while (true) {
+    if (options_.train_steps > 0 && last >= options_.train_steps) {
+      parts_.recorder.note(fmt::format("step {} is the target: done", last));
+      return Controller::Outcome::done;
+    }
+    parts_.status.set_state("waiting");
+    switch (watch_.wait_for(last)) {
+      case CheckpointWatch::Found::stopped:
+        return Controller::Outcome::stopped;
+      case CheckpointWatch::Found::finished:
+        parts_.recorder.note(fmt::format("the run is done at step {}", last));
+        return Controller::Outcome::done;
+      case CheckpointWatch::Found::timeout:
+        parts_.recorder.warn(
+            fmt::format("no checkpoint came for {}; the last one evaluated is of step {}",
+                        format_duration(options_.timeout), last));
+        return Controller::Outcome::done;
+      case CheckpointWatch::Found::checkpoint:
+        break;
+    }
+    const std::int64_t step = watch_.step();
+    if (!take(step)) continue;
+    if (parts_.controller.evaluate() == Controller::Outcome::stopped) {
+      return Controller::Outcome::stopped;
+    }
+    last = step;
+  }
+}
+
+// False when the checkpoint was gone before it could be held, or is damaged.
+bool ContinuousEval::take(std::int64_t step) {
+  check_config();
+  try {
+    parts_.checkpoints.adopt(step, watch_.path());
+  } catch (const RunError& failure) {
+    // Removed by the run to make room for a newer one, which is what comes next.
+    if (watch_.exists()) throw;
+    return false;
+  }
+  try {
+    const CheckpointDirectoryReader checkpoint(parts_.checkpoints.path_of(step));
+    if (checkpoint.step() != step) {
+      throw RunError(fmt::format("{} holds step {}", checkpoint.description(), checkpoint.step()));
+    }
+  } catch (const RunError& failure) {
+    // One that was being removed while it was linked is cut short; that is no damage.
+    if (watch_.exists()) {
+      parts_.recorder.warn("checkpoint passed over: " + failure.message());
+      watch_.pass_over(step);
+    }
+    return false;
+  }
+  parts_.trainer.restore(CheckpointDirectoryReader(parts_.checkpoints.path_of(step)));
+  parts_.status.set_step(step);
+  return true;
+}
+
+// Once the run has its config: what it trains must be what is evaluated here.
+void ContinuousEval::check_config() {
+  if (std::exchange(checked_, true)) return;
+  const auto file = options_.directory / "config.toml";
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return;
+  std::vector<ConfigChange> breaking;
+  for (const ConfigChange& change : config_changes(read_toml_file(file), options_.config)) {
+    const bool of_model = change.path == "task" || change.path.starts_with("task.");
+    if (change.breaks && of_model) breaking.push_back(change);
+  }
+  if (breaking.empty()) return;
+  throw ConfigError(Problem{.path = breaking.front().path,
+                            .what = fmt::format("{} trains another task or model:\n{}",
+                                                options_.directory.string(), to_string(breaking)),
+                            .hint = "evaluate it with its own config.toml"});
+}
+
+}  // namespace trivet

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunSession: one process's work on one run directory: makes task and trainer, continues or starts,
+// does what the mode says and leaves config.toml, status.json and summary.json behind.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/progress.h"
+#include "train/action_list.h"
+#include "train/best_checkpoints.h"
+#include "train/checkpoint_manager.h"
+#include "train/controller.h"
+#include "train/event_log.h"
+#include "train/metrics_log.h"
+#include "train/run.h"
+#include "train/run_directory.h"
+#include "train/run_recorder.h"
+#include "train/run_stats.h"
+#include "train/run_summary.h"
+#include "train/signals.h"
+#include "train/status_file.h"
+#include "trivet/task.h"
+
+namespace trivet {
+
+std::string_view name_of(Mode mode);
+bool trains(Mode mode);
+bool evaluates(Mode mode);
+
+// Members are made in this order and die in the opposite one. [run thread]
+class RunSession {
+ public:
+  RunSession(const RunRequest& request, const RunDirectory& directory, Device& device,
+             const TrainerConfig& fields, const StopSignals& signals);
+
+  // The exit code.
+  int execute();
+  // Puts the reason on record, where that can be done.
+  void fail(const std::string& reason) noexcept;
+
+  const Logs& last_eval_logs() const { return recorder_.last_eval_logs(); }
+
+ private:
+  void keep_config();
+  void print_header();
+  void make_parts();
+  Controller::Outcome work();
+  Controller::Outcome post_evaluate(Controller::Outcome trained);
+  Controller::Outcome follow();
+  void report_init();
+  void finish(const std::string& state);
+  void keep_summary(const RunSummary& summary);
+
+  const RunRequest& request_;
+  const ExperimentConfig& experiment_;
+  const RunDirectory& directory_;
+  Device& device_;
+  const TrainerConfig& fields_;
+  const StopSignals& signals_;
+  const std::string config_text_;
+  Progress progress_;
+  RunStats stats_;
+  MetricsLog metrics_;
+  EventLog log_;
+  StatusFile status_;
+  RunRecorder recorder_;
+  CheckpointManager checkpoints_;
+  BestCheckpoints best_;
+  std::unique_ptr<Task> task_;
+  std::unique_ptr<Trainer> trainer_;
+  ActionList train_actions_, eval_actions_;
+  std::optional<Controller> controller_;
+};
+
+}  // namespace trivet

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run_start.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/toml_reader.h"
+#include "train/run_session.h"
+#include "trivet/error.h"
+#include "trivet/registry.h"
+#include "trivet/thread_pool.h"
+
+namespace trivet {
+namespace {
+
+Origin origin_of(const Value& config, std::string_view path) {
+  const Value* value = config.find_path(path);
+  return value != nullptr ? value->origin() : Origin{};
+}
+
+// As text, which is how a backend takes them: 42, true, 0.5, raw text for strings.
+std::vector<std::pair<std::string, std::string>> backend_options(const Value& table) {
+  std::vector<std::pair<std::string, std::string>> options;
+  if (!table.is_table()) return options;
+  for (const Value::Member& member : table.members()) {
+    if (member.value.is_null()) continue;
+    options.emplace_back(member.key,
+                         member.value.is_text() ? member.value.as_text() : to_toml(member.value));
+  }
+  return options;
+}
+
+}  // namespace
+
+TrainerConfig trainer_fields(const ConfigOf<Trainer>& config) {
+  Value common = Value::table();
+  for (const Value::Member& member : config.fields().members()) {
+    if (schema_of<TrainerConfig>().find(member.key) != nullptr) {
+      common.set(member.key, member.value);
+    }
+  }
+  return decode<TrainerConfig>(common, config.path());
+}
+
+void check_before_start(const ResolvedConfig& config, const TrainerConfig& trainer) {
+  if (!trains(config.experiment.mode) || trainer.train_steps > 0) return;
+  throw ConfigError(Problem{.where = origin_of(config.tree, "trainer.train_steps"),
+                            .path = "trainer.train_steps",
+                            .what = "is 0: there is nothing to train",
+                            .hint = "set it, or use mode = \"eval\""});
+}
+
+std::unique_ptr<Device> open_device(const RunRequest& request) {
+  const RuntimeConfig& runtime = request.config.experiment.runtime;
+  const void* table =
+      registry().table("backend", runtime.backend,
+                       origin_of(request.config.tree, "runtime.backend"), "runtime.backend");
+  DeviceOptions options;
+  options.key = runtime.backend;
+  options.index = static_cast<int>(runtime.device);
+  options.pool = std::make_shared<ThreadPool>(static_cast<int>(runtime.threads));
+  options.options = backend_options(request.config.backend_options);
+  options.memory_limit = static_cast<std::uint64_t>(runtime.memory_limit);
+  return Device::open(static_cast<const tv_backend*>(table), std::move(options));
+}
+
+int run_in(const RunRequest& request, const RunDirectory& directory, Device& device,
+           const TrainerConfig& fields, const StopSignals& signals, Logs* eval_logs) {
+  RunSession session(request, directory, device, fields, signals);
+  try {
+    const int code = session.execute();
+    if (eval_logs != nullptr) *eval_logs = session.last_eval_logs();
+    return code;
+  } catch (const std::exception& failure) {
+    session.fail(failure.what());
+    throw;
+  }
+}
+
+}  // namespace trivet

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every run does before its first step, whichever its mode.
+#pragma once
+
+#include <memory>
+
+#include "config/resolver.h"
+#include "train/run.h"
+#include "train/run_directory.h"
+#include "train/signals.h"
+#include "trivet/device.h"
+#include "trivet/logs.h"
+#include "trivet/trainer.h"
+
+namespace trivet {
+
+// The fields every trainer has, whatever a derived config adds.
+TrainerConfig trainer_fields(const ConfigOf<Trainer>& config);
+
+// Throws ConfigError for a mode that trains without a target.
+void check_before_start(const ResolvedConfig& config, const TrainerConfig& trainer);
+
+// The device that `runtime` names, with its threads. Throws as the registry and the backend do.
+std::unique_ptr<Device> open_device(const RunRequest& request);
+
+// One session in a directory; its exit code. What goes wrong is put on record there and thrown
+// again. `eval_logs`, where given, receives those of the last evaluation.
+int run_in(const RunRequest& request, const RunDirectory& directory, Device& device,
+           const TrainerConfig& fields, const StopSignals& signals, Logs* eval_logs = nullptr);
+
+}  // namespace trivet

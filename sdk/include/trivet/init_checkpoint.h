@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting a model from the weights of another run: which variable is loaded from which name, what
+// is left alone, and a report of every variable.
+//
+//   [task]
+//   init_checkpoint = "runs/1-ten_classes"
+//   [task.init_load]
+//   rules = [{ pattern = "encoder/(.*)", name = "backbone/$1" }]
+//   ignore = ["head/.*"]
+//
+// Patterns are regular expressions (ECMAScript) that must match a variable's whole path. For each
+// variable of the model: one that an `ignore` pattern matches keeps its starting values; else the
+// first rule that matches gives the name to look for ($1, $2 are its groups); where none does, the
+// name is the variable's own. A rule or ignore pattern that matches no variable at all is an error.
+// After Pax's init_from_checkpoint_rules, with full matches everywhere.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "trivet/config.h"
+#include "trivet/export.h"
+#include "trivet/scope.h"
+
+namespace trivet {
+
+struct LoadRule {
+  std::string pattern;
+  std::string name;
+};
+TRIVET_CONFIG(LoadRule, trivet::NoBase,
+              (pattern, "Matches whole paths of the model's variables.", required),
+              (name, "Their name in the checkpoint; $1 is the pattern's first group.", required))
+
+struct InitLoadConfig {
+  std::vector<LoadRule> rules;
+  std::vector<std::string> ignore;
+  bool partial = false;
+
+  TRIVET_API void validate(Problems& problems) const;  // the patterns are regular expressions
+};
+TRIVET_CONFIG(InitLoadConfig, trivet::NoBase,
+              (rules, "Names in the checkpoint, the first that matches counts."),
+              (ignore, "Patterns of variables that are not loaded."),
+              (partial,
+               "Variables that are missing or of another shape in the checkpoint keep their "
+               "starting values; else they are an error."))
+
+struct TRIVET_API LoadReport {
+  enum class Status { loaded, ignored, missing, differs };
+  struct Entry {
+    std::string variable;
+    std::string shape;  // "[784, 512]"
+    Status status = Status::loaded;
+    std::string source;  // the name looked for in the file
+    std::string note;    // what was found instead, or the nearest names
+  };
+
+  std::filesystem::path file;
+  std::vector<Entry> entries;       // every variable of the model, in its order
+  std::vector<std::string> unused;  // names in the file that no variable was loaded from
+
+  std::size_t count(Status status) const;
+  // "38 of 40 variables from FILE; 2 ignored".
+  std::string summary() const;
+  // A line for each variable and each unused name.
+  std::string text() const;
+};
+
+TRIVET_API std::string_view name_of(LoadReport::Status status);
+
+// The file of weights that a path means: itself, model.safetensors in it, or that of the newest
+// step_NUMBER below it or below its `checkpoints`. Throws RunError when there is none.
+TRIVET_API std::filesystem::path find_weights(const std::filesystem::path& path);
+
+// Fills the store's parameters from what `path` means. f32, bf16 and f16 are read. Throws RunError
+// with the whole report when something is missing or differs and `partial` is not set; then nothing
+// was changed.
+TRIVET_API LoadReport load_weights(ParameterStore& store, const std::filesystem::path& path,
+                                   const InitLoadConfig& config = {});
+
+}  // namespace trivet

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding the weights of another run and loading them by rules.
+//
+// Unlike Model Garden, which logs and goes on, a configured checkpoint that is not there is an
+// error: a run that silently starts from random weights wastes days.
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <regex>
+#include <set>
+
+#include "trivet/error.h"
+#include "trivet/half.h"
+#include "trivet/init_checkpoint.h"
+#include "trivet/safetensors.h"
+#include "trivet/schema.h"
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kWeights = "model.safetensors";
+
+// 1000 for "step_00001000"; nothing for other names, half-written ones included.
+std::optional<std::int64_t> step_of(const std::string& name) {
+  constexpr std::string_view prefix = "step_";
+  if (!name.starts_with(prefix)) return std::nullopt;
+  std::int64_t step = 0;
+  const char* end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, step);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return step;
+}
+
+std::optional<fs::path> newest_in(const fs::path& directory) {
+  std::optional<std::pair<std::int64_t, fs::path>> best;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    const auto step = step_of(entry.path().filename().string());
+    if (!step || !fs::exists(entry.path() / kWeights, error)) continue;
+    if (!best || *step > best->first) best = {*step, entry.path() / kWeights};
+  }
+  if (!best) return std::nullopt;
+  return best->second;
+}
+
+bool holds_floats(const SafetensorsEntry& entry) {
+  return entry.dtype == DType::f32 || entry.dtype == DType::bf16 || entry.dtype == DType::f16;
+}
+
+// 16-bit floats are widened. Data in a file may stand at any byte.
+std::vector<float> floats_of(const SafetensorsEntry& entry) {
+  std::vector<float> out(static_cast<std::size_t>(entry.shape.size()));
+  if (entry.dtype == DType::f32) {
+    std::copy(entry.data.begin(), entry.data.end(), std::as_writable_bytes(std::span(out)).begin());
+    return out;
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const auto low = static_cast<unsigned>(entry.data[2 * i]);
+    const auto high = static_cast<unsigned>(entry.data[2 * i + 1]);
+    const auto bits = static_cast<std::uint16_t>(low | high << 8);
+    out[i] = entry.dtype == DType::bf16 ? float_from_bf16(bits) : float_from_f16(bits);
+  }
+  return out;
+}
+
+// A regular expression of the config; validate() has refused those that are none.
+std::regex regex_of(const std::string& pattern) {
+  try {
+    return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
+  } catch (const std::regex_error& failure) {
+    throw RunError("'" + pattern + "' is not a regular expression: " + failure.what(),
+                   {.path = "task.init_load"});
+  }
+}
+
+// The rules of a config, and whether each was of use.
+class Rules {
+ public:
+  explicit Rules(const InitLoadConfig& config) {
+    for (const std::string& pattern : config.ignore) ignore_.push_back({pattern, {}, {}, false});
+    for (const LoadRule& rule : config.rules) {
+      rules_.push_back({rule.pattern, rule.name, {}, false});
+    }
+    for (auto* list : {&ignore_, &rules_}) {
+      for (Rule& rule : *list) rule.regex = regex_of(rule.pattern);
+    }
+  }
+
+  bool ignores(const std::string& variable) {
+    bool found = false;
+    for (Rule& rule : ignore_) {
+      if (!std::regex_match(variable, rule.regex)) continue;
+      rule.used = true;
+      found = true;
+    }
+    return found;
+  }
+
+  std::string source_of(const std::string& variable) {
+    const Rule* first = nullptr;
+    std::smatch match;
+    for (Rule& rule : rules_) {
+      std::smatch found;
+      if (!std::regex_match(variable, found, rule.regex)) continue;
+      rule.used = true;  // also one that an earlier rule makes needless
+      if (first != nullptr) continue;
+      first = &rule;
+      match = found;
+    }
+    return first == nullptr ? variable : match.format(first->name);
+  }
+
+  void require_use(const ParameterStore& store) const {
+    for (const auto* list : {&ignore_, &rules_}) {
+      for (const Rule& rule : *list) {
+        if (rule.used) continue;
+        std::vector<std::string> names;
+        for (const auto& parameter : store.parameters()) names.push_back(parameter->path());
+        throw RunError("the pattern '" + rule.pattern + "' matches no variable of the model",
+                       {.path = list == &ignore_ ? "task.init_load.ignore" : "task.init_load.rules",
+                        .hint = "it must match a whole path; " + suggestion(rule.pattern, names)});
+      }
+    }
+  }
+
+ private:
+  struct Rule {
+    std::string pattern, name;
+    std::regex regex;
+    bool used = false;
+  };
+  std::vector<Rule> ignore_, rules_;
+};
+
+LoadReport::Entry compared(const Parameter& parameter, const std::string& source,
+                           const SafetensorsFile& file, const std::vector<std::string>& names) {
+  using Status = LoadReport::Status;
+  LoadReport::Entry entry{.variable = parameter.path(),
+                          .shape = parameter.shape().to_string(),
+                          .source = source,
+                          .note = {}};
+  const SafetensorsEntry* found = file.find(source);
+  if (found == nullptr) {
+    entry.status = Status::missing;
+    const std::string near = suggestion(source, names);
+    if (near.starts_with("did you mean")) entry.note = near;
+  } else if (!(found->shape == parameter.shape()) || !holds_floats(*found)) {
+    entry.status = Status::differs;
+    entry.note = "f32 " + entry.shape + " wanted, " + std::string(name_of(found->dtype)) + " " +
+                 found->shape.to_string() + " found";
+  }
+  return entry;
+}
+
+LoadReport compare(const ParameterStore& store, const fs::path& path, const SafetensorsFile& file,
+                   const InitLoadConfig& config) {
+  LoadReport report{.file = path, .entries = {}, .unused = {}};
+  Rules rules(config);
+  std::vector<std::string> names;
+  for (const SafetensorsEntry& entry : file.entries()) names.push_back(entry.name);
+  std::set<std::string> used;
+  for (const auto& parameter : store.parameters()) {
+    const std::string source = rules.source_of(parameter->path());
+    if (rules.ignores(parameter->path())) {
+      report.entries.push_back({.variable = parameter->path(),
+                                .shape = parameter->shape().to_string(),
+                                .status = LoadReport::Status::ignored,
+                                .source = {},
+                                .note = {}});
+      continue;
+    }
+    report.entries.push_back(compared(*parameter, source, file, names));
+    if (report.entries.back().status == LoadReport::Status::loaded) used.insert(source);
+  }
+  rules.require_use(store);
+  for (const std::string& name : names) {
+    if (!used.contains(name)) report.unused.push_back(name);
+  }
+  return report;
+}
+
+}  // namespace
+
+void InitLoadConfig::validate(Problems& problems) const {
+  const auto check = [&](const char* field, const std::string& pattern) {
+    try {
+      const std::regex compiled(pattern, std::regex::ECMAScript);
+    } catch (const std::regex_error& failure) {
+      problems.add(field, "'" + pattern + "' is not a regular expression: " + failure.what());
+    }
+  };
+  for (const LoadRule& rule : rules) check("rules", rule.pattern);
+  for (const std::string& pattern : ignore) check("ignore", pattern);
+}
+
+std::string_view name_of(LoadReport::Status status) {
+  switch (status) {
+    case LoadReport::Status::loaded:
+      return "loaded";
+    case LoadReport::Status::ignored:
+      return "ignored";
+    case LoadReport::Status::missing:
+      return "missing";
+    case LoadReport::Status::differs:
+      return "differs";
+  }
+  return "";
+}
+
+std::size_t LoadReport::count(Status status) const {
+  return static_cast<std::size_t>(std::count_if(
+      entries.begin(), entries.end(), [&](const Entry& entry) { return entry.status == status; }));
+}
+
+std::string LoadReport::summary() const {
+  std::string text = std::to_string(count(Status::loaded)) + " of " +
+                     std::to_string(entries.size()) + " variables from " + file.string();
+  for (const Status status : {Status::ignored, Status::missing, Status::differs}) {
+    if (count(status) == 0) continue;
+    text += "; " + std::to_string(count(status)) + " " + std::string(name_of(status));
+  }
+  if (!unused.empty()) text += "; " + std::to_string(unused.size()) + " of the file unused";
+  return text;
+}
+
+std::string LoadReport::text() const {
+  std::string text;
+  for (const Entry& entry : entries) {
+    text += std::string(name_of(entry.status)) + "  " + entry.variable + " " + entry.shape;
+    if (!entry.source.empty() && entry.source != entry.variable) text += " from " + entry.source;
+    if (!entry.note.empty()) text += "; " + entry.note;
+    text += "\n";
+  }
+  for (const std::string& name : unused) text += "unused   " + name + "\n";
+  return text;
+}
+
+fs::path find_weights(const fs::path& given) {
+  std::error_code error;
+  if (fs::is_regular_file(given, error)) return given;
+  if (fs::is_regular_file(given / kWeights, error)) return given / kWeights;
+  for (const fs::path& directory : {given, given / "checkpoints"}) {
+    if (const auto found = newest_in(directory)) return *found;
+  }
+  throw RunError("no checkpoint at '" + given.string() + "'" +
+                     (fs::exists(given, error) ? "" : ": it does not exist"),
+                 {.path = "task.init_checkpoint",
+                  .hint = "give a directory that holds model.safetensors, or one that holds "
+                          "step_NUMBER directories"});
+}
+
+LoadReport load_weights(ParameterStore& store, const fs::path& given,
+                        const InitLoadConfig& config) {
+  using Status = LoadReport::Status;
+  const fs::path path = find_weights(given);
+  const SafetensorsFile file(path);
+  LoadReport report = compare(store, path, file, config);
+  if (!config.partial && report.count(Status::missing) + report.count(Status::differs) > 0) {
+    std::string lines = report.text();
+    lines.pop_back();
+    throw RunError("the model cannot start from '" + path.string() + "'\n" + lines,
+                   {.path = "task.init_checkpoint",
+                    .hint = "task.init_load has rules for other names, ignore, and partial"});
+  }
+  for (const LoadReport::Entry& entry : report.entries) {
+    if (entry.status != Status::loaded) continue;
+    const std::vector<float> values = floats_of(*file.find(entry.source));
+    Tensor value = store.find(entry.variable)->value();
+    value.assign_bytes(std::as_bytes(std::span<const float>(values)));
+  }
+  return report;
+}
+
+}  // namespace trivet

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting from other weights: rules, ignored variables, partial loading, and what the report says.
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "support/plugins.h"
+#include "support/shell.h"
+#include "trivet/error.h"
+#include "trivet/init_checkpoint.h"
+#include "trivet/safetensors.h"
+
+using namespace trivet;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Sizes = std::map<std::string, std::int64_t>;
+
+// A model with these variables of so many numbers, all 0.
+class Store {
+ public:
+  explicit Store(const std::vector<std::pair<std::string, std::int64_t>>& variables)
+      : device_(test::open_device("tiny/Backend")), store_(*device_, Key(1)) {
+    for (const auto& [path, size] : variables) {
+      store_.add(path, {size}, {.init = {Init::constant, 0}});
+    }
+    store_.build();
+  }
+  ParameterStore& get() { return store_; }
+  // The first number of a variable.
+  float operator[](const std::string& path) {
+    return store_.find(path)->value().to_host<float>()[0];
+  }
+
+ private:
+  std::unique_ptr<Device> device_;
+  ParameterStore store_;
+};
+
+// A file in which the n-th variable, counted from 1, holds n.
+fs::path file_with(const test::TempDir& temp,
+                   const std::vector<std::pair<std::string, std::int64_t>>& variables) {
+  std::vector<std::vector<float>> values;
+  values.reserve(variables.size());
+  std::vector<SafetensorsEntry> entries;
+  for (const auto& [name, size] : variables) {
+    values.emplace_back(static_cast<std::size_t>(size), static_cast<float>(values.size() + 1));
+    entries.push_back({name, DType::f32, {size}, std::as_bytes(std::span(values.back()))});
+  }
+  const fs::path file = temp / "model.safetensors";
+  write_safetensors(file, entries);
+  return file;
+}
+
+std::string statuses(const LoadReport& report) {
+  std::string text;
+  for (const auto& entry : report.entries) {
+    text += entry.variable + ":" + std::string(name_of(entry.status)) + " ";
+  }
+  return text;
+}
+
+std::string error_of(Store& store, const fs::path& file, const InitLoadConfig& config) {
+  try {
+    load_weights(store.get(), file, config);
+  } catch (const RunError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a rule renames what its pattern matches whole, the first one counts") {
+  test::TempDir temp;
+  const auto file = file_with(temp, {{"backbone/0/w", 2}, {"backbone/1/w", 2}, {"other", 2}});
+  Store store({{"encoder/0/w", 2}, {"encoder/1/w", 2}, {"other", 2}});
+  const LoadReport report = load_weights(
+      store.get(), file,
+      {.rules = {{"encoder/1/(.*)", "backbone/0/$1"}, {"encoder/(.*)/w", "backbone/$1/w"}},
+       .ignore = {}});
+  CHECK(store["encoder/0/w"] == 1);
+  CHECK(store["encoder/1/w"] == 1);  // by the first rule, not the second
+  CHECK(store["other"] == 3);        // no rule: its own name
+  CHECK(statuses(report) == "encoder/0/w:loaded encoder/1/w:loaded other:loaded ");
+  CHECK(report.unused == std::vector<std::string>{"backbone/1/w"});
+  CHECK_THAT(report.text(), Contains("loaded  encoder/0/w [2] from backbone/0/w"));
+}
+
+TEST_CASE("a pattern that matches a part of a path matches nothing") {
+  test::TempDir temp;
+  const auto file = file_with(temp, {{"encoder/w", 2}});
+  Store store({{"encoder/w", 2}});
+  CHECK_THAT(error_of(store, file, {.rules = {{"encoder", "x"}}, .ignore = {}}),
+             Contains("'encoder' matches no variable") && Contains("task.init_load.rules"));
+  CHECK_THAT(error_of(store, file, {.rules = {}, .ignore = {"w"}}),
+             Contains("'w' matches no variable") && Contains("task.init_load.ignore"));
+  CHECK(store["encoder/w"] == 0);
+}
+
+TEST_CASE("ignored variables keep their starting values, whatever the file holds") {
+  test::TempDir temp;
+  const auto file = file_with(temp, {{"body/w", 2}, {"head/w", 10}});
+  Store store({{"body/w", 2}, {"head/w", 3}, {"head/b", 3}});
+  const LoadReport report = load_weights(store.get(), file, {.rules = {}, .ignore = {"head/.*"}});
+  CHECK(store["body/w"] == 1);
+  CHECK(store["head/w"] == 0);
+  CHECK(statuses(report) == "body/w:loaded head/w:ignored head/b:ignored ");
+  CHECK_THAT(report.summary(), Contains("1 of 3 variables from") && Contains("2 ignored") &&
+                                   Contains("1 of the file unused"));
+}
+
+TEST_CASE("what is missing or of another shape is an error that lists every variable") {
+  test::TempDir temp;
+  const auto file = file_with(temp, {{"body/w", 2}, {"haed/w", 3}, {"out", 10}});
+  Store store({{"body/w", 2}, {"head/w", 3}, {"out", 4}});
+  const std::string text = error_of(store, file, {});
+  CHECK_THAT(text, Contains("loaded  body/w [2]"));
+  CHECK_THAT(text, Contains("missing  head/w [3]; did you mean 'haed/w'?"));
+  CHECK_THAT(text, Contains("differs  out [4]; f32 [4] wanted, f32 [10] found"));
+  CHECK(store["body/w"] == 0);  // nothing was changed
+
+  const LoadReport report =
+      load_weights(store.get(), file, {.rules = {}, .ignore = {}, .partial = true});
+  CHECK(statuses(report) == "body/w:loaded head/w:missing out:differs ");
+  CHECK(store["body/w"] == 1);
+  CHECK(store["out"] == 0);
+}
+
+TEST_CASE("two variables may start from one") {
+  test::TempDir temp;
+  const auto file = file_with(temp, {{"w", 2}});
+  Store store({{"left/w", 2}, {"right/w", 2}});
+  load_weights(store.get(), file, {.rules = {{".*/w", "w"}}, .ignore = {}});
+  CHECK(store["left/w"] == 1);
+  CHECK(store["right/w"] == 1);
+}
+
+TEST_CASE("a pattern that is no regular expression is a mistake in the config") {
+  const Value config =
+      Value::table({{"ignore", Value::array({"head/("})},
+                    {"rules", Value::array({Value::table({{"pattern", "[a"}, {"name", "b"}})})}});
+  try {
+    decode<InitLoadConfig>(config, "task.init_load");
+    FAIL("accepted");
+  } catch (const ConfigError& error) {
+    REQUIRE(error.problems().size() == 2);
+    CHECK_THAT(error.what(), Contains("task.init_load.rules: '[a' is not a regular expression"));
+    CHECK_THAT(error.what(), Contains("task.init_load.ignore: 'head/(' is not a regular"));
+  }
+}
