@@ -53,6 +53,9 @@ Optimizer::~Optimizer() = default;
 double Optimizer::slot_start(std::string_view) const {
   return 0;
 }
+Shape Optimizer::slot_shape(std::string_view, const Parameter& parameter) const {
+  return parameter.shape();
+}
 std::int64_t Optimizer::group_of(const Parameter&) const {
   return 0;
 }

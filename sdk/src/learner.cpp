@@ -1,230 +1,235 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learner: clipping, then the optimizer over as few and as long segments as the groups allow.
-//
-// Gradients live in one flat block, so clipping by value is two calls and the global norm is one,
-// whatever the number of parameters. Global clipping costs no pass of its own: its factor goes into
-// the optimizer's gradient_scale.
 #include "trivet/learner.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
+#include "gradient_clip.h"
+#include "optimizer_runner.h"
 #include "trivet/error.h"
-#include "trivet/ops.h"
 #include "trivet/optim_update.h"
+#include "weight_average.h"
 
 namespace trivet {
 namespace {
 
-Tensor part_of(const Tensor& block, std::int64_t begin, std::int64_t end) {
-  return ops::slice(block, 0, begin, end);
+std::vector<LearnerRule> one_rule(std::unique_ptr<Optimizer> optimizer,
+                                  std::unique_ptr<Schedule> learning_rate) {
+  std::vector<LearnerRule> rules;
+  rules.push_back({.optimizer = std::move(optimizer), .learning_rate = std::move(learning_rate)});
+  return rules;
 }
 
-// x = op(x, scalar) in place.
-void apply_scalar(tv_binary_op op, Tensor& x, const Tensor& scalar) {
-  if (x.size() == 0) return;
-  Device& device = x.device();
-  const tv_view out = x.mutable_view();
-  const tv_view in = x.view();
-  const tv_view number = ops::expand(scalar, x.shape()).view();
-  device.check(device.table().binary(device.context(), op, &out, &in, &number), "binary");
+std::string title_of(const std::string& name) {
+  return name.empty() ? "the main one" : "'" + name + "'";
+}
+
+// The trainable variables of every rule, in the store's order.
+std::vector<std::vector<Parameter*>> shares(const ParameterStore& store,
+                                            const std::vector<LearnerRule>& rules) {
+  std::vector<std::vector<Parameter*>> out(rules.size());
+  std::string none, several;
+  for (const auto& parameter : store.parameters()) {
+    if (!parameter->trainable()) continue;
+    std::vector<std::size_t> takers;
+    std::optional<std::size_t> rest;
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      if (rules[i].variables.empty()) rest = i;
+      if (rules[i].variables.matches(parameter->path())) takers.push_back(i);
+    }
+    if (takers.empty() && rest) takers.push_back(*rest);
+    if (takers.size() == 1) {
+      out[takers.front()].push_back(parameter.get());
+    } else if (takers.empty()) {
+      none += "\n  " + parameter->path() + ": none";
+    } else {
+      several += "\n  " + parameter->path() + ": " + title_of(rules[takers[0]].name) + " and " +
+                 title_of(rules[takers[1]].name);
+    }
+  }
+  if (none.empty() && several.empty()) return out;
+  throw ConfigError(
+      Problem{.path = "trainer.learners",
+              .what = "every variable must belong to exactly one learner:" + none + several,
+              .hint = "patterns must match whole paths; trainer.optimizer takes "
+                      "those that no learner matches"});
 }
 
 }  // namespace
 
 struct Learner::Impl {
-  struct Variable {
-    Parameter* parameter;
-    Tensor gradient;  // f32 [n]
-    Tensor square;    // f32 [1]: its place in `squares`
-  };
-  struct Norms {
-    double before = 0, after = 0;  // of all gradients, around clipping per variable
-  };
-
-  Impl(ParameterStore& parameters, std::unique_ptr<Optimizer> rule,
-       std::unique_ptr<Schedule> learning_rate, GradientClipConfig limits);
+  Impl(ParameterStore& parameters, std::vector<LearnerRule> rules, const LearnerOptions& options);
 
   ParameterStore& store;
-  std::unique_ptr<Optimizer> optimizer;
-  std::unique_ptr<Schedule> schedule;
-  GradientClipConfig clip;
-  std::vector<Variable> variables;
-  std::vector<std::string> slot_names;
-  std::vector<Tensor> slot_blocks;  // laid out like the block of values
-  std::vector<OptimizerSegment> segments;
-  Tensor squares;       // f32 [variables]: sums of squares, read back in one go
-  Tensor total_square;  // f32 [1]
-  Tensor lower, upper;  // scalars: -clip.value and clip.value
+  detail::GradientClip clip;
+  std::vector<detail::OptimizerRunner> runners;
+  std::optional<detail::WeightAverage> average;
 
-  void find_variables();
-  void make_slots();
-  void make_segments();
-  std::vector<double> variable_norms();
-  Norms clip_norms();
-  double rate_at(std::int64_t step) const;
+  // Accumulation: parts of the update that is under way.
+  std::int64_t parts = 1, parts_done = 0;
+  double weights = 0;
+  bool skips = false, bad = false;  // bad: a part of the update had a loss to skip
+  OptimizerSegment sum;             // value: the sum, gradient: the store's
+
+  bool add_up(double weight);  // whether the update is complete
   [[noreturn]] void throw_not_finite(std::int64_t step);
 };
 
-Learner::Impl::Impl(ParameterStore& parameters, std::unique_ptr<Optimizer> rule,
-                    std::unique_ptr<Schedule> learning_rate, GradientClipConfig limits)
-    : store(parameters),
-      optimizer(std::move(rule)),
-      schedule(std::move(learning_rate)),
-      clip(limits) {
-  NoGrad no_grad;
-  find_variables();
-  make_slots();
-  make_segments();
-  total_square = Tensor::zeros(store.device(), {1});
-  if (clip.value <= 0) return;
-  const auto bound = static_cast<float>(clip.value);
-  lower = Tensor::scalar(store.device(), -bound);
-  upper = Tensor::scalar(store.device(), bound);
-}
-
-void Learner::Impl::find_variables() {
-  for (const auto& parameter : store.parameters()) {
-    if (parameter->trainable()) variables.push_back({parameter.get(), {}, {}});
-  }
-  squares = Tensor::zeros(store.device(), {static_cast<std::int64_t>(variables.size())});
-  std::int64_t index = 0;
-  for (Variable& variable : variables) {
-    const std::int64_t begin = store.offset_of(*variable.parameter);
-    const std::int64_t end = begin + variable.parameter->shape().size();
-    variable.gradient = part_of(store.trainable_gradients(), begin, end);
-    variable.square = part_of(squares, index, index + 1);
-    ++index;
-  }
-}
-
-void Learner::Impl::make_slots() {
-  slot_names = optimizer->slots();
-  for (const std::string& slot : slot_names) {
-    slot_blocks.push_back(Tensor::full(store.device(), store.trainable_values().shape(),
-                                       optimizer->slot_start(slot)));
-  }
-}
-
-void Learner::Impl::make_segments() {
-  std::int64_t begin = 0, end = 0, group = 0;
-  const auto close = [&] {
-    if (begin == end) return;
-    OptimizerSegment segment{part_of(store.trainable_values(), begin, end),
-                             part_of(store.trainable_gradients(), begin, end),
-                             {},
-                             group};
-    for (const Tensor& block : slot_blocks) segment.slots.push_back(part_of(block, begin, end));
-    segments.push_back(std::move(segment));
-  };
-  const bool apart = optimizer->per_variable();
-  for (const Variable& variable : variables) {
-    const std::int64_t wanted = optimizer->group_of(*variable.parameter);
-    const std::int64_t offset = store.offset_of(*variable.parameter);
-    if (apart || wanted != group) {
-      close();
-      begin = offset;
-      group = wanted;
+Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
+                    const LearnerOptions& options)
+    : store(parameters), clip(parameters, options.clip), skips(options.skip_bad_updates) {
+  if (rules.empty()) throw Error("a learner needs a rule");
+  auto variables = shares(store, rules);
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (variables[i].empty() && !rules[i].variables.empty()) {
+      throw ConfigError(
+          Problem{.path = "trainer.learners",
+                  .what = "learner " + title_of(rules[i].name) + " matches no trainable variable",
+                  .hint = "patterns must match whole paths, e.g. \"head/.*\""});
     }
-    end = offset + variable.parameter->shape().size();
+    runners.emplace_back(store, std::move(rules[i]), std::move(variables[i]));
   }
-  close();
+  if (options.ema.decay > 0) average.emplace(store, options.ema);
 }
 
-std::vector<double> Learner::Impl::variable_norms() {
-  for (Variable& variable : variables) sum_of_squares(variable.square, variable.gradient);
-  std::vector<double> norms;
-  for (const float square : squares.to_host<float>()) {
-    norms.push_back(std::sqrt(static_cast<double>(square)));
-  }
-  return norms;
-}
-
-// Scales variables whose norm is too large; the common norm afterwards follows without a look at
-// the gradients.
-Learner::Impl::Norms Learner::Impl::clip_norms() {
-  if (clip.per_variable_norm <= 0) {
-    sum_of_squares(total_square, store.trainable_gradients());
-    const double norm = std::sqrt(static_cast<double>(total_square.to_host<float>().front()));
-    return {norm, norm};
-  }
-  Norms total;
-  const std::vector<double> norms = variable_norms();
-  for (std::size_t i = 0; i < norms.size(); ++i) {
-    double norm = norms[i];
-    total.before += norm * norm;
-    if (norm > clip.per_variable_norm) {
-      const auto factor = static_cast<float>(clip.per_variable_norm / norm);
-      apply_scalar(TV_MUL, variables[i].gradient, Tensor::scalar(store.device(), factor));
-      norm = clip.per_variable_norm;
-    }
-    total.after += norm * norm;
-  }
-  return {std::sqrt(total.before), std::sqrt(total.after)};
-}
-
-double Learner::Impl::rate_at(std::int64_t step) const {
-  const double rate = schedule->value(step);
-  if (std::isfinite(rate)) return rate;
-  throw RunError("the learning rate of update " + std::to_string(step) + " is not a finite number");
+bool Learner::Impl::add_up(double weight) {
+  if (parts == 1) return true;
+  tv_optim add{};
+  add.kind = TV_SGD;  // sum -= -1 * (weight * gradient): one pass where the backend has the kernel
+  add.lr = -1;
+  add.grad_scale = static_cast<float>(weight);
+  optim_update(add, sum);
+  weights += weight;
+  if (++parts_done < parts) return false;
+  const auto factor = static_cast<float>(weights > 0 ? 1 / weights : 0);
+  assign(sum.gradient, sum.value);
+  detail::apply_scalar(TV_MUL, sum.gradient, Tensor::scalar(store.device(), factor));
+  return true;
 }
 
 void Learner::Impl::throw_not_finite(std::int64_t step) {
-  std::string where;
-  const std::vector<double> norms = variable_norms();
-  for (std::size_t i = 0; i < norms.size() && where.empty(); ++i) {
-    if (!std::isfinite(norms[i])) where = ", first in '" + variables[i].parameter->path() + "'";
-  }
-  throw RunError("the gradients of update " + std::to_string(step) + " are not finite" + where +
-                     " (learning rate " + to_toml(Value(rate_at(step))) + ")",
+  const std::string first = clip.first_not_finite();
+  throw RunError("the gradients of update " + std::to_string(step) + " are not finite" +
+                     (first.empty() ? "" : ", first in '" + first + "'") + " (learning rate " +
+                     to_toml(Value(runners.front().rate_at(step))) + ")",
                  {.hint = "lower the learning rate, give it a warm-up, or look at the batch"});
 }
 
 Learner::Learner(ParameterStore& store, std::unique_ptr<Optimizer> optimizer,
                  std::unique_ptr<Schedule> learning_rate, GradientClipConfig clip)
-    : store_(store),
-      impl_(std::make_unique<Impl>(store, std::move(optimizer), std::move(learning_rate), clip)) {}
+    : Learner(store, one_rule(std::move(optimizer), std::move(learning_rate)), {.clip = clip}) {}
+
+Learner::Learner(ParameterStore& store, std::vector<LearnerRule> rules, LearnerOptions options)
+    : store_(store), loss_bound_(std::numeric_limits<double>::infinity()) {
+  NoGrad no_grad;
+  impl_ = std::make_unique<Impl>(store, std::move(rules), options);
+}
 
 Learner::~Learner() = default;
 
-Learner::Update Learner::apply_gradients() {
+void Learner::accumulate(std::int64_t n) {
+  if (n < 1) throw Error("an update needs at least one batch of gradients");
   NoGrad no_grad;
-  Update update{.learning_rate = learning_rate()};
-  OptimizerStep step{.step = step_, .learning_rate = update.learning_rate};
-  if (impl_->clip.value > 0) {
-    apply_scalar(TV_MAX, store_.trainable_gradients(), impl_->lower);
-    apply_scalar(TV_MIN, store_.trainable_gradients(), impl_->upper);
+  impl_->parts = n;
+  impl_->parts_done = 0;
+  impl_->weights = 0;
+  impl_->bad = false;
+  last_ = {};
+  if (n == 1) return;
+  OptimizerSegment& sum = impl_->sum;
+  if (!sum.value.defined()) {
+    sum.gradient = store_.trainable_gradients();
+    sum.value = Tensor::empty(store_.device(), sum.gradient.shape());
   }
-  if (impl_->clip.per_variable_norm > 0 || impl_->clip.global_norm > 0) {
-    const Impl::Norms norms = impl_->clip_norms();
-    if (!std::isfinite(norms.before)) impl_->throw_not_finite(step_);
-    update.gradient_norm = norms.before;
-    if (impl_->clip.global_norm > 0 && norms.after > impl_->clip.global_norm) {
-      step.gradient_scale = static_cast<float>(impl_->clip.global_norm / norms.after);
-    }
+  const tv_view view = sum.value.mutable_view();
+  Device& device = store_.device();
+  device.check(device.table().fill(device.context(), &view, 0), "fill");
+}
+
+Learner::Update Learner::apply_gradients(double weight, const Tensor& loss) {
+  NoGrad no_grad;
+  last_ = {.learning_rate = learning_rate(), .applied = false};
+  if (impl_->skips && loss.defined()) {
+    const auto value = static_cast<double>(loss.item());
+    impl_->bad = impl_->bad || !std::isfinite(value) || value > loss_bound_;
   }
-  impl_->optimizer->update(step, impl_->segments);
+  if (!impl_->add_up(weight)) return last_;
+  const detail::GradientClip::Result clipped = impl_->clip.apply(impl_->skips);
+  last_.skipped = impl_->skips && (impl_->bad || !std::isfinite(clipped.norm));
+  impl_->bad = false;
+  if (last_.skipped) return last_;
+  if (!std::isfinite(clipped.norm)) impl_->throw_not_finite(step_);
+  last_.gradient_norm = clipped.norm;
+  last_.applied = true;
+  if (impl_->average && step_ == 0) impl_->average->start();
+  for (auto& runner : impl_->runners) runner.update(step_, clipped.scale);
   ++step_;
-  return update;
+  if (impl_->average) impl_->average->update(step_);
+  return last_;
 }
 
 double Learner::learning_rate() const {
-  return impl_->rate_at(step_);
+  return impl_->runners.front().rate_at(step_);
+}
+
+std::vector<std::pair<std::string, double>> Learner::learning_rates() const {
+  std::vector<std::pair<std::string, double>> out;
+  for (const auto& runner : impl_->runners) out.emplace_back(runner.name(), runner.rate_at(step_));
+  return out;
 }
 
 std::vector<std::pair<std::string, Tensor>> Learner::slots() const {
   NoGrad no_grad;
   std::vector<std::pair<std::string, Tensor>> out;
-  for (const auto& variable : impl_->variables) {
-    const Parameter& parameter = *variable.parameter;
-    const std::int64_t begin = store_.offset_of(parameter);
-    for (std::size_t i = 0; i < impl_->slot_names.size(); ++i) {
-      const Tensor part = part_of(impl_->slot_blocks[i], begin, begin + parameter.shape().size());
-      out.emplace_back(parameter.path() + '/' + impl_->slot_names[i],
-                       ops::reshape(part, parameter.shape()));
-    }
-  }
+  for (const auto& runner : impl_->runners) runner.add_slots(out);
   return out;
+}
+
+std::vector<std::pair<std::string, Tensor>> Learner::averages() const {
+  if (!impl_->average) return {};
+  NoGrad no_grad;
+  return impl_->average->tensors();
+}
+
+void Learner::restart_average() {
+  NoGrad no_grad;
+  if (impl_->average) impl_->average->start();
+}
+
+void Learner::swap_average() {
+  NoGrad no_grad;
+  if (impl_->average && step_ > 0) impl_->average->swap();
+}
+
+Learner::UseAverages::UseAverages(Learner& learner) : learner_(learner) {
+  learner_.swap_average();
+}
+
+Learner::UseAverages::~UseAverages() {
+  learner_.swap_average();
+}
+
+void freeze(ParameterStore& store, const std::vector<std::string>& patterns) {
+  std::int64_t left = 0;
+  for (const std::string& text : patterns) {
+    const Patterns pattern({text});
+    bool any = false;
+    for (const auto& parameter : store.parameters()) {
+      if (!pattern.matches(parameter->path())) continue;
+      any = true;
+      store.freeze(*parameter);
+    }
+    if (any) continue;
+    throw ConfigError(Problem{.path = "trainer.frozen",
+                              .what = "'" + text + "' matches no variable",
+                              .hint = "a pattern must match a whole path, e.g. \"body/.*\""});
+  }
+  for (const auto& parameter : store.parameters()) left += parameter->trainable() ? 1 : 0;
+  if (left > 0 || patterns.empty()) return;
+  throw ConfigError(
+      Problem{.path = "trainer.frozen", .what = "every variable is frozen: nothing is trained"});
 }
 
 }  // namespace trivet

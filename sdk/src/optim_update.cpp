@@ -111,6 +111,13 @@ void optim_update(const tv_optim& update, OptimizerSegment& segment) {
   }
 }
 
+void assign(Tensor& to, const Tensor& from) {
+  if (!(to.shape() == from.shape())) {
+    throw Error("assign: " + from.to_string() + " does not fit into " + to.to_string());
+  }
+  detail::copy_into(to.mutable_view(), from);
+}
+
 void sum_of_squares(Tensor& out, const Tensor& x) {
   NoGrad no_grad;
   Device& device = x.device();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "block_layout.h"
 #include "shared_layers.h"
 #include "trivet/error.h"
 #include "trivet/layer.h"
@@ -15,12 +16,6 @@
 
 namespace trivet {
 namespace {
-
-constexpr std::int64_t kSegmentFloats = 16;
-
-std::int64_t round_up(std::int64_t n) {
-  return (n + kSegmentFloats - 1) / kSegmentFloats * kSegmentFloats;
-}
 
 // The part of a block that belongs to one parameter, with its shape.
 Tensor part_of(const Tensor& block, std::int64_t offset, const Shape& shape) {
@@ -74,13 +69,18 @@ Parameter& ParameterStore::add(std::string path, const Shape& shape,
   return *parameters_.back();
 }
 
+void ParameterStore::freeze(Parameter& parameter) {
+  if (built_) throw Error("'" + parameter.path_ + "' was frozen after the model was built");
+  parameter.trainable_ = false;
+}
+
 void ParameterStore::build() {
   if (built_) throw Error("the model was built already");
   std::int64_t trainable = 0, states = 0;
   for (const auto& parameter : parameters_) {
     std::int64_t& end = parameter->trainable_ ? trainable : states;
     parameter->offset_ = end;
-    end += round_up(parameter->shape_.size());
+    end += detail::padded(parameter->shape_.size());
   }
   NoGrad no_grad;
   trainable_values_ = Tensor::zeros(device_, {trainable});
@@ -143,6 +143,9 @@ Tensor& ParameterStore::trainable_values() {
 }
 Tensor& ParameterStore::trainable_gradients() {
   return trainable_gradients_;
+}
+Tensor& ParameterStore::states() {
+  return states_;
 }
 
 std::int64_t ParameterStore::offset_of(const Parameter& parameter) const {

@@ -15,6 +15,10 @@ namespace trivet {
 // Error when the segment has fewer slots than the formula needs.
 TRIVET_API void optim_update(const tv_optim& update, OptimizerSegment& segment);
 
+// Copies the elements of `from` into the memory of `to`, which the caller owns; same shape and
+// device. For optimizers whose formula is composed of ops.
+TRIVET_API void assign(Tensor& to, const Tensor& from);
+
 // out f32 [1] = sum of squares of the elements of x, which is f32 and contiguous.
 TRIVET_API void sum_of_squares(Tensor& out, const Tensor& x);
 

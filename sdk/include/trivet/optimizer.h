@@ -26,8 +26,10 @@ TRIVET_CONFIG(OptimizerConfig, trivet::NoBase)
 struct OptimizerSegment {
   Tensor value;     // f32 [n], changed in place
   Tensor gradient;  // f32 [n], not yet scaled
-  std::vector<Tensor> slots;
+  std::vector<Tensor> slots;  // f32 [n]; per variable: flat, of the size of its slot_shape
   std::int64_t group = 0;  // as group_of said
+  // The variable, for an optimizer that asked for a segment each; null otherwise.
+  const Parameter* parameter = nullptr;
 };
 
 struct OptimizerStep {
@@ -48,6 +50,9 @@ class TRIVET_API Optimizer {
   // `slot_start`.
   virtual std::vector<std::string> slots() const = 0;
   virtual double slot_start(std::string_view slot) const;  // 0
+  // Asked only where `per_variable`: the shape of a slot, if it is not the variable's own (sums over
+  // rows). {0}: this variable has no such slot; it is not saved, and is undefined in the segment.
+  virtual Shape slot_shape(std::string_view slot, const Parameter& parameter) const;
 
   // Parameters of one group are updated alike (e.g. 1 = without weight decay). Neighbours of one
   // group become one segment, unless `per_variable` asks for a segment each (LAMB, LARS).

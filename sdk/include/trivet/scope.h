@@ -77,6 +77,9 @@ class TRIVET_API ParameterStore {
   // Throws Error for a path that is taken, or after `build`.
   Parameter& add(std::string path, const Shape& shape, const ParameterOptions& options);
 
+  // Makes a trainable parameter a state, before `build`.
+  void freeze(Parameter& parameter);
+
   // Allocates the blocks (trainable values, their gradients, states; 64-byte aligned segments, so
   // one optimizer call can run over the whole block) and draws the starting values with
   // key.fold("params").fold(path).
@@ -95,6 +98,7 @@ class TRIVET_API ParameterStore {
   // The flat blocks (f32 [n], padding between segments is zero) and where a parameter lies in them.
   Tensor& trainable_values();
   Tensor& trainable_gradients();
+  Tensor& states();
   std::int64_t offset_of(const Parameter& parameter) const;  // elements
 
  private:

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer_runner.h"
+
+#include <cmath>
+
+#include "block_layout.h"
+#include "trivet/error.h"
+#include "trivet/ops.h"
+
+namespace trivet::detail {
+
+OptimizerRunner::OptimizerRunner(ParameterStore& store, LearnerRule rule,
+                                 std::vector<Parameter*> variables)
+    : store_(store), rule_(std::move(rule)), variables_(std::move(variables)) {
+  for (const std::string& slot : rule_.optimizer->slots()) slots_.push_back(make_slot(slot));
+  make_segments();
+}
+
+OptimizerRunner::Slot OptimizerRunner::make_slot(const std::string& name) const {
+  Slot slot{name, {}, {}, {}};
+  std::int64_t end = 0;
+  for (const Parameter* variable : variables_) {
+    slot.shapes.push_back(rule_.optimizer->per_variable()
+                              ? rule_.optimizer->slot_shape(name, *variable)
+                              : variable->shape());
+    slot.offsets.push_back(end);
+    end += padded(slot.shapes.back().size());
+  }
+  slot.block = Tensor::full(store_.device(), {end}, rule_.optimizer->slot_start(name));
+  return slot;
+}
+
+bool OptimizerRunner::continues(std::size_t variable) const {
+  if (variable == 0 || rule_.optimizer->per_variable()) return false;
+  const Parameter &before = *variables_[variable - 1], &now = *variables_[variable];
+  return rule_.optimizer->group_of(before) == rule_.optimizer->group_of(now) &&
+         store_.offset_of(before) + padded(before.shape().size()) == store_.offset_of(now);
+}
+
+OptimizerSegment OptimizerRunner::segment(std::size_t first, std::size_t last) const {
+  const std::int64_t begin = store_.offset_of(*variables_[first]);
+  const std::int64_t end = store_.offset_of(*variables_[last]) + variables_[last]->shape().size();
+  OptimizerSegment segment{part_of(store_.trainable_values(), begin, end),
+                           part_of(store_.trainable_gradients(), begin, end),
+                           {},
+                           rule_.optimizer->group_of(*variables_[first]),
+                           rule_.optimizer->per_variable() ? variables_[first] : nullptr};
+  for (const Slot& slot : slots_) {
+    const bool none = slot.shapes[first].size() == 0 && variables_[first]->shape().size() > 0;
+    segment.slots.push_back(none ? Tensor()
+                                 : part_of(slot.block, slot.offsets[first], slot.end_of(last)));
+  }
+  return segment;
+}
+
+void OptimizerRunner::make_segments() {
+  std::size_t first = 0;
+  for (std::size_t i = 1; i <= variables_.size(); ++i) {
+    if (i < variables_.size() && continues(i)) continue;
+    segments_.push_back(segment(first, i - 1));
+    first = i;
+  }
+}
+
+double OptimizerRunner::rate_at(std::int64_t step) const {
+  const double rate = rule_.learning_rate->value(step);
+  if (std::isfinite(rate)) return rate;
+  const std::string of = rule_.name.empty() ? "" : " of learner '" + rule_.name + "'";
+  throw RunError("the learning rate" + of + " of update " + std::to_string(step) +
+                 " is not a finite number");
+}
+
+void OptimizerRunner::update(std::int64_t step, float gradient_scale) {
+  rule_.optimizer->update(
+      {.step = step, .learning_rate = rate_at(step), .gradient_scale = gradient_scale}, segments_);
+}
+
+void OptimizerRunner::add_slots(std::vector<std::pair<std::string, Tensor>>& out) const {
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    for (const Slot& slot : slots_) {
+      if (slot.shapes[i].size() == 0 && variables_[i]->shape().size() > 0) continue;
+      out.emplace_back(
+          variables_[i]->path() + '/' + slot.name,
+          ops::reshape(part_of(slot.block, slot.offsets[i], slot.end_of(i)), slot.shapes[i]));
+    }
+  }
+}
+
+}  // namespace trivet::detail

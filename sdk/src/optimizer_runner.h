@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// OptimizerRunner: one rule of a learner: its optimizer over as few and as long segments as the
+// groups of its variables allow, and the optimizer's slots.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trivet/learner.h"
+
+namespace trivet::detail {
+
+class OptimizerRunner {
+ public:
+  // `variables` are trainable ones of the store, in its order.
+  OptimizerRunner(ParameterStore& store, LearnerRule rule, std::vector<Parameter*> variables);
+
+  const std::string& name() const { return rule_.name; }
+  double rate_at(std::int64_t step) const;  // throws RunError unless it is finite
+  void update(std::int64_t step, float gradient_scale);
+  void add_slots(std::vector<std::pair<std::string, Tensor>>& out) const;
+
+ private:
+  // One slot of all variables, in a block. Where the optimizer does not work per variable it is
+  // laid out as the parameters are, so that neighbours are neighbours here, too.
+  struct Slot {
+    std::string name;
+    std::vector<Shape> shapes;
+    std::vector<std::int64_t> offsets;  // of each variable
+    Tensor block;
+    std::int64_t end_of(std::size_t variable) const {
+      return offsets[variable] + shapes[variable].size();
+    }
+  };
+  Slot make_slot(const std::string& name) const;
+  bool continues(std::size_t variable) const;  // may be in one segment with the one before
+  OptimizerSegment segment(std::size_t first, std::size_t last) const;
+  void make_segments();
+
+  ParameterStore& store_;
+  LearnerRule rule_;
+  std::vector<Parameter*> variables_;
+  std::vector<Slot> slots_;
+  std::vector<OptimizerSegment> segments_;
+};
+
+}  // namespace trivet::detail

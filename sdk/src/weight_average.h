@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// WeightAverage: the moving average of EmaConfig, laid out like the block of trainable values.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trivet/learner.h"
+
+namespace trivet::detail {
+
+class WeightAverage {
+ public:
+  WeightAverage(ParameterStore& store, const EmaConfig& config);
+
+  void start();                       // at the weights there are
+  void update(std::int64_t updates);  // after the update with which `updates` are done
+  void swap();                        // with the weights
+  std::vector<std::pair<std::string, Tensor>> tensors() const;
+
+ private:
+  ParameterStore& store_;
+  EmaConfig config_;
+  OptimizerSegment segment_;  // value: the average, gradient: the weights
+};
+
+}  // namespace trivet::detail

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/patterns.h"
+
+#include <catch2/catch.hpp>
+
+#include "trivet/error.h"
+
+using trivet::Patterns;
+
+TEST_CASE("patterns match whole names or are found in a part") {
+  const Patterns patterns({"head/.*", "norm"});
+  CHECK(patterns.matches("head/w"));
+  CHECK(patterns.matches("norm"));
+  CHECK_FALSE(patterns.matches("overhead/w"));
+  CHECK_FALSE(patterns.matches("norm/scale"));
+  CHECK(patterns.found_in("overhead/w"));
+  CHECK(patterns.found_in("body/norm/scale"));
+  CHECK_FALSE(patterns.found_in("body/w"));
+}
+
+TEST_CASE("no patterns match nothing") {
+  const Patterns none({});
+  CHECK(none.empty());
+  CHECK_FALSE(none.matches(""));
+  CHECK_FALSE(none.found_in("a"));
+}
+
+TEST_CASE("a text that is no pattern is reported with its field") {
+  CHECK_THROWS_WITH(Patterns({"(open"}), Catch::Contains("'(open'"));
+  trivet::Problems problems;
+  trivet::check_patterns(problems, "frozen", {"fine.*", "(open"});
+  REQUIRE(problems.list().size() == 1);
+  CHECK(problems.list()[0].path == "frozen");
+  CHECK_THAT(problems.list()[0].what, Catch::Contains("'(open' is not a regular expression"));
+}
