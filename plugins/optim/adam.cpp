@@ -10,17 +10,19 @@ namespace {
 
 // One update of all segments that share a weight decay. The powers are computed in double: in float
 // 1 - 0.999^1 has an error of 6e-5.
-tv_optim adam_update(const OptimizerStep& step, double beta1, double beta2, double epsilon) {
+template <class Config>
+tv_optim adam_update(const OptimizerStep& step, const Config& config) {
   const auto t = static_cast<double>(step.step + 1);
   tv_optim update{};
   update.kind = TV_ADAM;
   update.grad_scale = step.gradient_scale;
   update.lr = static_cast<float>(step.learning_rate);
-  update.beta1 = static_cast<float>(beta1);
-  update.beta2 = static_cast<float>(beta2);
-  update.epsilon = static_cast<float>(epsilon);
-  update.step_size = static_cast<float>(step.learning_rate / (1 - std::pow(beta1, t)));
-  update.v_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t)));
+  update.beta1 = static_cast<float>(config.beta1);
+  update.beta2 = static_cast<float>(config.beta2);
+  update.step_size = static_cast<float>(step.learning_rate / (1 - std::pow(config.beta1, t)));
+  const double v_scale = 1 / std::sqrt(1 - std::pow(config.beta2, t));
+  update.v_scale = static_cast<float>(v_scale);
+  update.epsilon = static_cast<float>(config.epsilon * (config.epsilon_hat ? v_scale : 1));
   return update;
 }
 
@@ -33,7 +35,7 @@ std::vector<std::string> Adam::slots() const {
 }
 
 void Adam::update(const OptimizerStep& step, std::span<OptimizerSegment> segments) {
-  const tv_optim update = adam_update(step, config_.beta1, config_.beta2, config_.epsilon);
+  const tv_optim update = adam_update(step, config_);
   for (OptimizerSegment& segment : segments) optim_update(update, segment);
 }
 
@@ -48,7 +50,7 @@ std::int64_t AdamW::group_of(const Parameter& parameter) const {
 }
 
 void AdamW::update(const OptimizerStep& step, std::span<OptimizerSegment> segments) {
-  tv_optim update = adam_update(step, config_.beta1, config_.beta2, config_.epsilon);
+  tv_optim update = adam_update(step, config_);
   for (OptimizerSegment& segment : segments) {
     const bool decays = segment.group == DecayFilter::kDecays;
     update.weight_decay = decays ? static_cast<float>(config_.weight_decay) : 0;

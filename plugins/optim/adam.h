@@ -6,10 +6,12 @@
 //   v = beta2 * v + (1 - beta2) * g^2
 //   w -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
 //
-// Epsilon stands inside the bias correction, as in the paper, PyTorch and Praxis; Keras and Model
-// Garden add theirs to sqrt(v) before it. Its default is the paper's 1e-8 (PyTorch's; Keras 1e-7,
-// Praxis 1e-6). Model Garden's adamw also clips by global norm: that is trainer.gradient_clip here.
-// Slots: "m", "v".
+// Epsilon stands inside the bias correction, as in the paper's algorithm 1, PyTorch and Praxis.
+// With epsilon_hat it is added to sqrt(v) before it, as in the paper's section 2, Keras and Model
+// Garden:
+//   w -= lr * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon)
+// Its default is the paper's 1e-8 (PyTorch's; Keras 1e-7, Praxis 1e-6). Model Garden's adamw also
+// clips by global norm: that is trainer.gradient_clip here. Slots: "m", "v".
 #pragma once
 
 #include <span>
@@ -25,11 +27,13 @@ struct AdamConfig : OptimizerConfig {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  bool epsilon_hat = false;
 };
 TRIVET_CONFIG(AdamConfig, trivet::OptimizerConfig,
               (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1)),
               (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1)),
-              (epsilon, "Added to the root of the squares.", at_least(0)))
+              (epsilon, "Added to the root of the squares.", at_least(0)),
+              (epsilon_hat, "Epsilon is added before the bias correction, as Keras does."))
 
 class Adam final : public Optimizer {
  public:
@@ -46,11 +50,13 @@ struct AdamWConfig : DecayConfig {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  bool epsilon_hat = false;
 };
 TRIVET_CONFIG(AdamWConfig, trivet::optim::DecayConfig,
               (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1)),
               (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1)),
-              (epsilon, "Added to the root of the squares.", at_least(0)))
+              (epsilon, "Added to the root of the squares.", at_least(0)),
+              (epsilon_hat, "Epsilon is added before the bias correction, as Keras does."))
 
 class AdamW final : public Optimizer {
  public:

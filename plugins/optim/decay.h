@@ -8,11 +8,11 @@
 // unless included.
 #pragma once
 
-#include <regex>
 #include <string>
 #include <vector>
 
 #include "trivet/optimizer.h"
+#include "trivet/patterns.h"
 
 namespace trivet {
 class Parameter;
@@ -44,7 +44,7 @@ class DecayFilter {
 
  private:
   double weight_decay_;
-  std::vector<std::regex> included_, excluded_;
+  Patterns included_, excluded_;
   bool decay_vectors_;
 };
 

@@ -7,6 +7,20 @@
 #include <numbers>
 
 namespace trivet::optim {
+namespace {
+
+// From 1 to 0 as `part` goes from 0 to 1.
+double half_cosine(double part) {
+  return (1 + std::cos(std::numbers::pi * part)) / 2;
+}
+
+void check_rising(const std::vector<std::int64_t>& boundaries, Problems& problems) {
+  const auto not_rising =
+      std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>());
+  if (not_rising != boundaries.end()) problems.add("boundaries", "must rise");
+}
+
+}  // namespace
 
 double ConstantConfig::at(std::int64_t) const {
   return value;
@@ -28,8 +42,7 @@ double LinearConfig::at(std::int64_t step) const {
 }
 
 double CosineConfig::at(std::int64_t step) const {
-  const double left = (1 + std::cos(std::numbers::pi * part_done(step))) / 2;
-  return final_value + (initial_value - final_value) * left;
+  return final_value + (initial_value - final_value) * half_cosine(part_done(step));
 }
 
 double ExponentialConfig::at(std::int64_t step) const {
@@ -48,7 +61,8 @@ double PolynomialConfig::at(std::int64_t step) const {
 
 double PiecewiseConfig::at(std::int64_t step) const {
   const std::int64_t s = std::max<std::int64_t>(step - offset, 0);
-  const auto next = std::upper_bound(boundaries.begin(), boundaries.end(), s);
+  const auto next = closed ? std::lower_bound(boundaries.begin(), boundaries.end(), s)
+                           : std::upper_bound(boundaries.begin(), boundaries.end(), s);
   return values[static_cast<std::size_t>(next - boundaries.begin())];
 }
 
@@ -58,9 +72,46 @@ void PiecewiseConfig::validate(Problems& problems) const {
                                " values, one more than there are boundaries; has " +
                                std::to_string(values.size()));
   }
-  const auto not_rising =
-      std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>());
-  if (not_rising != boundaries.end()) problems.add("boundaries", "must rise");
+  check_rising(boundaries, problems);
+}
+
+double PowerConfig::at(std::int64_t step) const {
+  const std::int64_t s = std::max<std::int64_t>(step - offset, 1);
+  return initial_value * std::pow(static_cast<double>(s), power);
+}
+
+double PowerLinearConfig::at(std::int64_t step) const {
+  const double value = PowerConfig::at(step);
+  if (linear_decay_fraction == 0) return value;
+  const auto total = static_cast<double>(total_decay_steps);
+  const auto s = static_cast<double>(std::max<std::int64_t>(step - offset, 0));
+  return value * std::clamp((total - s) / (total * linear_decay_fraction), 0.0, 1.0);
+}
+
+double PowerWithOffsetConfig::at(std::int64_t step) const {
+  if (step <= offset) return pre_offset_value;
+  return std::min(PowerConfig::at(step), pre_offset_value);
+}
+
+double StepCosineConfig::at(std::int64_t step) const {
+  const std::int64_t s = step - offset;
+  const auto next = std::upper_bound(boundaries.begin(), boundaries.end(), s);
+  if (next == boundaries.begin()) return values.front();
+  if (next == boundaries.end()) return values.back();
+  const auto i = static_cast<std::size_t>(next - boundaries.begin());
+  const auto length = static_cast<double>(boundaries[i] - boundaries[i - 1]);
+  const double part = static_cast<double>(s - boundaries[i - 1]) / length;
+  return values[i] + (values[i - 1] - values[i]) * half_cosine(part);
+}
+
+void StepCosineConfig::validate(Problems& problems) const {
+  if (boundaries.empty()) problems.add("boundaries", "needs at least one step");
+  if (values.size() != boundaries.size()) {
+    problems.add("values", "wants " + std::to_string(boundaries.size()) +
+                               " values, as many as there are boundaries; has " +
+                               std::to_string(values.size()));
+  }
+  check_rising(boundaries, problems);
 }
 
 }  // namespace trivet::optim

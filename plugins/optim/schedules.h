@@ -10,11 +10,19 @@
 //   Exponential  max(minimum, initial * decay_rate^(s / d)), the quotient rounded down if staircase
 //   Polynomial   final + (initial - final) * (1 - min(s, d) / d)^power; with cycle, d is replaced
 //                by d * max(1, ceil(s / d)) once s passes it
-//   Piecewise    values[number of boundaries <= s]
+//   Piecewise    values[number of boundaries <= s], with `closed` [number of boundaries < s]
+//   Power        initial * max(s, 1)^power
+//   PowerLinear  initial * max(s, 1)^power * max(0, min(1, (T - s) / (T f))), with T =
+//                total_decay_steps and f = linear_decay_fraction; f = 0: without the last factor
+//   PowerWithOffset
+//                step <= offset: pre_offset_value, else min(initial * s^power, pre_offset_value)
+//   StepCosine   half a cosine from values[i] to values[i + 1] between boundaries[i] and
+//                boundaries[i + 1]
 //
-// After Model Garden's (official/modeling/optimization), with two differences: before `offset` they
-// stay at the initial value, and at a boundary itself Piecewise has the next value, as Praxis'
-// PiecewiseConstant and PyTorch's MultiStepLR (Model Garden: still the one before).
+// After Model Garden's (official/modeling/optimization), with these differences: before `offset`
+// they stay at the initial value; at a boundary itself Piecewise has the next value, as Praxis'
+// PiecewiseConstant and PyTorch's MultiStepLR, and the one before only if `closed` (Model Garden);
+// StepCosine holds its last value, where Model Garden's divides by 0.
 //
 // A schedule is its config: `at` of the struct is the formula above, WarmedSchedule (warmup.h)
 // makes the registered class of it.
@@ -92,6 +100,7 @@ struct PiecewiseConfig : WarmedConfig {
   std::vector<std::int64_t> boundaries;
   std::vector<double> values;
   std::int64_t offset = 0;
+  bool closed = false;
 
   double at(std::int64_t step) const;
   void validate(Problems& problems) const;
@@ -99,6 +108,51 @@ struct PiecewiseConfig : WarmedConfig {
 TRIVET_CONFIG(PiecewiseConfig, trivet::optim::WarmedConfig,
               (boundaries, "Steps at which the next value begins, rising.", at_least(0)),
               (values, "One more than there are boundaries.", required),
+              (offset, "Added to every boundary.", at_least(0)),
+              (closed, "The next value begins one step after its boundary."))
+
+struct PowerConfig : WarmedConfig {
+  double initial_value = 0;
+  double power = -0.5;
+  std::int64_t offset = 0;
+
+  double at(std::int64_t step) const;
+};
+TRIVET_CONFIG(PowerConfig, trivet::optim::WarmedConfig,
+              (initial_value, "The value at step 1.", required),
+              (power, "-0.5: falls with the root of the step."),
+              (offset, "The step that counts as 0.", at_least(0)))
+
+struct PowerLinearConfig : PowerConfig {
+  std::int64_t total_decay_steps = 0;
+  double linear_decay_fraction = 0.1;
+
+  double at(std::int64_t step) const;
+};
+TRIVET_CONFIG(PowerLinearConfig, trivet::optim::PowerConfig,
+              (total_decay_steps, "Where the line reaches 0.", required, at_least(1)),
+              (linear_decay_fraction, "Share of the steps that the line takes; 0: no line.",
+               between(0, 1)))
+
+struct PowerWithOffsetConfig : PowerConfig {
+  double pre_offset_value = 1e6;
+
+  double at(std::int64_t step) const;
+};
+TRIVET_CONFIG(PowerWithOffsetConfig, trivet::optim::PowerConfig,
+              (pre_offset_value, "The value up to `offset`, and the largest one after it."))
+
+struct StepCosineConfig : WarmedConfig {
+  std::vector<std::int64_t> boundaries;
+  std::vector<double> values;
+  std::int64_t offset = 0;
+
+  double at(std::int64_t step) const;
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(StepCosineConfig, trivet::optim::WarmedConfig,
+              (boundaries, "Steps at which the values are reached, rising.", required, at_least(0)),
+              (values, "As many as there are boundaries.", required),
               (offset, "Added to every boundary.", at_least(0)))
 
 using Constant = WarmedSchedule<ConstantConfig>;
@@ -107,5 +161,9 @@ using Cosine = WarmedSchedule<CosineConfig>;
 using Exponential = WarmedSchedule<ExponentialConfig>;
 using Polynomial = WarmedSchedule<PolynomialConfig>;
 using Piecewise = WarmedSchedule<PiecewiseConfig>;
+using Power = WarmedSchedule<PowerConfig>;
+using PowerLinear = WarmedSchedule<PowerLinearConfig>;
+using PowerWithOffset = WarmedSchedule<PowerWithOffsetConfig>;
+using StepCosine = WarmedSchedule<StepCosineConfig>;
 
 }  // namespace trivet::optim

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warmup.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace trivet::optim {
 
 double warming_value(const WarmupConfig& warmup, std::int64_t step, double target) {
-  const double part = static_cast<double>(step) / static_cast<double>(warmup.steps);
+  const std::int64_t s = warmup.count_from_one ? std::max<std::int64_t>(step, 1) : step;
+  const double part = static_cast<double>(s) / static_cast<double>(warmup.steps);
   return warmup.start + (target - warmup.start) * std::pow(part, warmup.power);
 }
 

@@ -5,8 +5,8 @@
 //   step < steps:  start + (schedule(steps) - start) * (step / steps)^power
 //   else           schedule(step)
 //
-// power 1 is Model Garden's linear warm-up. Its polynomial one gives step 0 the value of step 1;
-// here step 0 has `start`.
+// power 1 is Model Garden's linear warm-up. Its polynomial one, start 0, gives step 0 the value of
+// step 1, so that the first update is not lost: `count_from_one`.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,11 @@ struct WarmupConfig {
   std::int64_t steps = 0;
   double start = 0;
   double power = 1;
+  bool count_from_one = false;
 };
 TRIVET_CONFIG(WarmupConfig, trivet::NoBase, (steps, "Length; 0: no warm-up.", at_least(0)),
-              (start, "The value of step 0."), (power, "1: a straight line.", more_than(0)))
+              (start, "The value of step 0."), (power, "1: a straight line.", more_than(0)),
+              (count_from_one, "Step 0 has the value of step 1 instead of `start`."))
 
 struct WarmedConfig : ScheduleConfig {
   WarmupConfig warmup;

@@ -4,7 +4,13 @@
 #include <catch2/catch.hpp>
 
 #include "config_round_trip.h"
+#include "optim/adafactor.h"
+#include "optim/adagrad.h"
 #include "optim/adam.h"
+#include "optim/lamb.h"
+#include "optim/lars.h"
+#include "optim/lion.h"
+#include "optim/rms_prop.h"
 #include "optim/schedules.h"
 #include "optim/sgd.h"
 
@@ -20,6 +26,14 @@ TEST_CASE("the configs of optimizers survive the way to a file and back") {
   check_round_trip(sgd);
   check_round_trip(optim::AdamConfig{});
   check_round_trip(optim::AdamWConfig{});
+  check_round_trip(optim::LambConfig{});
+  optim::LarsConfig lars;
+  lars.exclude_from_layer_adaptation = {"bias", "norm"};
+  check_round_trip(lars);
+  check_round_trip(optim::LionConfig{});
+  check_round_trip(optim::AdagradConfig{});
+  check_round_trip(optim::AdafactorConfig{});
+  check_round_trip(optim::RmsPropConfig{});
 }
 
 TEST_CASE("the configs of schedules survive the way to a file and back") {
@@ -44,4 +58,15 @@ TEST_CASE("the configs of schedules survive the way to a file and back") {
   piecewise.boundaries = {2, 5};
   piecewise.values = {1, 2, 3};
   check_round_trip(piecewise);
+  check_round_trip(optim::PowerConfig{});
+  optim::PowerLinearConfig power_linear;
+  power_linear.total_decay_steps = 10;
+  check_round_trip(power_linear);
+  optim::PowerWithOffsetConfig power_with_offset;
+  power_with_offset.offset = 10;
+  check_round_trip(power_with_offset);
+  optim::StepCosineConfig step_cosine;
+  step_cosine.boundaries = {0, 5};
+  step_cosine.values = {1, 2};
+  check_round_trip(step_cosine);
 }

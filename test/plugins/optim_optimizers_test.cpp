@@ -37,6 +37,10 @@ class PerVariable final : public Optimizer {
  public:
   explicit PerVariable(std::unique_ptr<Optimizer> inner) : inner_(std::move(inner)) {}
   std::vector<std::string> slots() const override { return inner_->slots(); }
+  double slot_start(std::string_view slot) const override { return inner_->slot_start(slot); }
+  trivet::Shape slot_shape(std::string_view slot, const Parameter& parameter) const override {
+    return inner_->slot_shape(slot, parameter);
+  }
   std::int64_t group_of(const Parameter& parameter) const override {
     return inner_->group_of(parameter);
   }
@@ -113,6 +117,12 @@ const std::vector<std::pair<std::string, Value>>& all_optimizers() {
       {"Sgd", Value::table({{"momentum", 0.9}, {"nesterov", true}, {"weight_decay", 0.01}})},
       {"Adam", Value::table()},
       {"AdamW", Value::table({{"weight_decay", 0.1}, {"decay_vectors", false}})},
+      {"Lamb", Value::table({{"weight_decay", 0.1}, {"decay_vectors", false}})},
+      {"Lars", Value::table({{"nesterov", true}, {"weight_decay", 0.1}})},
+      {"Lion", Value::table({{"weight_decay", 0.1}, {"decay_vectors", false}})},
+      {"Adagrad", Value::table()},
+      {"RmsProp", Value::table({{"momentum", 0.5}, {"centered", true}})},
+      {"Adafactor", Value::table({{"min_dim_size_to_factor", 2}, {"beta1", 0.9}})},
   };
   return list;
 }
@@ -144,6 +154,17 @@ TEST_CASE("Adam is the textbook one, with epsilon inside the bias correction") {
   // 0.98635.
   check(three_updates(backend, optimizer("Adam", Value::table({{"epsilon", 0.1}}))),
         0.9166666666666666, 0.9491666742648452, 0.9101494815304508);
+}
+
+TEST_CASE("Adam with epsilon_hat is Model Garden's and Keras'") {
+  // w -= lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + epsilon), Kingma and Ba, section 2.
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  const auto updates = [&](double epsilon) {
+    return three_updates(
+        backend, optimizer("Adam", Value::table({{"epsilon", epsilon}, {"epsilon_hat", true}})));
+  };
+  check(updates(0.1), 0.9863472940504185, 0.9959093534931538, 0.9782791963329363);
+  check(updates(1e-7), 0.9000006324515321, 0.9366108815953381, 0.894645377681933);
 }
 
 TEST_CASE("AdamW's decay is decoupled from the gradient") {

@@ -107,6 +107,76 @@ TEST_CASE("a warm-up replaces the first steps and leaves the rest where it was")
   check(*schedule("Linear", fields), {{0, 0.1}, {50, 0.3}, {99, 0.1 + 0.8 * 0.9801}, {100, 0.9}});
 }
 
+TEST_CASE("a closed piecewise schedule has the value before at its boundary, as Model Garden's") {
+  Value fields = Value::table({{"closed", true}});
+  fields.set("boundaries", Value::array({30, 60}));
+  fields.set("values", Value::array({1.0, 0.1, 0.0}));
+  check(*schedule("Piecewise", fields), {{0, 1.0}, {30, 1.0}, {31, 0.1}, {60, 0.1}, {61, 0.0}});
+}
+
+// Model Garden, official/modeling/optimization/lr_schedule.py: DirectPowerDecay,
+// PowerAndLinearDecay, PowerDecayWithOffset, StepCosineDecayWithOffset; values by hand from the
+// formulas in schedules.h.
+TEST_CASE("a power schedule falls as a power of the step, from step 1 on") {
+  Value fields = Value::table({{"initial_value", 0.1}});
+  check(*schedule("Power", fields), {{0, 0.1}, {1, 0.1}, {4, 0.05}, {100, 0.01}});
+  fields.set("power", -1.0);
+  fields.set("offset", 10);
+  check(*schedule("Power", fields), {{0, 0.1}, {11, 0.1}, {20, 0.01}});
+}
+
+TEST_CASE("a power schedule with a line ends at 0") {
+  Value fields = Value::table({{"initial_value", 0.1}, {"total_decay_steps", 100}});
+  // The line begins at 90: 0.1 * 95^-0.5 * 0.5 at 95.
+  check(*schedule("PowerLinear", fields),
+        {{0, 0.1}, {81, 0.1 / 9}, {95, 0.005129891760425771}, {100, 0.0}, {200, 0.0}});
+  fields.set("linear_decay_fraction", 0.0);
+  check(*schedule("PowerLinear", fields), {{100, 0.01}, {400, 0.005}});
+  fields.set("linear_decay_fraction", 1.0);
+  fields.set("offset", 19);
+  check(*schedule("PowerLinear", fields), {{0, 0.1}, {19, 0.1}, {100, 0.1 / 9 * 0.19}});
+}
+
+TEST_CASE("a power schedule with an offset is constant up to it and never above that constant") {
+  const Value fields = Value::table(
+      {{"initial_value", 1.0}, {"power", -1.0}, {"offset", 10}, {"pre_offset_value", 0.25}});
+  check(*schedule("PowerWithOffset", fields),
+        {{0, 0.25}, {10, 0.25}, {11, 0.25}, {14, 0.25}, {15, 0.2}, {20, 0.1}});
+}
+
+TEST_CASE("a step cosine schedule goes from value to value and holds the last one") {
+  Value fields = Value::table();
+  fields.set("boundaries", Value::array({0, 100, 300}));
+  fields.set("values", Value::array({1.0, 0.2, 0.6}));
+  // 0.2 + 0.8 (1 + cos(pi / 4)) / 2 = 0.88284271247...
+  check(*schedule("StepCosine", fields), {{0, 1.0},
+                                          {25, 0.8828427124746191},
+                                          {50, 0.6},
+                                          {100, 0.2},
+                                          {200, 0.4},
+                                          {300, 0.6},
+                                          {301, 0.6},
+                                          {100000, 0.6}});
+  fields.set("offset", 50);
+  check(*schedule("StepCosine", fields), {{0, 1.0}, {50, 1.0}, {100, 0.6}});
+}
+
+TEST_CASE("a warm-up that counts from one does not lose the first update") {
+  // Model Garden's polynomial warm-up: schedule(ws) (max(step, 1) / ws)^power.
+  const Value warmup = Value::table({{"steps", 10}, {"power", 2.0}, {"count_from_one", true}});
+  const auto warmed = schedule("Constant", Value::table({{"value", 0.5}, {"warmup", warmup}}));
+  check(*warmed, {{0, 0.005}, {1, 0.005}, {2, 0.02}, {9, 0.405}, {10, 0.5}, {11, 0.5}});
+}
+
+TEST_CASE("lists of a step cosine schedule that do not fit are refused") {
+  Value fields = Value::table();
+  fields.set("boundaries", Value::array({0, 100}));
+  fields.set("values", Value::array({1.0}));
+  CHECK_THAT(error_of("StepCosine", fields), Catch::Contains("wants 2 values"));
+  fields.set("boundaries", Value::array({}));
+  CHECK_THAT(error_of("StepCosine", fields), Catch::Contains("at least one"));
+}
+
 TEST_CASE("lists of a piecewise schedule that do not fit are refused") {
   Value fields = Value::table();
   fields.set("boundaries", Value::array({30, 30}));

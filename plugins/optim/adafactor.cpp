@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "adafactor.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "moments.h"
+#include "trivet/ops.h"
+#include "trivet/optim_update.h"
+#include "trivet/scope.h"
+
+namespace trivet::optim {
+namespace {
+
+enum Slot : std::size_t { kRow, kColumn, kSquare, kMomentum };
+
+// The last two axes as they are, those before as one.
+Shape as_matrices(const Shape& shape) {
+  const std::int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
+  return {shape.size() / (rows * columns), rows, columns};
+}
+
+Tensor root_mean_square(const Tensor& x) {
+  Tensor square = Tensor::empty(x.device(), {1});
+  sum_of_squares(square, x);
+  return ops::sqrt(scaled(square, 1 / static_cast<double>(x.size())));
+}
+
+Tensor flat(const Tensor& x) {
+  return ops::reshape(x, {x.size()});
+}
+
+// Moves a slot on and gives its new value in the shape of `x`.
+Tensor moved(Tensor& slot, const Tensor& x, double decay) {
+  assign(slot, moving_mean(slot, flat(x), decay));
+  return ops::reshape(slot, x.shape());
+}
+
+}  // namespace
+
+std::vector<std::string> Adafactor::slots() const {
+  std::vector<std::string> names{"row", "column", "v"};
+  if (config_.beta1 > 0) names.emplace_back("m");
+  return names;
+}
+
+bool Adafactor::factored(const Shape& shape) const {
+  if (shape.rank() < 2) return false;
+  return std::min(shape[shape.rank() - 2], shape[shape.rank() - 1]) >=
+         config_.min_dim_size_to_factor;
+}
+
+Shape Adafactor::slot_shape(std::string_view slot, const Parameter& parameter) const {
+  const Shape& shape = parameter.shape();
+  if (slot == "m") return shape;
+  if (!factored(shape)) return slot == "v" ? shape : Shape{0};
+  if (slot == "v") return {0};
+  const Shape matrices = as_matrices(shape);
+  return {matrices[0], slot == "row" ? matrices[1] : matrices[2]};
+}
+
+Tensor Adafactor::normalized(const Tensor& g, double decay, OptimizerSegment& segment) const {
+  const Tensor q = ops::add(ops::square(g), static_cast<float>(config_.epsilon1));
+  const Shape& shape = segment.parameter->shape();
+  if (!factored(shape)) return ops::div(g, ops::sqrt(moved(segment.slots[kSquare], q, decay)));
+  const Tensor squares = ops::reshape(q, as_matrices(shape));
+  const Tensor row = moved(segment.slots[kRow], ops::mean(squares, 2, true), decay);
+  const Tensor column = moved(segment.slots[kColumn], ops::mean(squares, 1, true), decay);
+  // Two factors, each of the size of a gradient's inverse: the product of the two squares may be
+  // below the smallest float.
+  const Tensor row_factor = ops::sqrt(ops::div(row, ops::mean(row, 1, true)));
+  const Tensor matrices = ops::reshape(g, as_matrices(shape));
+  return flat(ops::div(ops::div(matrices, row_factor), ops::sqrt(column)));
+}
+
+void Adafactor::update(const OptimizerStep& step, std::span<OptimizerSegment> segments) {
+  for (OptimizerSegment& segment : segments) update(step, segment);
+}
+
+void Adafactor::update(const OptimizerStep& step, OptimizerSegment& segment) const {
+  Device& device = segment.value.device();
+  const auto t = static_cast<double>(step.step + 1);
+  const double decay = 1 - std::pow(t, -config_.decay_exponent);
+  const Tensor g = scaled(segment.gradient, step.gradient_scale);
+  const Tensor x = normalized(g, decay, segment);
+  const Tensor one = Tensor::full(device, {1}, 1);
+  const Tensor excess = scaled(root_mean_square(x), 1 / config_.clip_threshold);
+  Tensor change = ops::div(scaled(x, step.learning_rate), ops::max(one, excess));
+  if (config_.multiply_by_parameter_scale) {
+    const Tensor least = Tensor::full(device, {1}, config_.epsilon2);
+    change = ops::mul(change, ops::max(root_mean_square(segment.value), least));
+  }
+  if (config_.beta1 > 0) {
+    change = moving_mean(segment.slots[kMomentum], change, config_.beta1);
+    assign(segment.slots[kMomentum], change);
+  }
+  if (config_.weight_decay > 0 && segment.group == DecayFilter::kDecays) {
+    change = ops::add(change, scaled(segment.value, step.learning_rate * config_.weight_decay));
+  }
+  assign(segment.value, ops::sub(segment.value, change));
+}
+
+}  // namespace trivet::optim

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adafactor (Shazeer and Stern 2018, algorithms 4 and 5): Adam's second moment of a matrix kept as
+// the sums over its rows and columns.
+//
+//   q = g^2 + epsilon1,  b = 1 - t^-decay_exponent,  t = 1, 2, ..
+//   a matrix:   r = b r + (1 - b) mean_columns(q),  c = b c + (1 - b) mean_rows(q)
+//               x = g / sqrt(r c / mean(r))
+//   otherwise:  v = b v + (1 - b) q,  x = g / sqrt(v)
+//   x /= max(1, rms(x) / clip_threshold)
+//   s = lr, times max(rms(w), epsilon2) with multiply_by_parameter_scale
+//   w -= s x, or with beta1: m = beta1 m + (1 - beta1) s x,  w -= m
+//   w -= lr weight_decay w                       (decoupled, of the w before the update)
+//
+// Variables whose last two axes both have at least min_dim_size_to_factor count as matrices; axes
+// before those are separate matrices. The learning rate is the trainer's: the paper's relative one
+// is a schedule optim/Power with power -0.5 and multiply_by_parameter_scale. Clipping of the update
+// (Praxis, optax: clip_threshold) and the momentum without bias correction are Praxis'.
+// Slots: "row" and "column", or "v"; and "m" with beta1.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "decay.h"
+
+namespace trivet::optim {
+
+struct AdafactorConfig : DecayConfig {
+  double decay_exponent = 0.8;
+  double beta1 = 0;
+  double clip_threshold = 1;
+  double epsilon1 = 1e-30;
+  double epsilon2 = 1e-3;
+  bool multiply_by_parameter_scale = false;
+  std::int64_t min_dim_size_to_factor = 128;
+};
+TRIVET_CONFIG(AdafactorConfig, trivet::optim::DecayConfig,
+              (decay_exponent, "How fast the memory of squares grows.", more_than(0), at_most(1)),
+              (beta1, "Decay of the momentum; 0: none, and no memory for it.", at_least(0),
+               less_than(1)),
+              (clip_threshold, "Largest root mean square of an update before the learning rate.",
+               more_than(0)),
+              (epsilon1, "Added to squared gradients.", at_least(0)),
+              (epsilon2, "Least scale of a parameter.", at_least(0)),
+              (multiply_by_parameter_scale,
+               "The learning rate is relative to the root mean square of each variable."),
+              (min_dim_size_to_factor, "Smaller matrices keep all their squares.", at_least(1)))
+
+class Adafactor final : public Optimizer {
+ public:
+  using Config = AdafactorConfig;
+  explicit Adafactor(const Config& config) : config_(config), filter_(config) {}
+  std::vector<std::string> slots() const override;
+  Shape slot_shape(std::string_view slot, const Parameter& parameter) const override;
+  std::int64_t group_of(const Parameter& parameter) const override {
+    return filter_.group_of(parameter);
+  }
+  bool per_variable() const override { return true; }
+  void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
+
+ private:
+  bool factored(const Shape& shape) const;
+  // g over the root of its mean squares, whose slots move on. Flat.
+  Tensor normalized(const Tensor& g, double decay, OptimizerSegment& segment) const;
+  void update(const OptimizerStep& step, OptimizerSegment& segment) const;
+
+  Config config_;
+  DecayFilter filter_;
+};
+
+}  // namespace trivet::optim

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adagrad (Duchi, Hazan, Singer 2011, the diagonal form): every weight's learning rate falls with
+// the squares it has seen.
+//
+//   a += g^2                                     a starts at initial_accumulator
+//   w -= lr g / (sqrt(a) + epsilon)
+//
+// Slot: "sum" (a). Defaults are those of Keras and Model Garden.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trivet/optimizer.h"
+
+namespace trivet::optim {
+
+struct AdagradConfig : OptimizerConfig {
+  double initial_accumulator = 0.1;
+  double epsilon = 1e-7;
+};
+TRIVET_CONFIG(AdagradConfig, trivet::OptimizerConfig,
+              (initial_accumulator, "Where the sums of squares start.", at_least(0)),
+              (epsilon, "Added to the root of the sums.", more_than(0)))
+
+class Adagrad final : public Optimizer {
+ public:
+  using Config = AdagradConfig;
+  explicit Adagrad(const Config& config) : config_(config) {}
+  std::vector<std::string> slots() const override { return {"sum"}; }
+  double slot_start(std::string_view) const override { return config_.initial_accumulator; }
+  void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
+
+ private:
+  Config config_;
+};
+
+}  // namespace trivet::optim

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lion: steps of one size, by the sign of an interpolation (Chen et al. 2023, "Symbolic discovery
+// of optimization algorithms", algorithm 2).
+//
+//   w -= lr (sign(beta1 m + (1 - beta1) g) + weight_decay w)
+//   m = beta2 m + (1 - beta2) g
+//
+// The sign of 0 is 0. Slot: "m". It wants about a tenth of Adam's learning rate and ten times its
+// weight decay.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "decay.h"
+
+namespace trivet::optim {
+
+struct LionConfig : DecayConfig {
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+};
+TRIVET_CONFIG(LionConfig, trivet::optim::DecayConfig,
+              (beta1, "Share of the momentum in the direction.", at_least(0), less_than(1)),
+              (beta2, "Decay of the momentum.", at_least(0), less_than(1)))
+
+class Lion final : public Optimizer {
+ public:
+  using Config = LionConfig;
+  explicit Lion(const Config& config) : config_(config), filter_(config) {}
+  std::vector<std::string> slots() const override { return {"m"}; }
+  std::int64_t group_of(const Parameter& parameter) const override {
+    return filter_.group_of(parameter);
+  }
+  void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
+
+ private:
+  Config config_;
+  DecayFilter filter_;
+};
+
+}  // namespace trivet::optim

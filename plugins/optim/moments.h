@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pieces of the formulas of optimizers that are composed of ops.
+#pragma once
+
+#include "trivet/tensor.h"
+
+namespace trivet::optim {
+
+// factor * x, the factor rounded to f32 once.
+Tensor scaled(const Tensor& x, double factor);
+// decay * old + (1 - decay) * x, 1 - decay computed in double.
+Tensor moving_mean(const Tensor& old, const Tensor& x, double decay);
+
+}  // namespace trivet::optim

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// RmsProp (Tieleman and Hinton 2012, lecture 6e; centered: Graves 2013, equations 38 to 45).
+//
+//   r = rho r + (1 - rho) g^2
+//   centered:  c = rho c + (1 - rho) g,  d = r - c^2;  else d = r
+//   u = g / (sqrt(d) + epsilon)
+//   momentum:  b = momentum b + u,  w -= lr b;         else w -= lr u
+//
+// The learning rate stands outside the momentum, as in Sgd here and in PyTorch; Keras and Model
+// Garden put it inside, which differs only while the learning rate changes. Defaults are theirs.
+// Slots: "square" (r), "mean" (c), "momentum" (b), the last two where used.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trivet/optimizer.h"
+
+namespace trivet::optim {
+
+struct RmsPropConfig : OptimizerConfig {
+  double rho = 0.9;
+  double momentum = 0;
+  double epsilon = 1e-7;
+  bool centered = false;
+};
+TRIVET_CONFIG(RmsPropConfig, trivet::OptimizerConfig,
+              (rho, "Decay of the mean of squared gradients.", at_least(0), less_than(1)),
+              (momentum, "Share of the old direction that is kept.", at_least(0), less_than(1)),
+              (epsilon, "Added to the root of the squares.", more_than(0)),
+              (centered, "Divides by the deviation from the mean gradient."))
+
+class RmsProp final : public Optimizer {
+ public:
+  using Config = RmsPropConfig;
+  explicit RmsProp(const Config& config) : config_(config) {}
+  std::vector<std::string> slots() const override;
+  void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
+
+ private:
+  void update(const OptimizerStep& step, OptimizerSegment& segment) const;
+
+  Config config_;
+};
+
+}  // namespace trivet::optim
