@@ -23,6 +23,7 @@ bool is_any_of(std::string_view path, std::initializer_list<std::string_view> pa
 
 bool breaks(std::string_view path) {
   if (path == "trainer.type" || path == "trainer.optimizer.type") return true;
+  if (is_any_of(path, {"trainer.learners", "trainer.frozen"})) return true;
   if (!is_at_or_below(path, "task")) return false;
   return !is_any_of(path,
                     {"task.train_input", "task.eval_input", "task.init_checkpoint",

@@ -9,9 +9,13 @@
 #include <fmt/core.h>
 
 #include "train/batch_size.h"
+#include "train/learner_setup.h"
+#include "train/micro_batches.h"
 #include "train/prefetch.h"
 #include "train/state_value.h"
 #include "trivet/error.h"
+#include "trivet/ops.h"
+#include "trivet/optim_update.h"
 #include "trivet/registry.h"
 #include "trivet/thread_pool.h"
 
@@ -62,12 +66,6 @@ void restore_metrics(const Value& states, const Metrics& metrics) {
   for (std::size_t i = 0; i < metrics.size(); ++i) metrics[i]->restore_state(states.items()[i]);
 }
 
-ConfigError missing(std::string field, std::string example) {
-  return ConfigError(Problem{.path = "trainer." + field,
-                             .what = "training needs it, and it is not set",
-                             .hint = "for example " + std::move(example)});
-}
-
 }  // namespace
 
 struct DefaultTrainer::Training {
@@ -78,6 +76,8 @@ struct DefaultTrainer::Training {
   std::unique_ptr<Input> input;
   LossMean loss;
   LogMeans logs;
+  std::int64_t skipped = 0;  // steps left out since the start of the run
+  Tensor states;             // of the model before the step, while steps may be left out
 };
 
 struct DefaultTrainer::Evaluation {
@@ -94,11 +94,10 @@ DefaultTrainer::DefaultTrainer(Config config, TrainerContext& context)
       key_(context.key),
       evaluates_(context.eval),
       store_(context.device, context.key) {
-  if (context.train && !config_.learning_rate.has_value()) {
-    throw missing("learning_rate", "learning_rate = 0.001");
-  }
+  if (context.train) check_learner(config_, task_.config());
   Scope root(store_);
   model_ = task_.build_model(root);
+  freeze(store_, config_.frozen);
   store_.build();
   if (context.train) build_training();
 }
@@ -107,9 +106,10 @@ DefaultTrainer::~DefaultTrainer() = default;
 
 void DefaultTrainer::build_training() {
   training_ = std::make_unique<Training>(device_);
-  training_->learner =
-      std::make_unique<Learner>(store_, task_.create_optimizer(config_.optimizer),
-                                make(config_.learning_rate), config_.gradient_clip);
+  training_->learner = make_learner(config_, task_, store_);
+  if (config_.recovery_max_trials > 0) {
+    training_->states = Tensor::zeros(device_, store_.states().shape());
+  }
   training_->metrics = task_.build_metrics(true);
   training_->input = build_input(task_.config().train_input, true);
 }
@@ -172,35 +172,84 @@ bool DefaultTrainer::train_one() {
   const BatchSize size = size_of(*batch);
   const double learning_rate = training.learner->learning_rate();
   double loss = std::numeric_limits<double>::quiet_NaN();
-  const bool read_loss = device_.host_visible() || observer_.wants_loss();
+  const bool read_loss =
+      device_.host_visible() || config_.recovery_max_trials > 0 || observer_.wants_loss();
+  const std::vector<Batch> parts = micro_batches(*batch, config_.gradient_accumulation);
+  training.learner->accumulate(static_cast<std::int64_t>(parts.size()));
+  training.learner->set_loss_bound(loss_bound());
+  if (training.states.defined()) assign(training.states, store_.states());
   device_.begin_step();
   in_step("training", global_step_ + 1, [&] {
-    FpropContext context = step_context(true);
-    StepState state{*model_, store_, training.learner.get(), training.metrics, context};
-    const StepOutput output = task_.train_step(*batch, state);
-    if (!output.loss.defined()) throw RunError("the task's train_step gave no loss");
-    training.loss.add(output.loss);
-    training.logs.add(output.logs);
-    if (read_loss) loss = output.loss.item();
+    const Tensor mean_loss = train_on(parts);
+    if (!training.learner->last_update().skipped) training.loss.add(mean_loss);
+    if (read_loss) loss = mean_loss.item();
   });
   device_.end_step();
-  if (read_loss) check_loss(loss, learning_rate, size.rows);
+  if (training.learner->last_update().skipped) {
+    leave_out_step(loss, learning_rate, size.rows);
+  } else if (read_loss) {
+    check_loss(loss, learning_rate, size.rows);
+  }
   ++global_step_;
   observer_.on_train_step(global_step_, loss, size.examples);
   return true;
 }
 
+// One update; the loss is the mean over the examples of all parts.
+Tensor DefaultTrainer::train_on(const std::vector<Batch>& parts) {
+  Tensor loss;
+  double weight = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    FpropContext context = step_context(true);
+    if (i > 0) context.key = context.key.fold(static_cast<std::uint64_t>(i));
+    StepState state{*model_, store_, training_->learner.get(), training_->metrics, context};
+    const StepOutput output = task_.train_step(parts[i], state);
+    if (!output.loss.defined()) throw RunError("the task's train_step gave no loss");
+    training_->logs.add(output.logs);
+    if (parts.size() == 1) return output.loss;
+    const NoGrad no_grad;
+    const Tensor share = ops::mul(output.loss, static_cast<float>(output.weight));
+    loss = i == 0 ? share : ops::add(loss, share);
+    weight += output.weight;
+  }
+  const NoGrad no_grad;
+  return ops::mul(loss, static_cast<float>(weight > 0 ? 1 / weight : 0));
+}
+
+double DefaultTrainer::loss_bound() const {
+  const bool bounded = global_step_ + 1 >= config_.recovery_begin_steps;
+  return bounded ? config_.loss_upper_bound : std::numeric_limits<double>::infinity();
+}
+
+// The learner changed nothing; what the layers themselves changed goes back, too.
+void DefaultTrainer::leave_out_step(double loss, double learning_rate, std::int64_t batch_size) {
+  assign(store_.states(), training_->states);
+  if (++training_->skipped <= config_.recovery_max_trials) return;
+  throw bad_step(loss, learning_rate, batch_size,
+                 fmt::format(", after {} steps that were left out (trainer.recovery_max_trials)",
+                             config_.recovery_max_trials));
+}
+
 void DefaultTrainer::check_loss(double loss, double learning_rate, std::int64_t batch_size) const {
-  const bool finite = std::isfinite(loss);
-  if (finite && loss <= config_.loss_upper_bound) return;
-  const std::string bound =
-      finite ? fmt::format(", above trainer.loss_upper_bound = {}", config_.loss_upper_bound) : "";
-  throw RunError(fmt::format("the training loss is {} at step {}{} (learning rate {}, batch size "
-                             "{})",
-                             std::isnan(loss) ? "not a number" : fmt::format("{}", loss),
-                             global_step_ + 1, bound, learning_rate, batch_size),
-                 {.hint = "lower trainer.learning_rate, or set trainer.gradient_clip.global_norm; "
-                          "nothing of this step is saved"});
+  if (std::isfinite(loss) && loss <= loss_bound()) return;
+  throw bad_step(loss, learning_rate, batch_size, "");
+}
+
+RunError DefaultTrainer::bad_step(double loss, double learning_rate, std::int64_t batch_size,
+                                  const std::string& when) const {
+  std::string what = "the training loss is ", bound;
+  if (std::isfinite(loss) && loss <= loss_bound()) {
+    what = "the gradients are not finite";
+  } else if (std::isfinite(loss)) {
+    what += fmt::format("{}", loss);
+    bound = fmt::format(", above trainer.loss_upper_bound = {}", config_.loss_upper_bound);
+  } else {
+    what += std::isnan(loss) ? "not a number" : fmt::format("{}", loss);
+  }
+  return RunError(fmt::format("{} at step {}{}{} (learning rate {}, batch size {})", what,
+                              global_step_ + 1, bound, when, learning_rate, batch_size),
+                  {.hint = "lower trainer.learning_rate, or set trainer.gradient_clip.global_norm; "
+                           "nothing of this step is saved"});
 }
 
 Logs DefaultTrainer::train_logs() {
@@ -212,7 +261,10 @@ Logs DefaultTrainer::train_logs() {
   logs.set("training_loss", mean);
   merge_results(training.metrics, logs);
   logs.merge(training.logs.means());
-  logs.set("learning_rate", training.learner->learning_rate());
+  for (const auto& [name, rate] : training.learner->learning_rates()) {
+    logs.set(name.empty() ? "learning_rate" : "learning_rate/" + name, rate);
+  }
+  if (training.skipped > 0) logs.set("skipped_steps", static_cast<double>(training.skipped));
   training.loss.reset();
   training.logs.reset();
   reset(training.metrics);
@@ -222,6 +274,8 @@ Logs DefaultTrainer::train_logs() {
 Logs DefaultTrainer::evaluate(std::int64_t steps) {
   const FlushDenormals flush;
   Evaluation& evaluation = this->evaluation();
+  std::optional<Learner::UseAverages> averages;
+  if (training_) averages.emplace(*training_->learner);
   if (evaluation.used) evaluation.input->reset();
   evaluation.used = true;
   reset(evaluation.metrics);
@@ -264,16 +318,41 @@ NamedTensors DefaultTrainer::model_tensors() const {
   return tensors;
 }
 
+NamedTensors DefaultTrainer::export_tensors() {
+  NamedTensors tensors = model_tensors();
+  if (!training_ || training_->learner->step() == 0) return tensors;
+  const NamedTensors averages = training_->learner->averages();
+  for (auto& [path, tensor] : tensors) {
+    for (const auto& [name, average] : averages) {
+      if (name == path) tensor = average;
+    }
+  }
+  return tensors;
+}
+
 void DefaultTrainer::save(CheckpointWriter& writer) {
   Training& training = this->training();
   writer.tensors("model", model_tensors());
   writer.tensors("optimizer", training.learner->slots());
+  const NamedTensors averages = training.learner->averages();
+  if (!averages.empty()) writer.tensors("ema", averages);
   writer.state("trainer", Value::table({{"global_step", global_step_},
                                         {"updates", training.learner->step()},
+                                        {"ema", !averages.empty()},
+                                        {"skipped", training.skipped},
                                         {"loss", training.loss.save_state()},
                                         {"logs", training.logs.save_state()},
                                         {"metrics", save_metrics(training.metrics)}}));
   writer.state("train_input", training.input->save_state());
+}
+
+// Where nothing is trained the averages are the weights.
+void DefaultTrainer::restore_averages(const CheckpointReader& reader) {
+  NamedTensors weights;
+  for (const auto& parameter : store_.parameters()) {
+    if (parameter->trainable()) weights.emplace_back(parameter->path(), parameter->value());
+  }
+  reader.tensors("ema", weights);
 }
 
 void DefaultTrainer::restore(const CheckpointReader& reader) {
@@ -282,10 +361,20 @@ void DefaultTrainer::restore(const CheckpointReader& reader) {
   const Value& state = reader.state("trainer");
   global_step_ = member(state, "global_step").as_integer();
   exhausted_ = false;
-  if (!training_) return;
+  // The first update starts an average, so that of no update is none.
+  const bool averaged =
+      member(state, "ema").as_boolean() && member(state, "updates").as_integer() > 0;
+  if (!training_) {
+    if (averaged && config_.ema.decay > 0) restore_averages(reader);
+    return;
+  }
   NamedTensors slots = training_->learner->slots();
   reader.tensors("optimizer", slots);
   training_->learner->set_step(member(state, "updates").as_integer());
+  NamedTensors averages = training_->learner->averages();
+  if (averaged && !averages.empty()) reader.tensors("ema", averages);
+  if (!averaged) training_->learner->restart_average();
+  training_->skipped = member(state, "skipped").as_integer();
   training_->loss.restore_state(member(state, "loss"));
   training_->logs.restore_state(member(state, "logs"));
   restore_metrics(member(state, "metrics"), training_->metrics);

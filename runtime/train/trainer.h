@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// DefaultTrainer: the trainer behind "trivet/Trainer". One task, one model, one optimizer: every
-// step takes a batch, runs Task::train_step inside a step of the device, and keeps sums for the
-// next line of metrics.
+// DefaultTrainer: the trainer behind "trivet/Trainer". One task, one model: every step takes a
+// batch, runs Task::train_step on it, or on its parts one after the other, inside a step of the
+// device, and keeps sums for the next line of metrics. Evaluations use averaged weights, if there
+// are any.
 //
 // Everything random is keyed by (seed, step), so the saved state has no generator in it: weights,
-// optimizer slots, the step, the sums, the metrics' states and where the training input stands.
+// optimizer slots, averages, the step, the sums, the metrics' states and where the training input
+// stands.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "train/running_means.h"
 #include "trivet/trainer.h"
@@ -37,6 +40,7 @@ class DefaultTrainer final : public Trainer {
   void save(CheckpointWriter& writer) override;
   void restore(const CheckpointReader& reader) override;
   ParameterStore& parameters() override { return store_; }
+  NamedTensors export_tensors() override;
 
  private:
   struct Training;
@@ -47,6 +51,12 @@ class DefaultTrainer final : public Trainer {
   std::unique_ptr<Input> build_input(const ConfigOf<Input>& config, bool training);
   Training& training();
   bool train_one();
+  Tensor train_on(const std::vector<Batch>& parts);
+  void restore_averages(const CheckpointReader& reader);
+  double loss_bound() const;  // of the step that comes
+  void leave_out_step(double loss, double learning_rate, std::int64_t batch_size);
+  RunError bad_step(double loss, double learning_rate, std::int64_t batch_size,
+                    const std::string& when) const;
   void check_loss(double loss, double learning_rate, std::int64_t batch_size) const;
   FpropContext step_context(bool train) const;
   NamedTensors model_tensors() const;

@@ -74,7 +74,7 @@ StepOutput Task::train_step(const Batch& batch, StepState& state) {
   tape_.backward(out.loss);
   state.store.end_gradients();
   process_metrics(state.metrics, out.batch, out.outputs);
-  const Learner::Update update = state.learner->apply_gradients();
+  const Learner::Update update = state.learner->apply_gradients(out.weight, out.loss);
   if (update.gradient_norm >= 0) out.logs.set("gradient_norm", update.gradient_norm);
   return out;
 }

@@ -257,6 +257,36 @@ TEST_CASE("a run killed at twenty moments ends in the bytes of one left alone") 
   }
 }
 
+TEST_CASE(
+    "averages, accumulated gradients and several optimizers survive kills in the same bytes") {
+  const std::vector<std::string> more = {
+      "trainer.ema.decay=0.99", "trainer.gradient_accumulation=4",
+      "trainer.frozen=[\"hidden_0/b\"]", "trainer.recovery_max_trials=3",
+      "trainer.learners=[{name=\"last\",variables=[\"output/.*\"],"
+      "optimizer={type=\"optim/Lamb\"},learning_rate=0.01}]"};
+  test::TempDir temp;
+  const fs::path straight = temp.path() / "straight", killed = temp.path() / "killed";
+  REQUIRE(run_to_end(straight, 1, nullptr, more) == 0);
+  std::mt19937 random(5);
+  int kills = 0;
+  for (int i = 1; i <= 4; ++i) {
+    WatchedRun run(killed, arguments(killed, 1, more), temp.path() / "out");
+    bool alive = run.wait_for_step(i * kSteps / 5);
+    alive = alive && run.wait_for_events(random() % 12);
+    run.child.signal(SIGKILL);
+    kills += run.child.wait() == 128 + SIGKILL ? 1 : 0;
+  }
+  CHECK(kills >= 2);  // as above
+  REQUIRE(run_to_end(killed, 2, nullptr, more) == 0);
+  const Result expected = result_of(straight), result = result_of(killed);
+  CHECK(result.model == expected.model);
+  CHECK(result.optimizer == expected.optimizer);
+  CHECK(result.records == expected.records);
+  const std::string averages = "checkpoints/step_00008000/ema.safetensors";
+  CHECK(read_text(killed / averages) == read_text(straight / averages));
+  CHECK(read_text(killed / averages) != expected.model);
+}
+
 TEST_CASE("a run left alone gives the same bytes with two threads") {
   test::TempDir temp;
   REQUIRE(run_to_end(temp.path() / "run", 2) == 0);

@@ -31,6 +31,21 @@ TRIVET_CONFIG(BestCheckpointConfig, trivet::NoBase,
               (better, "Whether a higher or a lower number is better. What is no number never is."),
               (keep, "How many of the best are kept in best/, beside the newest.", at_least(1)))
 
+// An optimizer of its own for some of the variables.
+struct LearnerConfig {
+  std::string name;
+  std::vector<std::string> variables;
+  ConfigOf<Optimizer> optimizer;
+  ConfigOf<Schedule> learning_rate;
+
+  void validate(Problems& problems) const { check_patterns(problems, "variables", variables); }
+};
+TRIVET_CONFIG(LearnerConfig, trivet::NoBase,
+              (name, "Name in logs: its rate is learning_rate/NAME.", required),
+              (variables, "Patterns that must match the whole path of a variable.", required),
+              (optimizer, "How gradients change these weights.", required),
+              (learning_rate, "A schedule or a number; not set: the trainer's."))
+
 struct TrainerConfig {
   std::int64_t train_steps = 0;
   std::int64_t steps_per_loop = 100;
@@ -44,10 +59,18 @@ struct TrainerConfig {
   Duration continuous_eval_timeout = 3600;
   ConfigOf<Optimizer> optimizer;
   ConfigOf<Schedule> learning_rate;
+  std::vector<LearnerConfig> learners;
+  std::vector<std::string> frozen;
   GradientClipConfig gradient_clip;
+  std::int64_t gradient_accumulation = 1;
+  EmaConfig ema;
   double loss_upper_bound = 1e6;
   std::vector<ConfigOf<Action>> train_actions;
   std::vector<ConfigOf<Action>> eval_actions;
+  std::int64_t recovery_begin_steps = 0;
+  std::int64_t recovery_max_trials = 0;
+
+  void validate(Problems& problems) const { check_patterns(problems, "frozen", frozen); }
 };
 TRIVET_CONFIG(
     TrainerConfig, trivet::NoBase,
@@ -68,9 +91,18 @@ TRIVET_CONFIG(
      more_than(0)),
     (optimizer, "How gradients change weights."),
     (learning_rate, "A schedule, or a number for a constant one."),
+    (learners, "Optimizers of their own for variables by name; the others are the optimizer's."),
+    (frozen, "Patterns of the whole paths of variables that are not trained."),
     (gradient_clip, "Limits on gradients."),
+    (gradient_accumulation,
+     "Parts that each batch is cut into, one after the other in the memory of one.", at_least(1)),
+    (ema, "A moving average of the weights, which evaluations use."),
     (loss_upper_bound, "A training loss above this, or one that is not a number, ends the run.",
      more_than(0)),
+    (recovery_begin_steps, "Before this step a loss above the bound is let through.", at_least(0)),
+    (recovery_max_trials,
+     "So many steps whose loss or gradients are bad are left out before one ends the run.",
+     at_least(0)),
     (train_actions, "What is done after every line of training metrics, in order."),
     (eval_actions, "What is done after every evaluation, in order."))
 

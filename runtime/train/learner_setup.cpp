@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/learner_setup.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+// Whether variables that no entry of `learners` matches have an optimizer.
+bool has_main(const TrainerConfig& config) {
+  return config.optimizer.has_value() || config.learners.empty();
+}
+
+}  // namespace
+
+void check_learner(const TrainerConfig& trainer, const TaskConfig& task) {
+  const bool all_have_rates =
+      std::all_of(trainer.learners.begin(), trainer.learners.end(),
+                  [](const LearnerConfig& learner) { return learner.learning_rate.has_value(); });
+  if (!trainer.learning_rate.has_value() && (has_main(trainer) || !all_have_rates)) {
+    throw ConfigError(Problem{.path = "trainer.learning_rate",
+                              .what = "training needs it, and it is not set",
+                              .hint = "for example learning_rate = 0.001"});
+  }
+  const Value* set = task.train_input.fields().find("batch_size");
+  const std::int64_t batch = set != nullptr ? set->as_integer() : InputConfig{}.batch_size;
+  if (batch % trainer.gradient_accumulation == 0) return;
+  throw ConfigError(Problem{
+      .path = "trainer.gradient_accumulation",
+      .what = fmt::format("task.train_input.batch_size = {} cannot be cut into {} equal parts",
+                          batch, trainer.gradient_accumulation),
+      .hint = "choose a divisor of the batch size"});
+}
+
+std::unique_ptr<Learner> make_learner(const TrainerConfig& config, Task& task,
+                                      ParameterStore& store) {
+  std::vector<LearnerRule> rules;
+  if (has_main(config)) {
+    rules.push_back({.optimizer = task.create_optimizer(config.optimizer),
+                     .learning_rate = make(config.learning_rate)});
+  }
+  for (const LearnerConfig& learner : config.learners) {
+    rules.push_back(
+        {.name = learner.name,
+         .variables = Patterns(learner.variables),
+         .optimizer = task.create_optimizer(learner.optimizer),
+         .learning_rate = make(learner.learning_rate.has_value() ? learner.learning_rate
+                                                                 : config.learning_rate)});
+  }
+  return std::make_unique<Learner>(
+      store, std::move(rules),
+      LearnerOptions{.clip = config.gradient_clip,
+                     .ema = config.ema,
+                     .skip_bad_updates = config.recovery_max_trials > 0});
+}
+
+}  // namespace trivet

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the config of a trainer to its learner.
+#pragma once
+
+#include <memory>
+
+#include "trivet/task.h"
+#include "trivet/trainer.h"
+
+namespace trivet {
+
+// What can be refused before the model is built: a missing learning rate, a batch that cannot be
+// cut into gradient_accumulation equal parts. Throws ConfigError.
+void check_learner(const TrainerConfig& trainer, const TaskConfig& task);
+
+// The store must be built, with trainer.frozen applied.
+std::unique_ptr<Learner> make_learner(const TrainerConfig& config, Task& task,
+                                      ParameterStore& store);
+
+}  // namespace trivet
