@@ -12,7 +12,7 @@ namespace trivet {
 namespace {
 
 constexpr const CommandInfo* kCommands[] = {
-    &kRunCommand,    &kConfigCommand,      &kPluginsCommand, &kExplainCommand,
+    &kRunCommand,    &kConfigCommand,      &kPluginsCommand, &kExplainCommand,  &kCkptCommand,
     &kSchemaCommand, &kCompletionsCommand, &kHelpCommand,    &kCompleteCommand,
 };
 

@@ -11,6 +11,7 @@
 
 namespace trivet {
 
+extern const CommandInfo kCkptCommand;
 extern const CommandInfo kCompleteCommand;
 extern const CommandInfo kCompletionsCommand;
 extern const CommandInfo kRunCommand;

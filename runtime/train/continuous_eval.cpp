@@ -37,9 +37,9 @@ Controller::Outcome ContinuousEval::run() {
         parts_.recorder.note(fmt::format("the run is done at step {}", last));
         return Controller::Outcome::done;
       case CheckpointWatch::Found::timeout:
-        parts_.recorder.warn(
-            fmt::format("no checkpoint came for {}; the last one evaluated is of step {}",
-                        format_duration(options_.timeout), last));
+        parts_.recorder.warn(fmt::format(
+            "no checkpoint came for {}; {}", format_duration(options_.timeout),
+            last < 0 ? "none was evaluated" : fmt::format("the last was of step {}", last)));
         return Controller::Outcome::done;
       case CheckpointWatch::Found::checkpoint:
         break;

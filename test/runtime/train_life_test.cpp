@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who calls what of a task, and when, in each mode: the order that task.h promises, which is that
+// of Model Garden's base_task.py (spec: build, restore or initialize, then steps), with the
+// evaluation half built late.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <catch2/catch.hpp>
+
+#include "support/shell.h"
+#include "train/controller.h"
+#include "train/trainer.h"
+#include "train_parts.h"
+#include "trivet/ops.h"
+#include "trivet/registry.h"
+
+using namespace trivet;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Nothing final : AggregatedLogs {};
+
+// Writes down every call; the loss is the mean square of the model's output.
+class RecordingTask final : public Task {
+ public:
+  RecordingTask(TaskConfig config, TaskContext& context) : Task(std::move(config), context) {}
+
+  std::unique_ptr<Optimizer> create_optimizer(const ConfigOf<Optimizer>& config) override {
+    note("create_optimizer");
+    return Task::create_optimizer(config);
+  }
+  void initialize(ParameterStore& store) override {
+    note("initialize");
+    Task::initialize(store);
+  }
+  std::unique_ptr<Model> build_model(Scope& scope) override {
+    note("build_model");
+    return Task::build_model(scope);
+  }
+  std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
+                                      InputContext& context) override {
+    note(context.training ? "build_inputs(train)" : "build_inputs(eval)");
+    return Task::build_inputs(config, context);
+  }
+  Tensor build_losses(const Batch&, const NestedMap& outputs, const FpropContext&,
+                      double& weight) override {
+    note("build_losses");
+    weight = 4;
+    return ops::mean(ops::square(outputs.at("y")));
+  }
+  Metrics build_metrics(bool training) override {
+    note(training ? "build_metrics(true)" : "build_metrics(false)");
+    return {};
+  }
+  void process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) override {
+    note("process_metrics");
+    Task::process_metrics(metrics, batch, outputs);
+  }
+  StepOutput train_step(const Batch& batch, StepState& state) override {
+    note("train_step");
+    return Task::train_step(batch, state);
+  }
+  StepOutput validation_step(const Batch& batch, StepState& state) override {
+    note("validation_step");
+    return Task::validation_step(batch, state);
+  }
+  NestedMap inference_step(const Batch& batch, Model& model, FpropContext& context) override {
+    note("inference_step");
+    return Task::inference_step(batch, model, context);
+  }
+  std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
+                                                 const StepOutput&) override {
+    note(state ? "aggregate_logs(state)" : "aggregate_logs(null)");
+    return std::make_unique<Nothing>();
+  }
+  Logs reduce_aggregated_logs(AggregatedLogs&, std::int64_t step) override {
+    note("reduce_aggregated_logs(" + std::to_string(step) + ")");
+    return {};
+  }
+
+  std::string calls;
+
+ private:
+  void note(const std::string& what) { calls += what + "\n"; }
+};
+
+// Keeps nothing; a run that was saved is continued.
+class Silent final : public ControllerEvents {
+ public:
+  void on_start(std::int64_t, const fs::path&) override {}
+  bool is_evaluated(std::int64_t) const override { return false; }
+  void on_train_begin(std::int64_t) override {}
+  void on_train_end(std::int64_t) override {}
+  void on_train_logs(std::int64_t, const Logs&) override {}
+  void on_eval_begin(std::int64_t) override {}
+  void on_eval_logs(std::int64_t, const Logs&) override {}
+  void on_eval_done(std::int64_t, const Logs&) override {}
+  void on_save_begin(std::int64_t) override {}
+  void on_save_goes_on(std::int64_t) override {}
+  void on_saved(const SavedCheckpoint&) override {}
+  void on_best(const BestCheckpoints::Entry&, const fs::path&) override {}
+  void add_state(CheckpointWriter&) override {}
+  void on_end_of_data(std::int64_t) override {}
+  bool must_stop() const override { return false; }
+};
+
+enum class Do { train, train_and_eval, eval };
+
+std::string calls_of(Do what, std::int64_t steps, const fs::path& checkpoints) {
+  test::register_parts();
+  const auto device = test::open_tiny();
+  TaskContext task_context{*device, {}};
+  // Without prefetch: everything happens on this thread.
+  const Value endless = Value::table({{"prefetch", 0}});
+  const Value two = Value::table({{"prefetch", 0}, {"batches", 2}});
+  RecordingTask task(decode<TaskConfig>(test::task_config(endless, two).fields()), task_context);
+  test::TestObserver observer;
+  TrainerContext context{.task = task,
+                         .device = *device,
+                         .key = Key(1),
+                         .train = what != Do::eval,
+                         .eval = what != Do::train,
+                         .observer = observer};
+  TrainerConfig config = test::trainer_config();
+  config.train_steps = steps;
+  DefaultTrainer trainer(config, context);
+  Silent events;
+  CheckpointManager manager(checkpoints, {}, [](const std::string&) {});
+  Controller controller({.trainer = trainer, .checkpoints = manager, .events = events},
+                        {.train_steps = steps,
+                         .steps_per_loop = 2,
+                         .validation_interval = 0,
+                         .checkpoint_interval = 0});
+  controller.restore_or_initialize();
+  if (what == Do::train) controller.train();
+  if (what == Do::train_and_eval) controller.train_and_evaluate();
+  if (what == Do::eval) controller.evaluate();
+  return task.calls;
+}
+
+const std::string kBuildTraining =
+    "build_model\ncreate_optimizer\nbuild_metrics(true)\nbuild_inputs(train)\n";
+const std::string kBuildEvaluation = "build_metrics(false)\nbuild_inputs(eval)\n";
+const std::string kTrainStep = "train_step\nbuild_losses\nprocess_metrics\n";
+const std::string kValidationStep =
+    "validation_step\ninference_step\nbuild_losses\nprocess_metrics\n";
+
+std::string evaluation(int step) {
+  return kValidationStep + "aggregate_logs(null)\n" + kValidationStep +
+         "aggregate_logs(state)\nreduce_aggregated_logs(" + std::to_string(step) + ")\n";
+}
+
+}  // namespace
+
+TEST_CASE("mode train builds the training half alone and never evaluates") {
+  test::TempDir temp;
+  CHECK(calls_of(Do::train, 2, temp / "c") ==
+        kBuildTraining + "initialize\n" + kTrainStep + kTrainStep);
+}
+
+TEST_CASE("mode train_and_eval builds the evaluation half after the first step") {
+  test::TempDir temp;
+  CHECK(calls_of(Do::train_and_eval, 2, temp / "c") == kBuildTraining + "initialize\n" +
+                                                           kTrainStep + kBuildEvaluation +
+                                                           kTrainStep + evaluation(2));
+}
+
+TEST_CASE("mode eval builds no optimizer and no training data") {
+  test::TempDir temp;
+  CHECK(calls_of(Do::eval, 0, temp / "c") ==
+        "build_model\ninitialize\n" + kBuildEvaluation + evaluation(0));
+}
+
+TEST_CASE("a run that has a checkpoint is never initialized") {
+  test::TempDir temp;
+  calls_of(Do::train, 2, temp / "c");
+  CHECK(calls_of(Do::train, 3, temp / "c").find("initialize") == std::string::npos);
+  CHECK(calls_of(Do::eval, 0, temp / "c") == "build_model\n" + kBuildEvaluation + evaluation(3));
+  // One that is done evaluates what it has, without a step.
+  CHECK(calls_of(Do::train_and_eval, 3, temp / "c") ==
+        kBuildTraining + kBuildEvaluation + evaluation(3));
+}
