@@ -3,6 +3,7 @@
 #include "trivet/plugin.h"
 
 #include "cnn.h"
+#include "experiments.h"
 #include "image_classification.h"
 #include "metrics.h"
 #include "mlp.h"
@@ -15,4 +16,6 @@ TRIVET_PLUGIN(
     trivet::model<vision::Mlp>("Mlp", "Fully connected layers over all pixels."),
     trivet::model<vision::Cnn>("Cnn", "Convolutions and pooling, then fully connected layers."),
     trivet::metric<vision::Accuracy>("Accuracy", "Share of labels that have the largest logit."),
-    trivet::metric<vision::TopK>("TopK", "Share of labels among the k largest logits."))
+    trivet::metric<vision::TopK>("TopK", "Share of labels among the k largest logits."),
+    trivet::experiment<&vision::mnist_local, &vision::fits_its_inputs>(
+        "mnist_local", "A small Mlp on made-up images: runs anywhere, in seconds."))

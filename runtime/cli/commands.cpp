@@ -12,8 +12,8 @@ namespace trivet {
 namespace {
 
 constexpr const CommandInfo* kCommands[] = {
-    &kRunCommand,    &kConfigCommand,      &kPluginsCommand, &kExplainCommand,  &kCkptCommand,
-    &kSchemaCommand, &kCompletionsCommand, &kHelpCommand,    &kCompleteCommand,
+    &kRunCommand,  &kConfigCommand, &kExperimentsCommand, &kPluginsCommand, &kExplainCommand,
+    &kCkptCommand, &kSchemaCommand, &kCompletionsCommand, &kHelpCommand,    &kCompleteCommand,
 };
 
 }  // namespace

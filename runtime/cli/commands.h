@@ -16,6 +16,7 @@ extern const CommandInfo kCompleteCommand;
 extern const CommandInfo kCompletionsCommand;
 extern const CommandInfo kRunCommand;
 extern const CommandInfo kConfigCommand;
+extern const CommandInfo kExperimentsCommand;
 extern const CommandInfo kExplainCommand;
 extern const CommandInfo kHelpCommand;
 extern const CommandInfo kPluginsCommand;

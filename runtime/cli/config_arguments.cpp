@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "config/params_override.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -37,10 +38,19 @@ std::vector<std::string> without_dotted_options(std::span<const std::string> wor
 
 Override override_of(const std::string& text, bool by_option) {
   if (by_option && text.starts_with(kCfg)) {
-    return {text.substr(kCfg.size()), text, kCfg.size()};
+    return {.text = text.substr(kCfg.size()), .shown = text, .offset = kCfg.size()};
   }
-  if (by_option && text.starts_with(kXp)) return {text.substr(2), text, 2};
-  return by_option ? Override{text, "--set " + text, 6} : make_override(text);
+  if (by_option && text.starts_with(kXp))
+    return {.text = text.substr(2), .shown = text, .offset = 2};
+  return by_option ? Override{.text = text, .shown = "--set " + text, .offset = 6}
+                   : make_override(text);
+}
+
+// Above all files, below single overrides.
+void add_params_override(ParamsOverride params, ConfigRequest& request) {
+  if (!params.file.empty()) request.files.push_back(std::move(params.file));
+  request.overrides.insert(request.overrides.begin(), params.overrides.begin(),
+                           params.overrides.end());
 }
 
 bool looks_like_override(const std::string& text) {
@@ -76,6 +86,9 @@ ConfigArguments parse_config_arguments(std::span<const std::string> words,
     parsed.request.files.emplace_back(file);
     if (parsed.source.empty()) parsed.source = file;
   }
+  if (const std::string* text = parsed.arguments.last("params_override")) {
+    add_params_override(parse_params_override(*text), parsed.request);
+  }
   if (parsed.source.empty()) parsed.source = parsed.request.experiment;
   if (parsed.source.empty()) {
     throw UsageError("a config file is missing",
@@ -90,7 +103,7 @@ void add_override(ConfigArguments& arguments, const std::string& option, const s
   const std::string text = path + "=" + *value;
   const std::string shown = "--" + option + "=" + *value;
   const std::size_t offset = shown.size() - text.size();
-  arguments.request.overrides.push_back({text, shown, offset});
+  arguments.request.overrides.push_back({.text = text, .shown = shown, .offset = offset});
 }
 
 }  // namespace trivet

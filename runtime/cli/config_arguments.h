@@ -31,6 +31,9 @@ inline constexpr std::array kConfigOptions{
     OptionSpec{.name = "experiment",
                .value = "KEY",
                .doc = "Start from this registered experiment, plugin/name"},
+    OptionSpec{.name = "params_override",
+               .value = "TEXT",
+               .doc = "k=v, k=v pairs, JSON text or a config file: above all files, below K=V"},
     kPluginDirOption,
 };
 

@@ -8,6 +8,16 @@
 #include "trivet/registry.h"
 
 namespace trivet {
+namespace {
+
+constexpr std::string_view kExperiment = "experiment";
+
+ConfigError refused(std::string what, std::string hint) {
+  return ConfigError(
+      Problem{.path = "experiment", .what = std::move(what), .hint = std::move(hint)});
+}
+
+}  // namespace
 
 HostCatalog::HostCatalog(const std::vector<std::string>& plugin_dirs)
     : host_(plugin_search_path(plugin_dirs)), lookup_(host_) {
@@ -23,6 +33,9 @@ std::vector<std::string> HostCatalog::keys(std::string_view kind) {
   const std::vector<std::string> offered = host_.keys(kind);
   std::set<std::string> keys(offered.begin(), offered.end());
   for (const RegistryItem* item : registry().items(kind)) keys.insert(item->key);
+  if (kind == kExperiment) {
+    for (const ExperimentFile& file : experiment_files()) keys.insert(file.key);
+  }
   return {keys.begin(), keys.end()};
 }
 
@@ -45,8 +58,44 @@ void HostCatalog::check_rules(std::string_view kind, const ConfigValue& config,
   registry().check(kind, config, problems);
 }
 
-Value HostCatalog::experiment(const std::string& key) {
-  return registry().experiment(key);
+const std::vector<ExperimentFile>& HostCatalog::experiment_files() {
+  if (!files_) files_ = trivet::experiment_files(host_);
+  return *files_;
+}
+
+ConfigCatalog::Experiment HostCatalog::experiment(const std::string& key) {
+  const ExperimentFile* file = nullptr;
+  for (const ExperimentFile& found : experiment_files()) {
+    if (found.key == key) file = &found;
+  }
+  const std::string library = library_of(key);
+  if (file != nullptr && !library.empty()) {
+    throw refused("there are two experiments '" + key + "': " + library + " registers one, and " +
+                      file->path.string() + " is another",
+                  "rename or remove the file");
+  }
+  if (file != nullptr && !file->error.empty()) {
+    throw refused(file->path.string() + " cannot be used: " + file->error, {});
+  }
+  if (file != nullptr) return {.file = file->path};
+  const std::string plugin = key.substr(0, key.find('/'));
+  if (library.empty() && host_.refusal(plugin).empty()) {
+    throw refused("there is no experiment '" + key + "'", suggestion(key, keys(kExperiment)));
+  }
+  return {.config = registry().experiment(key)};
+}
+
+std::string HostCatalog::library_of(const std::string& key) const {
+  for (const PluginFile& file : host_.files()) {
+    if (file.state != PluginState::available && file.state != PluginState::loaded) continue;
+    if (file.manifest->find(kExperiment, key) != nullptr) return file.path.string();
+  }
+  return {};
+}
+
+void HostCatalog::check_experiment(const std::string& key, const Value& config,
+                                   Problems& problems) {
+  registry().check_experiment(key, config, problems);
 }
 
 }  // namespace trivet

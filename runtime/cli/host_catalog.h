@@ -4,11 +4,13 @@
 // found by --plugin-dir and the usual places.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/catalog.h"
+#include "host/experiment_files.h"
 #include "host/plugin_host.h"
 
 namespace trivet {
@@ -26,13 +28,20 @@ class HostCatalog final : public ConfigCatalog {
   std::vector<std::string> keys(std::string_view kind) override;
   std::vector<std::string> kinds_of(std::string_view key) override;
   void check_rules(std::string_view kind, const ConfigValue& config, Problems& problems) override;
-  Value experiment(const std::string& key) override;
+  Experiment experiment(const std::string& key) override;
+  void check_experiment(const std::string& key, const Value& config, Problems& problems) override;
 
   PluginHost& host() noexcept { return host_; }
+  // Found once, when first asked for.
+  const std::vector<ExperimentFile>& experiment_files();
 
  private:
+  // The library of the plugin that registers this experiment; empty if none does.
+  std::string library_of(const std::string& key) const;
+
   PluginHost host_;
   HostLookup lookup_;
+  std::optional<std::vector<ExperimentFile>> files_;
 };
 
 }  // namespace trivet

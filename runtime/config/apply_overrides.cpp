@@ -108,7 +108,9 @@ class Applier {
     const Origin origin = override_origin(given_, number_, parsed.value_at);
     Value value;
     try {
-      value = read_override_value(parsed.value, place.spot);
+      value = read_override_value(
+          given_.yaml_words ? without_yaml_words(parsed.value, place.spot) : parsed.value,
+          place.spot);
     } catch (const ConfigError& error) {
       const Problem& problem = error.problems().front();
       fail(parsed.value_at, place.path, problem.what, problem.hint);

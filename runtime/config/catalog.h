@@ -4,6 +4,7 @@
 // own.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,9 +32,19 @@ class ConfigCatalog {
   virtual void check_rules(std::string_view kind, const ConfigValue& config,
                            Problems& problems) = 0;
 
-  // The config of a registered experiment, which needs its plugin loaded. Throws ConfigError when
-  // there is none, PluginError when the plugin cannot be used.
-  virtual Value experiment(const std::string& key) = 0;
+  // An experiment by its name: the config that a plugin makes, for which it is loaded, or the file
+  // that holds it. A fresh one each time. Throws ConfigError when there is none or more than one of
+  // this name, PluginError when the plugin cannot be used.
+  struct Experiment {
+    Value config{};  // when `file` is empty
+    std::filesystem::path file{};
+  };
+  virtual Experiment experiment(const std::string& key) = 0;
+
+  // Adds what the restrictions of a registered experiment say of a whole config that started from
+  // it, complete and without the keys that resolution uses up.
+  virtual void check_experiment(const std::string& key, const Value& config,
+                                Problems& problems) = 0;
 };
 
 }  // namespace trivet

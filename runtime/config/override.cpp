@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "config/params_override.h"
 #include "config/text_checks.h"
 #include "config/toml_reader.h"
 
@@ -162,12 +163,25 @@ std::string form_hint(Form form) {
 }  // namespace
 
 Origin override_origin(const Override& given, int number, std::size_t at) {
-  const TextPlace place = place_of(given.shown, given.offset + at);
+  const std::size_t shift = at >= given.value_at ? given.value_shift : 0;
+  const TextPlace place = place_of(given.shown, given.offset + at + shift);
   return {.file = kCommandLine, .line = number, .column = place.column, .note = given.shown};
 }
 
 ParsedOverride parse_override(const Override& given, int number) {
   return OverrideParser(given, number).parse();
+}
+
+std::string without_yaml_words(const std::string& text, const Spot& spot) {
+  const Form form = spot.type != nullptr ? spot.type->form : Form::value;
+  if (form == Form::text || form == Form::path) return text;
+  const bool truth = form == Form::boolean || form == Form::value;
+  if (truth && text == "True") return "true";
+  if (truth && text == "False") return "false";
+  const bool optional = spot.type != nullptr && (spot.type->optional || form == Form::config);
+  if (optional && (text == "null" || text == "None")) return "none";
+  const std::string number = toml_number(text);
+  return number.empty() ? text : number;
 }
 
 Value read_override_value(const std::string& text, const Spot& spot) {

@@ -29,9 +29,13 @@ struct Override {
   std::string text;        // "a.b=v"
   std::string shown;       // as the user wrote it: "--cfg.a.b=v"
   std::size_t offset = 0;  // of `text` in `shown`
+  // For text that was put together: what is at `value_at` or behind it in `text` stands this much
+  // further on in `shown`.
+  std::size_t value_at = 0, value_shift = 0;
+  bool yaml_words = false;  // True, null, 1.e-3 and .5 mean what they mean in YAML
 };
 inline Override make_override(std::string text) {
-  return {text, text, 0};
+  return {.text = text, .shown = text};
 }
 
 // One step of a path as written, with globs.
@@ -59,5 +63,8 @@ Origin override_origin(const Override& given, int number, std::size_t at);
 // The text of an override as a value for a place of this kind. Throws ConfigError, its place as for
 // read_toml_value.
 Value read_override_value(const std::string& text, const Spot& spot);
+
+// YAML's words as TOML has them, where the place is for no text of its own.
+std::string without_yaml_words(const std::string& text, const Spot& spot);
 
 }  // namespace trivet

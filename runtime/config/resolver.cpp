@@ -8,6 +8,7 @@
 
 #include "config/apply_overrides.h"
 #include "config/defaults.h"
+#include "config/experiments.h"
 #include "config/layers.h"
 #include "config/references.h"
 #include "config/rules.h"
@@ -56,31 +57,21 @@ Schema make_file_schema() {
   return schema;
 }
 
-void drop_nulls(Value& value) {
-  if (value.is_array()) {
-    for (Value& item : value.items()) drop_nulls(item);
-  }
-  if (!value.is_table()) return;
-  std::erase_if(value.members(),
-                [](const Value::Member& member) { return member.value.is_null(); });
-  for (Value::Member& member : value.members()) drop_nulls(member.value);
-}
-
-void set_notes(Value& value, const std::string& note) {
-  if (!value.is_null()) value.set_origin({.note = note});
-  if (value.is_array()) {
-    for (Value& item : value.items()) set_notes(item, note);
-  }
-  if (!value.is_table()) return;
-  for (Value::Member& member : value.members()) set_notes(member.value, note);
-}
-
 // Takes a member out of a table; null when it is not there.
 Value take(Value& table, std::string_view key) {
   Value taken;
   if (Value* found = table.find(key)) taken = std::move(*found);
   table.erase(key);
   return taken;
+}
+
+// Without the keys of a file that ExperimentConfig lacks.
+Value experiment_part(Value tree) {
+  const Schema& schema = schema_of<ExperimentConfig>();
+  std::erase_if(tree.members(), [&](const Value::Member& member) {
+    return config_file_schema().find(member.key) != nullptr && schema.find(member.key) == nullptr;
+  });
+  return tree;
 }
 
 // Sorted by place: files, the command line, defaults.
@@ -116,6 +107,7 @@ class Resolution {
   void check_defaults(Problems& found);
   void check_backend(Problems& found);
   void check_backend_rules(RuleChecker& rules);
+  void check_experiment(Problems& found);
   void keep_distinct();
 
   const ConfigRequest& request_;
@@ -123,6 +115,7 @@ class Resolution {
   Problems& problems_;
   TypedTree tree_;
   Value root_ = Value::table();
+  std::vector<std::string> experiments_;  // that plugins registered and this config starts from
 };
 
 void Resolution::merge_layers() {
@@ -131,11 +124,7 @@ void Resolution::merge_layers() {
   std::vector<Value> layers = loader.take();
   // What is missing now would only give further, misleading problems.
   throw_if_any(problems_);
-  Value experiment;
-  for (Value& layer : layers) {
-    Value named = take(layer, "experiment");
-    if (!named.is_null()) experiment = std::move(named);
-  }
+  Value experiment = take_experiment(layers);
   if (!request_.experiment.empty()) {
     experiment = request_.experiment;
     experiment.set_origin({.note = "--experiment " + request_.experiment});
@@ -146,22 +135,11 @@ void Resolution::merge_layers() {
 }
 
 void Resolution::add_experiment(const Value& name) {
-  if (!name.is_text()) {
-    problems_.add({name.origin(), "experiment", "expected a string, \"plugin/name\"", {}});
-    return;
-  }
-  try {
-    Value config = catalog_.experiment(name.as_text());
-    drop_nulls(config);
-    set_notes(config, "experiment " + name.as_text());
-    tree_.merge(root_, std::move(config), tree_.root());
-  } catch (const ConfigError& error) {
-    for (Problem problem : error.problems()) {
-      if (!problem.where.known()) problem.where = name.origin();
-      problems_.add(std::move(problem));
-    }
-    throw_if_any(problems_);
-  }
+  ExperimentLoader loader(tree_, catalog_, problems_);
+  loader.load(name);
+  throw_if_any(problems_);
+  for (Value& layer : loader.take()) tree_.merge(root_, std::move(layer), tree_.root());
+  experiments_ = loader.registered();
 }
 
 void Resolution::fill() {
@@ -207,7 +185,16 @@ std::exception_ptr Resolution::check(Problems& found) {
   RuleChecker rules(tree_, catalog_, found);
   rules.check_tree(root_);
   check_backend_rules(rules);
+  check_experiment(found);
   return rules.refused();
+}
+
+// What the whole config must comply with: the rules of ExperimentConfig and the restrictions of the
+// experiments it starts from.
+void Resolution::check_experiment(Problems& found) {
+  const Value plain = experiment_part(root_);
+  check_rules<ExperimentConfig>(plain, {}, found);
+  for (const std::string& key : experiments_) catalog_.check_experiment(key, plain, found);
 }
 
 // A copy of fields without what only a complete table must have.
@@ -286,11 +273,10 @@ ResolvedConfig resolve_config(const ConfigRequest& request, ConfigCatalog& catal
   config.tree = resolution.take_root();
   config.sweeps = take(config.tree, "sweep");
   take(config.tree, "defaults");
-  Value plain = config.tree;
-  take(plain, "xp");
-  const Value backends = take(plain, "backend");
-  config.experiment = decode<ExperimentConfig>(plain);
-  const Value* options = backends.find(config.experiment.runtime.backend);
+  config.experiment = decode<ExperimentConfig>(experiment_part(config.tree));
+  const Value* backends = config.tree.find("backend");
+  const Value* options =
+      backends != nullptr ? backends->find(config.experiment.runtime.backend) : nullptr;
   config.backend_options = options != nullptr ? *options : Value::table();
   return config;
 }

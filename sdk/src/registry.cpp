@@ -202,6 +202,12 @@ Value Registry::experiment(std::string_view key) {
   return config;
 }
 
+void Registry::check_experiment(std::string_view key, const Value& config, Problems& problems) {
+  const RegistryItem& item = get("experiment", key);
+  if (item.check == nullptr) return;
+  guard(item, {}, {}, [&] { item.check(config, {}, problems); });
+}
+
 const void* Registry::table(std::string_view kind, std::string_view key, const Origin& where,
                             const std::string& path) {
   const RegistryItem& item = get(kind, key, where, path);

@@ -99,15 +99,31 @@ void Problems::add(Problem problem) {
   list_.push_back(std::move(problem));
 }
 
+namespace {
+
+// Only a dot or a bracket makes a path of it: a key of a map may hold anything.
+std::vector<PathStep> steps_of(std::string_view field) {
+  if (field.empty()) return {};
+  if (field.find_first_of(".[") == std::string_view::npos) return {{std::string(field), -1}};
+  return split_path(field);
+}
+
+}  // namespace
+
 void Problems::add(std::string_view field, std::string what, std::string hint) {
   Origin where;
-  if (table_ != nullptr) {
-    const Value* value = table_->find(field);
-    where = table_->origin();
-    // A default stands nowhere: then the table is the place to look at.
-    if (value != nullptr && (value->origin().line > 0 || where.line == 0)) where = value->origin();
+  std::string path = path_;
+  const Value* at = table_;
+  if (at != nullptr) where = at->origin();
+  for (const PathStep& step : steps_of(field)) {
+    const std::string name = step.index < 0 ? joined_path("", step.name)
+                                            : joined_path("", static_cast<std::size_t>(step.index));
+    path = step.index < 0 ? joined_path(path, step.name)
+                          : joined_path(path, static_cast<std::size_t>(step.index));
+    if (at != nullptr) at = at->find_path(name);
+    // A default stands nowhere: then the table around it is the place to look at.
+    if (at != nullptr && (at->origin().line > 0 || where.line == 0)) where = at->origin();
   }
-  const std::string path = field.empty() ? path_ : joined_path(path_, field);
   add({std::move(where), path, std::move(what), std::move(hint)});
 }
 

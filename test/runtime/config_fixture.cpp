@@ -168,7 +168,9 @@ void DemoCatalog::check_rules(std::string_view kind, const ConfigValue& config,
   if (item.check != nullptr) item.check(config.fields(), config.path(), problems);
 }
 
-Value DemoCatalog::experiment(const std::string& key) {
+ConfigCatalog::Experiment DemoCatalog::experiment(const std::string& key) {
+  const auto file = experiment_files.find(key);
+  if (file != experiment_files.end()) return {.file = file->second};
   if (key != "demo/small") {
     throw ConfigError(Problem{{}, "experiment", "there is no experiment '" + key + "'", {}});
   }
@@ -178,13 +180,23 @@ Value DemoCatalog::experiment(const std::string& key) {
   TrainerConfig trainer;
   trainer.train_steps = 300;
   config.trainer = ConfigOf<Trainer>("trivet/Trainer", encode(trainer));
-  return encode(config);
+  return {.config = encode(config)};
 }
 
-ConfigRequest Configs::full_request(const std::vector<std::string>& overrides) const {
+void DemoCatalog::check_experiment(const std::string& key, const Value& config,
+                                   Problems& problems) {
+  if (key != "demo/small") return;
+  const auto rule = [](const ExperimentConfig& whole, Problems& found) {
+    const Value* classes = whole.task.fields().find("classes");
+    if (classes->as_integer() != 10) found.add("task.classes", "must be 10", "it is small");
+  };
+  trivet::check_rules<ExperimentConfig>(config, {}, problems, rule);
+}
+
+ConfigRequest Configs::full_request(const std::vector<std::string>& given) const {
   ConfigRequest full = request;
   if (full.files.empty() && full.experiment.empty()) full.files.push_back(path("main.toml"));
-  for (const std::string& text : overrides) full.overrides.push_back(make_override(text));
+  for (const std::string& text : given) full.overrides.push_back(make_override(text));
   return full;
 }
 

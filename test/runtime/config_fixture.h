@@ -3,6 +3,7 @@
 // field, and no library behind them.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
@@ -26,7 +27,10 @@ class DemoCatalog : public ConfigCatalog, private SchemaLookup {
   std::vector<std::string> keys(std::string_view kind) override;
   std::vector<std::string> kinds_of(std::string_view key) override;
   void check_rules(std::string_view kind, const ConfigValue& config, Problems& problems) override;
-  Value experiment(const std::string& key) override;
+  Experiment experiment(const std::string& key) override;
+  void check_experiment(const std::string& key, const Value& config, Problems& problems) override;
+
+  std::map<std::string, std::filesystem::path> experiment_files{};  // beside demo/small
 
  private:
   const Schema* find(std::string_view kind, std::string_view key, const Origin& where,
@@ -63,10 +67,15 @@ class Configs {
   std::string origin(const ResolvedConfig& config, std::string_view path) const;
   std::string shorten(std::string text) const;
 
+  // Makes a file in the folder an experiment.
+  void name_experiment(const std::string& key, std::string_view file) {
+    catalog_.experiment_files[key] = path(file);
+  }
+
   ConfigRequest request{};  // files and experiment; main.toml when there are none
 
  private:
-  ConfigRequest full_request(const std::vector<std::string>& overrides) const;
+  ConfigRequest full_request(const std::vector<std::string>& given) const;
 
   TempDir dir_;
   DemoCatalog catalog_;

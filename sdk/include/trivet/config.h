@@ -87,6 +87,21 @@ void check_rules(const Value& value, const std::string& path, Problems& problems
   detail::read_struct(value, schema.fields, path, problems, config);
 }
 
+// The same for rules that stand elsewhere: `rules(config, problems)` speaks of the fields of
+// `value`.
+template <class C, class Rules>
+void check_rules(const Value& value, const std::string& path, Problems& problems,
+                 const Rules& rules) {
+  const Schema& schema = detail::cached_schema<C>();
+  Problems refused;
+  validate(value, schema, nullptr, refused, {.path = path});
+  if (!refused.empty()) return;
+  C config{};
+  detail::read_struct(value, schema.fields, path, refused, config);
+  const Problems::Inside inside(problems, path, value);
+  rules(std::as_const(config), problems);
+}
+
 // Every field; a null stands for an empty optional or ConfigOf, and may be left out of a file.
 template <class C>
 Value encode(const C& config) {

@@ -2,8 +2,32 @@
 // ExperimentConfig: everything a run needs, and the shape of a run's TOML file.
 //
 // A plugin registers experiments as functions that return a fresh one:
-// trivet::experiment<&mnist>("mnist", "..."). The keys experiment, base, defaults, sweep and xp of
-// a file are used up before this is decoded.
+//
+//   ExperimentConfig mnist() {
+//     ExperimentConfig config;
+//     config.task = ImageClassificationConfig{...};
+//     ...
+//   }
+//   trivet::experiment<&mnist>("mnist", "Learns in seconds.")
+//
+// `trivet run --experiment vision/mnist` starts from it; files and overrides are laid over it, and
+// [defaults."plugin/Name"] changes what the function left at the struct's default. A TOML file
+// PLUGIN_DIR/vision/configs/cnn.toml beside the library is an experiment "vision/cnn" likewise.
+//
+// What must hold between parts of an experiment, whatever is laid over it, is checked by a second
+// function, with everything else and before anything is created:
+//
+//   void divides(const ExperimentConfig& config, Problems& problems) {
+//     const auto task = config.task.decode_as<ImageClassificationConfig>();
+//     if (...) problems.add("task.train_input.batch_size", "must be a multiple of ...", "...");
+//   }
+//   trivet::experiment<&mnist, &divides>("mnist", "Learns in seconds.")
+//
+// In `config` every default is filled in. What holds for a config type wherever it is used belongs
+// into its own `validate` instead (config.h).
+//
+// The keys experiment, base, defaults, sweep, xp and backend of a file are used up before this is
+// decoded. A run only ever sees it const.
 #pragma once
 
 #include <cstdint>

@@ -45,6 +45,8 @@
 //   trivet::experiment<&function>("name", "doc")
 //                                         `ExperimentConfig function()` is called when a config
 //                                         asks for it
+//   trivet::experiment<&function, &restrictions>("name", "doc")
+//                                         and restrictions on what is made of it, see experiment.h
 #pragma once
 
 #include "trivet/detail/plugin_note.h"
@@ -102,9 +104,9 @@ constexpr auto collective(std::string_view name, std::string_view doc) {
   return detail::with_text(detail::TableItem<Function, Options>{{}, "collective"}, name, doc);
 }
 
-template <auto* Function>
+template <auto* Function, auto Restrictions = nullptr>
 constexpr auto experiment(std::string_view name, std::string_view doc) {
-  return detail::with_text(detail::ExperimentItem<Function>{}, name, doc);
+  return detail::with_text(detail::ExperimentItem<Function, Restrictions>{}, name, doc);
 }
 
 }  // namespace trivet

@@ -60,6 +60,7 @@ struct RegistryItem {
   const void* config_token = nullptr;   // tells the config struct of this library
   const Schema& (*schema)() = nullptr;  // null for items without a config
   // The rules of the config struct, see check_rules() in config.h; null for items without a config.
+  // Of an experiment: its restrictions, asked with a whole config; null when it has none.
   void (*check)(const Value& fields, const std::string& path, Problems& problems) = nullptr;
   void* (*make)(const ConfigValue&, void* context) = nullptr;  // a Base*; null for other items
   Value (*value)() = nullptr;                                  // an experiment's config
@@ -123,6 +124,9 @@ class TRIVET_API Registry {
 
   // An experiment's config. Throws as make().
   Value experiment(std::string_view key);
+  // Adds what the restrictions of an experiment say of a whole config that started from it. Throws
+  // as make().
+  void check_experiment(std::string_view key, const Value& config, Problems& problems);
   // The function table behind a key of kind "backend" or "collective". Throws as make().
   const void* table(std::string_view kind, std::string_view key, const Origin& where = {},
                     const std::string& path = {});

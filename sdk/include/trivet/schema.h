@@ -101,6 +101,7 @@ struct TRIVET_API Schema {
 class TRIVET_API Problems {
  public:
   void add(Problem problem);
+  // `field` may be a path below the table, "train_input.batch_size".
   void add(std::string_view field, std::string what, std::string hint = {});
 
   bool empty() const noexcept { return list_.empty(); }

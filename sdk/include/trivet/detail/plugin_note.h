@@ -100,13 +100,21 @@ struct TableItem : ItemText {
   }
 };
 
-// A whole config, given by `ExperimentConfig function()`.
-template <auto* Function>
+// A whole config, given by `ExperimentConfig function()`, and the restrictions on it, if any:
+// `void restrictions(const ExperimentConfig&, Problems&)`.
+template <auto* Function, auto Restrictions>
 struct ExperimentItem : ItemText {
   using Config = NoConfig;
+  using Whole = std::remove_cvref_t<decltype(Function())>;
   static constexpr std::string_view kind() { return "experiment"; }
   static Value value() { return encode(Function()); }
-  void fill(RegistryItem& item) const { item.value = &value; }
+  static void check(const Value& config, const std::string& path, Problems& problems) {
+    check_rules<Whole>(config, path, problems, Restrictions);
+  }
+  void fill(RegistryItem& item) const {
+    item.value = &value;
+    if constexpr (Restrictions != nullptr) item.check = &check;
+  }
 };
 
 template <class Item, std::same_as<FromNumber>... Attribute>

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/experiment_files.h"
+
+#include <algorithm>
+#include <fstream>
+#include <system_error>
+
+#include "host/path_safety.h"
+#include "trivet/detail/plugin_note.h"
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder with more than that is no folder of configs.
+constexpr std::size_t kMostFiles = 10000;
+constexpr std::size_t kLongestLine = 1000;
+
+void add_files(const PluginFile& plugin, std::vector<ExperimentFile>& found) {
+  const fs::path folder = plugin.path.parent_path() / plugin.manifest->name / "configs";
+  std::error_code error;
+  std::vector<fs::path> paths;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == ".toml" && paths.size() < kMostFiles) {
+      paths.push_back(at->path());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  for (const fs::path& path : paths) {
+    const std::string name = path.stem().string();
+    ExperimentFile file{plugin.manifest->name + "/" + name, path, {}};
+    file.error = detail::is_item_name(name)
+                     ? open_checked(path).error
+                     : "its name has other characters than letters, digits, '_' and '-'";
+    found.push_back(std::move(file));
+  }
+}
+
+std::string without_mark(std::string line) {
+  line.erase(0, line.find_first_not_of("# \t"));
+  return line;
+}
+
+// Lines for programs, not for people: a licence, the schema that editors ask for.
+bool is_directive(const std::string& line) {
+  return line.starts_with("#:") || line.find("SPDX-License-Identifier") != std::string::npos;
+}
+
+}  // namespace
+
+std::vector<ExperimentFile> experiment_files(const PluginHost& host) {
+  std::vector<ExperimentFile> found;
+  for (const PluginFile& plugin : host.files()) {
+    const bool usable =
+        plugin.state == PluginState::available || plugin.state == PluginState::loaded;
+    if (usable) add_files(plugin, found);
+  }
+  return found;
+}
+
+std::string experiment_doc(const fs::path& file) {
+  std::ifstream stream(file);
+  std::string text;
+  for (std::string line; std::getline(stream, line) && line.starts_with('#');) {
+    if (is_directive(line)) continue;
+    if (line.size() > kLongestLine) break;
+    const std::string words = without_mark(line);
+    if (words.empty() && !text.empty()) break;
+    text += (text.empty() ? "" : " ") + words;
+    const std::size_t end = text.find(". ");
+    if (end != std::string::npos) return text.substr(0, end + 1);
+    if (text.ends_with('.')) break;
+  }
+  return text;
+}
+
+}  // namespace trivet

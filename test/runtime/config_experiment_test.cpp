@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Experiments by name as the lowest layers of a config: registered ones and files.
+#include <catch2/catch.hpp>
+
+#include "config/drop_defaults.h"
+#include "runtime/config_fixture.h"
+#include "trivet/error.h"
+
+using trivet::ResolvedConfig;
+using trivet::test::Configs;
+using trivet::test::text_at;
+
+TEST_CASE("an experiment may be a file with bases of its own, below all that is given") {
+  Configs configs;
+  configs.write("low.toml", "seed = 1\n[trainer]\ntrain_steps = 10\nmax_to_keep = 3\n");
+  configs.write("named.toml",
+                "base = ['low.toml']\n[task]\ntype = 'demo/Task'\nmodel = 'demo/Mlp'\n"
+                "[trainer]\nmax_to_keep = 4\n");
+  configs.write("main.toml", "experiment = 'demo/named'\n[trainer]\ntrain_steps = 20\n");
+  configs.name_experiment("demo/named", "named.toml");
+  const ResolvedConfig config = configs.resolve();
+  CHECK(configs.origin(config, "seed") == "low.toml:1:8");
+  CHECK(configs.origin(config, "trainer.max_to_keep") == "named.toml:6:15");
+  CHECK(configs.origin(config, "trainer.train_steps") == "main.toml:3:15");
+}
+
+TEST_CASE("an experiment file may start from another experiment, but not from itself") {
+  Configs configs;
+  configs.write("upper.toml", "experiment = 'demo/small'\nseed = 3\n");
+  configs.name_experiment("demo/upper", "upper.toml");
+  configs.request.experiment = "demo/upper";
+  const ResolvedConfig config = configs.resolve();
+  CHECK(config.experiment.seed == 3);
+  CHECK(text_at(config.tree, "trainer.train_steps") == "300");
+
+  configs.write("a.toml", "experiment = 'demo/b'\n");
+  configs.write("b.toml", "seed = 1\nexperiment = 'demo/a'\n");
+  configs.name_experiment("demo/a", "a.toml");
+  configs.name_experiment("demo/b", "b.toml");
+  configs.request.experiment = "demo/a";
+  CHECK(configs.problems() ==
+        "b.toml:2:14: experiment: experiment cycle: demo/a -> demo/b -> demo/a (an experiment "
+        "cannot start from itself)\n");
+}
+
+TEST_CASE("a registered experiment says only what it chose: [defaults] reach the rest") {
+  Configs configs;
+  configs.write("main.toml",
+                "experiment = 'demo/small'\n"
+                "[defaults.'trivet/Trainer']\nmax_to_keep = 9\ntrain_steps = 9\n"
+                "[defaults.'demo/Relu']\nslope = 0.5\n");
+  const ResolvedConfig config = configs.resolve();
+  CHECK(configs.origin(config, "trainer.max_to_keep") == "main.toml:3:15");
+  CHECK(configs.origin(config, "trainer.train_steps") == "experiment demo/small");
+  CHECK(configs.origin(config, "trainer.steps_per_loop") == "default");
+  CHECK(text_at(config.tree, "task.model.activation.slope") == "0.5");
+  CHECK(configs.origin(config, "runtime.backend") == "default");
+}
+
+TEST_CASE("every lookup of an experiment gives a fresh config") {
+  Configs configs;
+  configs.request.experiment = "demo/small";
+  CHECK(configs.resolve({"trainer.train_steps=1"}).experiment.seed == 7);
+  CHECK(text_at(configs.resolve().tree, "trainer.train_steps") == "300");
+}
+
+TEST_CASE("restrictions of an experiment hold for what is laid over it, with the place") {
+  Configs configs;
+  configs.write("main.toml", "experiment = 'demo/small'\n[task]\nclasses = 9\n");
+  CHECK(configs.problems() == "main.toml:3:11: task.classes: must be 10 (it is small)\n");
+  CHECK(configs.problems({"task.classes=8", "trainer.train_steps=-1"}) ==
+        "command line:1:14 (task.classes=8): task.classes: must be 10 (it is small)\n"
+        "command line:2:21 (trainer.train_steps=-1): trainer.train_steps: must be >= 0, found "
+        "-1\n");
+  // A file that starts from the experiment is bound as well.
+  configs.write("named.toml", "experiment = 'demo/small'\n");
+  configs.name_experiment("demo/named", "named.toml");
+  configs.write("main.toml", "experiment = 'demo/named'\n[task]\nclasses = 9\n");
+  CHECK(configs.problems() == "main.toml:3:11: task.classes: must be 10 (it is small)\n");
+}
