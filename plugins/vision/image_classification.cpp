@@ -68,6 +68,11 @@ std::unique_ptr<AggregatedLogs> ImageClassification::aggregate_logs(
   return state;
 }
 
+const void* ImageClassification::extension(std::string_view id) const noexcept {
+  if (id == kTaskFirstLoss) return static_cast<const FirstLoss*>(this);
+  return Task::extension(id);
+}
+
 Logs ImageClassification::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t) {
   const auto& matrix = static_cast<const ConfusionMatrix&>(state);
   if (!logging_dir().empty()) matrix.write_csv(logging_dir() / "confusion_matrix.csv");

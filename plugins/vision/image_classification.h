@@ -6,6 +6,7 @@
 // names.
 #pragma once
 
+#include "trivet/extensions/first_loss.h"
 #include "trivet/task.h"
 
 namespace trivet::vision {
@@ -27,7 +28,7 @@ TRIVET_CONFIG(ImageClassificationConfig, trivet::TaskConfig,
                "Evaluations write confusion_matrix.csv into the run's directory and report "
                "macro_precision and macro_recall; with more than 2,048 classes they never do."))
 
-class ImageClassification final : public Task {
+class ImageClassification final : public Task, public FirstLoss {
  public:
   using Config = ImageClassificationConfig;
   ImageClassification(const Config& config, TaskContext& context);
@@ -38,6 +39,8 @@ class ImageClassification final : public Task {
   std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
                                                  const StepOutput& step) override;
   Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
+  const void* extension(std::string_view id) const noexcept override;
+  Range first_loss() const override { return chance_of(num_classes_); }
 
  private:
   std::int64_t num_classes_;

@@ -12,6 +12,7 @@
 namespace trivet {
 
 extern const CommandInfo kCkptCommand;
+extern const CommandInfo kCheckCommand;
 extern const CommandInfo kCompleteCommand;
 extern const CommandInfo kCompletionsCommand;
 extern const CommandInfo kRunCommand;
@@ -21,6 +22,7 @@ extern const CommandInfo kExplainCommand;
 extern const CommandInfo kHelpCommand;
 extern const CommandInfo kPluginsCommand;
 extern const CommandInfo kSchemaCommand;
+extern const CommandInfo kSummaryCommand;
 
 // All of them, in the order of the help page.
 std::span<const CommandInfo* const> commands();

@@ -7,6 +7,7 @@
 #include "shared_layers.h"
 #include "trivet/error.h"
 #include "trivet/layer.h"
+#include "trivet/layer_trace.h"
 #include "trivet/registry.h"
 
 namespace trivet {
@@ -56,7 +57,7 @@ std::shared_ptr<Layer> Scope::layer(std::string_view name, const ConfigOf<Layer>
       throw Error("there is already a layer at '" + inner.path() + "'",
                   {.hint = "give the children of a layer different names"});
     }
-    return make(config, inner);
+    return LayerTrace::make_layer(config, inner);
   };
   const std::string shared = shared_name(config);
   if (shared.empty()) return make_here();

@@ -162,3 +162,24 @@ TEST_CASE("a bare number for a kind without an item for numbers is refused") {
   const Problem problem = problem_with("gadget", 3);
   CHECK(problem.what.find("no plugin says what a bare number means") != std::string::npos);
 }
+
+TEST_CASE("a rule may speak of a place further down, which is found as far as it is written") {
+  const trivet::Value written = [] {
+    trivet::Value inner = trivet::Value::table({{"size", 3}});
+    inner.set_origin({.file = "c.toml", .line = 4, .column = 1});
+    inner.find("size")->set_origin({.file = "c.toml", .line = 5, .column = 8});
+    inner.set("other", 1);  // a default stands nowhere
+    return trivet::Value::table({{"inner", inner}});
+  }();
+  trivet::Problems problems;
+  const trivet::Problems::Inside inside(problems, "task", written);
+  problems.add("inner.size", "is odd");
+  problems.add("inner.other", "is odd, too");
+  problems.add("inner.gone.further", "is missing");
+  problems.add("", "is all wrong");
+  REQUIRE(problems.list().size() == 4);
+  CHECK(to_string(problems.list()[0]) == "c.toml:5:8: task.inner.size: is odd");
+  CHECK(to_string(problems.list()[1]) == "c.toml:4:1: task.inner.other: is odd, too");
+  CHECK(to_string(problems.list()[2]) == "c.toml:4:1: task.inner.gone.further: is missing");
+  CHECK(to_string(problems.list()[3]) == "task: is all wrong");
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet check CONFIG [K=V ...]
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/config_arguments.h"
+#include "cli/host_catalog.h"
+#include "cli/inspection_text.h"
+#include "cli/terminal.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+constexpr OptionSpec kOwnOptions[] = {
+    {.name = "json", .doc = "As JSON"},
+};
+constexpr auto kOptions = with_config_options(kOwnOptions);
+
+std::string line(std::string_view name, const std::string& text) {
+  return fmt::format("  {:<10} {}\n", name, text);
+}
+
+std::string first_loss_text(const Inspection& seen) {
+  const std::string loss = fmt::format("{:.4g} over {} examples", seen.first_loss, seen.examples);
+  if (!seen.expected_loss) return loss + "; nothing to compare it with";
+  const FirstLoss::Range& range = *seen.expected_loss;
+  return fmt::format("{}; plausible between {:.2f} and {:.2f}: {}", loss, range.low, range.high,
+                     range.reason);
+}
+
+std::string gradients_text(const Inspection& seen) {
+  std::size_t trainable = 0, reached = 0;
+  for (const Inspection::Weights& weights : seen.weights) {
+    trainable += weights.trainable ? 1 : 0;
+    reached += weights.trainable && weights.has_gradient ? 1 : 0;
+  }
+  return fmt::format("reach {} of {} trainable tensors", reached, trainable);
+}
+
+std::string eval_text(const Inspection& seen) {
+  std::string text = "one batch:";
+  for (const auto& [name, value] : seen.eval_logs) text += fmt::format(" {}={:.4g}", name, value);
+  return text;
+}
+
+std::string report(const std::string& source, const Inspection& seen,
+                   const std::vector<std::string>& found) {
+  std::string text = source + "\n" + line("model", model_text(seen));
+  if (seen.trained) {
+    text += line("first loss", first_loss_text(seen));
+    text += line("gradients", gradients_text(seen));
+  }
+  text += line("step", flops_text(seen));
+  if (seen.evaluated) text += line("eval", eval_text(seen));
+  text += line("memory", memory_text(seen)) + line("backend", backend_text(seen));
+  for (const std::string& fault : found) text += "problem: " + fault + "\n";
+  return text + (found.empty() ? "ok\n" : "");
+}
+
+std::string json_report(const std::string& source, const Inspection& seen,
+                        const std::vector<std::string>& found) {
+  nlohmann::ordered_json json = {{"config", source}, {"ok", found.empty()}, {"problems", found}};
+  json.update(inspection_json(seen));
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+int run_check(std::span<const std::string> words) {
+  const ConfigArguments given = parse_config_arguments(words, kOptions);
+  HostCatalog catalog(given.plugin_dirs);
+  const ResolvedConfig config = resolve_config(given.request, catalog);
+  const Inspection seen = inspect(config);
+  const std::vector<std::string> found = faults(seen);
+  print_out(given.arguments.has("json") ? json_report(given.source, seen, found)
+                                        : report(given.source, seen, found));
+  return found.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+const CommandInfo kCheckCommand{
+    .name = "check",
+    .usage = "check CONFIG [K=V ...]",
+    .summary = "Does everything but train: builds all, takes two steps, writes nothing",
+    .details =
+        "Looks for weights that no gradient reaches and for a first loss that weights which have\n"
+        "learnt nothing would not have (about ln(classes) for a classifier), and tells the memory\n"
+        "a run takes. Exit code 1 if something is wrong with the model, 2 with the config.",
+    .options = kOptions,
+    .operand = Operand::config,
+    .run = run_check,
+};
+
+}  // namespace trivet

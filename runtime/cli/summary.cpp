@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet summary CONFIG [K=V ...]
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/config_arguments.h"
+#include "cli/host_catalog.h"
+#include "cli/inspection_text.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+constexpr OptionSpec kOwnOptions[] = {
+    {.name = "json", .doc = "As JSON"},
+};
+constexpr auto kOptions = with_config_options(kOwnOptions);
+
+using Row = std::array<std::string, 5>;
+
+Row layer_row(const LayerTrace::Entry& layer, std::int64_t parameters) {
+  const bool called = layer.calls > 0;
+  return {layer.path, layer.type, called ? layer.output : "(within the layer before)",
+          format_count(static_cast<std::uint64_t>(parameters)),
+          called ? format_flops(layer.flops) : ""};
+}
+
+// Columns as wide as they need; numbers to the right.
+std::string table_text(const std::vector<Row>& rows) {
+  std::array<std::size_t, 5> widths{};
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += i < 3 ? fmt::format("{:<{}}  ", row[i], widths[i])
+                    : fmt::format("{:>{}}  ", row[i], widths[i]);
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+std::string report(const std::string& source, const Inspection& seen) {
+  std::vector<Row> rows = {{"layer", "type", "output", "parameters", "FLOPs"}};
+  const std::map<std::string, std::int64_t> counts = parameters_of_layers(seen);
+  for (const LayerTrace::Entry& layer : seen.layers) {
+    rows.push_back(layer_row(layer, counts.at(layer.path)));
+  }
+  if (const auto rest = counts.find(""); rest != counts.end() && rest->second > 0) {
+    rows.push_back(
+        {"(others)", "", "", format_count(static_cast<std::uint64_t>(rest->second)), ""});
+  }
+  return source + "\n" + table_text(rows) + "\nmodel   " + model_text(seen) + "\nstep    " +
+         flops_text(seen) + "\nmemory  " + memory_text(seen) + "\nbackend " + backend_text(seen) +
+         "\n";
+}
+
+int run_summary(std::span<const std::string> words) {
+  const ConfigArguments given = parse_config_arguments(words, kOptions);
+  HostCatalog catalog(given.plugin_dirs);
+  const ResolvedConfig config = resolve_config(given.request, catalog);
+  const Inspection seen = inspect(config);
+  if (!given.arguments.has("json")) {
+    print_out(report(given.source, seen));
+    return 0;
+  }
+  nlohmann::ordered_json json = {{"config", given.source}};
+  json.update(inspection_json(seen));
+  print_out(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  return 0;
+}
+
+}  // namespace
+
+const CommandInfo kSummaryCommand{
+    .name = "summary",
+    .usage = "summary CONFIG [K=V ...]",
+    .summary = "Prints a config's model: layers, shapes, parameters, FLOPs, memory",
+    .details =
+        "The model is built and takes two steps, so the figures are those of a run with this "
+        "batch\n"
+        "size. FLOPs are of one step, forward and backward, those of layers inside included.\n"
+        "Nothing is written.",
+    .options = kOptions,
+    .operand = Operand::config,
+    .run = run_summary,
+};
+
+}  // namespace trivet

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/inspection.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "train/run.h"
+#include "train/run_start.h"
+#include "trivet/error.h"
+#include "trivet/registry.h"
+#include "trivet/thread_pool.h"
+#include "trivet/trainer.h"
+
+namespace trivet {
+namespace {
+
+// The second one finds its memory planned, and a unit that was idle in the first may not be in it.
+constexpr std::int64_t kSteps = 2;
+// Named in a message; the rest is counted.
+constexpr std::size_t kMostNames = 8;
+
+class FirstStep final : public TrainerObserver {
+ public:
+  bool wants_loss() const override { return true; }
+  void on_train_step(std::int64_t, double loss, std::int64_t examples) override {
+    if (seen_) return;
+    seen_ = true;
+    loss_ = loss;
+    examples_ = examples;
+  }
+  void on_eval_step(std::int64_t, std::int64_t examples) override {
+    if (examples_ == 0) examples_ = examples;
+  }
+  bool stop_requested() const override { return false; }
+
+  double loss() const { return loss_; }
+  std::int64_t examples() const { return examples_; }
+  bool seen() const { return seen_; }
+
+ private:
+  bool seen_ = false;
+  double loss_ = 0;
+  std::int64_t examples_ = 0;
+};
+
+bool is_zero(const Tensor& gradient) {
+  const std::vector<float> values = gradient.to_host<float>();
+  return std::all_of(values.begin(), values.end(), [](float value) { return value == 0.0F; });
+}
+
+void note_gradients(ParameterStore& store, std::vector<Inspection::Weights>& weights) {
+  std::size_t index = 0;
+  for (const auto& parameter : store.parameters()) {
+    Inspection::Weights& entry = weights[index++];
+    if (parameter->trainable() && !is_zero(parameter->gradient())) entry.has_gradient = true;
+  }
+}
+
+class Inspector {
+ public:
+  explicit Inspector(const ResolvedConfig& config)
+      : config_(config), mode_(config.tree.find("mode")->as_text()) {}
+
+  Inspection inspect();
+
+ private:
+  bool does(std::string_view what) const { return mode_.find(what) != std::string::npos; }
+  void build();
+  void take_weights();
+  void train();
+  void evaluate();
+
+  const ResolvedConfig& config_;
+  const std::string mode_;  // its name says which halves a run has
+  Inspection result_;
+  FirstStep observer_;
+  LayerTrace trace_;
+  std::unique_ptr<Task> task_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+Inspection Inspector::inspect() {
+  build();
+  trainer_->initialize();
+  if (does("train")) train();
+  if (does("eval")) evaluate();
+  result_.examples = observer_.examples();
+  result_.memory = result_.device->memory();
+  // Tensors must go before their device does.
+  trainer_.reset();
+  task_.reset();
+  return std::move(result_);
+}
+
+void Inspector::build() {
+  const ExperimentConfig& experiment = config_.experiment;
+  RunRequest request;
+  request.config = config_;
+  result_.device = open_device(request);
+  TaskContext task_context{*result_.device, {}};
+  task_ = make(experiment.task, task_context);
+  TrainerContext context{.task = *task_,
+                         .device = *result_.device,
+                         .key = Key(static_cast<std::uint64_t>(experiment.seed)),
+                         .train = does("train"),
+                         .eval = does("eval"),
+                         .observer = observer_};
+  trainer_ = make(experiment.trainer, context);
+  result_.model = task_->config().model.key();
+  take_weights();
+  const bool fresh = task_->config().init_checkpoint.empty();
+  const auto* first = static_cast<const FirstLoss*>(task_->extension(kTaskFirstLoss));
+  if (fresh && first != nullptr) result_.expected_loss = first->first_loss();
+}
+
+void Inspector::take_weights() {
+  ParameterStore& store = trainer_->parameters();
+  for (const auto& parameter : store.parameters()) {
+    const bool wants = does("train") && parameter->trainable();
+    result_.weights.push_back(
+        {parameter->path(), parameter->shape(), parameter->trainable(), !wants});
+  }
+  result_.trainable_count = store.trainable_count();
+  result_.count = store.count();
+}
+
+void Inspector::train() {
+  for (std::int64_t step = 1; step <= kSteps && !trainer_->exhausted(); ++step) {
+    trace_.reset_calls();
+    const double before = result_.device->flops();
+    trainer_->train(step);
+    result_.device->sync();
+    result_.step_flops = result_.device->flops() - before;
+    note_gradients(trainer_->parameters(), result_.weights);
+    if (step == 1) result_.layers = trace_.layers();
+  }
+  if (!observer_.seen()) {
+    throw InputError("the training data has no batch", {.path = "task.train_input"});
+  }
+  result_.trained = true;
+  result_.first_loss = observer_.loss();
+}
+
+void Inspector::evaluate() {
+  trace_.reset_calls();
+  const double before = result_.device->flops();
+  result_.eval_logs = trainer_->evaluate(1);
+  result_.evaluated = true;
+  if (result_.trained) return;
+  result_.step_flops = result_.device->flops() - before;
+  result_.layers = trace_.layers();
+}
+
+std::string names_of(const std::vector<std::string>& paths) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(paths.size(), kMostNames); ++i) {
+    text += (i > 0 ? ", " : "") + paths[i];
+  }
+  if (paths.size() > kMostNames) text += fmt::format(" and {} more", paths.size() - kMostNames);
+  return text;
+}
+
+}  // namespace
+
+Inspection inspect(const ResolvedConfig& config) {
+  const FlushDenormals flush;
+  check_before_start(config, trainer_fields(config.experiment.trainer));
+  return Inspector(config).inspect();
+}
+
+std::vector<std::string> faults(const Inspection& inspection) {
+  std::vector<std::string> found;
+  std::vector<std::string> dead;
+  for (const Inspection::Weights& weights : inspection.weights) {
+    if (!weights.has_gradient) dead.push_back(weights.path);
+  }
+  if (!dead.empty()) {
+    found.push_back(fmt::format("no gradient reaches {}: training leaves {} as {}", names_of(dead),
+                                dead.size() == 1 ? "it" : "them",
+                                dead.size() == 1 ? "it is" : "they are"));
+  }
+  if (!inspection.trained || !inspection.expected_loss) return found;
+  const FirstLoss::Range& range = *inspection.expected_loss;
+  if (!(inspection.first_loss >= range.low && inspection.first_loss <= range.high)) {
+    found.push_back(
+        fmt::format("the first loss {:.4g} is not between {:.2f} and {:.2f}, as weights that have "
+                    "learnt nothing should have ({})",
+                    inspection.first_loss, range.low, range.high, range.reason));
+  }
+  return found;
+}
+
+}  // namespace trivet

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a config makes of a model: built as a run would build it, with a step or two of training and
+// a batch of evaluation, and thrown away. Behind `trivet check` and `trivet summary`.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/resolver.h"
+#include "trivet/device.h"
+#include "trivet/extensions/first_loss.h"
+#include "trivet/layer_trace.h"
+#include "trivet/logs.h"
+#include "trivet/shape.h"
+
+namespace trivet {
+
+struct Inspection {
+  struct Weights {
+    std::string path;
+    Shape shape;
+    bool trainable = true;
+    bool has_gradient = true;  // of the loss, in one of the steps; true where none was taken
+  };
+  std::unique_ptr<Device> device;         // open, with the counts of what was done
+  std::string model;                      // its key
+  std::vector<LayerTrace::Entry> layers;  // their calls are of one training or evaluation step
+  std::vector<Weights> weights;
+  std::int64_t trainable_count = 0, count = 0;  // numbers, not tensors
+
+  bool trained = false;       // else the mode only evaluates
+  double first_loss = 0;      // of the first step, before any update
+  std::int64_t examples = 0;  // in it
+  double step_flops = 0;      // of a training step, or of one of evaluation when not trained
+  std::optional<FirstLoss::Range> expected_loss;  // nothing: the task does not say, or its weights
+                                                  // come from a checkpoint
+  bool evaluated = false;
+  Logs eval_logs;       // of one batch
+  MemoryReport memory;  // with everything alive
+};
+
+// Writes nothing: there is no run directory. Throws as a run does, Error with the place in the
+// config. [main thread]
+Inspection inspect(const ResolvedConfig& config);
+
+// What is wrong with it, a line each.
+std::vector<std::string> faults(const Inspection& inspection);
+
+}  // namespace trivet
