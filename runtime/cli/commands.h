@@ -11,8 +11,8 @@
 
 namespace trivet {
 
-extern const CommandInfo kCkptCommand;
 extern const CommandInfo kCheckCommand;
+extern const CommandInfo kCkptCommand;
 extern const CommandInfo kCompleteCommand;
 extern const CommandInfo kCompletionsCommand;
 extern const CommandInfo kRunCommand;
