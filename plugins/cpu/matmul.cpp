@@ -11,8 +11,9 @@
 namespace cpu {
 namespace {
 
-// Each tile packs its operands anew, which two tiles repay as soon as a second core is worth waking;
-// more of them are made only of large products, where packing stays a few percent of a tile's work.
+// Each tile packs its operands anew, which two tiles repay as soon as a second core is worth
+// waking; more of them are made only of large products, where packing stays a few percent of a
+// tile's work.
 constexpr double kSplitFlops = 1e6;  // some 10 us of one core
 constexpr double kTileFlops = 64e6;
 constexpr std::int64_t kMostTiles = 64;

@@ -52,7 +52,8 @@ const CommandInfo kRunCommand{
         "A run keeps everything in its directory and continues from its last checkpoint when it\n"
         "is started again with --workdir. Ctrl-C saves and stops (exit code 130); so do SIGTERM\n"
         "and SIGUSR1 (75). A second Ctrl-C stops at once.\n\n"
-        "With --mode continuous_eval it follows the run of another process in --workdir, evaluates\n"
+        "With --mode continuous_eval it follows the run of another process in --workdir, "
+        "evaluates\n"
         "its newest checkpoints and ends with it; what it finds goes to continuous_eval/ there.\n"
         "With --mode continuous_train_and_eval it follows the run that task.init_checkpoint names\n"
         "and trains from each of its checkpoints, in from_step_N/ of its own directory.",

@@ -25,9 +25,8 @@ bool breaks(std::string_view path) {
   if (path == "trainer.type" || path == "trainer.optimizer.type") return true;
   if (is_any_of(path, {"trainer.learners", "trainer.frozen"})) return true;
   if (!is_at_or_below(path, "task")) return false;
-  return !is_any_of(path,
-                    {"task.train_input", "task.eval_input", "task.init_checkpoint",
-                     "task.init_load", "task.name"});
+  return !is_any_of(path, {"task.train_input", "task.eval_input", "task.init_checkpoint",
+                           "task.init_load", "task.name"});
 }
 
 void compare(const Value* before, const Value* after, const std::string& path,

@@ -24,10 +24,10 @@ TRIVET_CONFIG(OptimizerConfig, trivet::NoBase)
 // A run of parameters that are updated alike; flat and contiguous, with one slot tensor per slot
 // name.
 struct OptimizerSegment {
-  Tensor value;     // f32 [n], changed in place
-  Tensor gradient;  // f32 [n], not yet scaled
+  Tensor value;               // f32 [n], changed in place
+  Tensor gradient;            // f32 [n], not yet scaled
   std::vector<Tensor> slots;  // f32 [n]; per variable: flat, of the size of its slot_shape
-  std::int64_t group = 0;  // as group_of said
+  std::int64_t group = 0;     // as group_of said
   // The variable, for an optimizer that asked for a segment each; null otherwise.
   const Parameter* parameter = nullptr;
 };
@@ -50,8 +50,9 @@ class TRIVET_API Optimizer {
   // `slot_start`.
   virtual std::vector<std::string> slots() const = 0;
   virtual double slot_start(std::string_view slot) const;  // 0
-  // Asked only where `per_variable`: the shape of a slot, if it is not the variable's own (sums over
-  // rows). {0}: this variable has no such slot; it is not saved, and is undefined in the segment.
+  // Asked only where `per_variable`: the shape of a slot, if it is not the variable's own (sums
+  // over rows). {0}: this variable has no such slot; it is not saved, and is undefined in the
+  // segment.
   virtual Shape slot_shape(std::string_view slot, const Parameter& parameter) const;
 
   // Parameters of one group are updated alike (e.g. 1 = without weight decay). Neighbours of one

@@ -98,7 +98,7 @@ class TRIVET_API Tensor {
 
   // Copies `values` into this tensor's memory (parameters, states). Sizes must match.
   void assign_bytes(std::span<const std::byte> values);
-  std::vector<std::byte> to_bytes() const;       // row-major elements
+  std::vector<std::byte> to_bytes() const;          // row-major elements
   void copy_bytes(std::span<std::byte> out) const;  // the same; the size must be bytes()
 
   // True when gradients flow to it on the tape that is recording.
