@@ -78,3 +78,13 @@ TEST_CASE("restrictions of an experiment hold for what is laid over it, with the
   configs.write("main.toml", "experiment = 'demo/named'\n[task]\nclasses = 9\n");
   CHECK(configs.problems() == "main.toml:3:11: task.classes: must be 10 (it is small)\n");
 }
+
+TEST_CASE("a batch that gradient accumulation cannot cut evenly is refused with the place") {
+  Configs configs(trivet::test::kGoodConfig);
+  CHECK(configs.problems({"trainer.gradient_accumulation=4"}) == "no problem");
+  CHECK(
+      configs.problems({"trainer.gradient_accumulation=3"}) ==
+      "command line:1:31 (trainer.gradient_accumulation=3): trainer.gradient_accumulation: is 3, "
+      "which does not divide task.train_input.batch_size = 16 (every part of a batch must have as "
+      "many examples)\n");
+}

@@ -34,6 +34,7 @@
 #include <string>
 
 #include "trivet/config.h"
+#include "trivet/export.h"
 #include "trivet/task.h"
 #include "trivet/trainer.h"
 
@@ -76,6 +77,9 @@ struct ExperimentConfig {
   ConfigOf<Task> task;
   ConfigOf<Trainer> trainer = "trivet/Trainer";
   RuntimeConfig runtime;
+
+  // task.train_input.batch_size % trainer.gradient_accumulation == 0
+  TRIVET_API void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(ExperimentConfig, trivet::NoBase,
               (name, "Name of the run's directory; empty: the file's."),
