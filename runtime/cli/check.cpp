@@ -72,7 +72,7 @@ std::string json_report(const std::string& source, const Inspection& seen,
 
 int run_check(std::span<const std::string> words) {
   const ConfigArguments given = parse_config_arguments(words, kOptions);
-  HostCatalog catalog(given.plugin_dirs);
+  HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const ResolvedConfig config = resolve_config(given.request, catalog);
   const Inspection seen = inspect(config);
   const std::vector<std::string> found = faults(seen);

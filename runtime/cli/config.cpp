@@ -31,7 +31,7 @@ int run_config(std::span<const std::string> words) {
   const bool json = format != nullptr && *format == "json";
   const bool origins = given.arguments.has("origin");
   if (json && origins) throw UsageError("JSON has no comments: --origin is for --format toml");
-  HostCatalog catalog(given.plugin_dirs);
+  HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const ResolvedConfig config = resolve_config(given.request, catalog);
   print_out(json ? to_json(config.tree, JsonStyle::indented) : config_text(config, origins));
   return 0;

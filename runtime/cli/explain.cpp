@@ -137,14 +137,16 @@ class Explainer {
 
   std::vector<Field> fields_below(const Field& field) {
     if (field.type.form != FieldType::Form::config) return nested_fields(field.type);
-    if (!field.default_value || !field.default_value->is_text()) {
+    const Value* key = field.default_value ? &*field.default_value : nullptr;
+    if (key != nullptr && key->is_table()) key = key->find("type");
+    if (key == nullptr || !key->is_text()) {
       throw UsageError("what is below '" + field.name + "' depends on its type",
                        {.hint = "trivet explain " + field.type.kind +
                                 " lists the types; --config FILE takes the one of a config"});
     }
     Problems problems;
     const Schema* schema =
-        lookup_.find(field.type.kind, field.default_value->as_text(), {}, field.name, problems);
+        lookup_.find(field.type.kind, key->as_text(), {}, field.name, problems);
     problems.throw_if_any();
     return schema->fields;
   }
@@ -190,7 +192,7 @@ int run_explain(std::span<const std::string> words) {
                      {.hint = "trivet explain " + subjects[0]});
   }
   const ConfigArguments given = parse_config_arguments(config_words(arguments), kOptions);
-  HostCatalog catalog(given.plugin_dirs);
+  HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   print_out(explain_value(subjects[0], resolve_config(given.request, catalog), catalog));
   return 0;
 }

@@ -19,8 +19,8 @@ ConfigError refused(std::string what, std::string hint) {
 
 }  // namespace
 
-HostCatalog::HostCatalog(const std::vector<std::string>& plugin_dirs)
-    : host_(plugin_search_path(plugin_dirs)), lookup_(host_) {
+HostCatalog::HostCatalog(const std::vector<std::string>& plugin_dirs, UnknownDefaults unknown)
+    : host_(plugin_search_path(plugin_dirs)), lookup_(host_, unknown) {
   register_builtin_plugin();
   registry().set_resolver(&host_);
 }

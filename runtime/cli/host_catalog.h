@@ -18,8 +18,10 @@ namespace trivet {
 class HostCatalog final : public ConfigCatalog {
  public:
   // `plugin_dirs` are the values of --plugin-dir. Reads notes, opens nothing. As long as it lives,
-  // the registry loads plugins through it; one at a time.
-  explicit HostCatalog(const std::vector<std::string>& plugin_dirs);
+  // the registry loads plugins through it; one at a time. What resolves a config, whose rules only
+  // a loaded plugin knows, loads for defaults too.
+  explicit HostCatalog(const std::vector<std::string>& plugin_dirs,
+                       UnknownDefaults unknown = UnknownDefaults::leave);
   HostCatalog(const HostCatalog&) = delete;
   HostCatalog& operator=(const HostCatalog&) = delete;
   ~HostCatalog() override;

@@ -28,7 +28,7 @@ constexpr auto kOptions = with_config_options(kOwnOptions);
 int run_run(std::span<const std::string> words) {
   ConfigArguments given = parse_config_arguments(words, kOptions);
   add_override(given, "mode", "mode");
-  HostCatalog catalog(given.plugin_dirs);
+  HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   RunRequest request;
   request.config = resolve_config(given.request, catalog);
   if (const std::string* workdir = given.arguments.last("workdir")) {

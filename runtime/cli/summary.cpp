@@ -70,7 +70,7 @@ std::string report(const std::string& source, const Inspection& seen) {
 
 int run_summary(std::span<const std::string> words) {
   const ConfigArguments given = parse_config_arguments(words, kOptions);
-  HostCatalog catalog(given.plugin_dirs);
+  HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const ResolvedConfig config = resolve_config(given.request, catalog);
   const Inspection seen = inspect(config);
   if (!given.arguments.has("json")) {

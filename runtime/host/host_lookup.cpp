@@ -44,7 +44,9 @@ const Schema* HostLookup::find(std::string_view kind, std::string_view key, cons
     for (const ManifestItem& item : host_.items(key)) {
       if (item.kind != kind) continue;
       const Schema* schema = from_note(item);
-      if (!may_load_ || !has_unknown_default(schema->fields)) return schema;
+      if (unknown_ == UnknownDefaults::leave || !has_unknown_default(schema->fields)) {
+        return schema;
+      }
       host_.load(kind, key);
       const Schema* complete = registered();
       return complete != nullptr ? complete : schema;

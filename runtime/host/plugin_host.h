@@ -90,14 +90,16 @@ class PluginHost final : public Resolver {
   std::vector<PluginFile> files_;  // filled by the constructor, never resized after it
 };
 
+// What to do about defaults that a plugin's compiler could not write into its note.
+enum class UnknownDefaults { leave, load_plugin };
+
 // Schemas for validate(): of registered items from the registry, of others from the notes. A key of
 // a refused plugin throws PluginError.
 class HostLookup final : public SchemaLookup {
  public:
-  // `may_load`: whether a plugin may be loaded for defaults that its compiler could not write into
-  // the note.
-  explicit HostLookup(PluginHost& host, bool may_load = false, Registry& from = registry())
-      : host_(host), registry_(from), may_load_(may_load) {}
+  explicit HostLookup(PluginHost& host, UnknownDefaults unknown = UnknownDefaults::leave,
+                      Registry& from = registry())
+      : host_(host), registry_(from), unknown_(unknown) {}
 
   const Schema* find(std::string_view kind, std::string_view key, const Origin& where,
                      const std::string& path, Problems& problems) override;
@@ -108,7 +110,7 @@ class HostLookup final : public SchemaLookup {
 
   PluginHost& host_;
   Registry& registry_;
-  bool may_load_;
+  UnknownDefaults unknown_;
   std::mutex mutex_;
   std::map<std::string, Schema> schemas_;  // read so far, by "kind key"
 };

@@ -152,6 +152,23 @@ Problems::Inside::~Inside() {
   problems_.table_ = table_;
 }
 
+namespace {
+
+// As a note would say it: a config without fields is its key.
+Value note_default(const FieldType& type, const Value& value) {
+  if (type.form == Form::config && value.is_table() && value.members().size() == 1) {
+    return value.members()[0].value;
+  }
+  if (type.form != Form::list || !value.is_array()) return value;
+  Value items = Value::array();
+  for (const Value& item : value.items()) {
+    items.push_back(note_default(type.element.at(0), item));
+  }
+  return items;
+}
+
+}  // namespace
+
 void complete_defaults(Schema& schema, const Value& defaults) {
   const auto complete = [](auto& self, std::vector<Field>& fields, const Value& values) -> void {
     for (Field& field : fields) {
@@ -160,7 +177,7 @@ void complete_defaults(Schema& schema, const Value& defaults) {
       if (field.type.form == Form::table && !field.type.optional) {
         self(self, field.type.fields, *value);
       } else if (!field.default_value) {
-        field.default_value = *value;
+        field.default_value = note_default(field.type, *value);
       }
     }
   };

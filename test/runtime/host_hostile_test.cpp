@@ -235,7 +235,7 @@ TEST_CASE("a refused file without a readable note is remembered by its file name
   folder.copy_start("beta", 4096, "beta");
   Bench bench(folder);
   CHECK_THROWS_WITH(bench.registry().get("schedule", "beta/Times"), Contains("beta.so: truncated"));
-  HostLookup lookup(bench.host(), false, bench.registry());
+  HostLookup lookup(bench.host(), UnknownDefaults::leave, bench.registry());
   Problems problems;
   CHECK_THROWS_AS(lookup.find("schedule", "beta/Times", {}, "lr", problems), PluginError);
 }

@@ -56,7 +56,7 @@ TEST_CASE("a scan tells everything about a plugin and opens nothing") {
   CHECK(host.items("alpha/Sum")[0].doc == "Adds others.");
   CHECK(host.for_number("schedule")[0].key == "alpha/Constant");
 
-  HostLookup lookup(host, false, registry);
+  HostLookup lookup(host, UnknownDefaults::leave, registry);
   Problems problems;
   const Schema* schema = lookup.find("schedule", "alpha/Constant", {}, "lr", problems);
   REQUIRE(schema != nullptr);
@@ -109,7 +109,7 @@ TEST_CASE("threads that ask at the same moment get one loaded plugin", "[tsan]")
   folder.copy("alpha");
   Registry registry;
   PluginHost host(folder.search(), registry);
-  HostLookup lookup(host, false, registry);
+  HostLookup lookup(host, UnknownDefaults::leave, registry);
   constexpr int kThreads = 8;
   std::latch start(kThreads);
   std::array<double, kThreads> values{};
@@ -168,7 +168,7 @@ TEST_CASE("a key that no plugin has tells what was searched and what is near") {
   CHECK_THROWS_WITH(registry.get("schedule", "gamma/X"),
                     Catch::Contains("known: alpha/Constant, alpha/Sum"));
   CHECK_THROWS_WITH(registry.get("layer", "alpha/Sum"), Catch::Contains("it is a schedule"));
-  HostLookup lookup(host, false, registry);
+  HostLookup lookup(host, UnknownDefaults::leave, registry);
   Problems problems;
   CHECK(lookup.find("schedule", "alpha/Constnt", {}, "lr", problems) == nullptr);
   CHECK(problems.list().size() == 1);
@@ -179,7 +179,7 @@ TEST_CASE("a whole config is checked through the notes, at every depth") {
   folder.copy("alpha");
   Registry registry;
   PluginHost host(folder.search(), registry);
-  HostLookup lookup(host, false, registry);
+  HostLookup lookup(host, UnknownDefaults::leave, registry);
   Problems problems;
   const Schema* schema = lookup.find("schedule", "alpha/Sum", {}, {}, problems);
   const Value config = Value::table(

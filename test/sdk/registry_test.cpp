@@ -346,6 +346,20 @@ TEST_CASE("the schema in the note is the schema of the struct") {
   CHECK(from_note.find("weight")->low_open);
 }
 
+TEST_CASE("defaults learned from a loaded plugin read like those of a note") {
+  trivet::Schema schema = trivet::schema_from_json(
+      R"({"name":"T","fields":[{"name":"bare","type":"config","kind":"tool"},)"
+      R"({"name":"full","type":"config","kind":"tool"},)"
+      R"({"name":"list","type":"list","element":{"type":"config","kind":"tool"}}]})");
+  const Value bare = Value::table({{"type", "bench/Hammer"}});
+  const Value full = Value::table({{"type", "bench/Hammer"}, {"weight", 1.5}});
+  trivet::complete_defaults(
+      schema, Value::table({{"bare", bare}, {"full", full}, {"list", Value::array({bare, full})}}));
+  CHECK(schema.find("bare")->default_value == Value("bench/Hammer"));
+  CHECK(schema.find("full")->default_value == full);
+  CHECK(schema.find("list")->default_value == Value::array({"bench/Hammer", full}));
+}
+
 TEST_CASE("a text that is no schema is refused, not believed") {
   for (const char* text :
        {"", "{", "[]", "{\"name\":1,\"fields\":[]}", "{\"name\":\"x\",\"fields\":{}}",
