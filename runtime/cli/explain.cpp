@@ -145,8 +145,7 @@ class Explainer {
                                 " lists the types; --config FILE takes the one of a config"});
     }
     Problems problems;
-    const Schema* schema =
-        lookup_.find(field.type.kind, key->as_text(), {}, field.name, problems);
+    const Schema* schema = lookup_.find(field.type.kind, key->as_text(), {}, field.name, problems);
     problems.throw_if_any();
     return schema->fields;
   }
