@@ -70,7 +70,7 @@ Steps steps_in(const fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE("a checkpoint holds what was there when its saving began") {
+TEST_CASE("a checkpoint holds what was there when its saving began", "[tsan]") {
   test::TempDir temp;
   CheckpointManager manager(temp / "c", {.max_to_keep = 5, .async = true}, ignore);
   Tensor w = weights(1);
@@ -89,7 +89,7 @@ TEST_CASE("a checkpoint holds what was there when its saving began") {
   CHECK(weight_in(manager.path_of(2)) == 2);
 }
 
-TEST_CASE("the memory of a snapshot that is used again holds nothing of the one before") {
+TEST_CASE("the memory of a snapshot that is used again holds nothing of the one before", "[tsan]") {
   test::TempDir temp;
   CheckpointManager manager(temp / "c", {.max_to_keep = 0, .async = true}, ignore);
   manager.begin_save(1, [](CheckpointWriter& writer) {
@@ -110,7 +110,8 @@ TEST_CASE("the memory of a snapshot that is used again holds nothing of the one 
   CHECK(reader.has_state("new"));
 }
 
-TEST_CASE("a write that failed behind the back of training is told by whatever comes next") {
+TEST_CASE("a write that failed behind the back of training is told by whatever comes next",
+          "[tsan]") {
   test::TempDir temp;
   const fs::path directory = temp / "c";
   CheckpointManager manager(directory, {.max_to_keep = 5, .async = true}, ignore);
