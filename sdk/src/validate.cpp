@@ -2,81 +2,19 @@
 //
 // The one place where a config is checked against a schema. The host calls it for whole files,
 // decode() for one struct.
-//
-// Unknown keys are kept until the walk is over: by then every table of the config is known, so that
-// a key that merely stands in the wrong table can be sent to the right one.
 #include <algorithm>
 #include <cfloat>
-#include <charconv>
 #include <cmath>
-#include <iterator>
 
+#include "field_names.h"
 #include "trivet/detail/codec.h"
 #include "trivet/schema.h"
+#include "unknown_keys.h"
 
 namespace trivet {
-namespace detail {
-
-bool is_none(const Value& value) noexcept {
-  return value.is_text() && value.as_text() == "none";
-}
-
-Duration duration_of(const Value& value) {
-  if (!value.is_text()) return value.as_number();
-  return parse_duration(value.as_text()).value_or(Duration());
-}
-
-Interval interval_of(const Value& value) {
-  if (!value.is_text()) return value.as_integer();
-  return parse_duration(value.as_text()).value_or(Duration());
-}
-
-Value value_of(const Interval& interval) {
-  if (!interval.is_time()) return interval.steps;
-  const double seconds = interval.time.seconds;
-  const std::string text = to_string(interval.time);
-  if (const auto same = parse_duration(text); same && same->seconds == seconds) return text;
-  char digits[400];
-  const auto end =
-      std::to_chars(std::begin(digits), std::end(digits), seconds, std::chars_format::fixed).ptr;
-  return std::string(digits, end) + "s";
-}
-
-const Value* find_field(const Value& table, const Field& field) noexcept {
-  if (const Value* value = table.find(field.name)) return value;
-  for (const std::string& alias : field.aliases) {
-    if (const Value* value = table.find(alias)) return value;
-  }
-  return nullptr;
-}
-
-}  // namespace detail
-
 namespace {
 
 using Form = FieldType::Form;
-
-struct VisitedTable {
-  std::string path;
-  const std::vector<Field>* fields;
-};
-
-struct UnknownKey {
-  Origin where;
-  std::string table;
-  std::string key;
-  std::size_t visited;  // index of the table
-};
-
-const Field* field_named(const std::vector<Field>& fields, std::string_view name) {
-  for (const Field& field : fields) {
-    if (field.name == name) return &field;
-    if (std::find(field.aliases.begin(), field.aliases.end(), name) != field.aliases.end()) {
-      return &field;
-    }
-  }
-  return nullptr;
-}
 
 std::string form_text(const FieldType& type) {
   switch (type.form) {
@@ -115,7 +53,7 @@ class Validator {
 
   void check_table(const Value& table, const std::vector<Field>& fields, const std::string& path,
                    bool allow_type);
-  void report_unknown_keys();
+  void report_unknown_keys() { unknown_.report(problems_); }
 
  private:
   void check(const Value& value, const FieldType& type, const Field& field,
@@ -126,21 +64,20 @@ class Validator {
                      const std::string& path);
   void check_range(const Value& value, double number, const Field& field, const std::string& path);
   void check_text(const Value& value, const FieldType& type, const std::string& path);
-  void check_duration(const Value& value, const Field& field, const std::string& path);
+  void check_duration(const Value& value, const FieldType& type, const Field& field,
+                      const std::string& path);
   void check_interval(const Value& value, const FieldType& type, const Field& field,
                       const std::string& path);
   void check_config(const Value& value, const FieldType& type, const std::string& path);
   void note_default_tables(const FieldType& type, const std::string& path);
   void wrong_type(const Value& value, const FieldType& type, const std::string& path);
-  std::string hint_for(const UnknownKey& unknown) const;
   void add(const Value& at, const std::string& path, std::string what, std::string hint = {}) {
     problems_.add({at.origin(), path, std::move(what), std::move(hint)});
   }
 
   SchemaLookup* lookup_;
   Problems& problems_;
-  std::vector<VisitedTable> visited_;
-  std::vector<UnknownKey> unknown_;
+  UnknownKeys unknown_;
 };
 
 void Validator::wrong_type(const Value& value, const FieldType& type, const std::string& path) {
@@ -152,8 +89,7 @@ void Validator::wrong_type(const Value& value, const FieldType& type, const std:
 
 void Validator::check_table(const Value& table, const std::vector<Field>& fields,
                             const std::string& path, bool allow_type) {
-  const std::size_t index = visited_.size();
-  visited_.push_back({path, &fields});
+  const std::size_t index = unknown_.add_table(path, fields);
   if (!table.is_null() && !table.is_table()) {
     add(table, path, "expected a table, found " + std::string(to_string(table.type())));
     return;
@@ -173,8 +109,8 @@ void Validator::check_table(const Value& table, const std::vector<Field>& fields
     if (allow_type && member.key == "type") continue;
     const Field* field = field_named(fields, member.key);
     if (field == nullptr) {
-      unknown_.push_back({member.key_origin.known() ? member.key_origin : member.value.origin(),
-                          path, member.key, index});
+      unknown_.add_key(member.key_origin.known() ? member.key_origin : member.value.origin(), index,
+                       member.key);
     } else if (&member.value != detail::find_field(table, *field)) {
       add(member.value, joined_path(path, member.key),
           "is an old name of '" + field->name + "', which is set, too");
@@ -185,7 +121,7 @@ void Validator::check_table(const Value& table, const std::vector<Field>& fields
 // Tables that the file leaves out are candidates for keys in the wrong place, too.
 void Validator::note_default_tables(const FieldType& type, const std::string& path) {
   if (type.form != Form::table) return;
-  visited_.push_back({path, &type.fields});
+  unknown_.add_table(path, type.fields);
   for (const Field& field : type.fields) {
     note_default_tables(field.type, joined_path(path, field.name));
   }
@@ -223,7 +159,7 @@ void Validator::check_form(const Value& value, const FieldType& type, const Fiel
     case Form::choice:
       return check_text(value, type, path);
     case Form::duration:
-      return check_duration(value, field, path);
+      return check_duration(value, type, field, path);
     case Form::interval:
       return check_interval(value, type, field, path);
     case Form::list: {
@@ -284,15 +220,11 @@ void Validator::check_text(const Value& value, const FieldType& type, const std:
       near ? suggestion(text, type.choices) : "");
 }
 
-void Validator::check_duration(const Value& value, const Field& field, const std::string& path) {
+void Validator::check_duration(const Value& value, const FieldType& type, const Field& field,
+                               const std::string& path) {
   const bool number = value.is_number() || value.is_integer();
   if (!number && !(value.is_text() && parse_duration(value.as_text()))) {
-    static const FieldType kDuration = [] {
-      FieldType type;
-      type.form = Form::duration;
-      return type;
-    }();
-    return wrong_type(value, kDuration, path);
+    return wrong_type(value, type, path);
   }
   check_range(value, detail::duration_of(value).seconds, field, path);
 }
@@ -339,114 +271,6 @@ void Validator::check_config(const Value& value, const FieldType& type, const st
   check_table(value.is_table() ? value : none, schema->fields, path, true);
 }
 
-std::string Validator::hint_for(const UnknownKey& unknown) const {
-  const auto names = [](const std::vector<Field>& fields) {
-    std::vector<std::string> list;
-    for (const Field& field : fields) list.push_back(field.name);
-    return list;
-  };
-  const std::vector<std::string> own = names(*visited_[unknown.visited].fields);
-  if (!nearest_names(unknown.key, own).empty()) return suggestion(unknown.key, own);
-  std::vector<std::string> elsewhere;
-  for (const VisitedTable& table : visited_) {
-    if (table.path == unknown.table || field_named(*table.fields, unknown.key) == nullptr) continue;
-    const std::string place = table.path.empty() ? "the top of the file" : "[" + table.path + "]";
-    if (elsewhere.size() < 3) elsewhere.push_back(place);
-  }
-  if (!elsewhere.empty()) {
-    std::string text = "it stands in the wrong table: '" + unknown.key + "' belongs to ";
-    for (std::size_t i = 0; i < elsewhere.size(); ++i) text += (i > 0 ? " or " : "") + elsewhere[i];
-    return text;
-  }
-  // A long common path makes any two names look near: the last word decides who takes part.
-  std::vector<std::string> all;
-  for (const VisitedTable& table : visited_) {
-    for (const Field& field : *table.fields) {
-      if (nearest_names(unknown.key, {field.name}).empty()) continue;
-      all.push_back(joined_path(table.path, field.name));
-    }
-  }
-  const std::string path = joined_path(unknown.table, unknown.key);
-  if (!nearest_names(path, all).empty()) return suggestion(path, all);
-  return own.empty() ? "this table has no keys" : suggestion(unknown.key, own);
-}
-
-void Validator::report_unknown_keys() {
-  for (const UnknownKey& unknown : unknown_) {
-    problems_.add({unknown.where, joined_path(unknown.table, unknown.key),
-                   "unknown key '" + unknown.key + "'", hint_for(unknown)});
-  }
-}
-
-// The table behind a ConfigOf value that is known to be valid; null when there is nothing.
-Value config_table(const Value& value, const FieldType& type, SchemaLookup* lookup) {
-  if (value.is_table()) return value;
-  if (value.is_null() || detail::is_none(value)) return value;
-  Value table = Value::table();
-  if (value.is_text()) {
-    table.set("type", value);
-  } else {
-    const auto stands_for = lookup != nullptr ? lookup->for_number(type.kind) : std::nullopt;
-    if (!stands_for) return value;
-    table.set("type", stands_for->key).set_origin(value.origin());
-    table.set(stands_for->field, value);
-  }
-  table.set_origin(value.origin());
-  return table;
-}
-
-void fill_fields(Value& table, const std::vector<Field>& fields, SchemaLookup* lookup);
-
-void fill_value(Value& value, const FieldType& type, SchemaLookup* lookup) {
-  if (type.optional && (value.is_null() || detail::is_none(value))) return;
-  switch (type.form) {
-    case Form::list:
-      for (Value& item : value.items()) fill_value(item, type.element[0], lookup);
-      return;
-    case Form::map:
-      for (Value::Member& member : value.members()) {
-        fill_value(member.value, type.element[0], lookup);
-      }
-      return;
-    case Form::table:
-      return fill_fields(value, type.fields, lookup);
-    case Form::config: {
-      value = config_table(value, type, lookup);
-      if (!value.is_table() || lookup == nullptr) return;
-      const Value* key = value.find("type");
-      if (key == nullptr || !key->is_text()) return;
-      Problems ignored;  // the config has been validated
-      const Schema* schema = lookup->find(type.kind, key->as_text(), {}, {}, ignored);
-      if (schema != nullptr) fill_fields(value, schema->fields, lookup);
-      return;
-    }
-    default:
-      return;
-  }
-}
-
-void fill_fields(Value& table, const std::vector<Field>& fields, SchemaLookup* lookup) {
-  if (table.is_null()) {
-    Origin origin = table.origin();
-    table = Value::table();
-    table.set_origin(std::move(origin));
-  }
-  for (const Field& field : fields) {
-    for (Value::Member& member : table.members()) {
-      if (member.key != field.name && field_named({field}, member.key) != nullptr) {
-        member.key = field.name;
-      }
-    }
-    Value* value = table.find(field.name);
-    if (value == nullptr) {
-      const bool nested = field.type.form == Form::table && !field.type.optional;
-      if (!nested && (!field.default_value || field.default_value->is_null())) continue;
-      value = &table.set(field.name, nested ? Value::table() : *field.default_value);
-    }
-    fill_value(*value, field.type, lookup);
-  }
-}
-
 }  // namespace
 
 void validate(const Value& config, const Schema& schema, SchemaLookup* lookup, Problems& problems,
@@ -454,10 +278,6 @@ void validate(const Value& config, const Schema& schema, SchemaLookup* lookup, P
   Validator validator(lookup, problems);
   validator.check_table(config, schema.fields, options.path, options.allow_type);
   validator.report_unknown_keys();
-}
-
-void fill_defaults(Value& config, const Schema& schema, SchemaLookup* lookup) {
-  fill_fields(config, schema.fields, lookup);
 }
 
 }  // namespace trivet
