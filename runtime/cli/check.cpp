@@ -3,7 +3,6 @@
 // trivet check CONFIG [K=V ...]
 #include <fmt/core.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "cli/host_catalog.h"
 #include "cli/inspection_text.h"
 #include "cli/terminal.h"
+#include "train/json_value.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -65,9 +65,12 @@ std::string report(const std::string& source, const Inspection& seen,
 
 std::string json_report(const std::string& source, const Inspection& seen,
                         const std::vector<std::string>& found) {
-  nlohmann::ordered_json json = {{"config", source}, {"ok", found.empty()}, {"problems", found}};
-  json.update(inspection_json(seen));
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  Value problems = Value::array();
+  for (const std::string& fault : found) problems.push_back(fault);
+  Value figures =
+      Value::table({{"config", source}, {"ok", found.empty()}, {"problems", std::move(problems)}});
+  add_figures(figures, seen);
+  return to_json(figures, JsonStyle::indented);
 }
 
 int run_check(std::span<const std::string> words) {

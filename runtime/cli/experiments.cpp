@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "cli/host_catalog.h"
 #include "cli/terminal.h"
 #include "cli/text_columns.h"
+#include "train/json_value.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -76,13 +76,13 @@ std::string listing(const std::vector<Entry>& entries) {
 }
 
 std::string json_listing(const std::vector<Entry>& entries) {
-  auto json = nlohmann::ordered_json::array();
+  Value list = Value::array();
   for (const Entry& entry : entries) {
-    json.push_back({{"key", entry.key}, {"doc", entry.doc}, {"file", entry.file}});
-    if (!entry.error.empty()) json.back()["refused"] = entry.error;
+    Value& row = list.push_back(
+        Value::table({{"key", entry.key}, {"doc", entry.doc}, {"file", entry.file}}));
+    if (!entry.error.empty()) row.set("refused", entry.error);
   }
-  // Texts of strangers need not be UTF-8.
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return to_json(list, JsonStyle::indented);
 }
 
 int run_experiments(std::span<const std::string> words) {

@@ -10,8 +10,6 @@
 namespace trivet {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // The innermost layer that a parameter's path lies in.
 std::string layer_of(const std::string& path, const std::map<std::string, std::int64_t>& layers) {
   for (std::string prefix = path; !prefix.empty();) {
@@ -22,39 +20,38 @@ std::string layer_of(const std::string& path, const std::map<std::string, std::i
   return "";
 }
 
-Json layers_json(const Inspection& seen) {
+Value layer_rows(const Inspection& seen) {
   const auto counts = parameters_of_layers(seen);
-  Json layers = Json::array();
+  Value rows = Value::array();
   for (const LayerTrace::Entry& layer : seen.layers) {
-    layers.push_back({{"path", layer.path},
-                      {"type", layer.type},
-                      {"calls", layer.calls},
-                      {"input", layer.input},
-                      {"output", layer.output},
-                      {"parameters", counts.at(layer.path)},
-                      {"flops", layer.flops}});
+    rows.push_back(Value::table({{"path", layer.path},
+                                 {"type", layer.type},
+                                 {"calls", layer.calls},
+                                 {"input", layer.input},
+                                 {"output", layer.output},
+                                 {"parameters", counts.at(layer.path)},
+                                 {"flops", layer.flops}}));
   }
-  return layers;
+  return rows;
 }
 
-Json weights_json(const Inspection& seen) {
-  Json weights = Json::array();
+Value weight_rows(const Inspection& seen) {
+  Value rows = Value::array();
   for (const Inspection::Weights& entry : seen.weights) {
-    Json shape = Json::array();
-    for (int axis = 0; axis < entry.shape.rank(); ++axis) shape.push_back(entry.shape[axis]);
-    weights.push_back({{"path", entry.path},
-                       {"shape", std::move(shape)},
-                       {"trainable", entry.trainable},
-                       {"has_gradient", entry.has_gradient}});
+    Value shape = Value::array();
+    for (const std::int64_t extent : entry.shape) shape.push_back(extent);
+    rows.push_back(Value::table({{"path", entry.path},
+                                 {"shape", std::move(shape)},
+                                 {"trainable", entry.trainable},
+                                 {"has_gradient", entry.has_gradient}}));
   }
-  return weights;
+  return rows;
 }
 
-Json memory_json(const Inspection& seen) {
-  const MemoryReport& memory = seen.memory;
-  return {{"persistent_bytes", memory.persistent_bytes},
-          {"step_bytes", memory.arena_bytes},
-          {"peak_bytes", memory.peak_bytes}};
+Value memory_row(const MemoryReport& memory) {
+  return Value::table({{"persistent_bytes", memory.persistent_bytes},
+                       {"step_bytes", memory.arena_bytes},
+                       {"peak_bytes", memory.peak_bytes}});
 }
 
 }  // namespace
@@ -103,26 +100,26 @@ std::map<std::string, std::int64_t> parameters_of_layers(const Inspection& seen)
   return counts;
 }
 
-nlohmann::ordered_json inspection_json(const Inspection& seen) {
-  Json json = {{"model", seen.model},
-               {"backend", seen.device->key()},
-               {"parameters", seen.trainable_count},
-               {"states", seen.count - seen.trainable_count},
-               {"examples", seen.examples},
-               {"step_flops", seen.step_flops}};
-  if (seen.trained) json["first_loss"] = seen.first_loss;
+void add_figures(Value& table, const Inspection& seen) {
+  table.set("model", seen.model);
+  table.set("backend", seen.device->key());
+  table.set("parameters", seen.trainable_count);
+  table.set("states", seen.count - seen.trainable_count);
+  table.set("examples", seen.examples);
+  table.set("step_flops", seen.step_flops);
+  if (seen.trained) table.set("first_loss", seen.first_loss);
   if (seen.expected_loss) {
-    json["expected_first_loss"] = {{"low", seen.expected_loss->low},
-                                   {"high", seen.expected_loss->high},
-                                   {"reason", seen.expected_loss->reason}};
+    table.set("expected_first_loss", Value::table({{"low", seen.expected_loss->low},
+                                                   {"high", seen.expected_loss->high},
+                                                   {"reason", seen.expected_loss->reason}}));
   }
-  Json logs = Json::object();
-  for (const auto& [name, value] : seen.eval_logs) logs[name] = value;
-  if (seen.evaluated) json["eval"] = std::move(logs);
-  json["memory"] = memory_json(seen);
-  json["layers"] = layers_json(seen);
-  json["weights"] = weights_json(seen);
-  return json;
+  if (seen.evaluated) {
+    Value& logs = table.set("eval", Value::table());
+    for (const auto& [name, value] : seen.eval_logs) logs.set(name, value);
+  }
+  table.set("memory", memory_row(seen.memory));
+  table.set("layers", layer_rows(seen));
+  table.set("weights", weight_rows(seen));
 }
 
 }  // namespace trivet

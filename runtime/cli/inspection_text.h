@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "train/inspection.h"
+#include "trivet/value.h"
 
 namespace trivet {
 
@@ -22,7 +22,7 @@ std::string backend_text(const Inspection& seen);
 // How many numbers each layer holds itself, those inside it left out; "" has those of no layer.
 std::map<std::string, std::int64_t> parameters_of_layers(const Inspection& seen);
 
-// Everything, for programs.
-nlohmann::ordered_json inspection_json(const Inspection& seen);
+// Everything, for programs, as members of a table.
+void add_figures(Value& table, const Inspection& seen);
 
 }  // namespace trivet

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "cli/config_arguments.h"
 #include "cli/terminal.h"
 #include "host/plugin_host.h"
+#include "train/json_value.h"
 
 namespace trivet {
 namespace {
@@ -58,39 +58,38 @@ std::string listing(const PluginHost& host) {
   return text + "searched:\n" + folders;
 }
 
-nlohmann::ordered_json plugin_json(const PluginFile& file) {
-  nlohmann::ordered_json json = {{"file", file.path.string()},
-                                 {"state", std::string(to_string(file.state))}};
-  if (!file.reason.empty()) json["reason"] = file.reason;
-  if (!file.manifest) return json;
+Value plugin_row(const PluginFile& file) {
+  Value row = Value::table({{"file", file.path.string()}, {"state", to_string(file.state)}});
+  if (!file.reason.empty()) row.set("reason", file.reason);
+  if (!file.manifest) return row;
   const Manifest& manifest = *file.manifest;
-  json["name"] = manifest.name;
-  json["version"] = manifest.version;
-  json["license"] = manifest.license;
-  json["doc"] = manifest.doc;
-  json["url"] = manifest.url;
-  json["sdk"] = fmt::format("{}.{}", manifest.sdk_major, manifest.sdk_minor);
-  json["abi"] = manifest.abi;
-  json["items"] = nlohmann::ordered_json::array();
+  row.set("name", manifest.name);
+  row.set("version", manifest.version);
+  row.set("license", manifest.license);
+  row.set("doc", manifest.doc);
+  row.set("url", manifest.url);
+  row.set("sdk", fmt::format("{}.{}", manifest.sdk_major, manifest.sdk_minor));
+  Value& abi = row.set("abi", Value::table());
+  for (const auto& [name, value] : manifest.abi) abi.set(name, value);
+  Value& items = row.set("items", Value::array());
   for (const ManifestItem& item : manifest.items) {
-    json["items"].push_back({{"kind", item.kind}, {"key", item.key}, {"doc", item.doc}});
+    items.push_back(Value::table({{"kind", item.kind}, {"key", item.key}, {"doc", item.doc}}));
   }
-  return json;
+  return row;
 }
 
 std::string json_listing(const PluginHost& host) {
-  nlohmann::ordered_json json = {{"folders", nlohmann::ordered_json::array()},
-                                 {"plugins", nlohmann::ordered_json::array()}};
+  Value folders = Value::array();
   for (const SearchDirectory& directory : host.directories()) {
-    nlohmann::ordered_json folder = {{"path", directory.path.string()},
-                                     {"source", directory.source},
-                                     {"exists", directory.exists}};
-    if (!directory.error.empty()) folder["refused"] = directory.error;
-    json["folders"].push_back(std::move(folder));
+    Value& folder = folders.push_back(Value::table({{"path", directory.path.string()},
+                                                    {"source", directory.source},
+                                                    {"exists", directory.exists}}));
+    if (!directory.error.empty()) folder.set("refused", directory.error);
   }
-  for (const PluginFile& file : host.files()) json["plugins"].push_back(plugin_json(file));
-  // Texts of strangers need not be UTF-8.
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  Value plugins = Value::array();
+  for (const PluginFile& file : host.files()) plugins.push_back(plugin_row(file));
+  return to_json(Value::table({{"folders", std::move(folders)}, {"plugins", std::move(plugins)}}),
+                 JsonStyle::indented);
 }
 
 int run_plugins(std::span<const std::string> words) {

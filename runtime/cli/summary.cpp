@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "cli/inspection_text.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
+#include "train/json_value.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -77,9 +77,9 @@ int run_summary(std::span<const std::string> words) {
     print_out(report(given.source, seen));
     return 0;
   }
-  nlohmann::ordered_json json = {{"config", given.source}};
-  json.update(inspection_json(seen));
-  print_out(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  Value figures = Value::table({{"config", given.source}});
+  add_figures(figures, seen);
+  print_out(to_json(figures, JsonStyle::indented));
   return 0;
 }
 
