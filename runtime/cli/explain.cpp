@@ -70,12 +70,23 @@ class Explainer {
       text += "\n" + (schema != nullptr ? fields_text(*schema) : "") + "\n";
     }
     if (!text.empty()) return text + origin_text(key);
+    for (const ExperimentFile& file : catalog_.experiment_files()) {
+      if (file.key == key) return experiment_text(file);
+    }
     const std::string plugin = key.substr(0, key.find('/'));
     if (const std::string refusal = host_.refusal(plugin); !refusal.empty()) {
       throw PluginError("the plugin cannot be used: " + refusal, {.plugin = plugin, .key = key});
     }
     throw UsageError("there is no '" + key + "'",
                      {.hint = suggestion(key, catalog_.keys({})) + "; " + host_.searched()});
+  }
+
+  static std::string experiment_text(const ExperimentFile& file) {
+    if (!file.error.empty()) {
+      return fmt::format("{} is refused: {}\n", file.path.string(), file.error);
+    }
+    return fmt::format("{} (experiment)\n  {}\n\nFrom {}\n", file.key, experiment_doc(file.path),
+                       file.path.string());
   }
 
   std::string origin_text(const std::string& key) {

@@ -59,6 +59,9 @@ TEST_CASE("trivet experiments lists registered ones and files, one line each, op
   CHECK(json[0].at("key") == "demo/other");
   CHECK(fs::path(json[0].at("file")) == demo.folder.path() / "demo/configs/other.toml");
   CHECK(json[1].at("doc") == "An experiment.");
+  CHECK(demo.trivet("explain demo/other").output ==
+        "demo/other (experiment)\n  Like small, but 0.5 larger.\n\nFrom " +
+            (demo.folder.path() / "demo/configs/other.toml").string() + "\n");
   CHECK_FALSE(fs::exists(demo.folder.path() / "opened"));
 }
 

@@ -165,7 +165,7 @@ TEST_CASE("an undefined symbol is found when the library is opened, and shown as
 }
 
 TEST_CASE("a missing dependency is named") {
-  CHECK_THAT(loaded("missing_dependency"), Contains("libghost.so"));
+  CHECK_THAT(loaded("missing_dependency"), Contains("libgone.so"));
 }
 
 TEST_CASE("a file that others may change is refused") {
