@@ -4,6 +4,10 @@
 //   "image"   f32 [batch, example shape...]   (value * scale - mean) / std
 //   "label"   i32 [batch]                     where there are labels
 //   "weight"  f32 [batch]                     1 for examples, 0 for padding
+//
+// In training, `augment` changes images at random, anew in every pass over the data (He et al.
+// 2016: "4 pixels are padded on each side, and a 32 x 32 crop is randomly sampled from the padded
+// image or its horizontal flip").
 #pragma once
 
 #include <cstdint>
@@ -15,17 +19,29 @@
 
 namespace trivet::data {
 
+struct AugmentConfig {
+  std::int64_t crop_padding = 0;
+  bool horizontal_flip = false;
+};
+TRIVET_CONFIG(AugmentConfig, trivet::NoBase,
+              (crop_padding,
+               "Zeros around the image, of which a crop of the image's own size is taken.",
+               at_least(0)),
+              (horizontal_flip, "Mirrors every second image, left to right."))
+
 struct DatasetConfig : InputConfig {
   std::optional<double> scale;
   std::vector<double> mean = {0.0};
   std::vector<double> std = {1.0};
   std::int64_t num_classes = 0;
+  AugmentConfig augment;
 };
 TRIVET_CONFIG(DatasetConfig, trivet::InputConfig,
               (scale, "Values are multiplied by it first; unset: 1/255 for bytes, 1 for others."),
               (mean, "Then this is subtracted: one number, or one per channel."),
               (std, "Then divided by this: one number, or one per channel.", more_than(0)),
-              (num_classes, "Labels must be below it; 0: any label.", at_least(0)))
+              (num_classes, "Labels must be below it; 0: any label.", at_least(0)),
+              (augment, "Changes of images at random, in training only."))
 
 struct IdxConfig : DatasetConfig {
   Path images;

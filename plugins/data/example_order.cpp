@@ -49,7 +49,7 @@ bool ExampleOrder::next(std::vector<Slot>& slots) {
   slots.resize(static_cast<std::size_t>(batch_));
   std::int64_t position = state_.position + first_of_host_;
   for (Slot& slot : slots) {
-    slot = {example_at(position % examples_), position < examples_};
+    slot = {example_at(position % examples_), position < examples_, state_.epoch};
     ++position;
   }
   state_.position += global_batch_;

@@ -31,7 +31,8 @@ class ExampleOrder {
 
   struct Slot {
     std::int64_t example = 0;
-    bool real = true;  // false: padding, the example is a stand-in
+    bool real = true;        // false: padding, the example is a stand-in
+    std::int64_t epoch = 0;  // the pass over the data that it is of
   };
   // Fills batch_size slots of this host and moves on; false at the end of the data.
   bool next(std::vector<Slot>& slots);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <future>
+#include <utility>
 
 #include "trivet/error.h"
 
@@ -36,6 +37,8 @@ ExampleInput::ExampleInput(const DatasetConfig& config, const InputContext& cont
       loading_(std::make_unique<Loading>()),
       order_(config, context.training, source_->examples(), source_->name()),
       batch_shape_(with_batch(config.batch_size, source_->example_shape())) {
+  Augmenter augmenter(config, source_->example_shape(), source_->name());
+  if (context.training && augmenter.active()) augmenter_ = std::move(augmenter);
   const auto when = context.training ? std::launch::async : std::launch::deferred;
   loading_->done = std::async(when, [from = source_.get()] { from->load(); }).share();
 }
@@ -51,8 +54,7 @@ std::optional<Batch> ExampleInput::get_next() {
   Tensor image = Tensor::host(batch_shape_);
   const auto pixels = image.mutable_span<float>();
   const std::size_t each = static_cast<std::size_t>(source_->example_shape().size());
-  for (std::size_t i = 0; i < slots_.size(); ++i)
-    source_->read(slots_[i].example, pixels.subspan(i * each, each));
+  for (std::size_t i = 0; i < slots_.size(); ++i) read(slots_[i], pixels.subspan(i * each, each));
   Batch batch;
   batch.set("image", std::move(image));
   if (source_->has_labels()) {
@@ -63,6 +65,13 @@ std::optional<Batch> ExampleInput::get_next() {
   }
   batch.set("weight", weights());
   return batch;
+}
+
+void ExampleInput::read(const ExampleOrder::Slot& slot, std::span<float> out) {
+  if (!augmenter_) return source_->read(slot.example, out);
+  plain_.resize(out.size());
+  source_->read(slot.example, plain_);
+  augmenter_->apply(slot.epoch, slot.example, plain_, out);
 }
 
 Tensor ExampleInput::weights() {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "augment.h"
 #include "config.h"
 #include "example_order.h"
 #include "trivet/input.h"
@@ -58,14 +59,17 @@ class ExampleInput : public Input {
  private:
   struct Loading;
   Tensor weights();
+  void read(const ExampleOrder::Slot& slot, std::span<float> out);
 
   std::string name_;
   std::unique_ptr<ExampleSource> source_;
   std::unique_ptr<Loading> loading_;
+  std::optional<Augmenter> augmenter_;  // in training, where there is something to do
   ExampleOrder order_;
   Shape batch_shape_;
   std::vector<ExampleOrder::Slot> slots_;
-  Tensor ones_;  // the weights of a batch without padding
+  std::vector<float> plain_;  // one example before it is augmented
+  Tensor ones_;               // the weights of a batch without padding
 };
 
 }  // namespace trivet::data

@@ -16,6 +16,7 @@ TEST_CASE("the configs of inputs survive the way to a file and back") {
   idx.labels = trivet::Path("labels.gz");
   idx.scale = 0.5;
   idx.mean = {1, 2, 3};
+  idx.augment = {.crop_padding = 2, .horizontal_flip = true};
   check_round_trip(idx);
   data::NpyConfig npy;
   npy.batch_size = 4;
