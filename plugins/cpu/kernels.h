@@ -3,6 +3,7 @@
 #pragma once
 
 #include <trivet/backend.h>
+#include <trivet/extensions/norm.h>
 #include <trivet/extensions/vision.h>
 
 namespace cpu {
@@ -37,6 +38,10 @@ tv_status act_fwd(tv_ctx*, tv_activation, const tv_view* y, const tv_view* x);
 tv_status act_bwd(tv_ctx*, tv_activation, const tv_view* dx, const tv_view* saved,
                   const tv_view* dy);
 
+// attention.cpp
+tv_status attention_fwd(tv_ctx*, const tv_attention*);
+tv_status attention_bwd(tv_ctx*, const tv_attention_grad*);
+
 // softmax.cpp
 tv_status softmax_xent(tv_ctx*, const tv_softmax_xent*);
 
@@ -50,6 +55,14 @@ tv_status dropout(tv_ctx*, const tv_dropout*);
 // conv.cpp
 tv_status conv2d_fwd(tv_ctx*, const tv_conv2d*);
 tv_status conv2d_bwd(tv_ctx*, const tv_conv2d_grad*);
+
+// norm.cpp
+tv_status norm_fwd(tv_ctx*, const tv_norm*);
+tv_status norm_bwd(tv_ctx*, const tv_norm_grad*);
+
+// batch_norm.cpp
+tv_status batch_norm_fwd(tv_ctx*, const tv_batch_norm*);
+tv_status batch_norm_bwd(tv_ctx*, const tv_batch_norm_grad*);
 
 // pool.cpp
 tv_status pool2d_fwd(tv_ctx*, const tv_pool2d*);

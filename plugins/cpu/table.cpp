@@ -91,6 +91,8 @@ const void* extension(tv_ctx*, const char* name) {
   if (wanted == TV_CONV2D_BWD) return reinterpret_cast<const void*>(&conv2d_bwd);
   if (wanted == TV_POOL2D_FWD) return reinterpret_cast<const void*>(&pool2d_fwd);
   if (wanted == TV_POOL2D_BWD) return reinterpret_cast<const void*>(&pool2d_bwd);
+  if (wanted == TV_BATCH_NORM_FWD) return reinterpret_cast<const void*>(&batch_norm_fwd);
+  if (wanted == TV_BATCH_NORM_BWD) return reinterpret_cast<const void*>(&batch_norm_bwd);
   return nullptr;
 }
 
@@ -112,8 +114,12 @@ tv_backend make_table() {
   t.scatter_add_rows = scatter_add_rows;
   t.linear_fwd = linear_fwd;
   t.linear_bwd = linear_bwd;
+  t.norm_fwd = norm_fwd;
+  t.norm_bwd = norm_bwd;
   t.act_fwd = act_fwd;
   t.act_bwd = act_bwd;
+  t.attention_fwd = attention_fwd;
+  t.attention_bwd = attention_bwd;
   t.softmax_xent = softmax_xent;
   t.dropout = dropout;
   t.optim = optim;

@@ -6,6 +6,7 @@
 //   kernels_bench [threads]
 
 #include <cblas.h>
+#include <trivet/extensions/norm.h>
 #include <trivet/extensions/vision.h>
 #include <trivet/thread_pool.h>
 
@@ -18,6 +19,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cpu/backend.h"
@@ -187,6 +189,58 @@ struct Bench {
         {name + " backward", bytes, [=, this] { backward(host.context(), &g); }, copy});
   }
 
+  // Bare: a copy of what has to be read and written at least, each array once.
+  void batch_norm(const std::string& name, std::int64_t rows, std::int64_t n) {
+    const std::int64_t size = rows * n;
+    float *x = floats(size), *y = floats(size), *dy = floats(size), *dx = floats(size);
+    float *mean = floats(n), *variance = floats(n), *gamma = floats(n);
+    tv_batch_norm f = {};
+    f.struct_size = sizeof(f), f.activation = TV_ACT_RELU, f.rows = rows, f.n = n;
+    f.epsilon = 1e-5f, f.x = x, f.gamma = gamma, f.beta = floats(n), f.y = y;
+    f.mean = mean, f.variance = variance;
+    tv_batch_norm_grad g = {};
+    g.struct_size = sizeof(g), g.activation = TV_ACT_RELU, g.rows = rows, g.n = n;
+    g.epsilon = 1e-5f, g.x = x, g.gamma = gamma, g.y = y, g.dy = dy;
+    g.mean = mean, g.variance = variance;
+    g.dx = dx, g.dgamma = floats(n), g.dbeta = floats(n);
+    const auto forward = kernel<tv_batch_norm_fwd_fn>(TV_BATCH_NORM_FWD);
+    const auto backward = kernel<tv_batch_norm_bwd_fn>(TV_BATCH_NORM_BWD);
+    norm(
+        name, size, [=, this] { forward(host.context(), &f); },
+        [=, this] { backward(host.context(), &g); }, x, dx);
+  }
+
+  void layer_norm(const std::string& name, std::int64_t rows, std::int64_t n) {
+    const std::int64_t size = rows * n;
+    float *x = floats(size), *y = floats(size), *dy = floats(size), *dx = floats(size);
+    float *mean = floats(rows), *rstd = floats(rows), *gamma = floats(n);
+    tv_norm f = {};
+    f.struct_size = sizeof(f), f.kind = TV_LAYER_NORM, f.rows = rows, f.n = n, f.epsilon = 1e-6f;
+    f.x = x, f.gamma = gamma, f.beta = floats(n), f.y = y, f.mean = mean, f.rstd = rstd;
+    tv_norm_grad g = {};
+    g.struct_size = sizeof(g), g.kind = TV_LAYER_NORM, g.rows = rows, g.n = n;
+    g.x = x, g.gamma = gamma, g.dy = dy, g.mean = mean, g.rstd = rstd;
+    g.dx = dx, g.dgamma = floats(n), g.dbeta = floats(n);
+    norm(
+        name, size, [=, this] { table.norm_fwd(host.context(), &f); },
+        [=, this] { table.norm_bwd(host.context(), &g); }, x, dx);
+  }
+
+  template <typename F>
+  F kernel(const char* name) {
+    return reinterpret_cast<F>(const_cast<void*>(table.extension(host.context(), name)));
+  }
+
+  // Forward reads x and writes y; backward reads x and dy and writes dx.
+  void norm(const std::string& name, std::int64_t size, std::function<void()> forward,
+            std::function<void()> backward, const float* from, float* to) {
+    const auto bytes = static_cast<std::size_t>(size) * 4;
+    pieces.push_back({name + " forward", -8.0 * static_cast<double>(size), std::move(forward),
+                      [=] { std::memcpy(to, from, bytes); }});
+    pieces.push_back({name + " backward", -12.0 * static_cast<double>(size), std::move(backward),
+                      [=] { std::memcpy(to, from, bytes), std::memcpy(to, from, bytes / 2); }});
+  }
+
   void adam(const std::string& name, std::int64_t n) {
     tv_optim d = {};
     d.struct_size = sizeof(d), d.kind = TV_ADAM, d.n = n;
@@ -270,4 +324,9 @@ int main(int argc, char** argv) {
   cnn.softmax(kBatch, 10);
   cnn.adam("adam", 9 * 32 + 32 + 9 * 32 * 64 + 64 + 3136 * 128 + 128 + 1290);
   cnn.run("CNN", kBatch);
+  Bench norms(threads);
+  norms.batch_norm("batch norm 14x14x32 relu", kBatch * 14 * 14, 32);
+  norms.batch_norm("batch norm 7x7x64 relu", kBatch * 7 * 7, 64);
+  norms.layer_norm("layer norm 50x64", kBatch * 50, 64);
+  norms.run("norms", kBatch);
 }

@@ -101,6 +101,8 @@ BackendReport check_backend(const tv_backend* backend, const BackendCheckOptions
   check_rows(kit);
   check_matmul(kit);
   check_dense(kit);
+  check_norm(kit);
+  check_attention(kit);
   check_training(kit);
   check_vision(kit);
   return kit.take_report();

@@ -125,6 +125,8 @@ void check_reduce(Kit& kit);
 void check_rows(Kit& kit);
 void check_matmul(Kit& kit);
 void check_dense(Kit& kit);
+void check_norm(Kit& kit);
+void check_attention(Kit& kit);
 void check_training(Kit& kit);
 void check_vision(Kit& kit);
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "trivet/error.h"
+#include "trivet/extensions/norm.h"
 #include "trivet/extensions/vision.h"
 #include "trivet/testing/backend_wrappers.h"
 
@@ -195,6 +196,13 @@ void bring_in(tv_pool2d_grad& a) {
   bring_in(a.dy, a.argmax, a.dx);
 }
 
+void bring_in(tv_batch_norm& a) {
+  bring_in(a.x, a.gamma, a.beta, a.y, a.mean, a.variance);
+}
+void bring_in(tv_batch_norm_grad& a) {
+  bring_in(a.x, a.gamma, a.y, a.dy, a.mean, a.variance, a.dx, a.dgamma, a.dbeta);
+}
+
 template <auto Slot>
 struct Arguments;
 template <class A, tv_status (*tv_backend::*Slot)(tv_ctx*, const A*)>
@@ -209,8 +217,8 @@ struct Arguments<Slot> {
 template <class Args>
 using Kernel = tv_status (*)(tv_ctx*, const Args*);
 
-// A vision kernel of the inner backend is asked for at each call: the wrapper has nowhere to keep
-// it.
+// A kernel outside the table of the inner backend is asked for at each call: the wrapper has
+// nowhere to keep it.
 template <class Args, const char* const& Name>
 tv_status kernel(tv_ctx* ctx, const Args* given) {
   Args arguments = *given;
@@ -222,6 +230,8 @@ constexpr const char* kConvForward = TV_CONV2D_FWD;
 constexpr const char* kConvBackward = TV_CONV2D_BWD;
 constexpr const char* kPoolForward = TV_POOL2D_FWD;
 constexpr const char* kPoolBackward = TV_POOL2D_BWD;
+constexpr const char* kBatchNormForward = TV_BATCH_NORM_FWD;
+constexpr const char* kBatchNormBackward = TV_BATCH_NORM_BWD;
 
 const void* extension(tv_ctx* ctx, const char* name) {
   if (fake(ctx).inner->extension(fake(ctx).context, name) == nullptr) return nullptr;
@@ -232,6 +242,10 @@ const void* extension(tv_ctx* ctx, const char* name) {
   if (asked == kPoolForward) return reinterpret_cast<const void*>(&kernel<tv_pool2d, kPoolForward>);
   if (asked == kPoolBackward)
     return reinterpret_cast<const void*>(&kernel<tv_pool2d_grad, kPoolBackward>);
+  if (asked == kBatchNormForward)
+    return reinterpret_cast<const void*>(&kernel<tv_batch_norm, kBatchNormForward>);
+  if (asked == kBatchNormBackward)
+    return reinterpret_cast<const void*>(&kernel<tv_batch_norm_grad, kBatchNormBackward>);
   return nullptr;  // its arguments are unknown here, so its addresses cannot be moved
 }
 

@@ -9,6 +9,7 @@
 
 #include "engine/backends.h"
 #include "trivet/error.h"
+#include "trivet/ops_norm.h"
 #include "trivet/ops_vision.h"
 #include "trivet/optim_update.h"
 #include "trivet/tape.h"
@@ -72,6 +73,8 @@ Outcome run(const tv_backend* table) {
     differentiate([&] { return ops::activation(x, act); });
   differentiate([&] { return ops::layer_norm(x, b, b, 1e-5F); });
   differentiate([&] { return ops::rms_norm(x, b, 1e-5F); });
+  for (const Activation act : {Activation::none, Activation::relu, Activation::silu})
+    differentiate([&] { return ops::batch_norm(x, b, b, 1e-3F, act).y; });
   differentiate([&] { return ops::dropout(x, 0.3F, Key(4)); });
   differentiate([&] {
     return ops::softmax_cross_entropy(x, numbers(*device, {6}, 8), {0.1F, 0.01F});
