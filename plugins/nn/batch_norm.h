@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNorm: y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, per channel of the last axis
-// (Ioffe and Szegedy 2015). x [.., dim], e.g. images [B, H, W, C].
+// BatchNorm: y = activation((x - mean) / sqrt(variance + epsilon) * gamma + beta), per channel of
+// the last axis (Ioffe and Szegedy 2015). x [.., dim], e.g. images [B, H, W, C].
 //
 // In training mean and (biased) variance are those of the batch over all other axes, and the states
 // "moving_mean" (from 0) and "moving_variance" (from 1) follow them:
 //   moving = momentum * moving + (1 - momentum) * batch
-// In evaluation the states are used. Parameters "gamma" [dim], from 1, and "beta" [dim], from 0.
+// In evaluation the states are used. Parameters "gamma" [dim], from 1 unless set, and "beta" [dim],
+// from 0.
 // As Keras' and Praxis'; momentum and epsilon are Model Garden's. Both keep the biased variance,
 // where PyTorch keeps the unbiased one. Where the context has paddings [B, T] and x is [B, T, dim],
 // padded places do not count, as in Praxis.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "trivet/layer.h"
+#include "trivet/ops.h"
 
 namespace trivet::nn {
 
@@ -23,12 +26,16 @@ struct BatchNormConfig : LayerConfig {
   double epsilon = 1e-3;
   bool use_scale = true;
   bool use_bias = true;
+  ConfigOf<Layer> activation;
+  InitConfig scale_init;
 };
 TRIVET_CONFIG(BatchNormConfig, trivet::LayerConfig,
               (dim, "Channels of the input.", required, at_least(1)),
               (momentum, "Share of the old moving average that is kept.", between(0, 1)),
               (epsilon, "Added to the variance.", more_than(0)),
-              (use_scale, "Multiplies by a learned gamma."), (use_bias, "Adds a learned beta."))
+              (use_scale, "Multiplies by a learned gamma."), (use_bias, "Adds a learned beta."),
+              (activation, "Applied to the output."),
+              (scale_init, "How gamma starts; by default 1."))
 
 class BatchNorm final : public Layer {
  public:
@@ -37,7 +44,10 @@ class BatchNorm final : public Layer {
   Tensor fprop(const Tensor& x, FpropContext& context) override;
 
  private:
-  Tensor normalize_by_batch(const Tensor& rows, const Tensor& counted);
+  Tensor normalized(const Tensor& x, const FpropContext& context);
+  Tensor normalized_by_batch(const Tensor& x);
+  Tensor normalized_by_counted(const Tensor& rows, const Tensor& counted);
+  Tensor scaled(const Tensor& centred, const Tensor& variance) const;
   void follow(Parameter& moving, const Tensor& batch);
 
   std::string path_;
@@ -45,6 +55,8 @@ class BatchNorm final : public Layer {
   float momentum_, epsilon_;
   Parameter *gamma_, *beta_;  // null where not used
   Parameter &moving_mean_, &moving_variance_;
+  std::shared_ptr<Layer> activation_;
+  std::optional<Activation> fused_;  // nothing: activation_ runs by itself
 };
 
 }  // namespace trivet::nn

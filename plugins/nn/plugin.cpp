@@ -11,27 +11,33 @@
 #include "flatten.h"
 #include "layer_norm.h"
 #include "linear.h"
+#include "multi_head_attention.h"
 #include "pool2d.h"
+#include "transformer_block.h"
 
 namespace nn = trivet::nn;
 
-TRIVET_PLUGIN(({.name = "nn", .version = "1.0.0", .license = "Apache-2.0", .doc = "Layers."}),
-              trivet::layer<nn::Linear>("Linear", "Linear layer, optional bias and activation."),
-              trivet::layer<nn::Conv2d>("Conv2d",
-                                        "Convolution over images, optional bias and activation."),
-              trivet::layer<nn::MaxPool2d>("MaxPool2d", "Largest value of windows over images."),
-              trivet::layer<nn::AvgPool2d>("AvgPool2d", "Mean value of windows over images."),
-              trivet::layer<nn::Flatten>("Flatten", "Makes a row of each example."),
-              trivet::layer<nn::Relu>("Relu", "max(x, 0)."),
-              trivet::layer<nn::Gelu>("Gelu", "x times the normal distribution function of x."),
-              trivet::layer<nn::Silu>("Silu", "x sigmoid(x), also known as swish."),
-              trivet::layer<nn::Tanh>("Tanh", "Hyperbolic tangent."),
-              trivet::layer<nn::Sigmoid>("Sigmoid", "1 / (1 + exp(-x))."),
-              trivet::layer<nn::Dropout>("Dropout", "Drops elements at random in training."),
-              trivet::layer<nn::LayerNorm>("LayerNorm", "Normalises each row of the last axis."),
-              trivet::layer<nn::BatchNorm>("BatchNorm", "Normalises each channel over the batch."),
-              trivet::layer<nn::Sequential>("Sequential", "Layers one after the other."),
-              trivet::layer<nn::Repeat>("Repeat",
-                                        "A layer several times in a row, each with own weights."),
-              trivet::layer<nn::Residual>("Residual", "Adds a layer's output to its input."),
-              trivet::layer<nn::Embedding>("Embedding", "Looks up rows of a table."))
+TRIVET_PLUGIN(
+    ({.name = "nn", .version = "1.0.0", .license = "Apache-2.0", .doc = "Layers."}),
+    trivet::layer<nn::Linear>("Linear", "Linear layer, optional bias and activation."),
+    trivet::layer<nn::Conv2d>("Conv2d", "Convolution over images, optional bias and activation."),
+    trivet::layer<nn::MaxPool2d>("MaxPool2d", "Largest value of windows over images."),
+    trivet::layer<nn::AvgPool2d>("AvgPool2d", "Mean value of windows over images."),
+    trivet::layer<nn::GlobalAvgPool2d>("GlobalAvgPool2d", "Mean value of all pixels of an image."),
+    trivet::layer<nn::Flatten>("Flatten", "Makes a row of each example."),
+    trivet::layer<nn::Relu>("Relu", "max(x, 0)."),
+    trivet::layer<nn::Gelu>("Gelu", "x times the normal distribution function of x."),
+    trivet::layer<nn::Silu>("Silu", "x sigmoid(x), also known as swish."),
+    trivet::layer<nn::Tanh>("Tanh", "Hyperbolic tangent."),
+    trivet::layer<nn::Sigmoid>("Sigmoid", "1 / (1 + exp(-x))."),
+    trivet::layer<nn::Dropout>("Dropout", "Drops elements at random in training."),
+    trivet::layer<nn::LayerNorm>("LayerNorm", "Normalises each row of the last axis."),
+    trivet::layer<nn::BatchNorm>("BatchNorm", "Normalises each channel over the batch."),
+    trivet::layer<nn::Sequential>("Sequential", "Layers one after the other."),
+    trivet::layer<nn::Repeat>("Repeat", "A layer several times in a row, each with own weights."),
+    trivet::layer<nn::Residual>("Residual", "Adds a layer's output to its input."),
+    trivet::layer<nn::Embedding>("Embedding", "Looks up rows of a table."),
+    trivet::layer<nn::MultiHeadAttention>("MultiHeadAttention",
+                                          "Self-attention with several heads."),
+    trivet::layer<nn::TransformerBlock>("TransformerBlock",
+                                        "Self-attention and an Mlp, each behind a LayerNorm."))

@@ -45,4 +45,11 @@ Tensor AvgPool2d::fprop(const Tensor& x, FpropContext&) {
   return ops::avg_pool2d(x, window_, options_);
 }
 
+GlobalAvgPool2d::GlobalAvgPool2d(const Config&, Scope& scope) : path_(scope.path()) {}
+
+Tensor GlobalAvgPool2d::fprop(const Tensor& x, FpropContext&) {
+  expect_image("nn/GlobalAvgPool2d", path_, x);
+  return ops::mean(ops::reshape(x, {x.dim(0), x.dim(1) * x.dim(2), x.dim(3)}), 1);
+}
+
 }  // namespace trivet::nn

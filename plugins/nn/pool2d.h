@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MaxPool2d and AvgPool2d: the largest or mean value of windows over images [B, H, W, C]. Padding
 // never takes part: the mean divides by the number of pixels inside the image, as in Praxis and
-// TensorFlow.
+// TensorFlow. GlobalAvgPool2d: the mean over all pixels, [B, H, W, C] -> [B, C].
 #pragma once
 
 #include <array>
@@ -57,6 +57,19 @@ class AvgPool2d final : public Layer {
   std::string path_;
   std::array<std::int64_t, 2> window_;
   WindowOptions options_;
+};
+
+struct GlobalAvgPool2dConfig : LayerConfig {};
+TRIVET_CONFIG(GlobalAvgPool2dConfig, trivet::LayerConfig)
+
+class GlobalAvgPool2d final : public Layer {
+ public:
+  using Config = GlobalAvgPool2dConfig;
+  GlobalAvgPool2d(const Config& config, Scope& scope);
+  Tensor fprop(const Tensor& x, FpropContext& context) override;
+
+ private:
+  std::string path_;
 };
 
 }  // namespace trivet::nn

@@ -12,7 +12,9 @@
 #include "nn/flatten.h"
 #include "nn/layer_norm.h"
 #include "nn/linear.h"
+#include "nn/multi_head_attention.h"
 #include "nn/pool2d.h"
+#include "nn/transformer_block.h"
 
 namespace nn = trivet::nn;
 using trivet::test::check_round_trip;
@@ -37,7 +39,20 @@ TEST_CASE("the configs of layers with weights survive the way to a file and back
   check_round_trip(layer_norm);
   nn::BatchNormConfig batch_norm;
   batch_norm.dim = 4;
+  batch_norm.activation = "nn/Relu";
+  batch_norm.scale_init = {trivet::Init::constant, 0};
   check_round_trip(batch_norm);
+  nn::MultiHeadAttentionConfig attention;
+  attention.input_dims = 8;
+  attention.num_heads = 4;
+  attention.num_kv_heads = 2;
+  attention.causal = true;
+  check_round_trip(attention);
+  nn::TransformerBlockConfig block;
+  block.input_dims = 8;
+  block.num_heads = 2;
+  block.dropout = 0.5;
+  check_round_trip(block);
 }
 
 TEST_CASE("the configs of layers without weights survive the way to a file and back") {
@@ -53,6 +68,7 @@ TEST_CASE("the configs of layers without weights survive the way to a file and b
   max_pool.pad = {1};
   check_round_trip(max_pool);
   check_round_trip(nn::AvgPool2dConfig{});
+  check_round_trip(nn::GlobalAvgPool2dConfig{});
   nn::DropoutConfig dropout;
   dropout.rate = 0.5;
   check_round_trip(dropout);

@@ -204,6 +204,18 @@ TEST_CASE("pools without a stride do not overlap") {
   CHECK(y.shape() == trivet::Shape{1, 2, 2, 3});
 }
 
+TEST_CASE("GlobalAvgPool2d takes the mean of all pixels") {
+  LayerFixture fixture(GENERATE(from_range(trivet::test::backends())), "nn/GlobalAvgPool2d");
+  const Images in = images(2, 3, 5, 4);
+  const Tensor y = fixture.fprop(fixture.tensor(in.values, shape_of(in)));
+  CHECK(y.shape() == trivet::Shape{2, 4});
+  std::vector<double> means(8, 0.0);
+  for (std::size_t i = 0; i < in.values.size(); ++i) {
+    means[i / 60 * 4 + i % 4] += static_cast<double>(in.values[i]) / 15;
+  }
+  CHECK(largest_error(y.to_host<float>(), means) < 1e-6);
+}
+
 TEST_CASE("Conv2d's filters are TensorFlow's, and one number stands for both axes") {
   const Value fields = Value::table(
       {{"input_dims", 2}, {"output_dims", 3}, {"kernel", Value::array({5})}, {"has_bias", false}});
@@ -237,6 +249,9 @@ TEST_CASE("images of the wrong shape are an error that names the layer") {
   LayerFixture pool("tiny/Backend", "nn/AvgPool2d");
   CHECK_THROWS_WITH(pool.fprop(Tensor::zeros(pool.device(), {8, 8})),
                     Catch::Contains("[nn/AvgPool2d]"));
+  LayerFixture global("tiny/Backend", "nn/GlobalAvgPool2d");
+  CHECK_THROWS_WITH(global.fprop(Tensor::zeros(global.device(), {2, 4})),
+                    Catch::Contains("[nn/GlobalAvgPool2d]"));
 }
 
 TEST_CASE("windows that make no sense are refused with the field") {

@@ -119,6 +119,57 @@ TEST_CASE("BatchNorm normalises channels by the batch in training and follows it
   CHECK(largest_error(fixture.values("moving_variance"), moving_variance) < kTolerance);
 }
 
+TEST_CASE("BatchNorm's activation comes last, in training, in evaluation and behind padding") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  const std::string activation = GENERATE("nn/Relu", "nn/Sigmoid");  // computed on the way, or not
+  const Value plain = Value::table({{"dim", 2}});
+  Value activated = plain;
+  activated.set("activation", activation);
+  LayerFixture bare(backend, {"nn/BatchNorm", plain}), layer(backend, {"nn/BatchNorm", activated});
+  const std::vector<float> x = random_values(12, 6);
+  const auto check = [&](const char* how, bool train, bool padded) {
+    INFO(backend << " " << activation << " " << how);
+    FpropContext context;
+    context.train = train;
+    if (padded) context.paddings = bare.tensor({0, 1, 0, 0, 1, 0}, {2, 3});
+    const auto before = bare.layer().fprop(bare.tensor(x, {2, 3, 2}), context).to_host<float>();
+    if (padded) context.paddings = layer.tensor({0, 1, 0, 0, 1, 0}, {2, 3});
+    std::vector<double> want;
+    for (const float v : before) {
+      const auto z = static_cast<double>(v);
+      want.push_back(activation == "nn/Relu" ? std::max(z, 0.0) : 1 / (1 + std::exp(-z)));
+    }
+    const auto got = layer.layer().fprop(layer.tensor(x, {2, 3, 2}), context).to_host<float>();
+    CHECK(largest_error(got, want) < kTolerance);
+  };
+  check("training", true, false);
+  check("training with padding", true, true);
+  check("evaluation", false, false);
+}
+
+TEST_CASE("BatchNorm's gamma starts as its config says") {
+  LayerFixture zero(
+      "tiny/Backend",
+      {"nn/BatchNorm",
+       Value::table(
+           {{"dim", 2}, {"scale_init", Value::table({{"method", "constant"}, {"scale", 0.0}})}})});
+  CHECK(zero.values("gamma") == std::vector<float>{0, 0});
+  CHECK(zero.fprop(zero.tensor({1, 2, 3, 5}, {2, 2}), true).to_host<float>() ==
+        std::vector<float>(4, 0));
+}
+
+TEST_CASE("BatchNorm's variance keeps its digits where the mean is large") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  LayerFixture fixture(backend, {"nn/BatchNorm", Value::table({{"dim", 1}, {"momentum", 0.0}})});
+  // 1000 +- 0.5: variance 0.25, of which mean(x^2) - mean^2 in f32 (steps of 0.06) would be a
+  // guess.
+  std::vector<float> x;
+  for (int i = 0; i < 1000; ++i) x.push_back(i % 2 == 0 ? 1000.5F : 999.5F);
+  fixture.fprop(fixture.tensor(x, {1000, 1}), true);
+  CHECK(fixture.values("moving_mean")[0] == Approx(1000).epsilon(1e-6));
+  CHECK(fixture.values("moving_variance")[0] == Approx(0.25).epsilon(1e-4));
+}
+
 TEST_CASE("BatchNorm uses its moving averages in evaluation and leaves them alone") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   LayerFixture fixture(backend, {"nn/BatchNorm", Value::table({{"dim", 2}})});

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// A transformer block in double, place by place, from its published formulas.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace trivet::test {
+
+using Row = std::vector<double>;
+using Rows = std::vector<Row>;  // the places of one sequence
+// The parameter below a path, e.g. "attention/query/w".
+using Weights = std::function<std::vector<float>(const std::string&)>;
+
+// x w + b; b may be empty.
+inline Row affine(const Row& x, const std::vector<float>& w, const std::vector<float>& b) {
+  const std::size_t out = w.size() / x.size();
+  Row y(out, 0.0);
+  for (std::size_t o = 0; o < out; ++o) {
+    if (!b.empty()) y[o] = static_cast<double>(b[o]);
+    for (std::size_t i = 0; i < x.size(); ++i) y[o] += x[i] * static_cast<double>(w[i * out + o]);
+  }
+  return y;
+}
+
+inline Rows affine(const Rows& x, const std::vector<float>& w, const std::vector<float>& b) {
+  Rows y;
+  for (const Row& row : x) y.push_back(affine(row, w, b));
+  return y;
+}
+
+// Ba et al. 2016, with the default epsilon of nn/LayerNorm.
+inline Rows layer_norm(const Rows& x, const std::vector<float>& scale,
+                       const std::vector<float>& bias) {
+  Rows y = x;
+  for (Row& row : y) {
+    const auto n = static_cast<double>(row.size());
+    double mean = 0, variance = 0;
+    for (const double v : row) mean += v / n;
+    for (const double v : row) variance += (v - mean) * (v - mean) / n;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i] = (row[i] - mean) / std::sqrt(variance + 1e-6) * static_cast<double>(scale[i]) +
+               static_cast<double>(bias[i]);
+    }
+  }
+  return y;
+}
+
+struct Heads {
+  std::size_t heads, kv_heads;
+  // Whether place i sees place j.
+  std::function<bool(std::size_t, std::size_t)> sees = [](std::size_t, std::size_t) {
+    return true;
+  };
+};
+
+// Vaswani et al. 2017: softmax(q k^T / sqrt(d)) v, head by head.
+inline Rows attention(const Rows& x, const Weights& weight, const Heads& h) {
+  const Rows q = affine(x, weight("query/w"), weight("query/b"));
+  const Rows k = affine(x, weight("key/w"), weight("key/b"));
+  const Rows v = affine(x, weight("value/w"), weight("value/b"));
+  const std::size_t depth = q[0].size() / h.heads;
+  Rows mixed(x.size(), Row(q[0].size(), 0.0));
+  for (std::size_t head = 0; head < h.heads; ++head) {
+    const std::size_t at = head * depth, from = head / (h.heads / h.kv_heads) * depth;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      Row p(x.size(), 0.0);
+      double total = 0;
+      for (std::size_t j = 0; j < x.size(); ++j) {
+        double score = 0;
+        for (std::size_t d = 0; d < depth; ++d) score += q[i][at + d] * k[j][from + d];
+        p[j] = h.sees(i, j) ? std::exp(score / std::sqrt(static_cast<double>(depth))) : 0;
+        total += p[j];
+      }
+      for (std::size_t j = 0; j < x.size() && total > 0; ++j) {
+        for (std::size_t d = 0; d < depth; ++d) mixed[i][at + d] += p[j] / total * v[j][from + d];
+      }
+    }
+  }
+  return affine(mixed, weight("output/w"), weight("output/b"));
+}
+
+inline Rows sum(const Rows& a, const Rows& b) {
+  Rows y = a;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    for (std::size_t j = 0; j < y[i].size(); ++j) y[i][j] += b[i][j];
+  }
+  return y;
+}
+
+// nn/TransformerBlock with the default activation, the tanh form of gelu, and no dropout.
+inline Rows transformer_block(const Rows& x, const Weights& weight, const Heads& heads) {
+  const auto below = [&](const std::string& child) {
+    return [&weight, child](const std::string& path) { return weight(child + "/" + path); };
+  };
+  const Rows normed = layer_norm(x, weight("attention_norm/scale"), weight("attention_norm/bias"));
+  const Rows h = sum(x, attention(normed, below("attention"), heads));
+  Rows y = layer_norm(h, weight("mlp_norm/scale"), weight("mlp_norm/bias"));
+  y = affine(y, weight("mlp_in/w"), weight("mlp_in/b"));
+  for (Row& row : y) {
+    for (double& v : row) {
+      v *= 0.5 * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+    }
+  }
+  return sum(h, affine(y, weight("mlp_out/w"), weight("mlp_out/b")));
+}
+
+// Row-major numbers as sequences of `length` places, and back.
+inline std::vector<Rows> sequences(const std::vector<float>& values, std::size_t length,
+                                   std::size_t dims) {
+  std::vector<Rows> batch;
+  for (auto at = values.begin(); at != values.end(); at += static_cast<std::ptrdiff_t>(dims)) {
+    if (batch.empty() || batch.back().size() == length) batch.emplace_back();
+    batch.back().emplace_back(at, at + static_cast<std::ptrdiff_t>(dims));
+  }
+  return batch;
+}
+
+inline std::vector<double> flattened(const std::vector<Rows>& batch) {
+  std::vector<double> values;
+  for (const Rows& rows : batch) {
+    for (const Row& row : rows) values.insert(values.end(), row.begin(), row.end());
+  }
+  return values;
+}
+
+}  // namespace trivet::test
