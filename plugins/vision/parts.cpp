@@ -35,4 +35,18 @@ ConfigOf<Layer> dropout(double rate) {
   return {"nn/Dropout", Value::table({{"rate", rate}})};
 }
 
+ConfigOf<Layer> centred_convolution(std::int64_t input_dims, std::int64_t output_dims,
+                                    std::int64_t kernel, const ConvolutionOptions& options,
+                                    const InitConfig& init) {
+  return weighted("nn/Conv2d",
+                  Value::table({{"input_dims", input_dims},
+                                {"output_dims", output_dims},
+                                {"kernel", Value::array({kernel})},
+                                {"stride", Value::array({options.stride})},
+                                {"padding", "explicit"},
+                                {"pad", Value::array({kernel / 2})},
+                                {"has_bias", options.has_bias}}),
+                  {}, init);
+}
+
 }  // namespace trivet::vision

@@ -15,4 +15,13 @@ ConfigOf<Layer> convolution(std::int64_t input_dims, std::int64_t output_dims, s
                             const ConfigOf<Layer>& activation, const InitConfig& init);
 ConfigOf<Layer> dropout(double rate);
 
+struct ConvolutionOptions {
+  std::int64_t stride = 1;
+  bool has_bias = true;
+};
+// Filters of kernel x kernel with kernel / 2 zeros on every side, as is usual outside TensorFlow.
+ConfigOf<Layer> centred_convolution(std::int64_t input_dims, std::int64_t output_dims,
+                                    std::int64_t kernel, const ConvolutionOptions& options,
+                                    const InitConfig& init);
+
 }  // namespace trivet::vision

@@ -7,6 +7,8 @@
 #include "image_classification.h"
 #include "metrics.h"
 #include "mlp.h"
+#include "resnet.h"
+#include "vit.h"
 
 namespace vision = trivet::vision;
 
@@ -15,6 +17,8 @@ TRIVET_PLUGIN(
     trivet::task<vision::ImageClassification>("ImageClassification", "One label per image."),
     trivet::model<vision::Mlp>("Mlp", "Fully connected layers over all pixels."),
     trivet::model<vision::Cnn>("Cnn", "Convolutions and pooling, then fully connected layers."),
+    trivet::model<vision::ResNet>("ResNet", "Residual network: ResNet-18 to 152, or a small one."),
+    trivet::model<vision::Vit>("Vit", "Vision transformer over patches of the image."),
     trivet::metric<vision::Accuracy>("Accuracy", "Share of labels that have the largest logit."),
     trivet::metric<vision::TopK>("TopK", "Share of labels among the k largest logits."),
     trivet::experiment<&vision::mnist_local, &vision::fits_its_inputs>(

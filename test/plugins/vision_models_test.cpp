@@ -7,18 +7,14 @@
 #include <memory>
 
 #include "support/layer_fixture.h"
-#include "support/plugins.h"
 #include "trivet/error.h"
 #include "vision/cnn.h"
 #include "vision/mlp.h"
+#include "vision_model_fixture.h"
 
 namespace {
 
 using Catch::Contains;
-using trivet::Batch;
-using trivet::FpropContext;
-using trivet::Key;
-using trivet::Scope;
 using trivet::Shape;
 using trivet::Tensor;
 using trivet::test::largest_error;
@@ -26,39 +22,7 @@ using trivet::test::random_values;
 namespace vision = trivet::vision;
 
 template <class Model>
-class Fixture {
- public:
-  explicit Fixture(const typename Model::Config& config)
-      : device(trivet::test::open_device("tiny/Backend")), store(*device, Key(7)) {
-    trivet::test::use_plugin("nn");
-    Scope scope(store);
-    model = std::make_unique<Model>(config, scope);
-    store.build();
-  }
-
-  std::map<std::string, std::string> shapes() const {
-    std::map<std::string, std::string> found;
-    for (const auto& parameter : store.parameters()) {
-      found[parameter->path()] = parameter->shape().to_string();
-    }
-    return found;
-  }
-  std::vector<float> values(const std::string& path) const {
-    return store.find(path)->value().template to_host<float>();
-  }
-  Tensor logits(const std::vector<float>& pixels, const Shape& shape, bool train = false) {
-    const Batch batch{{"image", Tensor::from(*device, std::span<const float>(pixels), shape)}};
-    FpropContext context;
-    context.train = train;
-    context.key = Key(11);
-    return model->fprop(batch, context).at("logits");
-  }
-
-  std::unique_ptr<trivet::Device> device;
-  trivet::ParameterStore store;
-  std::unique_ptr<Model> model;
-};
-
+using Fixture = trivet::test::ModelFixture<Model>;
 using Shapes = std::map<std::string, std::string>;
 using Row = std::vector<double>;
 

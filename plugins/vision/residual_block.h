@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// One block of a residual network (He et al. 2016, "Deep Residual Learning for Image Recognition"),
+// images [B, H, W, input_dims] -> [B, ceil(H / stride), ceil(W / stride), output_dims]:
+//
+//   y = relu(shortcut(x) + residual(x))
+//
+// residual: convolutions without bias, each followed by a BatchNorm and, but for the last, a relu.
+// basic: two of 3 x 3. bottleneck: 1 x 1, 3 x 3, and 1 x 1 with four times the filters; the stride
+// is that of the 3 x 3, as in most code since (the paper has it at the first). shortcut: x itself,
+// or, where the shape changes, a 1 x 1 convolution and a BatchNorm (the paper's option B).
+//
+// Names below the block's: "conv_0/w", "norm_0/gamma", ..., "shortcut/w", "shortcut_norm/gamma".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "trivet/layer.h"
+
+namespace trivet::vision {
+
+// What all convolutions and norms of a network share.
+struct ResidualOptions {
+  double norm_momentum;
+  double norm_epsilon;
+  bool zero_init;  // the last norm's gamma starts at 0, so that the block starts as its shortcut
+  InitConfig init;
+};
+
+// `activation` may be empty; gamma is the scale that the norm starts with.
+ConfigOf<Layer> batch_norm(std::int64_t dim, const ConfigOf<Layer>& activation,
+                           const ResidualOptions& options, double gamma = 1);
+
+class ResidualBlock {
+ public:
+  static constexpr std::int64_t kExpansion = 4;  // of a bottleneck
+
+  // `width`: filters of all convolutions but a bottleneck's last.
+  ResidualBlock(std::int64_t input_dims, std::int64_t width, std::int64_t stride, bool bottleneck,
+                const ResidualOptions& options, const Scope& scope);
+  Tensor fprop(const Tensor& x, FpropContext& context);
+  std::int64_t output_dims() const { return output_dims_; }
+
+ private:
+  struct Convolution {
+    std::int64_t filters, kernel, stride = 1;
+  };
+
+  std::int64_t output_dims_;
+  std::vector<std::shared_ptr<Layer>> convolutions_, norms_;
+  std::shared_ptr<Layer> shortcut_, shortcut_norm_;  // null: x itself
+};
+
+}  // namespace trivet::vision

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vit.h"
+
+#include "image_shape.h"
+#include "parts.h"
+#include "trivet/ops.h"
+
+namespace trivet::vision {
+namespace {
+
+InitConfig init_or(const InitConfig& init, Init method, double scale = 1) {
+  return init.method == Init::layer_default ? InitConfig{method, scale} : init;
+}
+
+// Places of the sequence.
+std::int64_t length_of(const VitConfig& config) {
+  const std::int64_t rows = config.image_shape[0] / config.patch,
+                     columns = config.image_shape[1] / config.patch;
+  return rows * columns + (config.pooling == VitPooling::class_token ? 1 : 0);
+}
+
+ConfigOf<Layer> patches(const VitConfig& config) {
+  return {"nn/Conv2d", Value::table({{"input_dims", config.image_shape[2]},
+                                     {"output_dims", config.dims},
+                                     {"kernel", Value::array({config.patch})},
+                                     {"stride", Value::array({config.patch})},
+                                     {"padding", "valid"},
+                                     {"init", encode(init_or(config.init, Init::lecun_normal))}})};
+}
+
+ConfigOf<Layer> block(const VitConfig& config) {
+  Value fields = Value::table({{"input_dims", config.dims},
+                               {"hidden_dims", config.hidden_dims},
+                               {"num_heads", config.num_heads},
+                               {"dropout", config.dropout},
+                               {"init", encode(config.init)}});
+  fields.set("activation", config.activation ? config.activation.to_value() : Value("none"));
+  return {"nn/TransformerBlock", std::move(fields)};
+}
+
+}  // namespace
+
+void VitConfig::validate(Problems& problems) const {
+  check_image_shape(problems, image_shape);
+  if (dims % num_heads != 0) {
+    problems.add("num_heads", "is " + std::to_string(num_heads) +
+                                  ", which does not divide dims = " + std::to_string(dims));
+  }
+  if (image_shape.size() != 3) return;
+  if (image_shape[0] % patch == 0 && image_shape[1] % patch == 0) return;
+  problems.add("patch", "is " + std::to_string(patch) + ", which does not divide an image of " +
+                            std::to_string(image_shape[0]) + " x " +
+                            std::to_string(image_shape[1]) + " pixels");
+}
+
+Vit::Vit(const Config& config, Scope& scope)
+    : image_shape_(config.image_shape),
+      dims_(config.dims),
+      patches_(scope.layer("patches", patches(config))),
+      class_token_(config.pooling == VitPooling::class_token
+                       ? &scope.parameter("class_token", {1, 1, config.dims},
+                                          {.init = init_or(config.init, Init::constant, 0)})
+                       : nullptr),
+      positions_(scope.parameter("positions", {length_of(config), config.dims},
+                                 {.init = init_or(config.init, Init::normal, 0.02)})) {
+  if (config.dropout > 0) dropout_ = scope.layer("dropout", dropout(config.dropout));
+  for (std::int64_t i = 0; i < config.depth; ++i) {
+    blocks_.push_back(scope.layer("block_" + std::to_string(i), block(config)));
+  }
+  norm_ = scope.layer("norm", {"nn/LayerNorm", Value::table({{"dim", config.dims}})});
+  output_ = scope.layer("output", linear(config.dims, config.num_classes, {},
+                                         init_or(config.init, Init::constant, 0)));
+}
+
+NestedMap Vit::fprop(const Batch& batch, FpropContext& context) {
+  const Tensor& image = expected_image("vision/Vit", batch, image_shape_);
+  const Tensor grid = patches_->fprop(image, context);  // [B, rows, columns, dims]
+  Tensor x = ops::reshape(grid, {grid.dim(0), grid.dim(1) * grid.dim(2), dims_});
+  if (class_token_ != nullptr) {
+    const Tensor token = ops::expand(class_token_->value(), {x.dim(0), 1, dims_});
+    x = ops::concat(std::vector<Tensor>{token, x}, 1);
+  }
+  x = ops::add(x, positions_.value());
+  if (dropout_) x = dropout_->fprop(x, context);
+  for (const auto& block : blocks_) x = block->fprop(x, context);
+  x = norm_->fprop(x, context);
+  const Tensor pooled = class_token_ != nullptr
+                            ? ops::reshape(ops::slice(x, 1, 0, 1), {x.dim(0), dims_})
+                            : ops::mean(x, 1);
+  return {{"logits", output_->fprop(pooled, context)}};
+}
+
+}  // namespace trivet::vision

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vit: the vision transformer of Dosovitskiy et al. 2021 ("An Image is Worth 16x16 Words").
+//
+//   the image in patches of patch x patch pixels, each through one linear layer to `dims`;
+//   a learned class token in front (pooling = "class_token"); learned positions added; dropout;
+//   `depth` blocks (nn/TransformerBlock, the norms in front); a norm;
+//   the class token, or the mean over all places (pooling = "mean"), then a linear classifier.
+//
+//   name    patch  dims  depth  num_heads
+//   ViT-Ti  16     192   12     3          (Touvron et al. 2021)
+//   ViT-S   16     384   12     6          (Touvron et al. 2021)
+//   ViT-B   16     768   12     12
+//   ViT-L   16     1024  24     16
+//
+// Weights start as in the authors' code unless `init` is set: patches lecun_normal, positions
+// normal with standard deviation 0.02, class token and classifier 0, all others xavier_uniform.
+// Parameters "patches/w", "patches/b", "class_token", "positions", "block_0/attention/query/w",
+// ..., "norm/scale", "norm/bias", "output/w", "output/b".
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "trivet/model.h"
+
+namespace trivet::vision {
+
+enum class VitPooling { class_token, mean };
+TRIVET_ENUM(VitPooling, class_token, mean)
+
+struct VitConfig : ModelConfig {
+  std::vector<std::int64_t> image_shape = {28, 28, 1};
+  std::int64_t num_classes = 10;
+  std::int64_t patch = 4;
+  std::int64_t dims = 64;
+  std::int64_t depth = 6;
+  std::int64_t num_heads = 4;
+  std::int64_t hidden_dims = 0;
+  VitPooling pooling = VitPooling::class_token;
+  ConfigOf<Layer> activation = "nn/Gelu";
+  double dropout = 0;
+  InitConfig init;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(VitConfig, trivet::ModelConfig,
+              (image_shape, "Height, width and channels of the images.", at_least(1)),
+              (num_classes, "Depth of the logits.", at_least(2)),
+              (patch, "Height and width of a patch; divides those of the image.", at_least(1)),
+              (dims, "Depth of each place.", at_least(1)),
+              (depth, "How many blocks.", between(0, 10000)),
+              (num_heads, "Heads of each block's attention; divides dims.", at_least(1)),
+              (hidden_dims, "Depth inside each block's Mlp; 0: 4 * dims.", at_least(0)),
+              (pooling, "What the classifier sees."), (activation, "Inside each block's Mlp."),
+              (dropout,
+               "Share of the elements dropped in training, after the positions and in the "
+               "blocks.",
+               at_least(0), less_than(1)),
+              (init, "How all weights start; by default as in the authors' code, see vit.h."))
+
+class Vit final : public Model {
+ public:
+  using Config = VitConfig;
+  Vit(const Config& config, Scope& scope);
+  NestedMap fprop(const Batch& batch, FpropContext& context) override;
+
+ private:
+  std::vector<std::int64_t> image_shape_;
+  std::int64_t dims_;
+  std::shared_ptr<Layer> patches_;
+  Parameter* class_token_;  // null for the mean
+  Parameter& positions_;
+  std::shared_ptr<Layer> dropout_;  // null for a rate of 0
+  std::vector<std::shared_ptr<Layer>> blocks_;
+  std::shared_ptr<Layer> norm_, output_;
+};
+
+}  // namespace trivet::vision
