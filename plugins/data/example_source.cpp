@@ -5,8 +5,6 @@
 #include <future>
 #include <utility>
 
-#include "trivet/error.h"
-
 namespace trivet::data {
 namespace {
 
@@ -14,13 +12,6 @@ Shape with_batch(std::int64_t batch, const Shape& example) {
   std::vector<std::int64_t> extents = {batch};
   extents.insert(extents.end(), example.begin(), example.end());
   return Shape(extents);
-}
-
-std::int64_t saved_number(const Value& state, std::string_view key, const std::string& name) {
-  const Value* value = state.find(key);
-  if (value == nullptr || !value->is_integer() || value->as_integer() < 0)
-    throw InputError(name + ": the saved state has no count \"" + std::string(key) + "\"");
-  return value->as_integer();
 }
 
 }  // namespace
@@ -63,7 +54,7 @@ std::optional<Batch> ExampleInput::get_next() {
                            [&](const auto& slot) { return source_->label(slot.example); });
     batch.set("label", std::move(label));
   }
-  batch.set("weight", weights());
+  batch.set("weight", order_.weights(slots_));
   return batch;
 }
 
@@ -74,38 +65,16 @@ void ExampleInput::read(const ExampleOrder::Slot& slot, std::span<float> out) {
   augmenter_->apply(slot.epoch, slot.example, plain_, out);
 }
 
-Tensor ExampleInput::weights() {
-  const bool whole = std::ranges::all_of(slots_, &ExampleOrder::Slot::real);
-  if (whole && ones_.defined()) return ones_;
-  Tensor weight = Tensor::host({batch_shape_[0]});
-  std::ranges::transform(slots_, weight.mutable_span<float>().begin(),
-                         [](const auto& slot) { return slot.real ? 1.0F : 0.0F; });
-  if (whole) ones_ = weight;
-  return weight;
-}
-
 void ExampleInput::reset() {
-  order_.set_state({});
+  order_.reset();
 }
 
 Value ExampleInput::save_state() const {
-  return Value::table({{"epoch", order_.state().epoch},
-                       {"position", order_.state().position},
-                       {"examples", order_.examples()}});
+  return order_.save_state();
 }
 
 void ExampleInput::restore_state(const Value& state) {
-  const OrderState place{saved_number(state, "epoch", name_),
-                         saved_number(state, "position", name_)};
-  const std::int64_t examples = saved_number(state, "examples", name_);
-  if (examples != order_.examples())
-    throw InputError(name_ + ": the state was saved with " + std::to_string(examples) +
-                         " examples, but " + source_->name() + " has " +
-                         std::to_string(order_.examples()),
-                     {.hint = "continue with the same data, or start a new run"});
-  if (place.position >= examples)
-    throw InputError(name_ + ": the saved state stands behind the last example");
-  order_.set_state(place);
+  order_.restore_state(state, name_);
 }
 
 std::optional<std::int64_t> ExampleInput::batches_per_epoch() const {

@@ -11,7 +11,7 @@
 
 #include "augment.h"
 #include "config.h"
-#include "example_order.h"
+#include "trivet/example_order.h"
 #include "trivet/input.h"
 
 namespace trivet::data {
@@ -58,7 +58,6 @@ class ExampleInput : public Input {
 
  private:
   struct Loading;
-  Tensor weights();
   void read(const ExampleOrder::Slot& slot, std::span<float> out);
 
   std::string name_;
@@ -69,7 +68,6 @@ class ExampleInput : public Input {
   Shape batch_shape_;
   std::vector<ExampleOrder::Slot> slots_;
   std::vector<float> plain_;  // one example before it is augmented
-  Tensor ones_;               // the weights of a batch without padding
 };
 
 }  // namespace trivet::data

@@ -2,14 +2,11 @@
 #include "confusion.h"
 
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
 #include <string>
-#include <system_error>
 
 #include "trivet/error.h"
+#include "trivet/text_file.h"
 
 namespace trivet::vision {
 namespace {
@@ -20,13 +17,6 @@ std::string number_text(double number) {
   const auto end =
       std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   return {text.data(), end.ptr};
-}
-
-[[noreturn]] void give_up(const std::filesystem::path& half, const std::filesystem::path& file,
-                          const std::string& reason) {
-  std::error_code ignored;
-  std::filesystem::remove(half, ignored);
-  throw RunError("cannot write " + file.string() + ": " + reason);
 }
 
 }  // namespace
@@ -71,21 +61,15 @@ Logs ConfusionMatrix::summary() const {
 }
 
 void ConfusionMatrix::write_csv(const std::filesystem::path& file) const {
-  const std::filesystem::path half = file.string() + ".tmp";
-  std::ofstream out(half, std::ios::trunc);
-  out << "label";
-  for (std::int64_t c = 0; c < classes_; ++c) out << ",predicted_" << c;
-  out << '\n';
+  std::string text = "label";
+  for (std::int64_t c = 0; c < classes_; ++c) text += ",predicted_" + std::to_string(c);
+  text += '\n';
   for (std::int64_t label = 0; label < classes_; ++label) {
-    out << label;
-    for (std::int64_t c = 0; c < classes_; ++c) out << ',' << number_text(count(label, c));
-    out << '\n';
+    text += std::to_string(label);
+    for (std::int64_t c = 0; c < classes_; ++c) text += ',' + number_text(count(label, c));
+    text += '\n';
   }
-  out.close();
-  if (!out) give_up(half, file, std::strerror(errno));
-  std::error_code failure;
-  std::filesystem::rename(half, file, failure);
-  if (failure) give_up(half, file, failure.message());
+  replace_text_file(file, text);
 }
 
 }  // namespace trivet::vision

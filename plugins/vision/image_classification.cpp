@@ -5,21 +5,9 @@
 #include "metrics.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
+#include "trivet/predictions.h"
 
 namespace trivet::vision {
-namespace {
-
-double sum_of_weights(const Batch& batch) {
-  const Tensor* weights = batch.find("weight");
-  if (weights == nullptr) return static_cast<double>(batch.at("label").dim(0));
-  const HostArray<float> values(*weights);
-  double sum = 0;
-  for (std::int64_t i = 0; i < weights->dim(0); ++i) sum += values[i];
-  return sum;
-}
-
-}  // namespace
-
 void ImageClassificationConfig::validate(Problems& problems) const {
   if (top_k > num_classes) {
     problems.add(

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "predictions.h"
+#include "trivet/predictions.h"
 
 namespace trivet::vision {
 namespace {

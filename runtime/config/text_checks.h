@@ -9,14 +9,12 @@
 #include <optional>
 #include <string_view>
 
+#include "trivet/utf8.h"
+
 namespace trivet {
 
 // Levels of tables and arrays, counting the parts of dotted keys.
 inline constexpr std::size_t kDeepestNesting = 100;
-
-// The offset of the first byte that does not belong to well-formed UTF-8 (RFC 3629: no surrogates,
-// no overlong forms, at most U+10FFFF).
-std::optional<std::size_t> find_invalid_utf8(std::string_view text) noexcept;
 
 // The offset where TOML text goes deeper than kDeepestNesting. Strings and comments are skipped.
 std::optional<std::size_t> find_too_deep_nesting(std::string_view text);

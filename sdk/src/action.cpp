@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "trivet/error.h"
 #include "trivet/schema.h"
+#include "trivet/text_file.h"
 
 namespace trivet {
 
@@ -43,23 +42,7 @@ using Json = nlohmann::json;
 
 std::string text_of(const std::filesystem::path& file) {
   std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) return {};
-  std::ifstream in(file, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (in.bad() || !in.is_open()) throw RunError("cannot read " + file.string());
-  return text;
-}
-
-void replace(const std::filesystem::path& file, const std::string& text) {
-  std::filesystem::path temporary = file;
-  temporary += ".tmp";
-  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out) throw RunError("cannot write " + temporary.string());
-  std::error_code failure;
-  std::filesystem::rename(temporary, file, failure);
-  if (failure) throw RunError("cannot write " + file.string() + ": " + failure.message());
+  return std::filesystem::exists(file, ignored) ? text_of_file(file) : std::string();
 }
 
 }  // namespace
@@ -102,7 +85,7 @@ bool NewBestMetric::test(const Logs& logs) const {
 void NewBestMetric::commit(const Logs& logs) {
   const double value = number(logs);
   if (!file_.empty()) {
-    replace(file_, Json({{"metric", metric_}, {"value", value}}).dump(2) + "\n");
+    replace_text_file(file_, Json({{"metric", metric_}, {"value", value}}).dump(2) + "\n");
   }
   value_ = value;
   has_value_ = true;

@@ -12,13 +12,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using Catch::Contains;
+using trivet::Predictions;
 using trivet::test::labels;
 using trivet::test::logits;
 using trivet::test::number;
 using trivet::test::read_file;
 using trivet::test::TempDir;
 using trivet::vision::ConfusionMatrix;
-using trivet::vision::Predictions;
 
 // One example of the label, predicted as such.
 void add(ConfusionMatrix& matrix, std::int32_t label, std::size_t predicted, float weight = 1,

@@ -4,21 +4,21 @@
 #include <limits>
 
 #include "trivet/error.h"
+#include "trivet/predictions.h"
 #include "vision/metrics.h"
-#include "vision/predictions.h"
 #include "vision_batch.h"
 
 namespace {
 
 using Catch::Contains;
 using trivet::Error;
+using trivet::Predictions;
 using trivet::Value;
 using trivet::test::labels;
 using trivet::test::logits;
 using trivet::test::number;
 using trivet::vision::Accuracy;
 using trivet::vision::HitRate;
-using trivet::vision::Predictions;
 using trivet::vision::TopK;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();

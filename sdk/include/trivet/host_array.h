@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of a tensor on the host: in place where the device allows it, copied otherwise.
+// HostArray: the elements of a tensor on the host, in place where the device allows it, copied
+// otherwise. For metrics and for what else looks at outputs; waits for the device. [run thread]
 #pragma once
 
 #include <span>
@@ -8,7 +9,7 @@
 #include "trivet/device.h"
 #include "trivet/ops.h"
 
-namespace trivet::vision {
+namespace trivet {
 
 template <class T>
 class HostArray {
@@ -33,4 +34,4 @@ class HostArray {
   std::span<const T> view_;
 };
 
-}  // namespace trivet::vision
+}  // namespace trivet

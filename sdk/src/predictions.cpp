@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "predictions.h"
+#include "trivet/predictions.h"
 
 #include <cmath>
 
 #include "trivet/error.h"
 
-namespace trivet::vision {
+namespace trivet {
 namespace {
 
 const Tensor& checked_logits(const Batch& batch, const NestedMap& outputs) {
   const Tensor& logits = outputs.at("logits");
   const Tensor& labels = batch.at("label");
   if (logits.rank() != 2 || labels.rank() != 1 || labels.dim(0) != logits.dim(0)) {
-    throw Error("vision: expected logits [B, classes] and label [B], got " + logits.to_string() +
-                " and " + labels.to_string());
+    throw Error("[predictions] expected logits [B, classes] and label [B], got " +
+                logits.to_string() + " and " + labels.to_string());
   }
   const Tensor* weights = batch.find("weight");
   if (weights != nullptr && (weights->rank() != 1 || weights->dim(0) != logits.dim(0))) {
-    throw Error("vision: expected weight [B] for logits " + logits.to_string() + ", got " +
+    throw Error("[predictions] expected weight [B] for logits " + logits.to_string() + ", got " +
                 weights->to_string());
   }
   return logits;
@@ -54,4 +54,13 @@ std::int64_t Predictions::rank_of_label(std::int64_t example) const {
   return rank;
 }
 
-}  // namespace trivet::vision
+double sum_of_weights(const Batch& batch) {
+  const Tensor* weights = batch.find("weight");
+  if (weights == nullptr) return static_cast<double>(batch.at("label").dim(0));
+  const HostArray<float> values(*weights);
+  double sum = 0;
+  for (std::int64_t i = 0; i < weights->size(); ++i) sum += static_cast<double>(values[i]);
+  return sum;
+}
+
+}  // namespace trivet
