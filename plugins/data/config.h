@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The config of the data plugin's inputs. All of them give batches of
+// The configs of the data plugin's inputs. Those of images give batches of
 //
 //   "image"   f32 [batch, example shape...]   (value * scale - mean) / std
 //   "label"   i32 [batch]                     where there are labels
@@ -82,5 +82,51 @@ TRIVET_CONFIG(SyntheticConfig, DatasetConfig,
                between(0.0, 1.0)),
               (template_seed, "Seed of the classes' images; keep it equal in all inputs of a run."),
               (split, "Each split has examples of its own; empty: train or eval, as it is used."))
+
+// Which rows of a file are wanted: a file for training and evaluation alike is split by a hash.
+enum class CsvPart {
+  all,    // every row
+  train,  // those that are not for evaluation
+  eval,   // about eval_share of them
+};
+TRIVET_ENUM(CsvPart, all, train, eval)
+
+// data/Csv gives what the encoder of its task makes (trivet/extensions/table.h), or "numbers" f32
+// [batch, columns]; and "weight".
+struct CsvConfig : InputConfig {
+  Path file;
+  std::string delimiter = ",";
+  std::string decimal_mark = ".";
+  bool trim = false;
+  std::int64_t skip_lines = 0;
+  bool header = true;
+  std::vector<std::string> column_names;
+  std::vector<std::string> missing = {"", "NA", "N/A", "NaN", "nan", "NULL", "null"};
+  std::vector<std::string> drop_missing;
+  CsvPart part = CsvPart::all;
+  double eval_share = 0.2;
+  std::string split_by;
+  std::int64_t split_seed = 0;
+  std::int64_t limit = std::int64_t{4} << 30;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(CsvConfig, trivet::InputConfig,
+              (file, "Rows of text in UTF-8, one a line; quotes as in RFC 4180.", required),
+              (delimiter, "One character between cells, e.g. \";\" or \"\\t\"."),
+              (decimal_mark, "What numbers are written with.", choices(".", ",")),
+              (trim, "Spaces and tabs around cells are dropped."),
+              (skip_lines, "Lines before the header that are no part of the table.", at_least(0)),
+              (header, "The first row holds the names of the columns."),
+              (column_names,
+               "Names of all columns, instead of those of the header or where there is none."),
+              (missing, "Cells with one of these texts have no value."),
+              (drop_missing, "Rows without a value in one of these columns are left out."),
+              (part, "Which rows: all of them, or one side of a split of the file."),
+              (eval_share, "Share of the rows that the split gives to evaluation.", more_than(0),
+               less_than(1)),
+              (split_by, "Rows that agree in this column stay on one side; empty: in all columns."),
+              (split_seed, "Another seed, another split."),
+              (limit, "Most bytes the file may have.", at_least(1)))
 
 }  // namespace trivet::data

@@ -22,6 +22,37 @@ constexpr std::uint64_t kMostPopulated = std::uint64_t{1} << 30;
   throw InputError(file + ": cannot " + what + ": " + std::generic_category().message(errno));
 }
 
+// A regular file that has contents.
+class OpenFile {
+ public:
+  explicit OpenFile(const std::string& file)
+      // Not blocking: a pipe under this name must not hang the run.
+      : descriptor_(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (descriptor_.number < 0) fail(file, "open");
+    struct stat status;
+    if (::fstat(descriptor_.number, &status) != 0) fail(file, "look at");
+    if (S_ISDIR(status.st_mode)) throw InputError(file + ": a directory, not a file");
+    if (!S_ISREG(status.st_mode)) throw InputError(file + ": not a regular file");
+    if (status.st_size == 0) throw InputError(file + ": the file is empty");
+    size_ = static_cast<std::uint64_t>(status.st_size);
+  }
+  int descriptor() const { return descriptor_.number; }
+  std::uint64_t size() const { return size_; }
+
+ private:
+  struct Descriptor {  // closed even where the constructor above throws
+    explicit Descriptor(int fd) : number(fd) {}
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor() {
+      if (number >= 0) ::close(number);
+    }
+    int number;
+  };
+  Descriptor descriptor_;
+  std::uint64_t size_ = 0;
+};
+
 }  // namespace
 
 Memory::~Memory() {
@@ -34,22 +65,26 @@ void Memory::swap(Memory& other) noexcept {
 }
 
 Memory Memory::map(const std::string& file) {
-  // Not blocking: a pipe under this name must not hang the run.
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) fail(file, "open");
-  const struct Close {
-    int descriptor;
-    ~Close() { ::close(descriptor); }
-  } close{descriptor};
-  struct stat status;
-  if (::fstat(descriptor, &status) != 0) fail(file, "look at");
-  if (S_ISDIR(status.st_mode)) throw InputError(file + ": a directory, not a file");
-  if (!S_ISREG(status.st_mode)) throw InputError(file + ": not a regular file");
-  if (status.st_size == 0) throw InputError(file + ": the file is empty");
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  const OpenFile open(file);
+  void* data = ::mmap(nullptr, open.size(), PROT_READ, MAP_PRIVATE, open.descriptor(), 0);
   if (data == MAP_FAILED) fail(file, "map");
-  return {static_cast<std::uint8_t*>(data), size};
+  return {static_cast<std::uint8_t*>(data), open.size()};
+}
+
+Memory Memory::read(const std::string& file, std::uint64_t limit) {
+  const OpenFile open(file);
+  if (open.size() > limit)
+    throw InputError(file + ": has " + std::to_string(open.size()) +
+                     " bytes, more than limit = " + std::to_string(limit));
+  Memory memory = allocate(open.size(), file);
+  for (std::uint64_t at = 0; at < memory.size_;) {
+    const ssize_t count = ::read(open.descriptor(), memory.data_ + at, memory.size_ - at);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(file, "read");
+    if (count == 0) throw InputError(file + ": became shorter while it was read");
+    at += static_cast<std::uint64_t>(count);
+  }
+  return memory;
 }
 
 Memory Memory::allocate(std::uint64_t size, const std::string& file) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of memory: a file mapped to read, or room for decompressed data.
+// Pages of memory: a file mapped to read or copied, or room for decompressed data.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,9 @@ class Memory {
   // The whole file. It must not shrink while it is mapped. Throws InputError for anything but a
   // readable file with contents.
   static Memory map(const std::string& file);
+  // A copy of the whole file: for data that people edit, as a mapping would change with it. Throws
+  // InputError as map() does, and for more than `limit` bytes.
+  static Memory read(const std::string& file, std::uint64_t limit);
   // Zeros. Throws InputError naming `file`, for which it is, when there is no room.
   static Memory allocate(std::uint64_t size, const std::string& file);
 

@@ -2,6 +2,7 @@
 // The plugin "data": inputs from files and made-up ones.
 #include "trivet/plugin.h"
 
+#include "csv_input.h"
 #include "idx_input.h"
 #include "npy_input.h"
 #include "synthetic_input.h"
@@ -9,6 +10,7 @@
 namespace data = trivet::data;
 
 TRIVET_PLUGIN(({.name = "data", .version = "1.0.0", .license = "Apache-2.0", .doc = "Inputs."}),
+              trivet::input<data::CsvInput>("Csv", "Rows of a CSV file, for tabular tasks."),
               trivet::input<data::IdxInput>("Idx", "Images and labels from IDX files (MNIST)."),
               trivet::input<data::NpyInput>("Npy", "Examples and labels from NumPy files."),
               trivet::input<data::SyntheticInput>("Synthetic",

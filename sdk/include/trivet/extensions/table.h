@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an input of rows and columns of text (a CSV file) and the task that knows what the columns
+// mean work together. The input reads text and puts rows in order; the task looks at all of them
+// once, decides how they become numbers, and gives the input an encoder, which makes its batches:
+//
+//   std::unique_ptr<Input> MyTask::build_inputs(config, context) {
+//     std::unique_ptr<Input> input = make(config, context);
+//     TableInput* table = table_of(*input);              // null: an input of another kind
+//     table->scan([&](const TableRow& row) { ... });     // means, vocabularies
+//     table->set_encoder(std::make_shared<MyEncoder>(...));
+//     return input;
+//   }
+//
+// data/Csv is such an input; tabular/Regression and tabular/Classification are such tasks. Either
+// side can be replaced by a plugin of its own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trivet/error.h"
+#include "trivet/export.h"
+#include "trivet/input.h"
+
+namespace trivet {
+
+// Id for Input::extension; what it returns points to a TableInput.
+inline constexpr std::string_view kInputTable = "trivet.input.table/1";
+
+struct TableCell {
+  std::string_view text;
+  bool missing = false;  // the text says that there is no value ("", "NA", as configured)
+};
+
+// One row of a table, as it stands in the file. Valid until the next row is read.
+struct TRIVET_API TableRow {
+  std::span<const TableCell> cells;  // one a column
+  const std::string* file = nullptr;
+  std::int64_t line = 0;    // of the file, where the row starts, from 1
+  std::int64_t number = 0;  // of the row, without header and empty lines, from 1
+  char decimal_mark = '.';
+
+  // The number in a cell, spaces around it allowed; nothing for other text, and for what is not
+  // finite or does not fit a double.
+  std::optional<double> number_in(std::size_t column) const;
+  // What to throw for a cell: "FILE:LINE: row 3, column 'age': WHAT".
+  InputError error(std::string_view column, const std::string& what, std::string hint = {}) const;
+};
+
+// Turns rows into the arrays of a batch. Never changes once an input has it; the input calls it
+// from a thread of its own.
+class TRIVET_API RowEncoder {
+ public:
+  struct Array {
+    std::string name;        // in the batch; "weight" is the input's own
+    DType dtype;             // f32 or i32
+    std::int64_t width = 0;  // [batch, width], or [batch] for 0
+  };
+
+  virtual ~RowEncoder();
+  virtual const std::vector<Array>& arrays() const = 0;
+  // Writes one row: `floats` has room for the f32 arrays, one after the other, `integers` for the
+  // i32 ones. Throws TableRow::error for a row that cannot be encoded.
+  virtual void encode(const TableRow& row, std::span<float> floats,
+                      std::span<std::int32_t> integers) const = 0;
+};
+
+class TableInput {
+ public:
+  virtual const std::string& file() const = 0;
+  virtual const std::vector<std::string>& columns() const = 0;
+  virtual std::int64_t rows() const = 0;
+
+  // Calls `visit` with each of the rows that this input is about, in the order of the file: those
+  // of all hosts, without the rows it leaves out. Before the first get_next. [run thread]
+  virtual void scan(const std::function<void(const TableRow&)>& visit) = 0;
+  // Before the first get_next. Without one, all columns must be numbers, and batches have
+  // "numbers" f32 [batch, columns]. [run thread]
+  virtual void set_encoder(std::shared_ptr<const RowEncoder> encoder) = 0;
+
+ protected:
+  ~TableInput() = default;
+};
+
+// Where the named column stands. Throws InputError with the nearest names when there is none.
+TRIVET_API std::size_t column_named(std::string_view name, const std::vector<std::string>& columns,
+                                    const std::string& file);
+
+// The text of a cell for a message: in quotes, cut when it is long.
+TRIVET_API std::string shown_cell(std::string_view text);
+
+// The input as a table, or null.
+inline TableInput* table_of(Input& input) {
+  // Extensions are asked of const objects, too; this one belongs to an object that is not.
+  return static_cast<TableInput*>(const_cast<void*>(input.extension(kInputTable)));
+}
+
+}  // namespace trivet
