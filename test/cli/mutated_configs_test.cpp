@@ -99,6 +99,8 @@ const Victim kVictims[] = {
     {"vision/fashion_mnist_mlp.toml", "vision/fashion_mnist_mlp.toml"},
     {"vision/fashion_mnist_cnn.toml", "vision/fashion_mnist_cnn.toml"},
     {"vision/base/fashion_mnist.toml", "vision/fashion_mnist_mlp.toml"},
+    {"tabular/weather.toml", "tabular/weather.toml"},
+    {"tabular/temperature.toml", "tabular/temperature.toml"},
 };
 
 }  // namespace

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "classification.h"
+
+#include "scores.h"
+#include "trivet/error.h"
+#include "trivet/ops.h"
+#include "trivet/predictions.h"
+
+namespace trivet::tabular {
+
+Classification::Classification(const Config& config, TaskContext& context)
+    : TabularTask(config, Target::classes, context) {}
+
+std::int64_t Classification::output_dims() {
+  classes_ = static_cast<std::int64_t>(encoding().classes.size());
+  return classes_;
+}
+
+Tensor Classification::build_losses(const Batch& batch, const NestedMap& outputs,
+                                    const FpropContext& context, double& weight) {
+  const Tensor& logits = outputs.at("logits");
+  if (logits.rank() != 2 || logits.dim(1) != output_dims())
+    throw Error("tabular/Classification: expected logits [B, " + std::to_string(classes_) +
+                "] from the model, got " + logits.to_string());
+  weight = sum_of_weights(batch);
+  const Tensor* weights = batch.find("weight");
+  const Tensor each = ops::softmax_cross_entropy(logits, batch.at("label"));
+  Tensor loss = ops::weighted_mean(each, weights != nullptr ? *weights : Tensor());
+  for (const auto& [name, auxiliary] : context.aux_losses) loss = ops::add(loss, auxiliary);
+  return loss;
+}
+
+Metrics Classification::build_metrics(bool) {
+  Metrics metrics;
+  metrics.push_back(std::make_unique<Accuracy>(AccuracyConfig{}));
+  return metrics;
+}
+
+std::unique_ptr<AggregatedLogs> Classification::aggregate_logs(
+    std::unique_ptr<AggregatedLogs> state, const StepOutput& step) {
+  if (output_dims() != 2) return state;
+  if (state == nullptr) state = std::make_unique<RocCurve>();
+  static_cast<RocCurve&>(*state).add(Predictions(step.batch, step.outputs));
+  return state;
+}
+
+Logs Classification::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t) {
+  Logs logs;
+  logs.set("auc", static_cast<const RocCurve&>(state).area());
+  return logs;
+}
+
+const void* Classification::extension(std::string_view id) const noexcept {
+  if (id == kTaskFirstLoss) return static_cast<const FirstLoss*>(this);
+  return Task::extension(id);
+}
+
+}  // namespace trivet::tabular

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// tabular/Classification: predicts which of the label column's values a row has. Softmax cross
+// entropy of the model's "logits" [B, classes]; accuracy, and with two classes auc in evaluations,
+// of the class that comes second: false < true, 0 < 1, by text else.
+#pragma once
+
+#include "tabular_task.h"
+#include "trivet/extensions/first_loss.h"
+
+namespace trivet::tabular {
+
+struct ClassificationConfig : TabularConfig {};
+TRIVET_CONFIG(ClassificationConfig, TabularConfig)
+
+class Classification final : public TabularTask, public FirstLoss {
+ public:
+  using Config = ClassificationConfig;
+  Classification(const Config& config, TaskContext& context);
+
+  Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
+                      double& weight) override;
+  Metrics build_metrics(bool training) override;
+  std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
+                                                 const StepOutput& step) override;
+  Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
+  const void* extension(std::string_view id) const noexcept override;
+  // After build_model.
+  Range first_loss() const override { return chance_of(classes_); }
+
+ protected:
+  std::int64_t output_dims() override;
+
+ private:
+  std::int64_t classes_ = 2;
+};
+
+}  // namespace trivet::tabular

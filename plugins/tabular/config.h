@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tasks for tables have in common: which columns a model sees, and how text becomes
+// numbers. A task's input is one of rows of text (data/Csv); see trivet/extensions/table.h.
+//
+//   [task]
+//   type = "tabular/Classification"
+//   label = "species"
+//   ignore = ["id"]
+//   model = "tabular/Mlp"
+//
+// A column whose values are all numbers is one of numbers, any other one of categories; `numeric`
+// and `categorical` say otherwise (a postal code is no number). What is learnt from the training
+// rows (means, vocabularies) is kept in the run's table.json, which evaluation and continued runs
+// use.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trivet/task.h"
+
+namespace trivet::tabular {
+
+// What takes the place of a missing number.
+enum class Impute {
+  mean,           // of the training rows
+  median,         // of an even number of values: the mean of the two in the middle
+  most_frequent,  // of several the smallest
+};
+TRIVET_ENUM(Impute, mean, median, most_frequent)
+
+struct TabularConfig : TaskConfig {
+  std::string label;
+  std::vector<std::string> features;
+  std::vector<std::string> ignore;
+  std::vector<std::string> numeric;
+  std::vector<std::string> categorical;
+  Impute impute = Impute::mean;
+  Map<Impute> impute_columns;
+  bool indicators = true;
+  bool standardize = true;
+  std::int64_t max_categories = 1000;
+  std::int64_t min_count = 1;
+  Path encoding;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(
+    TabularConfig, trivet::TaskConfig, (label, "The column to predict.", required),
+    (features, "The columns to predict it from; empty: all others but `ignore`."),
+    (ignore, "Columns that the model does not see, such as names and ids."),
+    (numeric, "Columns that must be numbers; others are looked at."),
+    (categorical, "Columns of categories, though their values may look like numbers."),
+    (impute, "What takes the place of a missing number."),
+    (impute_columns, "The same for some columns by name: {age = \"median\"}."),
+    (indicators,
+     "A column that lacks numbers in training rows gets a second one: 1 where it is missing."),
+    (standardize, "Numbers get mean 0 and standard deviation 1 over the training rows."),
+    (max_categories, "Values a column's vocabulary has at most, the most frequent ones.",
+     at_least(1), at_most(1000000)),
+    (min_count, "Values that fewer training rows have count as unseen.", at_least(1)),
+    (encoding,
+     "A table.json, or a run's directory with one, to use instead of looking at the training "
+     "rows: for fine-tuning, or evaluation in another directory."))
+
+}  // namespace trivet::tabular

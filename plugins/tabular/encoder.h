@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The encoder that an input gets from a tabular task. Its arrays, as far as the table has them:
+//
+//   "numbers"     f32 [batch, numbers and indicators]
+//   "categories"  i32 [batch, columns]
+//   "label"       i32 [batch] of a classification, f32 [batch], standardised, of a regression
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "encoding.h"
+#include "trivet/extensions/table.h"
+
+namespace trivet::tabular {
+
+class TableEncoder final : public RowEncoder {
+ public:
+  // Finds the encoding's columns in the table; others are ignored. Throws InputError for one that
+  // is not there.
+  TableEncoder(std::shared_ptr<const Encoding> encoding, const TableInput& table);
+
+  const std::vector<Array>& arrays() const override { return arrays_; }
+  void encode(const TableRow& row, std::span<float> floats,
+              std::span<std::int32_t> integers) const override;
+
+ private:
+  using Ids = std::map<std::string_view, std::int32_t>;
+  float number(const TableRow& row, std::size_t column, const NumberColumn& by) const;
+  std::int32_t class_of(const TableRow& row) const;
+  float label_of(const TableRow& row) const;
+
+  std::shared_ptr<const Encoding> encoding_;
+  std::vector<Array> arrays_;
+  std::size_t label_ = 0;
+  std::vector<std::size_t> numbers_, categories_;  // places in the table
+  Ids classes_;
+  std::vector<Ids> values_;  // of each column of categories
+};
+
+}  // namespace trivet::tabular

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Regression and Classification share: they learn an encoding from the training rows before
+// the model is built, keep it in the run's directory, give it to every input and tell the model its
+// sizes.
+//
+// Where the encoding comes from, the first that is there: table.json of the run's directory,
+// config.encoding, the rows of train_input. A run that goes on checks that the training rows are
+// those of before.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "config.h"
+#include "encoding.h"
+#include "fit.h"
+#include "trivet/extensions/table.h"
+#include "trivet/task.h"
+
+namespace trivet::tabular {
+
+// Of an encoding, in a run's directory.
+inline constexpr const char* kEncodingFile = "table.json";
+
+class TabularTask : public Task {
+ public:
+  std::unique_ptr<Model> build_model(Scope& scope) override;
+  std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
+                                      InputContext& context) override;
+
+ protected:
+  TabularTask(const TabularConfig& config, Target target, TaskContext& context);
+
+  // Makes it when it is first asked for.
+  const Encoding& encoding();
+  virtual std::int64_t output_dims() = 0;
+
+ private:
+  std::shared_ptr<const Encoding> found_encoding();
+  std::shared_ptr<const Encoding> loaded(const std::filesystem::path& file) const;
+  void check_training(TableInput& table);
+  void keep(std::shared_ptr<const Encoding> encoding);
+  std::filesystem::path own_file() const;  // empty for a run without a directory
+  ConfigOf<Model> sized_model();
+
+  TabularConfig tabular_;
+  Target target_;
+  std::shared_ptr<const Encoding> encoding_;
+  std::unique_ptr<Input> fitted_;  // the training input, from the encoding to build_inputs
+};
+
+}  // namespace trivet::tabular
