@@ -9,6 +9,7 @@
 
 #include "engine/backends.h"
 #include "trivet/error.h"
+#include "trivet/extensions/norm.h"
 #include "trivet/ops_norm.h"
 #include "trivet/ops_vision.h"
 #include "trivet/optim_update.h"
@@ -150,6 +151,22 @@ TEST_CASE("any one optional function may be missing", "[slots]") {
     INFO(slot);
     const tv_backend table = testing::without(*cpu::get(), slot);
     check_equal(run(&table), whole);
+  }
+}
+#endif
+
+#ifdef TRIVET_TEST_CPU
+TEST_CASE("batch norm's gradient is composed where there is the forward kernel alone", "[slots]") {
+  tv_backend table = *cpu::get();
+  table.extension = [](tv_ctx* context, const char* name) -> const void* {
+    const bool backward = std::strcmp(name, TV_BATCH_NORM_BWD) == 0;
+    return backward ? nullptr : cpu::get()->extension(context, name);
+  };
+  const Outcome outcome = run(&table);
+  check_equal(outcome, run(cpu::get()));
+  for (const SlotUse& use : outcome.uses) {
+    if (use.slot.find(TV_BATCH_NORM_FWD) != std::string::npos) CHECK(use.composed == 0);
+    if (use.slot.find(TV_BATCH_NORM_BWD) != std::string::npos) CHECK(use.native == 0);
   }
 }
 #endif
