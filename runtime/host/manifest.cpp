@@ -18,6 +18,9 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostItems = 10000;
 constexpr std::size_t kLongestName = 100;
+// Levels of JSON; a schema takes four for each level of tables in tables. What goes deeper would
+// exhaust the stack when its text is made again.
+constexpr int kDeepest = 200;
 
 bool is_name(std::string_view text) {
   const auto plain = [](char c) {
@@ -81,7 +84,11 @@ const ManifestItem* Manifest::find(std::string_view kind, std::string_view key) 
 
 Manifest parse_manifest(std::string_view json) {
   try {
-    return manifest_of(Json::parse(json));
+    const auto check_depth = [](int depth, Json::parse_event_t, Json&) {
+      if (depth > kDeepest) throw Error("it is nested too deeply");
+      return true;
+    };
+    return manifest_of(Json::parse(json, check_depth));
   } catch (const Json::exception& error) {
     throw Error(fmt::format("its trivet note is damaged: {}", error.what()));
   } catch (const Error& error) {

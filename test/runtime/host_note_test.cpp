@@ -151,3 +151,18 @@ TEST_CASE("notes whose JSON is not a manifest are refused with a reason") {
     CHECK_THROWS_WITH(parse_manifest(text), Catch::StartsWith("its trivet note is damaged"));
   }
 }
+
+TEST_CASE("a note nested without end is refused, wherever the nesting stands") {
+  const std::string start =
+      "{\"name\":\"x\",\"version\":\"1\",\"sdk\":[1,0],\"abi\":{},\"items\":"
+      "[{\"kind\":\"layer\",\"key\":\"x/A\",\"schema\":";
+  constexpr std::size_t kDeep = 1000000;
+  for (const auto& [open, close] : {std::pair("[", "]"), std::pair("{\"a\":", "}")}) {
+    std::string deep;
+    for (std::size_t i = 0; i < kDeep; ++i) deep += open;
+    deep += "1";
+    for (std::size_t i = 0; i < kDeep; ++i) deep += close;
+    CHECK_THROWS_WITH(parse_manifest(start + deep + "}]}"), Catch::Contains("nested too deeply"));
+    CHECK_THROWS_WITH(parse_manifest(deep), Catch::Contains("nested too deeply"));
+  }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fuzz targets: the doors through which bytes of strangers come in, each with what must hold for
+// any bytes. libFuzzer drives them for as long as one likes (./dev fuzz), fuzz_test.cpp for a
+// moment in every run of the tests. A new target is a file with its function and a line in
+// fuzz_target.cpp.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trivet::test {
+
+struct FuzzTarget {
+  const char* name;
+  // True when the bytes are accepted, false when they are refused with the error that the door
+  // promises. Everything else is a finding: another exception, a broken promise, a crash.
+  bool (*accepts)(std::string_view bytes);
+  // Bytes that are accepted and reach into every corner, for a fuzzer to start from.
+  std::vector<std::string> (*seeds)();
+};
+
+const std::vector<FuzzTarget>& fuzz_targets();
+// Throws std::runtime_error when there is none of this name.
+const FuzzTarget& fuzz_target(std::string_view name);
+
+// config_target.cpp: a config file, resolved.
+bool accepts_config(std::string_view bytes);
+std::vector<std::string> config_seeds();
+// override_target.cpp: overrides, one a line, and the same text behind --params_override.
+bool accepts_overrides(std::string_view bytes);
+std::vector<std::string> override_seeds();
+// idx_target.cpp: an IDX file, gzip or not.
+bool accepts_idx(std::string_view bytes);
+std::vector<std::string> idx_seeds();
+// plugin_target.cpp: a plugin's library, or the manifest in it.
+bool accepts_plugin(std::string_view bytes);
+std::vector<std::string> plugin_seeds();
+// safetensors_target.cpp: a file of weights.
+bool accepts_safetensors(std::string_view bytes);
+std::vector<std::string> safetensors_seeds();
+
+// Throws std::logic_error, which no target expects of the code it tries.
+void promise(bool kept, const char* what);
+
+// A file in memory: fuzzing wears out no disk.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view bytes = {});
+  ~MemoryFile();
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  std::filesystem::path path() const;
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace trivet::test
