@@ -49,9 +49,15 @@ When::When(const Config& config, ActionContext& context)
                         made(config.actions, context)) {}
 
 NewBest::NewBest(const Config& config, ActionContext& context)
-    : ConditionalAction(NewBestMetric(config.metric, config.better == Better::higher,
-                                      record_of(config.metric, context.directory)),
-                        made(config.actions, context)) {}
+    : best_(config.metric, config.better == Better::higher,
+            record_of(config.metric, context.directory)),
+      actions_(made(config.actions, context)) {}
+
+void NewBest::run(const ActionEvent& event) {
+  if (!best_.test(event.logs)) return;
+  for (const auto& action : actions_) action->run(event);
+  best_.commit(event.logs);
+}
 
 ExportWeights::ExportWeights(const Config& config, ActionContext& context)
     : context_(context),

@@ -61,11 +61,17 @@ TRIVET_CONFIG(NewBestConfig, ActionConfig, (metric, "The number to compare.", re
               (better, "Whether a higher or a lower number is better."),
               (actions, "What is done.", required))
 
-// The best value so far stands in the run's directory, in best_METRIC.json.
-class NewBest final : public ConditionalAction {
+// The best value so far stands in the run's directory, in best_METRIC.json. It is written when the
+// actions are done: a run that is killed between does them again.
+class NewBest final : public Action {
  public:
   using Config = NewBestConfig;
   NewBest(const Config& config, ActionContext& context);
+  void run(const ActionEvent& event) override;
+
+ private:
+  NewBestMetric best_;
+  Actions actions_;
 };
 
 struct ExportConfig : ActionConfig {

@@ -3,7 +3,8 @@
 //
 //   {"time": 1763690431.25, "level": "info", "event": "checkpoint", "step": 400, ...}
 //
-// Levels are info, warning and error. Processes that continue a run append.
+// Levels are info, warning and error. Processes that continue a run append. Every line is whole:
+// one that could not be finished is cut off, by the next process if this one is killed.
 #pragma once
 
 #include <filesystem>

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
@@ -73,6 +74,38 @@ void write_all(const FileHandle& file, std::string_view text, const std::filesys
     if (written < 0) throw_system_error("write", path, errno);
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+}
+
+void append_all(const FileHandle& file, std::string_view text, const std::filesystem::path& path) {
+  const off_t size = ::lseek(file.get(), 0, SEEK_END);
+  if (size < 0) throw_system_error("write", path, errno);
+  try {
+    write_all(file, text, path);
+  } catch (...) {
+    // Where even that fails, the next process cuts the line off.
+    [[maybe_unused]] const int cut = ::ftruncate(file.get(), size);
+    throw;
+  }
+}
+
+void cut_unfinished_line(const FileHandle& file, const std::filesystem::path& path) {
+  const off_t size = ::lseek(file.get(), 0, SEEK_END);
+  if (size < 0) throw_system_error("read", path, errno);
+  off_t keep = size;
+  char buffer[4096];
+  while (keep > 0) {
+    const off_t begin = std::max<off_t>(0, keep - static_cast<off_t>(sizeof buffer));
+    const ssize_t count =
+        ::pread(file.get(), buffer, static_cast<std::size_t>(keep - begin), begin);
+    if (count != keep - begin) throw_system_error("read", path, count < 0 ? errno : EIO);
+    const std::size_t last = std::string_view(buffer, static_cast<std::size_t>(count)).rfind('\n');
+    if (last != std::string_view::npos) {
+      keep = begin + static_cast<off_t>(last) + 1;
+      break;
+    }
+    keep = begin;
+  }
+  if (keep < size && ::ftruncate(file.get(), keep) != 0) throw_system_error("write", path, errno);
 }
 
 void sync_file(const FileHandle& file, const std::filesystem::path& path) {

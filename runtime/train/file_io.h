@@ -38,6 +38,12 @@ enum class Durability {
 // open(2) with close-on-exec; `flags` as there.
 FileHandle open_file(const std::filesystem::path& path, int flags);
 void write_all(const FileHandle& file, std::string_view text, const std::filesystem::path& path);
+// Adds to the end of a file, whole or not at all: what could be written of the text before it
+// failed is cut off again. For files of which this process is the only writer.
+void append_all(const FileHandle& file, std::string_view text, const std::filesystem::path& path);
+// Cuts off a last line without its end, which a killed process has left. The file must be open for
+// reading, too.
+void cut_unfinished_line(const FileHandle& file, const std::filesystem::path& path);
 void sync_file(const FileHandle& file, const std::filesystem::path& path);
 void sync_directory(const std::filesystem::path& path);
 void make_directories(const std::filesystem::path& path);

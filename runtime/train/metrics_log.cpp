@@ -150,7 +150,7 @@ void MetricsLog::append(RecordKind kind, std::int64_t step, const Logs& values, 
                                      {"values", to_value(values)},
                                      {"rates", to_value(rates)},
                                      {"time", unix_time()}});
-  write_all(file_, to_json(record) + "\n", path_);
+  append_all(file_, to_json(record) + "\n", path_);
   note(kind, step);
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Run directories, status.json, log.jsonl and the JSON that state is kept in.
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <limits>
 #include <set>
@@ -208,4 +210,42 @@ TEST_CASE("log.jsonl gets one line an event, from all processes of a run") {
   CHECK(first.find("step")->as_integer() == 4);
   CHECK(second.find("level")->as_text() == "error");
   CHECK(second.find("message")->as_text() == "two\nlines");
+}
+
+TEST_CASE("a line that a killed process left unfinished is cut off, and those before it stay") {
+  test::TempDir temp;
+  const fs::path path = temp.path() / "log.jsonl";
+  const std::string start = "{\"event\":\"start\"}\n", longer(5000, 'x');
+  for (const std::string& whole : {std::string(), start, longer + "\n" + longer + "\n"}) {
+    for (const std::size_t rest : {0, 1, 4095, 4096, 4097, 20000}) {
+      INFO(whole.size() << " bytes, then " << rest);
+      write_file(path, whole + std::string(rest, 'z'), Durability::cached);
+      const EventLog log(path);
+      CHECK(read_text(path) == whole);
+    }
+  }
+}
+
+TEST_CASE("a line that does not fit on the disk leaves nothing of itself") {
+  test::TempDir temp;
+  const fs::path path = temp.path() / "log.jsonl";
+  EventLog log(path);
+  log.write("info", "start", Value::table());
+  const std::string before = read_text(path);
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit;
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
+  rlimit low = limit;
+  low.rlim_cur = before.size() + 20;
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &low) == 0);
+  std::string message;
+  try {
+    log.write("info", "checkpoint", Value::table({{"step", 4}}));
+  } catch (const RunError& failure) {
+    message = failure.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  ::signal(SIGXFSZ, SIG_DFL);
+  CHECK_THAT(message, Contains("log.jsonl: File too large"));
+  CHECK(read_text(path) == before);
 }

@@ -8,83 +8,17 @@
 
 #include <catch2/catch.hpp>
 
+#include "support/recording_task.h"
 #include "support/shell.h"
 #include "train/controller.h"
 #include "train/trainer.h"
 #include "train_parts.h"
-#include "trivet/ops.h"
 #include "trivet/registry.h"
 
 using namespace trivet;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct Nothing final : AggregatedLogs {};
-
-// Writes down every call; the loss is the mean square of the model's output.
-class RecordingTask final : public Task {
- public:
-  RecordingTask(TaskConfig config, TaskContext& context) : Task(std::move(config), context) {}
-
-  std::unique_ptr<Optimizer> create_optimizer(const ConfigOf<Optimizer>& config) override {
-    note("create_optimizer");
-    return Task::create_optimizer(config);
-  }
-  void initialize(ParameterStore& store) override {
-    note("initialize");
-    Task::initialize(store);
-  }
-  std::unique_ptr<Model> build_model(Scope& scope) override {
-    note("build_model");
-    return Task::build_model(scope);
-  }
-  std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
-                                      InputContext& context) override {
-    note(context.training ? "build_inputs(train)" : "build_inputs(eval)");
-    return Task::build_inputs(config, context);
-  }
-  Tensor build_losses(const Batch&, const NestedMap& outputs, const FpropContext&,
-                      double& weight) override {
-    note("build_losses");
-    weight = 4;
-    return ops::mean(ops::square(outputs.at("y")));
-  }
-  Metrics build_metrics(bool training) override {
-    note(training ? "build_metrics(true)" : "build_metrics(false)");
-    return {};
-  }
-  void process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) override {
-    note("process_metrics");
-    Task::process_metrics(metrics, batch, outputs);
-  }
-  StepOutput train_step(const Batch& batch, StepState& state) override {
-    note("train_step");
-    return Task::train_step(batch, state);
-  }
-  StepOutput validation_step(const Batch& batch, StepState& state) override {
-    note("validation_step");
-    return Task::validation_step(batch, state);
-  }
-  NestedMap inference_step(const Batch& batch, Model& model, FpropContext& context) override {
-    note("inference_step");
-    return Task::inference_step(batch, model, context);
-  }
-  std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
-                                                 const StepOutput&) override {
-    note(state ? "aggregate_logs(state)" : "aggregate_logs(null)");
-    return std::make_unique<Nothing>();
-  }
-  Logs reduce_aggregated_logs(AggregatedLogs&, std::int64_t step) override {
-    note("reduce_aggregated_logs(" + std::to_string(step) + ")");
-    return {};
-  }
-
-  std::string calls;
-
- private:
-  void note(const std::string& what) { calls += what + "\n"; }
-};
 
 // Keeps nothing; a run that was saved is continued.
 class Silent final : public ControllerEvents {
@@ -115,7 +49,9 @@ std::string calls_of(Do what, std::int64_t steps, const fs::path& checkpoints) {
   // Without prefetch: everything happens on this thread.
   const Value endless = Value::table({{"prefetch", 0}});
   const Value two = Value::table({{"prefetch", 0}, {"batches", 2}});
-  RecordingTask task(decode<TaskConfig>(test::task_config(endless, two).fields()), task_context);
+  std::string calls;
+  test::RecordingTask task(decode<TaskConfig>(test::task_config(endless, two).fields()),
+                           task_context, [&](const std::string& call) { calls += call + "\n"; });
   test::TestObserver observer;
   TrainerContext context{.task = task,
                          .device = *device,
@@ -137,7 +73,7 @@ std::string calls_of(Do what, std::int64_t steps, const fs::path& checkpoints) {
   if (what == Do::train) controller.train();
   if (what == Do::train_and_eval) controller.train_and_evaluate();
   if (what == Do::eval) controller.evaluate();
-  return task.calls;
+  return calls;
 }
 
 const std::string kBuildTraining =

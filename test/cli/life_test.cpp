@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who calls what of a task, and when, in every mode of the program: a plugin's task writes its
+// calls down. The order is the one that task.h promises; for the modes with one process it is that
+// of test/runtime/train_life_test.cpp, here through the command line.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <string>
+
+#include "support/paths.h"
+#include "support/plugin_folder.h"
+#include "support/shell.h"
+
+using namespace trivet::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+const char* const kConfig = R"(
+[task]
+type = "recorder/Task"
+model = "recorder/Line"
+train_input = { type = "recorder/Ones", batch_size = 4, prefetch = 0 }
+eval_input = { type = "recorder/Ones", batch_size = 4, prefetch = 0, batches = 2 }
+[trainer]
+train_steps = 2
+optimizer = "optim/Sgd"
+learning_rate = 0.1
+[runtime]
+backend = "tiny/Backend"
+threads = 1
+)";
+
+// Runs of one config, in a folder of their own.
+class Runs {
+ public:
+  Runs() : config_(temp_.write("config.toml", kConfig)) { plugins_.copy("recorder"); }
+
+  // The calls of one process in this mode; its exit code must be 0.
+  std::string calls(const std::string& mode, const std::string& more = {}) {
+    const fs::path file = temp_ / "calls";
+    fs::remove(file);
+    const auto result = shell("TRIVET_TEST_CALLS=" + quoted(file.string()) +
+                              " TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) + " " +
+                              quoted(program().string()) + " run " + quoted(config_.string()) +
+                              " --plugin-dir " + quoted(plugins_.path().string()) + " --workdir " +
+                              quoted(run().string()) + " --mode " + mode + " " + more);
+    INFO(result.output);
+    CHECK(result.exit_code == 0);
+    output_ = result.output;
+    return fs::exists(file) ? read_file(file) : std::string();
+  }
+  fs::path run() const { return temp_ / directory_; }
+  void work_in(const std::string& directory) { directory_ = directory; }
+  const std::string& output() const { return output_; }
+
+ private:
+  PluginFolder plugins_;
+  TempDir temp_;
+  fs::path config_;
+  std::string directory_ = "run", output_;
+};
+
+const std::string kBuildTraining =
+    "build_model\ncreate_optimizer\nbuild_metrics(true)\nbuild_inputs(train)\n";
+const std::string kBuildEvaluation = "build_metrics(false)\nbuild_inputs(eval)\n";
+const std::string kTrainStep = "train_step\nbuild_losses\nprocess_metrics\n";
+const std::string kValidationStep =
+    "validation_step\ninference_step\nbuild_losses\nprocess_metrics\n";
+
+std::string evaluation(int step) {
+  return kValidationStep + "aggregate_logs(null)\n" + kValidationStep +
+         "aggregate_logs(state)\nreduce_aggregated_logs(" + std::to_string(step) + ")\n";
+}
+
+const std::string kTrainAndEvaluate =
+    kBuildTraining + "initialize\n" + kTrainStep + kBuildEvaluation + kTrainStep + evaluation(2);
+
+}  // namespace
+
+TEST_CASE("the modes of one process call a task in their pinned orders") {
+  const std::pair<const char*, std::string> expected[] = {
+      {"train", kBuildTraining + "initialize\n" + kTrainStep + kTrainStep},
+      {"eval", "build_model\ninitialize\n" + kBuildEvaluation + evaluation(0)},
+      {"train_and_eval", kTrainAndEvaluate},
+      {"train_and_post_eval", kTrainAndEvaluate},
+  };
+  for (const auto& [mode, calls] : expected) {
+    INFO(mode);
+    CHECK(Runs().calls(mode) == calls);
+  }
+}
+
+TEST_CASE(
+    "continuous_eval builds the evaluation half once and evaluates each checkpoint it takes") {
+  Runs runs;
+  runs.calls("train");
+  CHECK(runs.calls("continuous_eval") == "build_model\n" + kBuildEvaluation + evaluation(2));
+  // Nothing new: the model alone is built, to say so.
+  CHECK(runs.calls("continuous_eval") == "build_model\n");
+  runs.calls("train", "trainer.train_steps=5");
+  CHECK(runs.calls("continuous_eval", "trainer.train_steps=5") ==
+        "build_model\n" + kBuildEvaluation + evaluation(5));
+}
+
+TEST_CASE("continuous_train_and_eval makes a task of its own for each checkpoint it starts from") {
+  Runs runs;
+  runs.calls("train");
+  const std::string base = "task.init_checkpoint=" + quoted(runs.run().string());
+  runs.work_in("tuned");
+  CHECK(runs.calls("continuous_train_and_eval", base) == kTrainAndEvaluate);
+  CHECK_THAT(runs.output(), Contains("training from the checkpoint of step 2"));
+  // What is done is done: no task is made.
+  CHECK(runs.calls("continuous_train_and_eval", base).empty());
+}

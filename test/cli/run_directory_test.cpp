@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The directory of a run: who may work in it, what a second run finds there and what it leaves.
+#include <signal.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "support/paths.h"
+#include "support/shell.h"
+#include "train/checkpoint_manager.h"
+#include "train/file_io.h"
+#include "train/json_value.h"
+#include "trivet/value.h"
+#include "watched_run.h"
+
+using namespace trivet;
+using namespace trivet::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+TEST_CASE("a second process in the same directory is refused") {
+  TempDir temp;
+  const fs::path workdir = temp.path() / "run";
+  WatchedRun first(workdir, run_words(workdir, 1), temp.path() / "first");
+  REQUIRE(first.wait_for_step(17));
+  first.process.signal(SIGSTOP);  // so that it cannot end before the second has looked
+  Process second(run_words(workdir, 1), temp.path() / "second");
+  CHECK(second.wait() == 1);
+  CHECK_THAT(second.output(), Contains("in use by process " + std::to_string(first.process.pid())));
+}
+
+TEST_CASE("a finished run is left as it is, evaluated on request, and can be prolonged") {
+  TempDir temp;
+  const fs::path workdir = temp.path() / "run";
+  const std::vector<std::string> shorter = {"trainer.train_steps=500"};
+  REQUIRE(run_to_end(workdir, 1, nullptr, shorter) == 0);
+  const std::string before = read_text(workdir / "metrics.jsonl");
+  std::string output;
+  CHECK(run_to_end(workdir, 1, &output, shorter) == 0);
+  CHECK_THAT(output, Contains("nothing to train"));
+  CHECK(run_to_end(workdir, 1, &output, {"trainer.train_steps=500", "--mode", "eval"}) == 0);
+  CHECK_THAT(output, Contains("eval step=500 validation_loss="));
+  CHECK(read_text(workdir / "metrics.jsonl") == before);
+  CHECK(run_to_end(workdir, 1, &output, {"trainer.train_steps=600"}) == 0);
+  CHECK_THAT(output, Contains("trainer.train_steps: 500 -> 600"));
+  CHECK(last_step(workdir) == 600);
+}
+
+TEST_CASE("an evaluation of a finished run leaves what training wrote into summary.json") {
+  TempDir temp;
+  const fs::path workdir = temp.path() / "run", file = workdir / "summary.json";
+  REQUIRE(run_to_end(workdir, 1, nullptr, {"trainer.train_steps=500"}) == 0);
+  const auto summary = [&] { return value_from_json(read_text(file), "summary.json"); };
+  const Value trained = summary();
+  REQUIRE(trained.find_path("train.training_loss") != nullptr);
+  CHECK(trained.find("eval_step")->as_integer() == 500);
+
+  const std::vector<std::string> evaluation = {"trainer.train_steps=500", "--mode", "eval",
+                                               "task.eval_input.examples=32"};
+  REQUIRE(run_to_end(workdir, 1, nullptr, evaluation) == 0);
+  const Value evaluated = summary();
+  CHECK_FALSE(*evaluated.find("eval") == *trained.find("eval"));
+  for (const Value::Member& member : trained.members()) {
+    INFO(member.key);
+    if (member.key != "eval") CHECK(*evaluated.find(member.key) == member.value);
+  }
+
+  write_file(file, "{", Durability::cached);
+  std::string output;
+  CHECK(run_to_end(workdir, 1, &output, evaluation) == 0);
+  CHECK_THAT(output, Contains("summary.json is not JSON"));
+  CHECK(*summary().find("eval") == *evaluated.find("eval"));
+}
+
+TEST_CASE("another model in the directory of a run is refused with the difference") {
+  TempDir temp;
+  const fs::path workdir = temp.path() / "run";
+  REQUIRE(run_to_end(workdir, 1, nullptr, {"trainer.train_steps=20"}) == 0);
+  const std::string config = read_text(workdir / "config.toml");
+  std::string output;
+  CHECK(run_to_end(workdir, 1, &output, {"task.model.hidden_dims=[8]"}) == 2);
+  CHECK_THAT(output, Contains("task.model.hidden_dims") && Contains("[16] -> [8]"));
+  CHECK(read_text(workdir / "config.toml") == config);
+}
+
+TEST_CASE("the resolved config of a run gives the same run") {
+  TempDir temp;
+  const fs::path first = temp.path() / "first", second = temp.path() / "second";
+  REQUIRE(run_to_end(first, 1, nullptr, {"trainer.train_steps=40"}) == 0);
+  const auto again =
+      shell(quoted(program().string()) + " run " + quoted((first / "config.toml").string()) +
+            " --workdir " + quoted(second.string()));
+  INFO(again.output);
+  REQUIRE(again.exit_code == 0);
+  CHECK(record_values(first) == record_values(second));
+}
+
+TEST_CASE("an error keeps its exit code when nobody can read its message") {
+  const auto result = shell(quoted(program().string()) + " runn 2>/dev/full");
+  CHECK(result.exit_code == 2);
+}
+
+TEST_CASE("a directory that cannot be written is an error that names it") {
+  std::string output;
+  TempDir temp;
+  fs::path workdir = "/proc/trivet-run";  // where nobody, not even root, makes directories
+  Process child(run_words(workdir, 1), temp.path() / "out");
+  CHECK(child.wait() == 1);
+  CHECK_THAT(child.output(), Contains("/proc/trivet-run"));
+}
+
+TEST_CASE("summary.json has the figures that the benchmark reads") {
+  TempDir temp;
+  const fs::path workdir = temp.path() / "run";
+  REQUIRE(run_to_end(workdir, 1, nullptr, {"trainer.train_steps=200"}) == 0);
+  const Value summary = value_from_json(read_text(workdir / "summary.json"), "summary.json");
+  for (const char* name :
+       {"examples_per_second", "examples_per_cpu_second", "first_step_seconds", "peak_rss_bytes"}) {
+    INFO(name);
+    CHECK(summary.find(name)->as_number() > 0);
+  }
+  CHECK(summary.find("backend_allocations_per_step")->as_number() == 0);
+  CHECK(summary.find("state")->as_text() == "done");
+  CHECK(summary.find_path("eval.validation_loss")->as_number() > 0);
+}
+
+TEST_CASE("a checkpoint interval of time saves when it has passed, and at the end") {
+  TempDir temp;
+  const auto steps_saved = [&](const std::string& interval) {
+    const fs::path workdir = temp.path() / interval;
+    REQUIRE(run_to_end(workdir, 1, nullptr,
+                       {"trainer.train_steps=20", "trainer.max_to_keep=0",
+                        "trainer.checkpoint_interval=" + interval}) == 0);
+    return CheckpointManager(workdir / "checkpoints", {}, nullptr).steps();
+  };
+  // Less than a step takes, and more than the run.
+  std::vector<std::int64_t> all(20);
+  std::iota(all.begin(), all.end(), 1);
+  CHECK(steps_saved("1us") == all);
+  CHECK(steps_saved("10h") == std::vector<std::int64_t>{20});
+  std::string output;
+  CHECK(run_to_end(temp.path() / "wrong", 1, &output, {"trainer.checkpoint_interval=10y"}) == 2);
+  CHECK_THAT(output, Contains("trainer.checkpoint_interval") && Contains("command line:"));
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training runs as processes of their own, which a test can hit at any moment: started, followed by
+// what they do to their files, and compared by what must not depend on how often they were killed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "support/directory_watch.h"
+
+namespace trivet::test {
+
+// Enough steps that a process can be caught at many places, small enough to be over in a second.
+inline constexpr std::int64_t kRunSteps = 8000;
+
+// The command line of a training of so many steps from configs/vision/local.toml, made small, with
+// `more` overrides or options behind it.
+std::vector<std::string> run_words(const std::filesystem::path& workdir, int threads,
+                                   const std::vector<std::string>& more = {});
+
+// A started program with its output in a file; killed at the end of its life.
+class Process {
+ public:
+  // `environment` is added to this one's: "NAME=value".
+  Process(const std::vector<std::string>& words, std::filesystem::path output,
+          const std::vector<std::string>& environment = {});
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void signal(int number) const;
+  // The exit code, or 128 + the signal that ended it.
+  int wait();
+
+  // The reading end of a pipe that only the program holds the other end of: it is hung up when the
+  // program ends, however that comes.
+  int end() const { return end_; }
+  std::string output() const;
+
+ private:
+  std::filesystem::path output_;
+  pid_t pid_ = -1;
+  int end_ = -1;
+};
+
+// A run in `workdir` from its start, with everything it does to its files.
+struct WatchedRun {
+  WatchedRun(const std::filesystem::path& workdir, const std::vector<std::string>& words,
+             const std::filesystem::path& output, const std::vector<std::string>& environment = {});
+
+  // Each waits for a fact; false when the run ended before.
+  bool wait_for_step(std::int64_t step);      // in metrics.jsonl
+  bool wait_for_events(std::uint64_t count);  // of any file
+  bool wait_for_save();                       // one has begun
+
+  std::filesystem::path workdir;
+  DirectoryWatch watch;
+  Process process;
+};
+
+// Starts and waits; the exit code. The output goes to `output`, or to Catch where the run fails.
+int run_to_end(const std::filesystem::path& workdir, int threads, std::string* output = nullptr,
+               const std::vector<std::string>& more = {});
+
+std::filesystem::path checkpoint_of(const std::filesystem::path& workdir, std::int64_t step);
+// Whether a run was killed inside a save: what it was writing, or removing, lies there.
+bool has_unfinished_checkpoint(const std::filesystem::path& workdir);
+// The step of the last whole line of metrics.jsonl; -1 while there is none.
+std::int64_t last_step(const std::filesystem::path& workdir);
+// Step, kind and values of every record, in order: what must not depend on kills.
+std::string record_values(const std::filesystem::path& workdir);
+// What status.json says: "done", "preempted" ...
+std::string state_of(const std::filesystem::path& workdir);
+
+// What a run of kRunSteps has come to.
+struct RunResult {
+  std::string model, optimizer, records;
+  bool operator==(const RunResult&) const = default;
+};
+RunResult result_of(const std::filesystem::path& workdir);
+// Checks that it is that of the same run left alone, which is made once for all tests.
+void check_undisturbed(const RunResult& result);
+
+}  // namespace trivet::test

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// slow_files.so: preloaded into a program (LD_PRELOAD), it puts the files below a directory on a
+// disk that is slow and fails: every call that changes them takes a while, a write may take a part
+// of its bytes only, and now and then a call fails as it does on a full or broken disk. Settings,
+// all from the environment:
+//
+//   SLOW_FILES_BELOW   the directory; an absolute path without links
+//   SLOW_FILES_SEED    which calls are slow, short or fail: a number
+//   SLOW_FILES_DELAY   microseconds that a call takes at most
+//   SLOW_FILES_FAILS   one call of so many fails; 0: none
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace {
+
+std::uint64_t number_of(const char* name) {
+  const char* const text = ::getenv(name);
+  return text == nullptr ? 0 : ::strtoull(text, nullptr, 10);
+}
+
+struct Settings {
+  std::string below = ::getenv("SLOW_FILES_BELOW") == nullptr ? "" : ::getenv("SLOW_FILES_BELOW");
+  std::uint64_t seed = number_of("SLOW_FILES_SEED");
+  std::uint64_t delay = number_of("SLOW_FILES_DELAY");
+  std::uint64_t fails = number_of("SLOW_FILES_FAILS");
+};
+
+const Settings& settings() {
+  static const Settings kSettings;
+  return kSettings;
+}
+
+template <class F>
+F* next(const char* name) {
+  return reinterpret_cast<F*>(::dlsym(RTLD_NEXT, name));
+}
+
+// SplitMix64 (Steele et al. 2014) of the number of the call.
+std::uint64_t draw() {
+  static std::atomic<std::uint64_t> calls = 0;
+  std::uint64_t z = settings().seed * 0x9e3779b97f4a7c15u + ++calls * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+bool is_below(const std::string& path) {
+  const std::string& below = settings().below;
+  return !below.empty() && path.compare(0, below.size(), below) == 0;
+}
+
+bool is_below(int directory, const char* path) {
+  if (path[0] == '/') return is_below(path);
+  char link[64], target[4096];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
+  const ssize_t size = ::readlink(link, target, sizeof target);
+  return size > 0 && is_below(std::string(target, static_cast<std::size_t>(size)));
+}
+
+bool is_below(int descriptor) {
+  return is_below(descriptor, "");
+}
+
+// Takes its time; true when the call is one that fails.
+bool fails() {
+  const Settings& set = settings();
+  if (set.delay > 0) {
+    const auto nanoseconds = static_cast<long>(draw() % (set.delay * 1000));
+    const timespec pause = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+    ::nanosleep(&pause, nullptr);
+  }
+  return set.fails > 0 && draw() % set.fails == 0;
+}
+
+int failed(int reason) {
+  errno = reason;
+  return -1;
+}
+
+}  // namespace
+
+extern "C" {
+
+ssize_t write(int descriptor, const void* data, size_t size) {
+  static const auto real = next<decltype(::write)>("write");
+  if (size == 0 || !is_below(descriptor)) return real(descriptor, data, size);
+  if (fails()) return failed(ENOSPC);
+  // Any write may take less than it is given.
+  const std::uint64_t choice = draw();
+  return real(descriptor, data, choice % 4 == 0 ? 1 + choice / 4 % size : size);
+}
+
+int fsync(int descriptor) {
+  static const auto real = next<decltype(::fsync)>("fsync");
+  if (is_below(descriptor) && fails()) return failed(EIO);
+  return real(descriptor);
+}
+
+int rename(const char* from, const char* to) {
+  static const auto real = next<decltype(::rename)>("rename");
+  if (is_below(to) && fails()) return failed(EIO);
+  return real(from, to);
+}
+
+int link(const char* from, const char* to) {
+  static const auto real = next<decltype(::link)>("link");
+  if (is_below(to) && fails()) return failed(EIO);
+  return real(from, to);
+}
+
+int mkdir(const char* path, mode_t mode) {
+  static const auto real = next<decltype(::mkdir)>("mkdir");
+  if (is_below(path) && fails()) return failed(ENOSPC);
+  return real(path, mode);
+}
+
+int unlinkat(int directory, const char* path, int flags) {
+  static const auto real = next<decltype(::unlinkat)>("unlinkat");
+  if (is_below(directory, path) && fails()) return failed(EIO);
+  return real(directory, path, flags);
+}
+
+}  // extern "C"
