@@ -53,9 +53,16 @@ fs::path TabularTask::own_file() const {
   return logging_dir().empty() ? fs::path() : logging_dir() / kEncodingFile;
 }
 
+// A continuous evaluation works in a directory of this name below the run's.
+fs::path TabularTask::followed_file() const {
+  if (logging_dir().filename() != "continuous_eval") return {};
+  return logging_dir().parent_path() / kEncodingFile;
+}
+
 std::shared_ptr<const Encoding> TabularTask::found_encoding() {
   std::error_code ignored;
-  if (!own_file().empty() && fs::exists(own_file(), ignored)) return loaded(own_file());
+  for (const fs::path& file : {followed_file(), own_file()})
+    if (!file.empty() && fs::exists(file, ignored)) return loaded(file);
   if (!tabular_.encoding.empty()) {
     const fs::path given = tabular_.encoding.path();
     // Its training rows are those of another run.

@@ -3,9 +3,9 @@
 // the model is built, keep it in the run's directory, give it to every input and tell the model its
 // sizes.
 //
-// Where the encoding comes from, the first that is there: table.json of the run's directory,
-// config.encoding, the rows of train_input. A run that goes on checks that the training rows are
-// those of before.
+// Where the encoding comes from, the first that is there: table.json of the run that a continuous
+// evaluation follows, that of the run's own directory, config.encoding, the rows of train_input. A
+// run that goes on checks that the training rows are those of before.
 #pragma once
 
 #include <filesystem>
@@ -40,7 +40,8 @@ class TabularTask : public Task {
   std::shared_ptr<const Encoding> loaded(const std::filesystem::path& file) const;
   void check_training(TableInput& table);
   void keep(std::shared_ptr<const Encoding> encoding);
-  std::filesystem::path own_file() const;  // empty for a run without a directory
+  std::filesystem::path own_file() const;       // empty for a run without a directory
+  std::filesystem::path followed_file() const;  // empty for anything but a continuous evaluation
   ConfigOf<Model> sized_model();
 
   TabularConfig tabular_;

@@ -49,7 +49,7 @@ struct Fixture {
 
   // As a process that starts or goes on with the run; `train` as a trainer that trains.
   T& start(bool train = true) {
-    TaskContext context{*device, run.path()};
+    TaskContext context{*device, directory};
     task.emplace(config, context);
     store.emplace(*device, Key(3));
     Scope scope(*store);
@@ -70,6 +70,7 @@ struct Fixture {
   typename T::Config config;
   CsvFile file;
   TempDir run;
+  fs::path directory = run.path();
   std::unique_ptr<Device> device;
   std::optional<T> task;
   std::optional<ParameterStore> store;
@@ -198,6 +199,20 @@ TEST_CASE("a run that goes on uses its table.json, not what the rows say now") {
   const Batch batch = *fixture.input(false)->get_next();
   CHECK(batch.at("categories").to_host<std::int32_t>()[0] == tabular::kUnseenId);
   CHECK(read_file(fixture.run / "table.json") == kept);
+}
+
+TEST_CASE("a continuous evaluation uses the encoding of the run it follows") {
+  Fixture<Regression> fixture;
+  fixture.start();
+  fixture.directory = fixture.run.path() / "continuous_eval";
+  fs::create_directory(fixture.directory);
+  fixture.file.rewrite("age,city,code,income\n20,Rome,1,10\n");
+  fixture.config.ignore.clear();
+  fixture.start(false);
+  CHECK(fixture.store->find("embedding_0/table")->shape() == Shape{4, 3});
+  const Batch batch = *fixture.input(false)->get_next();
+  CHECK(batch.at("categories").to_host<std::int32_t>()[0] == tabular::kUnseenId);
+  CHECK(fs::is_empty(fixture.directory));
 }
 
 TEST_CASE("a run does not go on with other training rows, and says what is other") {
