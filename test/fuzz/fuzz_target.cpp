@@ -13,6 +13,7 @@ namespace trivet::test {
 const std::vector<FuzzTarget>& fuzz_targets() {
   static const std::vector<FuzzTarget> kTargets = {
       {"config", accepts_config, config_seeds},
+      {"csv", accepts_csv, csv_seeds},
       {"idx", accepts_idx, idx_seeds},
       {"override", accepts_overrides, override_seeds},
       {"plugin", accepts_plugin, plugin_seeds},

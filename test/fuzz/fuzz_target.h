@@ -28,6 +28,9 @@ const FuzzTarget& fuzz_target(std::string_view name);
 // config_target.cpp: a config file, resolved.
 bool accepts_config(std::string_view bytes);
 std::vector<std::string> config_seeds();
+// csv_target.cpp: a CSV file, by two dialects.
+bool accepts_csv(std::string_view bytes);
+std::vector<std::string> csv_seeds();
 // override_target.cpp: overrides, one a line, and the same text behind --params_override.
 bool accepts_overrides(std::string_view bytes);
 std::vector<std::string> override_seeds();
