@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,8 @@ class CheckpointSnapshot final : public CheckpointWriter {
     std::string name;
     DType dtype = DType::f32;
     Shape shape;
-    std::vector<std::byte> data;
+    std::unique_ptr<std::byte[]> data;
+    std::size_t size = 0, capacity = 0;
   };
   struct File {
     std::string name;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -90,12 +91,41 @@ class LinesFromEnd {
   std::string text_;
 };
 
-Value to_value(const Logs& logs) {
-  Value table = Value::table();
-  for (const auto& [name, number] : logs) {
-    table.set(name, std::isfinite(number) ? Value(number) : Value());
+// Lines are put together by hand: a run may write one a step.
+void add_number(std::string& line, double number) {
+  if (!std::isfinite(number)) {
+    line += "null";
+    return;
   }
-  return table;
+  char digits[32];
+  const char* const end = std::to_chars(digits, digits + sizeof digits, number).ptr;
+  const std::string_view text(digits, static_cast<std::size_t>(end - digits));
+  line += text;
+  // A number that is whole stays one with a fraction, so that it is read as what it was.
+  if (text.find_first_of(".e") == std::string_view::npos) line += ".0";
+}
+
+void add_text(std::string& line, const std::string& text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+  });
+  if (plain) {
+    line.append(1, '"').append(text).append(1, '"');
+  } else {
+    line += to_json(Value(text));
+  }
+}
+
+void add_logs(std::string& line, const Logs& logs) {
+  const char* between = "{";
+  for (const auto& [name, number] : logs) {
+    line += between;
+    add_text(line, name);
+    line += ':';
+    add_number(line, number);
+    between = ",";
+  }
+  line += logs.empty() ? "{}" : "}";
 }
 
 }  // namespace
@@ -145,12 +175,15 @@ bool MetricsLog::ends_with(RecordKind kind, std::int64_t step) const {
 }
 
 void MetricsLog::append(RecordKind kind, std::int64_t step, const Logs& values, const Logs& rates) {
-  const Value record = Value::table({{"step", step},
-                                     {"kind", name_of(kind)},
-                                     {"values", to_value(values)},
-                                     {"rates", to_value(rates)},
-                                     {"time", unix_time()}});
-  append_all(file_, to_json(record) + "\n", path_);
+  line_ = "{\"step\":" + std::to_string(step) + ",\"kind\":\"";
+  line_.append(name_of(kind)).append("\",\"values\":");
+  add_logs(line_, values);
+  line_ += ",\"rates\":";
+  add_logs(line_, rates);
+  line_ += ",\"time\":";
+  add_number(line_, unix_time());
+  line_ += "}\n";
+  append_all(file_, line_, path_);
   note(kind, step);
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "train/file_io.h"
@@ -46,6 +47,7 @@ class MetricsLog {
 
   std::filesystem::path path_;
   FileHandle file_;
+  std::string line_;
   std::int64_t last_step_ = -1;
   bool has_train_ = false, has_eval_ = false;  // at last_step_
 };

@@ -124,3 +124,24 @@ TEST_CASE("a file longer than what is read at once is cut at the right line") {
   write_run(expected, 5000);
   CHECK(records(path) == records(expected));
 }
+
+TEST_CASE("names of any letters and whole, tiny and huge numbers read back as what they were") {
+  const test::TempDir temp;
+  const fs::path path = temp.path() / "metrics.jsonl";
+  Logs values;
+  for (const double number : {0.0, -0.0, 3.0, 1e22, 5e-324, -1.7976931348623157e308, 0.1}) {
+    values.set("name \"" + std::to_string(number) + "\\\n\xc3\xa4", number);
+  }
+  MetricsLog(path).append(RecordKind::eval, 7, values, {});
+  const Value record = value_from_json(read_text(path), "metrics.jsonl");
+  CHECK(record.find("rates")->members().empty());
+  REQUIRE(record.find("values")->members().size() == values.size());
+  for (const auto& [name, number] : values) {
+    INFO(name);
+    const Value* read = record.find("values")->find(name);
+    REQUIRE(read != nullptr);
+    CHECK(read->is_number());
+    CHECK(read->as_number() == number);
+    CHECK(std::signbit(read->as_number()) == std::signbit(number));
+  }
+}
