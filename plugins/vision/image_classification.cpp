@@ -8,6 +8,18 @@
 #include "trivet/predictions.h"
 
 namespace trivet::vision {
+namespace {
+
+void summarize(const StepOutput& step, Summaries& summaries) {
+  if (!summaries.wanted()) return;
+  const Tensor& images = step.batch.at("image");
+  const bool can_be_seen = images.rank() == 4 && images.dim(3) <= 4;
+  if (can_be_seen) summaries.images("images", images, ImageRange::fit);
+  summaries.histogram("logits", step.outputs.at("logits"));
+}
+
+}  // namespace
+
 void ImageClassificationConfig::validate(Problems& problems) const {
   if (top_k > num_classes) {
     problems.add(
@@ -46,6 +58,18 @@ Metrics ImageClassification::build_metrics(bool) {
   metrics.push_back(std::make_unique<Accuracy>(AccuracyConfig{}));
   if (top_k_ > 1) metrics.push_back(std::make_unique<TopK>(TopKConfig{{}, top_k_}));
   return metrics;
+}
+
+StepOutput ImageClassification::train_step(const Batch& batch, StepState& state) {
+  StepOutput step = Task::train_step(batch, state);
+  summarize(step, state.context.summaries);
+  return step;
+}
+
+StepOutput ImageClassification::validation_step(const Batch& batch, StepState& state) {
+  StepOutput step = Task::validation_step(batch, state);
+  summarize(step, state.context.summaries);
+  return step;
 }
 
 std::unique_ptr<AggregatedLogs> ImageClassification::aggregate_logs(

@@ -36,6 +36,9 @@ class ImageClassification final : public Task, public FirstLoss {
   Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
                       double& weight) override;
   Metrics build_metrics(bool training) override;
+  // Both as the default, and where summaries are wanted: images as the model sees them, and logits.
+  StepOutput train_step(const Batch& batch, StepState& state) override;
+  StepOutput validation_step(const Batch& batch, StepState& state) override;
   std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
                                                  const StepOutput& step) override;
   Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;

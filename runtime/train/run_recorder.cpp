@@ -84,6 +84,7 @@ bool RunRecorder::must_stop() const {
 
 void RunRecorder::on_start(std::int64_t step, const std::filesystem::path& path) {
   parts_.metrics.truncate_after(path.empty() ? -1 : step);
+  parts_.writers.begin(step);
   parts_.status.set_step(step);
   parts_.status.set_state("running");
   parts_.log.write(
@@ -125,8 +126,22 @@ Logs RunRecorder::rates_of_loop() {
   return rates;
 }
 
+void RunRecorder::record(RecordKind kind, std::int64_t step, const Logs& values,
+                         const Logs& rates) {
+  parts_.metrics.append(kind, step, values, rates);
+  if (parts_.writers.empty()) return;
+  Logs all = values;
+  all.merge(rates);
+  parts_.writers.scalars(name_of(kind), step, all);
+}
+
+void RunRecorder::on_summaries(std::string_view group, std::int64_t step,
+                               const Summaries& summaries) {
+  parts_.writers.summaries(group, step, summaries);
+}
+
 void RunRecorder::on_train_logs(std::int64_t step, const Logs& logs) {
-  parts_.metrics.append(RecordKind::train, step, logs, rates_of_loop());
+  record(RecordKind::train, step, logs, rates_of_loop());
   train_logs_ = logs;
   if (const Logs::Entry* metric = main_metric(logs)) {
     metric_ = metric->first;
@@ -170,13 +185,14 @@ void RunRecorder::on_eval_done(std::int64_t step, const Logs& logs) {
   Logs rates;
   rates.set("seconds", eval_seconds_);
   rates.set("examples", static_cast<double>(eval_examples_));
-  if (!is_evaluated(step)) parts_.metrics.append(RecordKind::eval, step, logs, rates);
+  if (!is_evaluated(step)) record(RecordKind::eval, step, logs, rates);
 }
 
 void RunRecorder::on_save_begin(std::int64_t) {
   parts_.status.set_state("saving");
   // What stands before a checkpoint must not be lost when the checkpoint is not.
   parts_.metrics.sync();
+  parts_.writers.flush();
 }
 
 void RunRecorder::on_save_goes_on(std::int64_t) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunRecorder: writes down what trainer and controller tell: metrics.jsonl, log.jsonl, status.json,
-// the screen; and passes on the wish to stop.
+// RunRecorder: writes down what trainer and controller tell: metrics.jsonl, summary writers,
+// log.jsonl, status.json, the screen; and passes on the wish to stop.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include "train/run_stats.h"
 #include "train/signals.h"
 #include "train/status_file.h"
+#include "train/summary_writers.h"
 #include "trivet/trainer.h"
 
 namespace trivet {
@@ -25,6 +26,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   struct Parts {
     Progress& progress;
     MetricsLog& metrics;
+    SummaryWriters& writers;
     EventLog& log;
     StatusFile& status;
     RunStats& stats;
@@ -51,6 +53,8 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   bool wants_loss() const override;
   void on_train_step(std::int64_t step, double loss, std::int64_t examples) override;
   void on_eval_step(std::int64_t step, std::int64_t examples) override;
+  bool wants_summaries() const override { return !parts_.writers.empty(); }
+  void on_summaries(std::string_view group, std::int64_t step, const Summaries& summaries) override;
   bool stop_requested() const override;  // must_stop, or the pause asked for while training
 
   // ControllerEvents
@@ -72,6 +76,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
 
  private:
   void line(const std::string& name, const std::string& text);
+  void record(RecordKind kind, std::int64_t step, const Logs& values, const Logs& rates);
   void show(std::int64_t step, double loss);
   Logs rates_of_loop();
 

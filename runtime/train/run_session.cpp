@@ -65,7 +65,7 @@ RunSession::RunSession(const RunRequest& request, const RunDirectory& directory,
       log_(directory.file("log.jsonl")),
       status_(directory.file("status.json"), std::string(name_of(experiment_.mode)),
               fields.train_steps),
-      recorder_({progress_, metrics_, log_, status_, stats_, signals}, fields.train_steps,
+      recorder_({progress_, metrics_, writers_, log_, status_, stats_, signals}, fields.train_steps,
                 Value::table({{"config_id", config_id(config_text_)}, {"trivet", version()}})),
       checkpoints_(directory.file("checkpoints"),
                    {.max_to_keep = kept_by(experiment_.mode, fields),
@@ -102,6 +102,7 @@ void RunSession::make_parts() {
                                .trainer = *trainer_,
                                .directory = directory_.path(),
                                .say = [this](const std::string& text) { recorder_.say(text); }};
+  writers_.open(fields_.summary_writers, directory_.path());
   train_actions_ = ActionList(fields_.train_actions, action_context);
   eval_actions_ = ActionList(fields_.eval_actions, action_context);
   // Without a checkpoint there is nothing to keep of an evaluation alone.
@@ -169,6 +170,7 @@ void RunSession::print_header() {
 Controller::Outcome RunSession::work() {
   if (experiment_.mode == Mode::continuous_eval) return follow();
   controller_->restore_or_initialize();
+  show_config();
   report_init();
   if (trains(experiment_.mode)) {
     if (trainer_->global_step() >= fields_.train_steps) {
@@ -210,6 +212,16 @@ Controller::Outcome RunSession::follow() {
                        .train_steps = fields_.train_steps,
                        .timeout = fields_.continuous_eval_timeout.seconds});
   return eval.run();
+}
+
+// To the summary writers, once in a run.
+void RunSession::show_config() {
+  if (trainer_->global_step() > 0) return;
+  Summaries summaries;
+  summaries.want();
+  summaries.text("config", "```toml\n" + config_text_ + "```\n");
+  writers_.summaries(trains(experiment_.mode) ? "train" : "eval", trainer_->global_step(),
+                     summaries);
 }
 
 // What task.init_checkpoint gave: the sum on the screen, every variable in log.jsonl.
@@ -257,6 +269,7 @@ void RunSession::finish(const std::string& state) {
                            .train = recorder_.last_train_logs(),
                            .eval = recorder_.last_eval_logs()};
   keep_summary(summary);
+  writers_.flush();
   status_.set_step(summary.step);
   status_.set_state(state, signals_.requested() ? signals_.name() : "");
   log_.write("info", state, Value::table({{"step", summary.step}}));

@@ -23,6 +23,7 @@
 #include "train/run_summary.h"
 #include "train/signals.h"
 #include "train/status_file.h"
+#include "train/summary_writers.h"
 #include "trivet/task.h"
 
 namespace trivet {
@@ -52,6 +53,7 @@ class RunSession {
   Controller::Outcome post_evaluate(Controller::Outcome trained);
   Controller::Outcome follow();
   void report_init();
+  void show_config();
   void finish(const std::string& state);
   void keep_summary(const RunSummary& summary);
 
@@ -65,6 +67,7 @@ class RunSession {
   Progress progress_;
   RunStats stats_;
   MetricsLog metrics_;
+  SummaryWriters writers_;
   EventLog log_;
   StatusFile status_;
   RunRecorder recorder_;

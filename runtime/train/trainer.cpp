@@ -13,6 +13,7 @@
 #include "train/micro_batches.h"
 #include "train/prefetch.h"
 #include "train/state_value.h"
+#include "train/weight_summaries.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/optim_update.h"
@@ -178,11 +179,14 @@ bool DefaultTrainer::train_one() {
   training.learner->accumulate(static_cast<std::int64_t>(parts.size()));
   training.learner->set_loss_bound(loss_bound());
   if (training.states.defined()) assign(training.states, store_.states());
+  Summaries summaries;
+  if (wants_summaries(global_step_ + 1)) summaries.want();
   device_.begin_step();
   in_step("training", global_step_ + 1, [&] {
-    const Tensor mean_loss = train_on(parts);
+    const Tensor mean_loss = train_on(parts, summaries);
     if (!training.learner->last_update().skipped) training.loss.add(mean_loss);
     if (read_loss) loss = mean_loss.item();
+    if (config_.summary_histograms) add_weight_histograms(store_, summaries);
   });
   device_.end_step();
   if (training.learner->last_update().skipped) {
@@ -191,19 +195,27 @@ bool DefaultTrainer::train_one() {
     check_loss(loss, learning_rate, size.rows);
   }
   ++global_step_;
+  if (summaries.wanted()) observer_.on_summaries("train", global_step_, summaries);
   observer_.on_train_step(global_step_, loss, size.examples);
   return true;
 }
 
-// One update; the loss is the mean over the examples of all parts.
-Tensor DefaultTrainer::train_on(const std::vector<Batch>& parts) {
+bool DefaultTrainer::wants_summaries(std::int64_t step) const {
+  const std::int64_t interval = config_.summary_interval;
+  return interval > 0 && step % interval == 0 && observer_.wants_summaries();
+}
+
+// One update; the loss is the mean over the examples of all parts. Summaries are of the first part.
+Tensor DefaultTrainer::train_on(const std::vector<Batch>& parts, Summaries& summaries) {
   Tensor loss;
   double weight = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     FpropContext context = step_context(true);
     if (i > 0) context.key = context.key.fold(static_cast<std::uint64_t>(i));
+    if (i == 0) context.summaries = std::move(summaries);
     StepState state{*model_, store_, training_->learner.get(), training_->metrics, context};
     const StepOutput output = task_.train_step(parts[i], state);
+    if (i == 0) summaries = std::move(context.summaries);
     if (!output.loss.defined()) throw RunError("the task's train_step gave no loss");
     training_->logs.add(output.logs);
     if (parts.size() == 1) return output.loss;
@@ -281,6 +293,7 @@ Logs DefaultTrainer::evaluate(std::int64_t steps) {
   reset(evaluation.metrics);
   double loss_sum = 0, weight_sum = 0;
   std::unique_ptr<AggregatedLogs> aggregated;
+  Summaries summaries;  // of the first batch
   std::int64_t done = 0;
   while (steps < 0 || done < steps) {
     if (observer_.stop_requested()) return {};
@@ -289,6 +302,7 @@ Logs DefaultTrainer::evaluate(std::int64_t steps) {
     device_.begin_step();
     in_step("evaluation", done + 1, [&] {
       FpropContext context = step_context(false);
+      if (done == 0 && wants_summaries(0)) context.summaries.want();
       StepState state{*model_, store_, nullptr, evaluation.metrics, context};
       const StepOutput output = task_.validation_step(*batch, state);
       if (output.loss.defined() && output.weight > 0) {
@@ -296,6 +310,7 @@ Logs DefaultTrainer::evaluate(std::int64_t steps) {
         weight_sum += output.weight;
       }
       aggregated = task_.aggregate_logs(std::move(aggregated), output);
+      if (done == 0) summaries = std::move(context.summaries);
     });
     device_.end_step();
     observer_.on_eval_step(++done, size_of(*batch).examples);
@@ -303,6 +318,7 @@ Logs DefaultTrainer::evaluate(std::int64_t steps) {
   if (done == 0) {
     throw InputError("the evaluation data has no batch", {.path = "task.eval_input"});
   }
+  if (summaries.wanted()) observer_.on_summaries("eval", global_step_, summaries);
   Logs logs;
   if (weight_sum > 0) logs.set("validation_loss", loss_sum / weight_sum);
   merge_results(evaluation.metrics, logs);

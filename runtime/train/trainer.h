@@ -51,7 +51,8 @@ class DefaultTrainer final : public Trainer {
   std::unique_ptr<Input> build_input(const ConfigOf<Input>& config, bool training);
   Training& training();
   bool train_one();
-  Tensor train_on(const std::vector<Batch>& parts);
+  Tensor train_on(const std::vector<Batch>& parts, Summaries& summaries);
+  bool wants_summaries(std::int64_t step) const;
   void restore_averages(const CheckpointReader& reader);
   double loss_bound() const;  // of the step that comes
   void leave_out_step(double loss, double learning_rate, std::int64_t batch_size);

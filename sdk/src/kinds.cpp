@@ -75,12 +75,19 @@ NamedTensors Trainer::export_tensors() {
   return tensors;
 }
 TrainerObserver::~TrainerObserver() = default;
+bool TrainerObserver::wants_summaries() const {
+  return false;
+}
+void TrainerObserver::on_summaries(std::string_view, std::int64_t, const Summaries&) {}
 
 CheckpointWriter::~CheckpointWriter() = default;
 CheckpointReader::~CheckpointReader() = default;
 
 Tokenizer::~Tokenizer() = default;
 SummaryWriter::~SummaryWriter() = default;
+void SummaryWriter::begin(std::int64_t) {}
+void SummaryWriter::summaries(std::string_view, std::int64_t, const Summaries&) {}
+
 Command::~Command() = default;
 
 Orchestrator::~Orchestrator() = default;

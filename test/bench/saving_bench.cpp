@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "support/paths.h"
 #include "support/plugins.h"
 #include "support/shell.h"
 #include "train/checkpoint_manager.h"
@@ -43,17 +44,21 @@ Logs example_logs(std::int64_t step) {
   return logs;
 }
 
-// Everything a run does for the record of a step, with a line of metrics for every one of them.
-void measure_metrics(const fs::path& directory, Device& device) {
+// Everything a run does for the record of a step, with a line of metrics for every one of them,
+// and a summary writer, if one is named.
+void measure_metrics(const fs::path& directory, Device& device, const std::string& writer) {
   constexpr std::int64_t kSteps = 100000;
   constexpr double kStepSeconds = 1e-3;
   Progress progress({.style = OutputStyle::quiet});
+  SummaryWriters writers;
+  if (!writer.empty()) writers.open({ConfigOf<SummaryWriter>(writer, Value::table())}, directory);
   MetricsLog metrics(directory / "metrics.jsonl");
   EventLog log(directory / "log.jsonl");
   StatusFile status(directory / "status.json", "train", kSteps);
   RunStats stats(device);
   const StopSignals signals;
-  RunRecorder recorder({progress, metrics, log, status, stats, signals}, kSteps, Value::table());
+  RunRecorder recorder({progress, metrics, writers, log, status, stats, signals}, kSteps,
+                       Value::table());
   recorder.on_start(0, {});
   const double start = steady_seconds();
   recorder.on_train_begin(0);
@@ -63,8 +68,9 @@ void measure_metrics(const fs::path& directory, Device& device) {
   }
   recorder.on_train_end(kSteps);
   const double each = (steady_seconds() - start) / kSteps;
-  std::printf("metrics    %.2f us a step with a line each: %.2f %% of a step of 1 ms\n", each * 1e6,
-              100 * each / kStepSeconds);
+  std::printf("metrics    %.2f us a step with a line each: %.2f %% of a step of 1 ms%s%s\n",
+              each * 1e6, 100 * each / kStepSeconds, writer.empty() ? "" : ", with ",
+              writer.c_str());
 }
 
 NamedTensors weights_of(std::uint64_t bytes, Device& device) {
@@ -147,7 +153,11 @@ void run(const fs::path& root, std::uint64_t megabytes) {
   const fs::path directory = root / "saving_bench";
   fs::create_directories(directory);
   const auto device = test::open_device(test::backends().back());
-  measure_metrics(directory, *device);
+  measure_metrics(directory, *device, "");
+  if (fs::exists(test::plugin_dir() / "tensorboard.so")) {
+    test::use_plugin("tensorboard");
+    measure_metrics(directory, *device, "tensorboard/Events");
+  }
   const NamedTensors weights = weights_of(megabytes << 20, *device);
   measure_write(directory, weights, megabytes);
   measure_stall(directory, weights, *device);

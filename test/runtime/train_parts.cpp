@@ -107,8 +107,9 @@ class LineModel final : public Model {
         b_(scope.parameter("b", {1}, {.init = {Init::constant, 0.0}})) {
     journal().add("model");
   }
-  NestedMap fprop(const Batch& batch, FpropContext&) override {
+  NestedMap fprop(const Batch& batch, FpropContext& context) override {
     const Tensor& x = batch.at("x");
+    context.summaries.scalar("line/step", static_cast<double>(context.step));
     return {{"y", ops::add(ops::mul(x, w_.value()), b_.value())}};
   }
 

@@ -83,7 +83,7 @@ ConfigOf<Task> task_config(Value train_input = {}, Value eval_input = {});
 std::unique_ptr<Device> open_tiny(int threads = 1);
 
 // Never stops unless told to; counts.
-class TestObserver final : public TrainerObserver {
+class TestObserver : public TrainerObserver {
  public:
   bool wants_loss() const override { return true; }
   void on_train_step(std::int64_t step, double loss, std::int64_t examples) override;

@@ -18,6 +18,7 @@
 #include "trivet/nested_map.h"
 #include "trivet/random.h"
 #include "trivet/scope.h"
+#include "trivet/summaries.h"
 #include "trivet/tensor.h"
 
 namespace trivet {
@@ -31,7 +32,7 @@ struct FpropContext {
   Tensor segment_ids;    // i32 [B, T] or undefined
   Tensor paddings;       // f32 [B, T], 1 = padding, or undefined
   NestedMap aux_losses;  // scalars; their sum is added to the loss
-  NestedMap summaries;   // what layers want seen
+  Summaries summaries;   // what layers want seen
 
   // The key for one purpose of one layer at this step, e.g. key_for(path_, "dropout").
   Key key_for(std::string_view path, std::string_view purpose) const {

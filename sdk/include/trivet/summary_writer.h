@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// SummaryWriter: where the numbers of a run go beside metrics.jsonl.
+// SummaryWriter: where the numbers of a run go beside metrics.jsonl, and what layers want seen at
+// all. Listed in trainer.summary_writers.
+//
+// Calls come in the order of the run, steps ascending within a process. An exception ends the run:
+// records that are lost unnoticed are worth less than none. All calls come from the run thread.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +15,7 @@
 #include "trivet/export.h"
 #include "trivet/logs.h"
 #include "trivet/registry.h"
+#include "trivet/summaries.h"
 
 namespace trivet {
 
@@ -28,9 +33,24 @@ class TRIVET_API SummaryWriter {
   using Context = SummaryWriterContext;
 
   virtual ~SummaryWriter();
-  // `group` is "train" or "eval". [run thread]
+  SummaryWriter(const SummaryWriter&) = delete;
+  SummaryWriter& operator=(const SummaryWriter&) = delete;
+
+  // This process goes on after `step`, 0 for a new run: what another one wrote of later steps no
+  // longer counts. Called at most once, first. Default: nothing.
+  virtual void begin(std::int64_t step);
+
+  // `group` is "train" or "eval". The numbers are those of a record in metrics.jsonl, the rates
+  // included.
   virtual void scalars(std::string_view group, std::int64_t step, const Logs& logs) = 0;
+  // Entries of kinds that a writer cannot show are left out. Default: all of them.
+  virtual void summaries(std::string_view group, std::int64_t step, const Summaries& summaries);
+
+  // Puts what was given on the disk: before every checkpoint and at the end of the run.
   virtual void flush() = 0;
+
+ protected:
+  SummaryWriter() = default;
 };
 
 }  // namespace trivet

@@ -14,6 +14,7 @@
 #include "trivet/export.h"
 #include "trivet/learner.h"
 #include "trivet/logs.h"
+#include "trivet/summary_writer.h"
 #include "trivet/task.h"
 
 namespace trivet {
@@ -69,8 +70,16 @@ struct TrainerConfig {
   std::vector<ConfigOf<Action>> eval_actions;
   std::int64_t recovery_begin_steps = 0;
   std::int64_t recovery_max_trials = 0;
+  std::vector<ConfigOf<SummaryWriter>> summary_writers;
+  std::int64_t summary_interval = 0;
+  bool summary_histograms = false;
 
-  void validate(Problems& problems) const { check_patterns(problems, "frozen", frozen); }
+  void validate(Problems& problems) const {
+    check_patterns(problems, "frozen", frozen);
+    if (!summary_histograms || summary_interval > 0) return;
+    problems.add("summary_histograms", "needs summaries to be part of, and summary_interval is 0",
+                 "set summary_interval to the steps between them");
+  }
 };
 TRIVET_CONFIG(
     TrainerConfig, trivet::NoBase,
@@ -104,7 +113,12 @@ TRIVET_CONFIG(
      "So many steps whose loss or gradients are bad are left out before one ends the run.",
      at_least(0)),
     (train_actions, "What is done after every line of training metrics, in order."),
-    (eval_actions, "What is done after every evaluation, in order."))
+    (eval_actions, "What is done after every evaluation, in order."),
+    (summary_writers, "Where numbers go beside metrics.jsonl, such as \"tensorboard/Events\"."),
+    (summary_interval,
+     "Steps between summaries of the inside of a step, as layers and tasks give them; 0: none.",
+     at_least(0)),
+    (summary_histograms, "Adds to these the distributions of every weight and its gradient."))
 
 // What a trainer tells while it works, and what it must ask. Implemented by the runtime.
 class TRIVET_API TrainerObserver {
@@ -115,6 +129,10 @@ class TRIVET_API TrainerObserver {
   virtual bool wants_loss() const = 0;
   virtual void on_train_step(std::int64_t global_step, double loss, std::int64_t examples) = 0;
   virtual void on_eval_step(std::int64_t step, std::int64_t examples) = 0;
+  // Whether anybody takes summaries. [run thread]
+  virtual bool wants_summaries() const;
+  // `group` is "train" or "eval", `step` the one after which the trainer stands. [run thread]
+  virtual void on_summaries(std::string_view group, std::int64_t step, const Summaries& summaries);
   // True when the run should stop at this step boundary (signal). Asked before every step.
   virtual bool stop_requested() const = 0;
 };

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorBoard's events as protocol buffers. Messages and field numbers: tensorboard/compat/proto
+// (event.proto, summary.proto, histogram.proto, tensor.proto) of the TensorBoard project.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "trivet/logs.h"
+#include "trivet/summaries.h"
+
+namespace trivet::tensorboard {
+
+// Seconds since 1970 and the global step, which every event has.
+struct Moment {
+  double time = 0;
+  std::int64_t step = 0;
+};
+
+// The first record of every file.
+std::string version_event(double time);
+// A session starts: readers drop what files before this one hold of `moment.step` and later.
+std::string start_event(Moment moment);
+// Every number as a scalar of its name, in f32 as TensorBoard has them.
+std::string scalars_event(Moment moment, const Logs& logs);
+// Histograms that met values which are not finite get a scalar NAME/not_finite beside them.
+std::string summaries_event(Moment moment, const Summaries& summaries);
+
+}  // namespace trivet::tensorboard

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "events.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <system_error>
+
+#include "event.h"
+#include "trivet/error.h"
+
+namespace trivet::tensorboard {
+namespace {
+
+constexpr std::string_view kPrefix = "events.out.tfevents.";
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+// The number in the name of an event file; -1 for other files.
+std::int64_t number_of(const std::string& name) {
+  if (!name.starts_with(kPrefix)) return -1;
+  std::int64_t number = -1;
+  std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), number);
+  return number;
+}
+
+std::filesystem::path next_file(const std::filesystem::path& directory) {
+  std::error_code failure;
+  std::filesystem::create_directories(directory, failure);
+  std::int64_t number = static_cast<std::int64_t>(now());
+  std::filesystem::directory_iterator entry, end;
+  if (!failure) entry = std::filesystem::directory_iterator(directory, failure);
+  for (; !failure && entry != end; entry.increment(failure)) {
+    number = std::max(number, number_of(entry->path().filename().string()) + 1);
+  }
+  if (failure) {
+    throw RunError("cannot use the directory " + directory.string() + ": " + failure.message());
+  }
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%010lld", static_cast<long long>(number));
+  return directory /
+         (std::string(kPrefix) + digits + "." + host_name() + "." + std::to_string(::getpid()));
+}
+
+}  // namespace
+
+Events::Events(const Config&, SummaryWriterContext& context)
+    : directory_(context.directory / "events") {}
+
+void Events::begin(std::int64_t step) {
+  begin_ = step;
+}
+
+RecordFile& Events::file_of(std::string_view group) {
+  if (const auto found = files_.find(group); found != files_.end()) return found->second;
+  const auto added = files_.try_emplace(std::string(group), next_file(directory_ / group));
+  RecordFile& file = added.first->second;
+  file.append(version_event(now()));
+  if (begin_) file.append(start_event({.time = now(), .step = *begin_ + 1}));
+  return file;
+}
+
+void Events::scalars(std::string_view group, std::int64_t step, const Logs& logs) {
+  file_of(group).append(scalars_event({.time = now(), .step = step}, logs));
+}
+
+void Events::summaries(std::string_view group, std::int64_t step, const Summaries& summaries) {
+  file_of(group).append(summaries_event({.time = now(), .step = step}, summaries));
+}
+
+void Events::flush() {
+  for (auto& [group, file] : files_) file.sync();
+}
+
+}  // namespace trivet::tensorboard

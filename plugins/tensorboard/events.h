@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events: a summary writer for TensorBoard: `tensorboard --logdir runs` shows training and
+// evaluation of every run as two curves in one plot.
+//
+//   RUN/events/train/events.out.tfevents.1763690431.HOST.PID
+//   RUN/events/eval/...
+//
+// A process writes files of its own, made when there is something to write. Their numbers ascend,
+// whatever the clock does, since readers take files in this order. A process that continues a run
+// from a checkpoint marks where, so that readers drop what comes after it in older files.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "record_file.h"
+#include "trivet/summary_writer.h"
+
+namespace trivet::tensorboard {
+
+struct EventsConfig : SummaryWriterConfig {};
+TRIVET_CONFIG(EventsConfig, SummaryWriterConfig)
+
+class Events final : public SummaryWriter {
+ public:
+  using Config = EventsConfig;
+  Events(const Config& config, SummaryWriterContext& context);
+
+  void begin(std::int64_t step) override;
+  void scalars(std::string_view group, std::int64_t step, const Logs& logs) override;
+  void summaries(std::string_view group, std::int64_t step, const Summaries& summaries) override;
+  void flush() override;
+
+ private:
+  RecordFile& file_of(std::string_view group);
+
+  std::filesystem::path directory_;
+  std::optional<std::int64_t> begin_;
+  std::map<std::string, RecordFile, std::less<>> files_;  // by group
+};
+
+}  // namespace trivet::tensorboard

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <bit>
+#include <boost/crc.hpp>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "trivet/error.h"
+
+namespace trivet::tensorboard {
+namespace {
+
+void put_little_endian(std::string& out, std::uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
+}
+
+}  // namespace
+
+std::uint32_t masked_crc(std::string_view bytes) {
+  boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
+  crc.process_bytes(bytes.data(), bytes.size());
+  return std::rotr(static_cast<std::uint32_t>(crc.checksum()), 15) + 0xA282EAD8u;
+}
+
+RecordFile::RecordFile(std::filesystem::path path) : path_(std::move(path)) {
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+  if (fd_ < 0) fail("create", errno);
+}
+
+RecordFile::~RecordFile() {
+  ::close(fd_);
+}
+
+void RecordFile::append(std::string_view record) {
+  frame_.clear();
+  put_little_endian(frame_, record.size(), 8);
+  put_little_endian(frame_, masked_crc(frame_), 4);
+  frame_ += record;
+  put_little_endian(frame_, masked_crc(record), 4);
+  std::string_view rest = frame_;
+  while (!rest.empty()) {
+    const ssize_t written = ::write(fd_, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("write", errno);
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void RecordFile::sync() {
+  if (::fdatasync(fd_) != 0) fail("write", errno);
+}
+
+void RecordFile::fail(const char* action, int error_number) const {
+  throw RunError("cannot " + std::string(action) + " " + path_.string() + ": " +
+                     std::generic_category().message(error_number),
+                 {.hint = error_number == ENOSPC ? "free some space" : ""});
+}
+
+}  // namespace trivet::tensorboard

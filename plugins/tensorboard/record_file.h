@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// RecordFile: a file of records in TFRecord framing, which TensorBoard reads. A record is
+//
+//   u64 length, u32 masked CRC-32C of these 8 bytes, the bytes, u32 masked CRC-32C of the bytes
+//
+// little-endian. Format: TensorFlow, tensorflow/core/lib/io/record_writer.h; the mask is
+// rotate_right(crc, 15) + 0xa282ead8.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace trivet::tensorboard {
+
+// CRC-32C (Castagnoli, RFC 3720 appendix B.4), masked as above.
+std::uint32_t masked_crc(std::string_view bytes);
+
+class RecordFile {
+ public:
+  // A new file; one of this name must not be there. Throws RunError when it cannot be made.
+  explicit RecordFile(std::filesystem::path path);
+  ~RecordFile();
+  RecordFile(const RecordFile&) = delete;
+  RecordFile& operator=(const RecordFile&) = delete;
+
+  // The record is with the system on return, so that it survives this process. Throws RunError with
+  // the system's reason; the file then ends in a part of a record, which readers pass over.
+  void append(std::string_view record);
+  void sync();  // on the disk
+
+ private:
+  [[noreturn]] void fail(const char* action, int error_number) const;
+
+  std::filesystem::path path_;
+  int fd_ = -1;
+  std::string frame_;  // kept for its memory
+};
+
+}  // namespace trivet::tensorboard

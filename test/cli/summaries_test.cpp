@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorBoard event files of real runs, against metrics.jsonl of the same runs.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+#include <string>
+
+#include "run_fixture.h"
+#include "support/event_file.h"
+
+using Catch::Contains;
+using trivet::test::config;
+using trivet::test::Event;
+using trivet::test::event_files;
+using trivet::test::EventValue;
+using trivet::test::quoted;
+using trivet::test::read_events;
+using trivet::test::read_file;
+using trivet::test::records;
+using trivet::test::ShellResult;
+using trivet::test::TempDir;
+namespace fs = std::filesystem;
+namespace test = trivet::test;
+
+namespace {
+
+const std::string kSmall =
+    "task.model.hidden_dims=[16] task.train_input.batch_size=32 task.eval_input.examples=64 "
+    "trainer.steps_per_loop=20 trainer.validation_interval=40 trainer.checkpoint_interval=40 "
+    "runtime.threads=1 'trainer.summary_writers=[\"tensorboard/Events\"]' ";
+
+ShellResult run(const fs::path& workdir, const std::string& more) {
+  return test::run(config("vision/local.toml"), workdir, kSmall + more);
+}
+
+using Numbers = std::map<std::pair<std::int64_t, std::string>, float>;
+
+// What a reader shows of a group: later files win over the steps that their session starts before.
+Numbers scalars_of(const fs::path& workdir, const std::string& group) {
+  Numbers numbers;
+  for (const fs::path& file : event_files(workdir / "events" / group)) {
+    for (const Event& event : read_events(file)) {
+      if (event.session_start) {
+        std::erase_if(numbers, [&](const auto& one) { return one.first.first >= event.step; });
+      }
+      for (const EventValue& value : event.values) {
+        if (value.number) numbers[{event.step, value.tag}] = *value.number;
+      }
+    }
+  }
+  return numbers;
+}
+
+Numbers values_of(const fs::path& workdir, const std::string& kind) {
+  Numbers numbers;
+  for (const auto& record : records(workdir, kind)) {
+    for (const char* part : {"values", "rates"}) {
+      for (const auto& [name, value] : record.at(part).items()) {
+        numbers[{record.at("step").get<std::int64_t>(), name}] = value.get<float>();
+      }
+    }
+  }
+  return numbers;
+}
+
+std::set<std::string> tags_of(const fs::path& workdir, const std::string& group,
+                              std::int64_t step) {
+  std::set<std::string> tags;
+  for (const fs::path& file : event_files(workdir / "events" / group)) {
+    for (const Event& event : read_events(file)) {
+      for (const EventValue& value : event.values) {
+        if (event.step == step) tags.insert(value.tag);
+      }
+    }
+  }
+  return tags;
+}
+
+}  // namespace
+
+TEST_CASE("event files hold the numbers of metrics.jsonl, training and evaluation apart") {
+  const TempDir temp;
+  const fs::path workdir = temp / "run";
+  const ShellResult done = run(workdir, "trainer.train_steps=80");
+  INFO(done.output);
+  REQUIRE(done.exit_code == 0);
+  const Numbers train = values_of(workdir, "train");
+  CHECK(train.size() >= 4 * 4);
+  CHECK(scalars_of(workdir, "train") == train);
+  CHECK(scalars_of(workdir, "eval") == values_of(workdir, "eval"));
+  const std::string text = read_file(workdir / "config.toml");
+  const Event first = read_events(event_files(workdir / "events/train")[0]).at(2);
+  REQUIRE(first.values.size() == 1);
+  CHECK(first.values[0].tag == "config");
+  CHECK(first.values[0].text == "```toml\n" + text + "```\n");
+}
+
+TEST_CASE("images, logits, weights and gradients are there at the summary interval alone") {
+  const TempDir temp;
+  const fs::path workdir = temp / "run";
+  const ShellResult done = run(workdir,
+                               "trainer.train_steps=40 trainer.summary_interval=30 "
+                               "trainer.summary_histograms=true");
+  INFO(done.output);
+  REQUIRE(done.exit_code == 0);
+  const std::set<std::string> inside = tags_of(workdir, "train", 30);
+  for (const char* tag : {"images/0", "images/7", "logits"}) CHECK(inside.count(tag) == 1);
+  CHECK(inside.count("images/8") == 0);
+  const auto starting_with = [&](const std::string& prefix) {
+    return std::count_if(inside.begin(), inside.end(),
+                         [&](const std::string& tag) { return tag.starts_with(prefix); });
+  };
+  CHECK(starting_with("weights/") == 4);  // two layers, each with weight and bias
+  CHECK(starting_with("gradients/") == 4);
+  CHECK(tags_of(workdir, "train", 20).count("logits") == 0);
+  const std::set<std::string> eval = tags_of(workdir, "eval", 40);
+  CHECK(eval.count("images/0") == 1);
+  CHECK(eval.count("validation_loss") == 1);
+}
+
+TEST_CASE("a run continued in another process shows every step once") {
+  const TempDir temp;
+  const fs::path workdir = temp / "run";
+  REQUIRE(run(workdir, "trainer.train_steps=60").exit_code == 0);
+  fs::remove_all(workdir / "checkpoints/step_00000060");
+  const ShellResult again = run(workdir, "trainer.train_steps=100");
+  INFO(again.output);
+  REQUIRE(again.exit_code == 0);
+  CHECK_THAT(again.output, Contains("step_00000040"));
+  CHECK(event_files(workdir / "events/train").size() == 2);
+  CHECK(scalars_of(workdir, "train") == values_of(workdir, "train"));
+}
+
+TEST_CASE("event files that cannot be written end the run, naming plugin and reason") {
+  const TempDir temp;
+  temp.write("run/events", "in the way");
+  const ShellResult failed = run(temp / "run", "trainer.train_steps=20");
+  CHECK(failed.exit_code == 1);
+  CHECK_THAT(failed.output, Contains("cannot use the directory") && Contains("tensorboard"));
+}
+
+TEST_CASE("histograms without an interval are refused before anything exists") {
+  const TempDir temp;
+  const ShellResult refused = run(temp / "run", "trainer.summary_histograms=true");
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.output,
+             Contains("trainer.summary_histograms") && Contains("set summary_interval"));
+  CHECK_FALSE(fs::exists(temp / "run"));
+}
