@@ -241,6 +241,7 @@ const CommandInfo kCkptCommand{
         "A PATH is a checkpoint, a run (its newest; for ls, verify and average all of them) or a\n"
         "directory of checkpoints. A run may go on meanwhile.",
     .options = kOptions,
+    .operand = Operand::path,
     .run = run_ckpt,
 };
 

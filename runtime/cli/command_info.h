@@ -15,6 +15,7 @@ namespace trivet {
 // What a plain argument may be; completion offers accordingly.
 enum class Operand {
   none,
+  path,         // of a run, a directory or a checkpoint
   config,       // a config file first, overrides after it
   key_or_path,  // a registered key, or a config file and a path in it
   kind_or_key,

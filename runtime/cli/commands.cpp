@@ -12,9 +12,9 @@ namespace trivet {
 namespace {
 
 constexpr const CommandInfo* kCommands[] = {
-    &kRunCommand,         &kCheckCommand,       &kSummaryCommand, &kConfigCommand,
-    &kExperimentsCommand, &kPluginsCommand,     &kExplainCommand, &kCkptCommand,
-    &kSchemaCommand,      &kCompletionsCommand, &kHelpCommand,    &kCompleteCommand,
+    &kRunCommand,     &kCheckCommand,   &kSummaryCommand,     &kConfigCommand, &kExperimentsCommand,
+    &kPluginsCommand, &kExplainCommand, &kLsCommand,          &kPlotCommand,   &kDiffCommand,
+    &kCkptCommand,    &kSchemaCommand,  &kCompletionsCommand, &kHelpCommand,   &kCompleteCommand,
 };
 
 }  // namespace

@@ -59,6 +59,9 @@ class Completer {
     switch (command.operand) {
       case Operand::none:
         return;
+      case Operand::path:
+        candidates_.emplace_back(":files");
+        return;
       case Operand::shell:
         offer("bash"), offer("zsh");
         return;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/progress.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/terminal.h"
 #include "train/process_info.h"
 
 namespace trivet {
@@ -16,12 +16,6 @@ namespace {
 
 constexpr double kRedrawSeconds = 0.1;
 constexpr double kPlainSeconds = 10;
-
-int terminal_width(int output) {
-  winsize size = {};
-  if (::ioctl(output, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-  return size.ws_col;
-}
 
 // 1, 2, 5, 10, 20, 50, ...
 bool is_round(std::int64_t step) {
@@ -55,7 +49,7 @@ void Progress::update(const ProgressState& state) {
 
 // One less than there are: a full line would wrap on some terminals.
 int Progress::columns() const {
-  return live() ? std::max(1, terminal_width(output_) - 1) : 0;
+  return live() ? std::max(1, terminal_columns(output_) - 1) : 0;
 }
 
 void Progress::print(std::string_view lines) {

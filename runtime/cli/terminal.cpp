@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -47,6 +48,12 @@ bool is_screen(std::FILE* stream) {
 
 bool has_colours(std::FILE* stream) {
   return is_screen(stream) && !is_set("NO_COLOR");
+}
+
+int terminal_columns(int descriptor) {
+  winsize size = {};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
 }
 
 std::string coloured(std::string_view text, Colour colour, bool enabled) {

@@ -16,6 +16,9 @@ bool is_screen(std::FILE* stream);
 // True for a terminal that can show colours and a user who has not set NO_COLOR.
 bool has_colours(std::FILE* stream);
 
+// Columns of the terminal that a descriptor is; 80 when it is none or does not say.
+int terminal_columns(int descriptor);
+
 // `text` in this colour when `enabled`, else as it is.
 std::string coloured(std::string_view text, Colour colour, bool enabled);
 

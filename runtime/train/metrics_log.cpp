@@ -14,82 +14,12 @@
 #include <utility>
 
 #include "train/json_value.h"
+#include "train/lines_from_end.h"
 #include "train/process_info.h"
 #include "trivet/error.h"
 
 namespace trivet {
 namespace {
-
-struct Record {
-  std::int64_t step = 0;
-  RecordKind kind = RecordKind::train;
-};
-
-std::optional<Record> parse(std::string_view line) {
-  try {
-    const Value value = value_from_json(line, "metrics.jsonl");
-    const Value* step = value.find("step");
-    const Value* kind = value.find("kind");
-    if (step == nullptr || !step->is_integer() || kind == nullptr || !kind->is_text()) {
-      return std::nullopt;
-    }
-    const bool eval = kind->as_text() == name_of(RecordKind::eval);
-    return Record{step->as_integer(), eval ? RecordKind::eval : RecordKind::train};
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
-// The lines of a file from its end, without reading what comes before them.
-class LinesFromEnd {
- public:
-  LinesFromEnd(const FileHandle& file, std::filesystem::path path, std::uint64_t size)
-      : file_(file), path_(std::move(path)), offset_(size) {}
-
-  // False at the start of the file. `start` is where the line begins; an unfinished last line comes
-  // without its end, as any other.
-  bool next(std::string& line, std::uint64_t& start) {
-    if (text_.empty() && offset_ == 0) return false;
-    if (text_.empty()) read_more();
-    std::size_t end = text_.size() - (text_.back() == '\n' ? 1 : 0);
-    std::size_t break_before = last_break(end);
-    while (break_before == std::string::npos && offset_ > 0) {
-      end += read_more();
-      break_before = last_break(end);
-    }
-    const std::size_t first = break_before == std::string::npos ? 0 : break_before + 1;
-    line = text_.substr(first, end - first);
-    text_.resize(first);
-    start = offset_ + first;
-    return true;
-  }
-
- private:
-  std::size_t last_break(std::size_t end) const {
-    return end == 0 ? std::string::npos : text_.rfind('\n', end - 1);
-  }
-
-  std::size_t read_more() {
-    const std::uint64_t count = std::min<std::uint64_t>(offset_, 1 << 16);
-    std::string chunk(count, '\0');
-    std::size_t done = 0;
-    while (done < count) {
-      const ssize_t got = ::pread(file_.get(), chunk.data() + done, count - done,
-                                  static_cast<off_t>(offset_ - count + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) throw_system_error("read", path_, got < 0 ? errno : EIO);
-      done += static_cast<std::size_t>(got);
-    }
-    offset_ -= count;
-    text_.insert(0, chunk);
-    return count;
-  }
-
-  const FileHandle& file_;
-  std::filesystem::path path_;
-  std::uint64_t offset_;  // of text_ in the file
-  std::string text_;
-};
 
 // Lines are put together by hand: a run may write one a step.
 void add_number(std::string& line, double number) {
@@ -130,10 +60,6 @@ void add_logs(std::string& line, const Logs& logs) {
 
 }  // namespace
 
-std::string_view name_of(RecordKind kind) {
-  return kind == RecordKind::train ? "train" : "eval";
-}
-
 MetricsLog::MetricsLog(std::filesystem::path path)
     : path_(std::move(path)), file_(open_file(path_, O_RDWR | O_CREAT | O_APPEND)) {}
 
@@ -155,7 +81,7 @@ void MetricsLog::truncate_after(std::int64_t step) {
   std::string line;
   std::uint64_t start = 0;
   while (lines.next(line, start)) {
-    const std::optional<Record> record = unfinished ? std::nullopt : parse(line);
+    const std::optional<MetricsRecord> record = unfinished ? std::nullopt : parse_record(line);
     unfinished = false;
     const bool is_kept = record && record->step <= step;
     if (!is_kept) {

@@ -13,15 +13,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <string_view>
 
 #include "train/file_io.h"
+#include "train/metrics_record.h"
 #include "trivet/logs.h"
 
 namespace trivet {
-
-enum class RecordKind { train, eval };
-std::string_view name_of(RecordKind kind);
 
 class MetricsLog {
  public:

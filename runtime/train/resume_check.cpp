@@ -3,8 +3,11 @@
 
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include <fmt/core.h>
+
+#include "config/value_diff.h"
 
 namespace trivet {
 namespace {
@@ -29,41 +32,18 @@ bool breaks(std::string_view path) {
                            "task.init_load", "task.name"});
 }
 
-void compare(const Value* before, const Value* after, const std::string& path,
-             std::vector<ConfigChange>& changes) {
-  const bool tables = (before == nullptr || before->is_table()) &&
-                      (after == nullptr || after->is_table()) && before != after;
-  if (tables) {
-    if (before != nullptr) {
-      for (const Value::Member& member : before->members()) {
-        compare(&member.value, after != nullptr ? after->find(member.key) : nullptr,
-                joined_path(path, member.key), changes);
-      }
-    }
-    if (after != nullptr) {
-      for (const Value::Member& member : after->members()) {
-        if (before != nullptr && before->find(member.key) != nullptr) continue;
-        compare(nullptr, &member.value, joined_path(path, member.key), changes);
-      }
-    }
-    return;
-  }
-  // A file cannot hold a null, so none and null are one.
-  const Value null;
-  const Value& old_value = before != nullptr ? *before : null;
-  const Value& new_value = after != nullptr ? *after : null;
-  if (old_value == new_value || is_any_of(path, {"mode", "name"})) return;
-  changes.push_back({.path = path,
-                     .before = old_value.is_null() ? "" : to_toml(old_value),
-                     .after = new_value.is_null() ? "" : to_toml(new_value),
-                     .breaks = breaks(path)});
-}
-
 }  // namespace
 
 std::vector<ConfigChange> config_changes(const Value& before, const Value& after) {
   std::vector<ConfigChange> changes;
-  compare(&before, &after, "", changes);
+  for (ValueDifference& found : differences(before, after)) {
+    if (is_any_of(found.path, {"mode", "name"})) continue;
+    const bool stops = breaks(found.path);
+    changes.push_back({.path = std::move(found.path),
+                       .before = std::move(found.before),
+                       .after = std::move(found.after),
+                       .breaks = stops});
+  }
   return changes;
 }
 

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs between two configs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trivet/value.h"
+
+namespace trivet {
+
+struct ValueDifference {
+  std::string path;           // "trainer.train_steps"
+  std::string before, after;  // TOML; empty where there is no such value
+};
+
+// Leaves that differ, in the order of `before`, then those that are new. An array is a leaf; null
+// and no value are one.
+std::vector<ValueDifference> differences(const Value& before, const Value& after);
+
+}  // namespace trivet

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/lines_from_end.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+constexpr std::size_t kLongestLine = 16u << 20;
+
+}  // namespace
+
+LinesFromEnd::LinesFromEnd(const FileHandle& file, std::filesystem::path path, std::uint64_t size)
+    : file_(file), path_(std::move(path)), offset_(size) {}
+
+bool LinesFromEnd::next(std::string& line, std::uint64_t& start) {
+  if (text_.empty() && offset_ == 0) return false;
+  if (text_.empty()) read_more();
+  std::size_t end = text_.size() - (text_.back() == '\n' ? 1 : 0);
+  std::size_t break_before = last_break(end);
+  while (break_before == std::string::npos && offset_ > 0) {
+    end += read_more();
+    break_before = last_break(end);
+  }
+  const std::size_t first = break_before == std::string::npos ? 0 : break_before + 1;
+  line = text_.substr(first, end - first);
+  text_.resize(first);
+  start = offset_ + first;
+  return true;
+}
+
+std::size_t LinesFromEnd::last_break(std::size_t end) const {
+  return end == 0 ? std::string::npos : text_.rfind('\n', end - 1);
+}
+
+std::size_t LinesFromEnd::read_more() {
+  if (text_.size() > kLongestLine) {
+    throw RunError(path_.string() + " has a line of more than 16 MiB",
+                   {.hint = "this is no file that trivet wrote; move it away"});
+  }
+  const std::uint64_t count = std::min<std::uint64_t>(offset_, 1 << 16);
+  std::string chunk(count, '\0');
+  std::size_t done = 0;
+  while (done < count) {
+    const ssize_t got = ::pread(file_.get(), chunk.data() + done, count - done,
+                                static_cast<off_t>(offset_ - count + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) throw_system_error("read", path_, got < 0 ? errno : EIO);
+    done += static_cast<std::size_t>(got);
+  }
+  offset_ -= count;
+  text_.insert(0, chunk);
+  return count;
+}
+
+}  // namespace trivet
