@@ -11,7 +11,11 @@
 // Garden:
 //   w -= lr * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon)
 // Its default is the paper's 1e-8 (PyTorch's; Keras 1e-7, Praxis 1e-6). Model Garden's adamw also
-// clips by global norm: that is trainer.gradient_clip here. Slots: "m", "v".
+// clips by global norm: that is trainer.gradient_clip here.
+//
+// With amsgrad (Reddi, Kale and Kumar 2018) the largest v so far stands in the place of v:
+//   v_max = max(v_max, v)
+// before its bias correction, as PyTorch and Keras do. Slots: "m", "v", and "v_max" with amsgrad.
 #pragma once
 
 #include <span>
@@ -28,12 +32,14 @@ struct AdamConfig : OptimizerConfig {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   bool epsilon_hat = false;
+  bool amsgrad = false;
 };
 TRIVET_CONFIG(AdamConfig, trivet::OptimizerConfig,
               (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1)),
               (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1)),
               (epsilon, "Added to the root of the squares.", at_least(0)),
-              (epsilon_hat, "Epsilon is added before the bias correction, as Keras does."))
+              (epsilon_hat, "Epsilon is added before the bias correction, as Keras does."),
+              (amsgrad, "Divides by the largest mean of squared gradients so far."))
 
 class Adam final : public Optimizer {
  public:
@@ -51,12 +57,14 @@ struct AdamWConfig : DecayConfig {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   bool epsilon_hat = false;
+  bool amsgrad = false;
 };
 TRIVET_CONFIG(AdamWConfig, trivet::optim::DecayConfig,
               (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1)),
               (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1)),
               (epsilon, "Added to the root of the squares.", at_least(0)),
-              (epsilon_hat, "Epsilon is added before the bias correction, as Keras does."))
+              (epsilon_hat, "Epsilon is added before the bias correction, as Keras does."),
+              (amsgrad, "Divides by the largest mean of squared gradients so far."))
 
 class AdamW final : public Optimizer {
  public:
