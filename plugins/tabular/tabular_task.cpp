@@ -127,13 +127,13 @@ std::unique_ptr<Input> TabularTask::build_inputs(const ConfigOf<Input>& config,
   return input;
 }
 
-std::unique_ptr<Model> TabularTask::build_model(Scope& scope) {
-  if (!config().model.has_value()) return Task::build_model(scope);  // which says so
-  return make(sized_model(), scope);
+std::unique_ptr<Model> TabularTask::build_model(const ConfigOf<Model>& config, Scope& scope) {
+  if (!config.has_value()) return Task::build_model(config, scope);  // which says so
+  return make(sized(config), scope);
 }
 
-ConfigOf<Model> TabularTask::sized_model() {
-  const ConfigOf<Model>& model = config().model;
+// The model with the sizes that the table gives.
+ConfigOf<Model> TabularTask::sized(const ConfigOf<Model>& model) {
   const Encoding& sizes = encoding();
   Value::Array categories;
   for (const std::int64_t size : sizes.category_sizes()) categories.emplace_back(size);

@@ -24,7 +24,7 @@ inline constexpr const char* kEncodingFile = "table.json";
 
 class TabularTask : public Task {
  public:
-  std::unique_ptr<Model> build_model(Scope& scope) override;
+  std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
                                       InputContext& context) override;
 
@@ -42,7 +42,7 @@ class TabularTask : public Task {
   void keep(std::shared_ptr<const Encoding> encoding);
   std::filesystem::path own_file() const;       // empty for a run without a directory
   std::filesystem::path followed_file() const;  // empty for anything but a continuous evaluation
-  ConfigOf<Model> sized_model();
+  ConfigOf<Model> sized(const ConfigOf<Model>& model);
 
   TabularConfig tabular_;
   Target target_;

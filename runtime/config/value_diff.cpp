@@ -4,6 +4,18 @@
 namespace trivet {
 namespace {
 
+// Lists of tables of one length are compared entry by entry, others as a whole.
+bool are_alike_lists(const Value* before, const Value* after) {
+  const auto is_list = [](const Value* value) {
+    if (value == nullptr || !value->is_array() || value->items().empty()) return false;
+    for (const Value& item : value->items()) {
+      if (!item.is_table()) return false;
+    }
+    return true;
+  };
+  return is_list(before) && is_list(after) && before->items().size() == after->items().size();
+}
+
 void compare(const Value* before, const Value* after, const std::string& path,
              std::vector<ValueDifference>& found) {
   const bool tables = (before == nullptr || before->is_table()) &&
@@ -20,6 +32,12 @@ void compare(const Value* before, const Value* after, const std::string& path,
         if (before != nullptr && before->find(member.key) != nullptr) continue;
         compare(nullptr, &member.value, joined_path(path, member.key), found);
       }
+    }
+    return;
+  }
+  if (are_alike_lists(before, after)) {
+    for (std::size_t i = 0; i < before->items().size(); ++i) {
+      compare(&before->items()[i], &after->items()[i], joined_path(path, i), found);
     }
     return;
   }

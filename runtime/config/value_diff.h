@@ -14,8 +14,9 @@ struct ValueDifference {
   std::string before, after;  // TOML; empty where there is no such value
 };
 
-// Leaves that differ, in the order of `before`, then those that are new. An array is a leaf; null
-// and no value are one.
+// Leaves that differ, in the order of `before`, then those that are new. Arrays of tables are
+// compared entry by entry where they are of one length, other arrays are leaves; null and no value
+// are one.
 std::vector<ValueDifference> differences(const Value& before, const Value& after);
 
 }  // namespace trivet

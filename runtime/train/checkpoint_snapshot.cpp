@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/checkpoint_snapshot.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include <fmt/core.h>
+
+#include "train/state_value.h"
 #include "trivet/device.h"
+#include "trivet/error.h"
 #include "trivet/thread_pool.h"
 
 namespace trivet {
@@ -59,16 +64,46 @@ void CheckpointSnapshot::state(std::string_view key, const Value& value) {
   state_.set(key, value);
 }
 
-void CheckpointSnapshot::write(CheckpointDirectoryWriter& writer) const {
+const CheckpointSnapshot::File& CheckpointSnapshot::file(std::string_view name) const {
   for (std::size_t i = 0; i < used_; ++i) {
-    std::vector<SafetensorsEntry> entries;
-    entries.reserve(files_[i].used);
-    for (std::size_t j = 0; j < files_[i].used; ++j) {
-      const Copy& copy = files_[i].copies[j];
-      entries.push_back({copy.name, copy.dtype, copy.shape, {copy.data.get(), copy.size}});
-    }
-    writer.entries(files_[i].name, entries);
+    if (files_[i].name == name) return files_[i];
   }
+  throw Error(fmt::format("the snapshot has no \"{}\"", name));
+}
+
+void CheckpointSnapshot::tensors(std::string_view name, NamedTensors& into, bool strict) const {
+  const File& file = this->file(name);
+  if (strict && file.used != into.size()) {
+    throw Error(fmt::format("{} tensors of \"{}\" are wanted, the snapshot has {}", into.size(),
+                            name, file.used));
+  }
+  const auto end = file.copies.begin() + static_cast<std::ptrdiff_t>(file.used);
+  for (auto& [path, tensor] : into) {
+    const std::string& wanted = path;
+    const auto copy = std::find_if(file.copies.begin(), end,
+                                   [&](const Copy& other) { return other.name == wanted; });
+    if (copy == end || copy->dtype != tensor.dtype() || !(copy->shape == tensor.shape())) {
+      throw Error(
+          fmt::format("the snapshot has no {} {} in \"{}\"", path, tensor.to_string(), name));
+    }
+    tensor.assign_bytes(copy->entry().data);
+  }
+}
+
+const Value& CheckpointSnapshot::state(std::string_view key) const {
+  return member(state_, key);
+}
+
+std::vector<SafetensorsEntry> CheckpointSnapshot::entries(std::string_view name) const {
+  const File& file = this->file(name);
+  std::vector<SafetensorsEntry> entries;
+  entries.reserve(file.used);
+  for (std::size_t i = 0; i < file.used; ++i) entries.push_back(file.copies[i].entry());
+  return entries;
+}
+
+void CheckpointSnapshot::write(CheckpointDirectoryWriter& writer) const {
+  for (std::size_t i = 0; i < used_; ++i) writer.entries(files_[i].name, entries(files_[i].name));
   for (const Value::Member& member : state_.members()) writer.state(member.key, member.value);
 }
 

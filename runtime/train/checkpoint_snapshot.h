@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CheckpointSnapshot: a checkpoint in memory. Filling it is all that training waits for; writing it
-// to disk may happen on another thread while training goes on.
+// to disk may happen on another thread while training goes on. It may also be read, by a trainer
+// that takes over from another one.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@
 
 namespace trivet {
 
-class CheckpointSnapshot final : public CheckpointWriter {
+class CheckpointSnapshot final : public CheckpointWriter, public CheckpointReader {
  public:
   // Forgets what it holds. The memory is kept: filling it again with the same tensors takes none.
   void clear();
@@ -21,11 +22,21 @@ class CheckpointSnapshot final : public CheckpointWriter {
   void tensors(std::string_view name, const NamedTensors& tensors) override;
   void state(std::string_view key, const Value& value) override;
 
+  // Of the same names, shapes and types only: both come from one config. Throws Error otherwise.
+  void tensors(std::string_view name, NamedTensors& into, bool strict = true) const override;
+  bool has_state(std::string_view key) const override { return state_.find(key) != nullptr; }
+  const Value& state(std::string_view key) const override;
+  std::string description() const override { return "memory"; }
+  // What was given under a name; valid until the next call of `clear` or `tensors`.
+  std::vector<SafetensorsEntry> entries(std::string_view name) const;
+
   // Everything that was given, in its order. [any thread, while nobody fills it]
   void write(CheckpointDirectoryWriter& writer) const;
 
  private:
   struct Copy {
+    SafetensorsEntry entry() const { return {name, dtype, shape, {data.get(), size}}; }
+
     std::string name;
     DType dtype = DType::f32;
     Shape shape;
@@ -37,6 +48,8 @@ class CheckpointSnapshot final : public CheckpointWriter {
     std::vector<Copy> copies;
     std::size_t used = 0;  // of copies
   };
+
+  const File& file(std::string_view name) const;
 
   std::vector<File> files_;
   std::size_t used_ = 0;  // of files_

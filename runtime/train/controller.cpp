@@ -50,16 +50,22 @@ void Controller::restore_or_initialize() {
                                  checkpoint->description()));
     }
     parts_.events.on_start(step, checkpoint->description());
-    if (checkpoint->has_state("controller")) {
-      const Value& state = checkpoint->state("controller");
-      if (const Value* last = state.find("loop")) last_loop_ = last->as_integer();
-      if (const Value* last = state.find("evaluation")) last_evaluation_ = last->as_integer();
-    }
-    if (parts_.events.is_evaluated(step)) last_evaluation_ = step;
+    take_up(*checkpoint);
     return;
   }
   parts_.events.on_start(trainer.global_step(), {});
   trainer.initialize();
+}
+
+void Controller::take_up(const CheckpointReader& checkpoint) {
+  last_loop_ = last_evaluation_ = 0;
+  if (checkpoint.has_state("controller")) {
+    const Value& state = checkpoint.state("controller");
+    if (const Value* last = state.find("loop")) last_loop_ = last->as_integer();
+    if (const Value* last = state.find("evaluation")) last_evaluation_ = last->as_integer();
+  }
+  const std::int64_t step = parts_.trainer.global_step();
+  if (parts_.events.is_evaluated(step)) last_evaluation_ = step;
 }
 
 Controller::Outcome Controller::train() {
@@ -78,6 +84,7 @@ Controller::Outcome Controller::run(With with) {
   }
   last_save_ = parts_.clock();
   last_save_step_ = parts_.trainer.global_step();
+  if (options_.recovers && !parts_.checkpoints.current()) save(last_save_step_);
   const Outcome outcome = loop(with);
   parts_.checkpoints.wait();
   report_saved();
@@ -108,7 +115,10 @@ Controller::Outcome Controller::loop(With with) {
     if (ended) return Outcome::done;
 
     const std::int64_t boundary = next_boundary(step, with);
-    train_to(boundary);
+    if (!train_to(boundary)) {
+      step = trainer.global_step();
+      continue;
+    }
     fresh = fresh || trainer.global_step() > step;
     step = trainer.global_step();
     if (step < boundary && trainer.exhausted()) {
@@ -153,11 +163,18 @@ bool Controller::wants_pause() const {
   return options_.checkpoint_interval.is_time() && is_save_due(parts_.trainer.global_step());
 }
 
-void Controller::train_to(std::int64_t boundary) {
+// False when the run was taken back to a checkpoint instead.
+bool Controller::train_to(std::int64_t boundary) {
   Trainer& trainer = parts_.trainer;
   const std::int64_t before = trainer.global_step();
   parts_.events.on_train_begin(before);
-  trainer.train(boundary);
+  try {
+    trainer.train(boundary);
+  } catch (const DivergedError& bad) {
+    parts_.events.on_train_end(trainer.global_step());
+    recover(bad);
+    return false;
+  }
   const std::int64_t step = trainer.global_step();
   parts_.events.on_train_end(step);
   report_saved();  // throws when that is why the trainer returned
@@ -167,6 +184,19 @@ void Controller::train_to(std::int64_t boundary) {
                                before, boundary, step),
                    {.hint = "Trainer::train counts every step in global_step()"});
   }
+  return true;
+}
+
+void Controller::recover(const DivergedError& bad) {
+  const auto checkpoint = parts_.checkpoints.newest();
+  report_saved();
+  if (checkpoint == nullptr) {
+    throw RunError(bad.message() + ", and there is no checkpoint to go back to", bad.details());
+  }
+  parts_.trainer.recover(*checkpoint);
+  last_save_step_ = parts_.trainer.global_step();
+  parts_.events.on_recovered(last_save_step_, checkpoint->description(), bad.message());
+  take_up(*checkpoint);
 }
 
 void Controller::end_loop(std::int64_t step) {

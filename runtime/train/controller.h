@@ -12,6 +12,9 @@
 // of the process and from the last save, on a clock that does not jump; training is interrupted for
 // it between two steps, wherever that is.
 //
+// A step that the trainer says to recover from (DivergedError) takes the run back to its newest
+// checkpoint, records of later steps included.
+//
 // A checkpoint may still be written while training goes on. A write that failed ends the run before
 // its next step.
 #pragma once
@@ -19,6 +22,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string>
 
 #include "train/action_list.h"
 #include "train/best_checkpoints.h"
@@ -36,6 +40,9 @@ struct ControllerOptions {
   std::int64_t validation_steps = -1;
   std::int64_t validation_interval = 0;
   Interval checkpoint_interval;
+  // The trainer may throw DivergedError, so there must always be a checkpoint to restore: one is
+  // saved before the first step.
+  bool recovers = false;
 };
 
 // What a controller tells while it works. All calls come from the run thread.
@@ -45,6 +52,13 @@ class ControllerEvents {
 
   // The run continues from a checkpoint, or starts. `path` is empty when it starts.
   virtual void on_start(std::int64_t step, const std::filesystem::path& path) = 0;
+  // The run was taken back to a checkpoint because of a bad step; `reason` says which. Default:
+  // on_start.
+  virtual void on_recovered(std::int64_t step, const std::filesystem::path& path,
+                            const std::string& reason) {
+    (void)reason;
+    on_start(step, path);
+  }
   // Whether the evaluation of this step is already on record.
   virtual bool is_evaluated(std::int64_t step) const = 0;
 
@@ -106,7 +120,9 @@ class Controller {
   std::int64_t next_boundary(std::int64_t step, With with) const;
   bool is_due(std::int64_t step, std::int64_t interval) const;
   bool is_save_due(std::int64_t step) const;
-  void train_to(std::int64_t boundary);
+  bool train_to(std::int64_t boundary);
+  void recover(const DivergedError& bad);
+  void take_up(const CheckpointReader& checkpoint);
   void end_loop(std::int64_t step);
   void keep_if_best(std::int64_t step, const Logs& logs, const std::filesystem::path& source);
   void fill(CheckpointWriter& writer);

@@ -19,6 +19,8 @@ namespace {
 
 // The second one finds its memory planned, and a unit that was idle in the first may not be in it.
 constexpr std::int64_t kSteps = 2;
+// A task that trains parts of a model in turn needs more to reach all of them.
+constexpr std::int64_t kMostSteps = 32;
 // Named in a message; the rest is counted.
 constexpr std::size_t kMostNames = 8;
 
@@ -51,12 +53,19 @@ bool is_zero(const Tensor& gradient) {
   return std::all_of(values.begin(), values.end(), [](float value) { return value == 0.0F; });
 }
 
+// Of what the store still has: a trainer may go on to another model.
 void note_gradients(ParameterStore& store, std::vector<Inspection::Weights>& weights) {
-  std::size_t index = 0;
-  for (const auto& parameter : store.parameters()) {
-    Inspection::Weights& entry = weights[index++];
-    if (parameter->trainable() && !is_zero(parameter->gradient())) entry.has_gradient = true;
+  for (Inspection::Weights& entry : weights) {
+    if (entry.has_gradient) continue;
+    Parameter* parameter = store.find(entry.path);
+    if (parameter == nullptr || !parameter->trainable()) continue;
+    entry.has_gradient = !is_zero(parameter->gradient());
   }
+}
+
+bool all_have_gradients(const std::vector<Inspection::Weights>& weights) {
+  return std::all_of(weights.begin(), weights.end(),
+                     [](const Inspection::Weights& entry) { return entry.has_gradient; });
 }
 
 class Inspector {
@@ -128,7 +137,8 @@ void Inspector::take_weights() {
 }
 
 void Inspector::train() {
-  for (std::int64_t step = 1; step <= kSteps && !trainer_->exhausted(); ++step) {
+  for (std::int64_t step = 1; step <= kMostSteps && !trainer_->exhausted(); ++step) {
+    if (step > kSteps && all_have_gradients(result_.weights)) break;
     trace_.reset_calls();
     const double before = result_.device->flops();
     trainer_->train(step);

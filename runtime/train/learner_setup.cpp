@@ -19,7 +19,7 @@ bool has_main(const TrainerConfig& config) {
 
 }  // namespace
 
-void check_learner(const TrainerConfig& trainer, const TaskConfig& task) {
+void check_learner(const TrainerConfig& trainer, const ConfigOf<Input>& train_input) {
   const bool all_have_rates =
       std::all_of(trainer.learners.begin(), trainer.learners.end(),
                   [](const LearnerConfig& learner) { return learner.learning_rate.has_value(); });
@@ -28,14 +28,15 @@ void check_learner(const TrainerConfig& trainer, const TaskConfig& task) {
                               .what = "training needs it, and it is not set",
                               .hint = "for example learning_rate = 0.001"});
   }
-  const Value* set = task.train_input.fields().find("batch_size");
+  const Value* set = train_input.fields().find("batch_size");
   const std::int64_t batch = set != nullptr ? set->as_integer() : InputConfig{}.batch_size;
   if (batch % trainer.gradient_accumulation == 0) return;
-  throw ConfigError(Problem{
-      .path = "trainer.gradient_accumulation",
-      .what = fmt::format("task.train_input.batch_size = {} cannot be cut into {} equal parts",
-                          batch, trainer.gradient_accumulation),
-      .hint = "choose a divisor of the batch size"});
+  const std::string input = train_input.path().empty() ? "task.train_input" : train_input.path();
+  throw ConfigError(
+      Problem{.path = "trainer.gradient_accumulation",
+              .what = fmt::format("{}.batch_size = {} cannot be cut into {} equal parts", input,
+                                  batch, trainer.gradient_accumulation),
+              .hint = "choose a divisor of the batch size"});
 }
 
 std::unique_ptr<Learner> make_learner(const TrainerConfig& config, Task& task,

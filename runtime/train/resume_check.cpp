@@ -24,12 +24,23 @@ bool is_any_of(std::string_view path, std::initializer_list<std::string_view> pa
   return false;
 }
 
+// What may change of an entry of task.tasks or trainer.stages: how long or how often it is
+// trained, on which data, at which rate.
+bool is_free_in_entry(std::string_view path) {
+  const std::size_t end = path.find(']');
+  if (end == std::string_view::npos || end + 2 > path.size()) return false;
+  return is_any_of(path.substr(end + 2),
+                   {"steps", "train_input", "eval_input", "learning_rate", "weight", "eval_steps",
+                    "task.train_input", "task.eval_input"});
+}
+
 bool breaks(std::string_view path) {
   if (path == "trainer.type" || path == "trainer.optimizer.type") return true;
   if (is_any_of(path, {"trainer.learners", "trainer.frozen"})) return true;
+  if (is_any_of(path, {"task.tasks", "trainer.stages"})) return !is_free_in_entry(path);
   if (!is_at_or_below(path, "task")) return false;
   return !is_any_of(path, {"task.train_input", "task.eval_input", "task.init_checkpoint",
-                           "task.init_load", "task.name"});
+                           "task.init_load", "task.name", "task.sampler"});
 }
 
 }  // namespace

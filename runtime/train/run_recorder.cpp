@@ -97,6 +97,13 @@ void RunRecorder::on_start(std::int64_t step, const std::filesystem::path& path)
                         {{"step", std::to_string(step)}, {"checkpoint", name}});
 }
 
+void RunRecorder::on_recovered(std::int64_t step, const std::filesystem::path& path,
+                               const std::string& reason) {
+  parts_.metrics.truncate_after(step);
+  parts_.status.set_step(step);
+  warn(fmt::format("{}; back to step {} ({})", reason, step, path.filename().string()));
+}
+
 bool RunRecorder::is_evaluated(std::int64_t step) const {
   return parts_.metrics.ends_with(RecordKind::eval, step);
 }

@@ -37,8 +37,6 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
 
   // On standard error and in log.jsonl.
   void warn(const std::string& text);
-  // What people may want to know while nothing else happens; on the screen and in log.jsonl.
-  void note(const std::string& text);
   // A line on the screen and in log.jsonl, from an action.
   void say(const std::string& text);
 
@@ -55,10 +53,13 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   void on_eval_step(std::int64_t step, std::int64_t examples) override;
   bool wants_summaries() const override { return !parts_.writers.empty(); }
   void on_summaries(std::string_view group, std::int64_t step, const Summaries& summaries) override;
-  bool stop_requested() const override;  // must_stop, or the pause asked for while training
+  void note(const std::string& text) override;  // on the screen and in log.jsonl
+  bool stop_requested() const override;         // must_stop, or the pause asked for while training
 
   // ControllerEvents
   void on_start(std::int64_t step, const std::filesystem::path& path) override;
+  void on_recovered(std::int64_t step, const std::filesystem::path& path,
+                    const std::string& reason) override;
   bool is_evaluated(std::int64_t step) const override;
   void on_train_begin(std::int64_t step) override;
   void on_train_end(std::int64_t step) override;

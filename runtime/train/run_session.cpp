@@ -117,7 +117,9 @@ void RunSession::make_parts() {
                                         .steps_per_loop = fields_.steps_per_loop,
                                         .validation_steps = fields_.validation_steps,
                                         .validation_interval = fields_.validation_interval,
-                                        .checkpoint_interval = fields_.checkpoint_interval});
+                                        .checkpoint_interval = fields_.checkpoint_interval,
+                                        .recovers = fields_.recovery == Recovery::restore &&
+                                                    fields_.recovery_max_trials > 0});
   recorder_.set_pause([this] { return controller_->wants_pause(); });
 }
 

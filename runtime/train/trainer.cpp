@@ -1,103 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
 
-#include <fmt/core.h>
-
+#include "train/bad_steps.h"
 #include "train/batch_size.h"
+#include "train/evaluation.h"
 #include "train/learner_setup.h"
 #include "train/micro_batches.h"
 #include "train/prefetch.h"
 #include "train/state_value.h"
+#include "train/step_parts.h"
 #include "train/weight_summaries.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/optim_update.h"
-#include "trivet/registry.h"
 #include "trivet/thread_pool.h"
 
 namespace trivet {
 namespace {
 
-// Gives what leaves an input the name of its plugin and its place in the config.
-std::optional<Batch> next_batch(Input& input, const ConfigOf<Input>& config) {
-  const RegistryItem* item = registry().find(Input::kKind, config.key());
-  if (item == nullptr) return input.get_next();
-  std::optional<Batch> batch;
-  Registry::guard(*item, config.origin(), config.path(), [&] { batch = input.get_next(); });
-  return batch;
-}
-
-// What a step of a task throws that is no Error of ours still tells which step it was.
-template <class Body>
-auto in_step(std::string_view kind, std::int64_t step, Body&& body) {
-  try {
-    return body();
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& failure) {
-    throw RunError(fmt::format("{} step {} failed: {}", kind, step, failure.what()),
-                   {.path = "task"});
-  }
-}
-
-void reset(Metrics& metrics) {
-  for (const auto& metric : metrics) metric->reset_state();
-}
-
-void merge_results(const Metrics& metrics, Logs& logs) {
-  for (const auto& metric : metrics) logs.merge(metric->result());
-}
-
-Value save_metrics(const Metrics& metrics) {
-  Value states = Value::array();
-  for (const auto& metric : metrics) states.push_back(metric->save_state());
-  return states;
-}
-
-void restore_metrics(const Value& states, const Metrics& metrics) {
-  if (states.items().size() != metrics.size()) {
-    throw RunError(fmt::format("the checkpoint holds the state of {} metrics, the task has {}",
-                               states.items().size(), metrics.size()));
-  }
-  for (std::size_t i = 0; i < metrics.size(); ++i) metrics[i]->restore_state(states.items()[i]);
+// The first update starts an average, so that of no update is none.
+bool has_averages(const Value& state) {
+  return member(state, "ema").as_boolean() && member(state, "updates").as_integer() > 0;
 }
 
 }  // namespace
 
 struct DefaultTrainer::Training {
-  Training(Device& device) : loss(device) {}
+  Training(Device& device, const TrainerConfig& config) : loss(device), bad_steps(config) {}
 
   std::unique_ptr<Learner> learner;
   Metrics metrics;
   std::unique_ptr<Input> input;
   LossMean loss;
   LogMeans logs;
-  std::int64_t skipped = 0;  // steps left out since the start of the run
-  Tensor states;             // of the model before the step, while steps may be left out
-};
+  BadSteps bad_steps;
 
-struct DefaultTrainer::Evaluation {
-  Metrics metrics;
-  std::unique_ptr<Input> input;
-  bool used = false;  // the input has given batches
+  // As they were before the step, while steps may be left out.
+  struct Before {
+    Tensor states;
+    Value metrics;
+    LogMeans logs;
+  } before;
 };
 
 DefaultTrainer::DefaultTrainer(Config config, TrainerContext& context)
+    : DefaultTrainer(std::move(config), TrainingParts(context.task.config()), context) {}
+
+DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContext& context)
     : config_(std::move(config)),
+      parts_(std::move(parts)),
       task_(context.task),
       device_(context.device),
       observer_(context.observer),
       key_(context.key),
       evaluates_(context.eval),
       store_(context.device, context.key) {
-  if (context.train) check_learner(config_, task_.config());
+  if (context.train) check_learner(config_, parts_.train_input);
   Scope root(store_);
-  model_ = task_.build_model(root);
+  model_ = task_.build_model(parts_.model, root);
   freeze(store_, config_.frozen);
   store_.build();
   if (context.train) build_training();
@@ -106,23 +70,13 @@ DefaultTrainer::DefaultTrainer(Config config, TrainerContext& context)
 DefaultTrainer::~DefaultTrainer() = default;
 
 void DefaultTrainer::build_training() {
-  training_ = std::make_unique<Training>(device_);
+  training_ = std::make_unique<Training>(device_, config_);
   training_->learner = make_learner(config_, task_, store_);
-  if (config_.recovery_max_trials > 0) {
-    training_->states = Tensor::zeros(device_, store_.states().shape());
+  if (training_->bad_steps.skips()) {
+    training_->before.states = Tensor::zeros(device_, store_.states().shape());
   }
   training_->metrics = task_.build_metrics(true);
-  training_->input = build_input(task_.config().train_input, true);
-}
-
-std::unique_ptr<Input> DefaultTrainer::build_input(const ConfigOf<Input>& config, bool training) {
-  InputContext context{.training = training,
-                       .name = training ? "task.train_input" : "task.eval_input"};
-  std::unique_ptr<Input> input = task_.build_inputs(config, context);
-  const Value* set = config.fields().find("prefetch");
-  const std::int64_t depth = set != nullptr ? set->as_integer() : InputConfig{}.prefetch;
-  if (depth == 0) return input;
-  return std::make_unique<Prefetch>(std::move(input), depth);
+  training_->input = build_input(task_, parts_.train_input, true);
 }
 
 DefaultTrainer::Training& DefaultTrainer::training() {
@@ -130,14 +84,9 @@ DefaultTrainer::Training& DefaultTrainer::training() {
   return *training_;
 }
 
-DefaultTrainer::Evaluation& DefaultTrainer::evaluation() {
+Evaluation& DefaultTrainer::evaluation() {
   if (!evaluates_) throw Error("this trainer was made for training only");
-  if (!evaluation_) {
-    auto made = std::make_unique<Evaluation>();
-    made->metrics = task_.build_metrics(false);
-    made->input = build_input(task_.config().eval_input, false);
-    evaluation_ = std::move(made);
-  }
+  if (!evaluation_) evaluation_ = std::make_unique<Evaluation>(task_, parts_.eval_input);
   return *evaluation_;
 }
 
@@ -168,35 +117,40 @@ void DefaultTrainer::train(std::int64_t target) {
 
 bool DefaultTrainer::train_one() {
   Training& training = *training_;
-  const std::optional<Batch> batch = next_batch(*training.input, task_.config().train_input);
+  const std::optional<Batch> batch = next_batch(*training.input, parts_.train_input);
   if (!batch) return false;
   const BatchSize size = size_of(*batch);
-  const double learning_rate = training.learner->learning_rate();
-  double loss = std::numeric_limits<double>::quiet_NaN();
-  const bool read_loss =
-      device_.host_visible() || config_.recovery_max_trials > 0 || observer_.wants_loss();
+  BadSteps& bad_steps = training.bad_steps;
+  BadSteps::Step step{.number = global_step_ + 1,
+                      .loss = std::numeric_limits<double>::quiet_NaN(),
+                      .learning_rate = training.learner->learning_rate(),
+                      .batch_size = size.rows};
+  const bool read_loss = device_.host_visible() || bad_steps.watches() || observer_.wants_loss();
   const std::vector<Batch> parts = micro_batches(*batch, config_.gradient_accumulation);
   training.learner->accumulate(static_cast<std::int64_t>(parts.size()));
-  training.learner->set_loss_bound(loss_bound());
-  if (training.states.defined()) assign(training.states, store_.states());
+  training.learner->set_loss_bound(bad_steps.bound(step.number));
+  if (bad_steps.skips()) keep_before_step();
   Summaries summaries;
-  if (wants_summaries(global_step_ + 1)) summaries.want();
+  if (wants_summaries(step.number)) summaries.want();
   device_.begin_step();
-  in_step("training", global_step_ + 1, [&] {
+  in_step("training", step.number, [&] {
     const Tensor mean_loss = train_on(parts, summaries);
     if (!training.learner->last_update().skipped) training.loss.add(mean_loss);
-    if (read_loss) loss = mean_loss.item();
+    if (read_loss) step.loss = mean_loss.item();
     if (config_.summary_histograms) add_weight_histograms(store_, summaries);
   });
   device_.end_step();
-  if (training.learner->last_update().skipped) {
-    leave_out_step(loss, learning_rate, size.rows);
-  } else if (read_loss) {
-    check_loss(loss, learning_rate, size.rows);
+  if (!training.learner->last_update().skipped) {
+    if (read_loss) bad_steps.check(step);
+  } else if (bad_steps.skips()) {
+    put_back();
+    bad_steps.add_skipped(step);
+  } else {
+    bad_steps.refuse(step);
   }
   ++global_step_;
   if (summaries.wanted()) observer_.on_summaries("train", global_step_, summaries);
-  observer_.on_train_step(global_step_, loss, size.examples);
+  observer_.on_train_step(global_step_, step.loss, size.examples);
   return true;
 }
 
@@ -228,40 +182,19 @@ Tensor DefaultTrainer::train_on(const std::vector<Batch>& parts, Summaries& summ
   return ops::mul(loss, static_cast<float>(weight > 0 ? 1 / weight : 0));
 }
 
-double DefaultTrainer::loss_bound() const {
-  const bool bounded = global_step_ + 1 >= config_.recovery_begin_steps;
-  return bounded ? config_.loss_upper_bound : std::numeric_limits<double>::infinity();
+void DefaultTrainer::keep_before_step() {
+  Training::Before& before = training_->before;
+  assign(before.states, store_.states());
+  before.metrics = save_metrics(training_->metrics);
+  before.logs = training_->logs;
 }
 
-// The learner changed nothing; what the layers themselves changed goes back, too.
-void DefaultTrainer::leave_out_step(double loss, double learning_rate, std::int64_t batch_size) {
-  assign(store_.states(), training_->states);
-  if (++training_->skipped <= config_.recovery_max_trials) return;
-  throw bad_step(loss, learning_rate, batch_size,
-                 fmt::format(", after {} steps that were left out (trainer.recovery_max_trials)",
-                             config_.recovery_max_trials));
-}
-
-void DefaultTrainer::check_loss(double loss, double learning_rate, std::int64_t batch_size) const {
-  if (std::isfinite(loss) && loss <= loss_bound()) return;
-  throw bad_step(loss, learning_rate, batch_size, "");
-}
-
-RunError DefaultTrainer::bad_step(double loss, double learning_rate, std::int64_t batch_size,
-                                  const std::string& when) const {
-  std::string what = "the training loss is ", bound;
-  if (std::isfinite(loss) && loss <= loss_bound()) {
-    what = "the gradients are not finite";
-  } else if (std::isfinite(loss)) {
-    what += fmt::format("{}", loss);
-    bound = fmt::format(", above trainer.loss_upper_bound = {}", config_.loss_upper_bound);
-  } else {
-    what += std::isnan(loss) ? "not a number" : fmt::format("{}", loss);
-  }
-  return RunError(fmt::format("{} at step {}{}{} (learning rate {}, batch size {})", what,
-                              global_step_ + 1, bound, when, learning_rate, batch_size),
-                  {.hint = "lower trainer.learning_rate, or set trainer.gradient_clip.global_norm; "
-                           "nothing of this step is saved"});
+// The learner changed nothing; what the layers and the task changed goes back, too.
+void DefaultTrainer::put_back() {
+  const Training::Before& before = training_->before;
+  assign(store_.states(), before.states);
+  restore_metrics(before.metrics, training_->metrics);
+  training_->logs = before.logs;
 }
 
 Logs DefaultTrainer::train_logs() {
@@ -269,14 +202,17 @@ Logs DefaultTrainer::train_logs() {
   Logs logs;
   if (training.loss.count() == 0) return logs;
   const double mean = training.loss.mean();
-  if (!device_.host_visible()) check_loss(mean, training.learner->learning_rate(), 0);
+  if (!device_.host_visible()) {
+    training.bad_steps.check(
+        {.number = global_step_, .loss = mean, .learning_rate = training.learner->learning_rate()});
+  }
   logs.set("training_loss", mean);
-  merge_results(training.metrics, logs);
+  logs.merge(results(training.metrics));
   logs.merge(training.logs.means());
   for (const auto& [name, rate] : training.learner->learning_rates()) {
     logs.set(name.empty() ? "learning_rate" : "learning_rate/" + name, rate);
   }
-  if (training.skipped > 0) logs.set("skipped_steps", static_cast<double>(training.skipped));
+  logs.merge(training.bad_steps.logs());
   training.loss.reset();
   training.logs.reset();
   reset(training.metrics);
@@ -288,42 +224,9 @@ Logs DefaultTrainer::evaluate(std::int64_t steps) {
   Evaluation& evaluation = this->evaluation();
   std::optional<Learner::UseAverages> averages;
   if (training_) averages.emplace(*training_->learner);
-  if (evaluation.used) evaluation.input->reset();
-  evaluation.used = true;
-  reset(evaluation.metrics);
-  double loss_sum = 0, weight_sum = 0;
-  std::unique_ptr<AggregatedLogs> aggregated;
-  Summaries summaries;  // of the first batch
-  std::int64_t done = 0;
-  while (steps < 0 || done < steps) {
-    if (observer_.stop_requested()) return {};
-    const auto batch = next_batch(*evaluation.input, task_.config().eval_input);
-    if (!batch) break;
-    device_.begin_step();
-    in_step("evaluation", done + 1, [&] {
-      FpropContext context = step_context(false);
-      if (done == 0 && wants_summaries(0)) context.summaries.want();
-      StepState state{*model_, store_, nullptr, evaluation.metrics, context};
-      const StepOutput output = task_.validation_step(*batch, state);
-      if (output.loss.defined() && output.weight > 0) {
-        loss_sum += output.weight * output.loss.item();
-        weight_sum += output.weight;
-      }
-      aggregated = task_.aggregate_logs(std::move(aggregated), output);
-      if (done == 0) summaries = std::move(context.summaries);
-    });
-    device_.end_step();
-    observer_.on_eval_step(++done, size_of(*batch).examples);
-  }
-  if (done == 0) {
-    throw InputError("the evaluation data has no batch", {.path = "task.eval_input"});
-  }
-  if (summaries.wanted()) observer_.on_summaries("eval", global_step_, summaries);
-  Logs logs;
-  if (weight_sum > 0) logs.set("validation_loss", loss_sum / weight_sum);
-  merge_results(evaluation.metrics, logs);
-  if (aggregated) logs.merge(task_.reduce_aggregated_logs(*aggregated, global_step_));
-  return logs;
+  FpropContext context = step_context(false);
+  if (wants_summaries(0)) context.summaries.want();
+  return evaluation.run(*model_, store_, context, steps, observer_);
 }
 
 NamedTensors DefaultTrainer::model_tensors() const {
@@ -355,7 +258,8 @@ void DefaultTrainer::save(CheckpointWriter& writer) {
   writer.state("trainer", Value::table({{"global_step", global_step_},
                                         {"updates", training.learner->step()},
                                         {"ema", !averages.empty()},
-                                        {"skipped", training.skipped},
+                                        {"ema_states", !config_.ema.trainable_weights_only},
+                                        {"recovery_trials", training.bad_steps.trials()},
                                         {"loss", training.loss.save_state()},
                                         {"logs", training.logs.save_state()},
                                         {"metrics", save_metrics(training.metrics)}}));
@@ -364,37 +268,86 @@ void DefaultTrainer::save(CheckpointWriter& writer) {
 
 // Where nothing is trained the averages are the weights.
 void DefaultTrainer::restore_averages(const CheckpointReader& reader) {
+  const bool states = !config_.ema.trainable_weights_only &&
+                      member(reader.state("trainer"), "ema_states").as_boolean();
   NamedTensors weights;
   for (const auto& parameter : store_.parameters()) {
-    if (parameter->trainable()) weights.emplace_back(parameter->path(), parameter->value());
+    if (parameter->trainable() || states) {
+      weights.emplace_back(parameter->path(), parameter->value());
+    }
   }
-  reader.tensors("ema", weights);
+  reader.tensors("ema", weights, false);
 }
 
 void DefaultTrainer::restore(const CheckpointReader& reader) {
+  restore_all_but_input(reader);
+  if (training_) training_->input->restore_state(reader.state("train_input"));
+}
+
+void DefaultTrainer::recover(const CheckpointReader& reader) {
+  const std::int64_t trials = recovery_trials();
+  restore_all_but_input(reader);
+  set_recovery_trials(trials + 1);
+}
+
+void DefaultTrainer::take_over(const CheckpointReader& last, TakeOver what) {
+  if (what.learner) {
+    restore_all_but_input(last);
+  } else {
+    global_step_ = member(last.state("trainer"), "global_step").as_integer();
+    restore_sums(last);
+  }
+  if (what.input) training().input->restore_state(last.state("train_input"));
+}
+
+Input& DefaultTrainer::train_input() {
+  return *training().input;
+}
+
+std::int64_t DefaultTrainer::recovery_trials() {
+  return training().bad_steps.trials();
+}
+
+void DefaultTrainer::set_recovery_trials(std::int64_t trials) {
+  training().bad_steps.set_trials(trials);
+}
+
+void DefaultTrainer::restore_all_but_input(const CheckpointReader& reader) {
   NamedTensors model = model_tensors();
   reader.tensors("model", model);
   const Value& state = reader.state("trainer");
   global_step_ = member(state, "global_step").as_integer();
   exhausted_ = false;
-  // The first update starts an average, so that of no update is none.
-  const bool averaged =
-      member(state, "ema").as_boolean() && member(state, "updates").as_integer() > 0;
-  if (!training_) {
-    if (averaged && config_.ema.decay > 0) restore_averages(reader);
-    return;
+  if (training_) {
+    restore_learner(reader);
+    restore_sums(reader);
+  } else if (config_.ema.decay > 0 && has_averages(state)) {
+    restore_averages(reader);
   }
-  NamedTensors slots = training_->learner->slots();
+}
+
+void DefaultTrainer::restore_learner(const CheckpointReader& reader) {
+  const Value& state = reader.state("trainer");
+  Learner& learner = *training_->learner;
+  NamedTensors slots = learner.slots();
   reader.tensors("optimizer", slots);
-  training_->learner->set_step(member(state, "updates").as_integer());
-  NamedTensors averages = training_->learner->averages();
-  if (averaged && !averages.empty()) reader.tensors("ema", averages);
-  if (!averaged) training_->learner->restart_average();
-  training_->skipped = member(state, "skipped").as_integer();
+  learner.set_step(member(state, "updates").as_integer());
+  learner.restart_average();  // of what the checkpoint has no average of
+  NamedTensors averages = learner.averages();
+  if (averages.empty() || !has_averages(state)) return;
+  if (!member(state, "ema_states").as_boolean()) {
+    std::erase_if(averages,
+                  [&](const auto& entry) { return !store_.find(entry.first)->trainable(); });
+  }
+  reader.tensors("ema", averages, false);
+}
+
+void DefaultTrainer::restore_sums(const CheckpointReader& reader) {
+  const Value& state = reader.state("trainer");
+  set_recovery_trials(member(state, "recovery_trials").as_integer());
   training_->loss.restore_state(member(state, "loss"));
   training_->logs.restore_state(member(state, "logs"));
   restore_metrics(member(state, "metrics"), training_->metrics);
-  training_->input->restore_state(reader.state("train_input"));
 }
 
 }  // namespace trivet

@@ -18,7 +18,16 @@
 
 namespace trivet {
 
-class Prefetch;
+class Evaluation;
+
+// What is trained on which data: a task's, or those of a stage.
+struct TrainingParts {
+  explicit TrainingParts(const TaskConfig& task)
+      : model(task.model), train_input(task.train_input), eval_input(task.eval_input) {}
+
+  ConfigOf<Model> model;
+  ConfigOf<Input> train_input, eval_input;
+};
 
 class DefaultTrainer final : public Trainer {
  public:
@@ -29,6 +38,8 @@ class DefaultTrainer final : public Trainer {
   // whichever comes first: early enough that a missing file is found at once, late enough not to
   // delay that step. `context` is used up; what it refers to must outlive the trainer.
   DefaultTrainer(Config config, TrainerContext& context);
+  // The same with other parts than the task's.
+  DefaultTrainer(Config config, TrainingParts parts, TrainerContext& context);
   ~DefaultTrainer() override;
 
   std::int64_t global_step() const override { return global_step_; }
@@ -39,30 +50,44 @@ class DefaultTrainer final : public Trainer {
   void initialize() override;
   void save(CheckpointWriter& writer) override;
   void restore(const CheckpointReader& reader) override;
+  void recover(const CheckpointReader& reader) override;
   ParameterStore& parameters() override { return store_; }
   NamedTensors export_tensors() override;
 
+  // Takes over from a trainer of the same run and task, by what that one has saved: its step, its
+  // sums and its count of trials. With `learner` also weights, optimizer and averages, which must
+  // be of the same form, with `input` the place in the training data.
+  struct TakeOver {
+    bool learner = false;
+    bool input = false;
+  };
+  void take_over(const CheckpointReader& last, TakeOver what);
+
+  // While training.
+  Input& train_input();
+  std::int64_t recovery_trials();
+  void set_recovery_trials(std::int64_t trials);
+
  private:
   struct Training;
-  struct Evaluation;
 
   void build_training();
   Evaluation& evaluation();
-  std::unique_ptr<Input> build_input(const ConfigOf<Input>& config, bool training);
   Training& training();
   bool train_one();
   Tensor train_on(const std::vector<Batch>& parts, Summaries& summaries);
   bool wants_summaries(std::int64_t step) const;
+  void keep_before_step();
+  void put_back();
+  void restore_all_but_input(const CheckpointReader& reader);
+  void restore_learner(const CheckpointReader& reader);
+  void restore_sums(const CheckpointReader& reader);
   void restore_averages(const CheckpointReader& reader);
-  double loss_bound() const;  // of the step that comes
-  void leave_out_step(double loss, double learning_rate, std::int64_t batch_size);
-  RunError bad_step(double loss, double learning_rate, std::int64_t batch_size,
-                    const std::string& when) const;
-  void check_loss(double loss, double learning_rate, std::int64_t batch_size) const;
   FpropContext step_context(bool train) const;
   NamedTensors model_tensors() const;
 
   const Config config_;
+  const TrainingParts parts_;
   Task& task_;
   Device& device_;
   TrainerObserver& observer_;

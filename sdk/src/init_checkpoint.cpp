@@ -68,25 +68,25 @@ std::vector<float> floats_of(const SafetensorsEntry& entry) {
 }
 
 // A regular expression of the config; validate() has refused those that are none.
-std::regex regex_of(const std::string& pattern) {
+std::regex regex_of(const std::string& pattern, const std::string& path) {
   try {
     return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
   } catch (const std::regex_error& failure) {
     throw RunError("'" + pattern + "' is not a regular expression: " + failure.what(),
-                   {.path = "task.init_load"});
+                   {.path = path});
   }
 }
 
 // The rules of a config, and whether each was of use.
 class Rules {
  public:
-  explicit Rules(const InitLoadConfig& config) {
+  Rules(const InitLoadConfig& config, std::string path) : path_(std::move(path)) {
     for (const std::string& pattern : config.ignore) ignore_.push_back({pattern, {}, {}, false});
     for (const LoadRule& rule : config.rules) {
       rules_.push_back({rule.pattern, rule.name, {}, false});
     }
     for (auto* list : {&ignore_, &rules_}) {
-      for (Rule& rule : *list) rule.regex = regex_of(rule.pattern);
+      for (Rule& rule : *list) rule.regex = regex_of(rule.pattern, path_);
     }
   }
 
@@ -121,7 +121,7 @@ class Rules {
         std::vector<std::string> names;
         for (const auto& parameter : store.parameters()) names.push_back(parameter->path());
         throw RunError("the pattern '" + rule.pattern + "' matches no variable of the model",
-                       {.path = list == &ignore_ ? "task.init_load.ignore" : "task.init_load.rules",
+                       {.path = path_ + (list == &ignore_ ? ".ignore" : ".rules"),
                         .hint = "it must match a whole path; " + suggestion(rule.pattern, names)});
       }
     }
@@ -133,17 +133,23 @@ class Rules {
     std::regex regex;
     bool used = false;
   };
+  std::string path_;  // of the config
   std::vector<Rule> ignore_, rules_;
 };
 
+const SafetensorsEntry* find(std::span<const SafetensorsEntry> entries, const std::string& name) {
+  const auto found = std::find_if(entries.begin(), entries.end(),
+                                  [&](const auto& entry) { return entry.name == name; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
 LoadReport::Entry compared(const Parameter& parameter, const std::string& source,
-                           const SafetensorsFile& file, const std::vector<std::string>& names) {
+                           const SafetensorsEntry* found, const std::vector<std::string>& names) {
   using Status = LoadReport::Status;
   LoadReport::Entry entry{.variable = parameter.path(),
                           .shape = parameter.shape().to_string(),
                           .source = source,
                           .note = {}};
-  const SafetensorsEntry* found = file.find(source);
   if (found == nullptr) {
     entry.status = Status::missing;
     const std::string near = suggestion(source, names);
@@ -156,12 +162,12 @@ LoadReport::Entry compared(const Parameter& parameter, const std::string& source
   return entry;
 }
 
-LoadReport compare(const ParameterStore& store, const fs::path& path, const SafetensorsFile& file,
+LoadReport compare(const ParameterStore& store, const WeightSource& weights,
                    const InitLoadConfig& config) {
-  LoadReport report{.file = path, .entries = {}, .unused = {}};
-  Rules rules(config);
+  LoadReport report{.file = weights.name, .entries = {}, .unused = {}};
+  Rules rules(config, weights.rules_path);
   std::vector<std::string> names;
-  for (const SafetensorsEntry& entry : file.entries()) names.push_back(entry.name);
+  for (const SafetensorsEntry& entry : weights.entries) names.push_back(entry.name);
   std::set<std::string> used;
   for (const auto& parameter : store.parameters()) {
     const std::string source = rules.source_of(parameter->path());
@@ -173,7 +179,7 @@ LoadReport compare(const ParameterStore& store, const fs::path& path, const Safe
                                 .note = {}});
       continue;
     }
-    report.entries.push_back(compared(*parameter, source, file, names));
+    report.entries.push_back(compared(*parameter, source, find(weights.entries, source), names));
     if (report.entries.back().status == LoadReport::Status::loaded) used.insert(source);
   }
   rules.require_use(store);
@@ -255,20 +261,30 @@ fs::path find_weights(const fs::path& given) {
 
 LoadReport load_weights(ParameterStore& store, const fs::path& given,
                         const InitLoadConfig& config) {
-  using Status = LoadReport::Status;
   const fs::path path = find_weights(given);
   const SafetensorsFile file(path);
-  LoadReport report = compare(store, path, file, config);
+  return load_weights(store,
+                      {.entries = file.entries(),
+                       .name = path.string(),
+                       .rules_path = "task.init_load",
+                       .source_path = "task.init_checkpoint"},
+                      config);
+}
+
+LoadReport load_weights(ParameterStore& store, const WeightSource& source,
+                        const InitLoadConfig& config) {
+  using Status = LoadReport::Status;
+  LoadReport report = compare(store, source, config);
   if (!config.partial && report.count(Status::missing) + report.count(Status::differs) > 0) {
     std::string lines = report.text();
     lines.pop_back();
-    throw RunError("the model cannot start from '" + path.string() + "'\n" + lines,
-                   {.path = "task.init_checkpoint",
-                    .hint = "task.init_load has rules for other names, ignore, and partial"});
+    throw RunError("the model cannot start from '" + source.name + "'\n" + lines,
+                   {.path = source.source_path,
+                    .hint = source.rules_path + " has rules for other names, ignore, and partial"});
   }
   for (const LoadReport::Entry& entry : report.entries) {
     if (entry.status != Status::loaded) continue;
-    const std::vector<float> values = floats_of(*file.find(entry.source));
+    const std::vector<float> values = floats_of(*find(source.entries, entry.source));
     Tensor value = store.find(entry.variable)->value();
     value.assign_bytes(std::as_bytes(std::span<const float>(values)));
   }

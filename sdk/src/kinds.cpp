@@ -12,6 +12,7 @@
 #include "trivet/metric.h"
 #include "trivet/model.h"
 #include "trivet/optimizer.h"
+#include "trivet/registry.h"
 #include "trivet/schedule.h"
 #include "trivet/summary_writer.h"
 #include "trivet/tokenizer.h"
@@ -35,6 +36,14 @@ std::optional<std::int64_t> Input::batches_per_epoch() const {
 }
 const void* Input::extension(std::string_view) const noexcept {
   return nullptr;
+}
+
+std::optional<Batch> next_batch(Input& input, const ConfigOf<Input>& config) {
+  const RegistryItem* item = registry().find(Input::kKind, config.key());
+  if (item == nullptr) return input.get_next();
+  std::optional<Batch> batch;
+  Registry::guard(*item, config.origin(), config.path(), [&] { batch = input.get_next(); });
+  return batch;
 }
 
 void InputConfig::validate(Problems& problems) const {
@@ -63,7 +72,13 @@ bool Optimizer::per_variable() const {
   return false;
 }
 
+DivergedError::DivergedError(const DivergedError&) = default;
+DivergedError::~DivergedError() = default;
+
 Trainer::~Trainer() = default;
+void Trainer::recover(const CheckpointReader& reader) {
+  restore(reader);
+}
 const void* Trainer::extension(std::string_view) const noexcept {
   return nullptr;
 }
@@ -79,6 +94,7 @@ bool TrainerObserver::wants_summaries() const {
   return false;
 }
 void TrainerObserver::on_summaries(std::string_view, std::int64_t, const Summaries&) {}
+void TrainerObserver::note(const std::string&) {}
 
 CheckpointWriter::~CheckpointWriter() = default;
 CheckpointReader::~CheckpointReader() = default;

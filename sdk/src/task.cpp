@@ -32,13 +32,13 @@ std::unique_ptr<Optimizer> Task::create_optimizer(const ConfigOf<Optimizer>& con
   return make(config);
 }
 
-std::unique_ptr<Model> Task::build_model(Scope& scope) {
-  if (!config_.model.has_value()) {
+std::unique_ptr<Model> Task::build_model(const ConfigOf<Model>& config, Scope& scope) {
+  if (!config.has_value()) {
     throw ConfigError(Problem{.path = "task.model",
                               .what = "no model is configured",
                               .hint = "set [task.model] with a type"});
   }
-  return make(config_.model, scope);
+  return make(config, scope);
 }
 
 std::unique_ptr<Input> Task::build_inputs(const ConfigOf<Input>& config, InputContext& context) {

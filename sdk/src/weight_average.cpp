@@ -2,6 +2,7 @@
 #include "weight_average.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "block_layout.h"
 #include "trivet/optim_update.h"
@@ -19,12 +20,18 @@ double share_kept(const EmaConfig& config, std::int64_t updates) {
 
 WeightAverage::WeightAverage(ParameterStore& store, const EmaConfig& config)
     : store_(store), config_(config) {
-  segment_.value = Tensor::zeros(store.device(), store.trainable_values().shape());
-  segment_.gradient = store.trainable_values();
+  const auto add = [&](const Tensor& block) {
+    OptimizerSegment segment;
+    segment.value = Tensor::zeros(store.device(), block.shape());
+    segment.gradient = block;
+    blocks_.push_back(std::move(segment));
+  };
+  add(store.trainable_values());
+  if (!config.trainable_weights_only && store.states().size() > 0) add(store.states());
 }
 
 void WeightAverage::start() {
-  assign(segment_.value, store_.trainable_values());
+  for (OptimizerSegment& block : blocks_) assign(block.value, block.gradient);
 }
 
 void WeightAverage::update(std::int64_t updates) {
@@ -37,23 +44,26 @@ void WeightAverage::update(std::int64_t updates) {
   step.grad_scale = -1;
   step.weight_decay = 1;
   step.lr = static_cast<float>(1 - kept);
-  optim_update(step, segment_);
+  for (OptimizerSegment& block : blocks_) optim_update(step, block);
 }
 
 void WeightAverage::swap() {
-  Tensor& weights = store_.trainable_values();
-  Tensor kept = Tensor::empty(store_.device(), weights.shape());
-  assign(kept, weights);
-  assign(weights, segment_.value);
-  assign(segment_.value, kept);
+  for (OptimizerSegment& block : blocks_) {
+    Tensor kept = Tensor::empty(store_.device(), block.value.shape());
+    assign(kept, block.gradient);
+    assign(block.gradient, block.value);
+    assign(block.value, kept);
+  }
 }
 
 std::vector<std::pair<std::string, Tensor>> WeightAverage::tensors() const {
   std::vector<std::pair<std::string, Tensor>> out;
   for (const auto& parameter : store_.parameters()) {
-    if (!parameter->trainable()) continue;
+    const std::size_t block = parameter->trainable() ? 0 : 1;
+    if (block >= blocks_.size()) continue;
     const std::int64_t begin = store_.offset_of(*parameter);
-    const Tensor part = part_of(segment_.value, begin, begin + parameter->shape().size());
+    const std::int64_t end = begin + parameter->shape().size();
+    const Tensor part = part_of(blocks_[block].value, begin, end);
     out.emplace_back(parameter->path(), ops::reshape(part, parameter->shape()));
   }
   return out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WeightAverage: the moving average of EmaConfig, laid out like the block of trainable values.
+// WeightAverage: the moving average of EmaConfig, laid out like the store's blocks.
 #pragma once
 
 #include <string>
@@ -22,7 +22,9 @@ class WeightAverage {
  private:
   ParameterStore& store_;
   EmaConfig config_;
-  OptimizerSegment segment_;  // value: the average, gradient: the weights
+  // value: the average, gradient: the weights. First the trainable ones, then, if they are averaged
+  // and there are any, the states.
+  std::vector<OptimizerSegment> blocks_;
 };
 
 }  // namespace trivet::detail

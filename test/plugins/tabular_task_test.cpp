@@ -53,7 +53,7 @@ struct Fixture {
     task.emplace(config, context);
     store.emplace(*device, Key(3));
     Scope scope(*store);
-    model = task->build_model(scope);
+    model = task->build_model(task->config().model, scope);
     store->build();
     if (train) input(true);
     return *task;
@@ -255,7 +255,7 @@ TEST_CASE("a run without a directory leaves no file") {
   Regression task(fixture.config, context);
   ParameterStore store(*fixture.device, Key(3));
   Scope scope(store);
-  CHECK(task.build_model(scope) != nullptr);
+  CHECK(task.build_model(task.config().model, scope) != nullptr);
   CHECK(fs::is_empty(fixture.run.path()));
 }
 

@@ -241,53 +241,28 @@ TEST_CASE("frozen variables keep their values and are saved with the weights") {
   CHECK(checkpoint.files.at("optimizer").size() == 1);
 }
 
-TEST_CASE("a step whose loss is not a number is left out as often as the config says") {
-  TrainerConfig config = test::trainer_config();
-  config.recovery_max_trials = 1;
-  config.ema.decay = 0.9;
-  Bench bench(config, {}, true, 3);
-  bench.trainer->initialize();
-  bench.trainer->train(2);
-  test::MemoryCheckpoint before, after;
-  bench.trainer->save(before);
-  bench.trainer->train(3);
-  bench.trainer->save(after);
-  CHECK(after.files == before.files);  // weights, slots and averages
-  CHECK(bench.trainer->global_step() == 3);
-  bench.trainer->train(10);
-  const Logs logs = bench.trainer->train_logs();
-  CHECK(*logs.find("skipped_steps") == 1);
-  CHECK(std::isfinite(*logs.find("training_loss")));
-  CHECK(*logs.find("learning_rate") == 0.01 / 10);  // nine updates
-}
-
-TEST_CASE("one bad step more than may be left out ends the run, also after a restart") {
-  TrainerConfig config = test::trainer_config();
-  config.recovery_max_trials = 2;
-  config.loss_upper_bound = 1e-9;
-  Bench first(config), second(config);
+TEST_CASE("averages of states are kept from the step on that asks for them") {
+  // A frozen variable is a state.
+  TrainerConfig without = with_ema(0.9), with = with_ema(0.9);
+  without.frozen = with.frozen = {"w"};
+  with.ema.trainable_weights_only = false;
+  Bench first(without), second(with), third(without), evaluating(with, {}, false);
   first.trainer->initialize();
-  first.trainer->train(2);
-  CHECK(first.weight("w") == 0.5);
-  test::MemoryCheckpoint saved;
-  first.trainer->save(saved);
-  second.trainer->restore(saved);
-  CHECK_THROWS_WITH(second.trainer->train(3), Contains("at step 3") && Contains("after 2 steps") &&
-                                                  Contains("loss_upper_bound") &&
-                                                  Contains("learning rate 0.01") &&
-                                                  Contains("batch size 4"));
-  CHECK(second.trainer->global_step() == 2);
-}
-
-TEST_CASE("a loss above the bound is let through before recovery_begin_steps") {
-  TrainerConfig config = test::trainer_config();
-  config.loss_upper_bound = 1e-9;
-  config.recovery_begin_steps = 4;
-  Bench bench(config);
-  bench.trainer->initialize();
-  bench.trainer->train(3);
-  CHECK(bench.weight("w") != 0.5);
-  CHECK_THROWS_WITH(bench.trainer->train(4), Contains("at step 4"));
+  first.trainer->train(3);
+  test::MemoryCheckpoint before, after, back;
+  first.trainer->save(before);
+  CHECK(before.files.at("ema").size() == 1);
+  second.trainer->restore(before);
+  second.trainer->save(after);
+  CHECK(after.files.at("ema").size() == 2);
+  CHECK(after.files.at("ema").at("b") == before.files.at("ema").at("b"));
+  CHECK(saved(after, "ema", "w") == 0.5f);
+  third.trainer->restore(after);
+  third.trainer->save(back);
+  CHECK(back.files == before.files);
+  evaluating.trainer->restore(after);
+  CHECK(*evaluating.trainer->evaluate(-1).find("validation_loss") ==
+        *second.trainer->evaluate(-1).find("validation_loss"));
 }
 
 TEST_CASE("with everything on, a trainer restored at any step continues with the same bits") {

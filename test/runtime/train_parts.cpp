@@ -69,7 +69,8 @@ std::optional<Batch> CountInput::get_next() {
     const auto i = static_cast<std::size_t>(row);
     const float value = static_cast<float>(next_ % 7) + static_cast<float>(row) / 4;
     x.mutable_span<float>()[i] = value;
-    y.mutable_span<float>()[i] = 3 * value;
+    y.mutable_span<float>()[i] =
+        next_ == config_.nan_at ? std::numeric_limits<float>::quiet_NaN() : 3 * value;
     weight.mutable_span<float>()[i] = last && row >= rows - config_.padding ? 0.0f : 1.0f;
   }
   ++next_;
@@ -96,26 +97,34 @@ std::optional<std::int64_t> CountInput::batches_per_epoch() const {
 
 namespace {
 
-struct LineModelConfig : ModelConfig {};
-TRIVET_CONFIG(LineModelConfig, ModelConfig)
+struct LineModelConfig : ModelConfig {
+  std::string slope = "w";
+  bool curved = false;
+};
+TRIVET_CONFIG(LineModelConfig, ModelConfig, (slope, "Name of the slope."),
+              (curved, "Adds c x^2, c = 0.25 at the start."))
 
 class LineModel final : public Model {
  public:
   using Config = LineModelConfig;
-  LineModel(Config, Scope& scope)
-      : w_(scope.parameter("w", {1}, {.init = {Init::constant, 0.5}})),
+  LineModel(Config config, Scope& scope)
+      : w_(scope.parameter(config.slope, {1}, {.init = {Init::constant, 0.5}})),
         b_(scope.parameter("b", {1}, {.init = {Init::constant, 0.0}})) {
+    if (config.curved) c_ = &scope.parameter("c", {1}, {.init = {Init::constant, 0.25}});
     journal().add("model");
   }
   NestedMap fprop(const Batch& batch, FpropContext& context) override {
     const Tensor& x = batch.at("x");
     context.summaries.scalar("line/step", static_cast<double>(context.step));
-    return {{"y", ops::add(ops::mul(x, w_.value()), b_.value())}};
+    const Tensor y = ops::add(ops::mul(x, w_.value()), b_.value());
+    if (c_ == nullptr) return {{"y", y}};
+    return {{"y", ops::add(y, ops::mul(ops::square(x), c_->value()))}};
   }
 
  private:
   Parameter& w_;
   Parameter& b_;
+  Parameter* c_ = nullptr;
 };
 
 // The largest output it has seen.

@@ -42,11 +42,13 @@ struct CountConfig : InputConfig {
   std::int64_t batches = 0;
   std::int64_t fail_at = -1;
   std::int64_t padding = 0;  // rows of the last batch that are no examples
+  std::int64_t nan_at = -1;
 };
 TRIVET_CONFIG(CountConfig, InputConfig,
               (batches, "Batches of a pass; 0: without end, -1: none at all."),
               (fail_at, "The batch at which reading fails."),
-              (padding, "Padded rows of the last batch."))
+              (padding, "Padded rows of the last batch."),
+              (nan_at, "The batch whose y are no numbers."))
 
 // Batch i has x = (i % 7) + row / 4 and y = 3 x.
 class CountInput final : public Input {
@@ -88,9 +90,11 @@ class TestObserver : public TrainerObserver {
   bool wants_loss() const override { return true; }
   void on_train_step(std::int64_t step, double loss, std::int64_t examples) override;
   void on_eval_step(std::int64_t step, std::int64_t examples) override;
+  void note(const std::string& text) override { notes += text + "\n"; }
   bool stop_requested() const override { return stop_after >= 0 && asked++ >= stop_after; }
 
   std::vector<double> losses;
+  std::string notes;
   std::int64_t train_examples = 0, eval_examples = 0, last_step = 0;
   std::int64_t stop_after = -1;  // says stop when asked for the n-th time, from 0
   mutable std::int64_t asked = 0;

@@ -71,3 +71,30 @@ TEST_CASE("a value that became a table is one change, with all below it") {
   REQUIRE(changes.size() == 1);
   CHECK(to_string(changes) == "  a: 1 -> {b = 2}");
 }
+
+TEST_CASE("of stages and of tasks trained together, lengths and data may change, models may not") {
+  const auto changes = [](const char* list, const char* path, Value to) {
+    Value before = config();
+    before.set_path(list, Value::array({Value::table({{"steps", 5}, {"weight", 1}}),
+                                        Value::table({{"steps", 6}, {"weight", 2}})}));
+    Value after = before;
+    after.set_path(path, std::move(to));
+    std::string text;
+    for (const ConfigChange& change : config_changes(before, after)) {
+      text += (change.breaks ? "!" : "") + change.path + " ";
+    }
+    return text;
+  };
+  CHECK(changes("trainer.stages", "trainer.stages[1].steps", 7) == "trainer.stages[1].steps ");
+  CHECK(changes("trainer.stages", "trainer.stages[0].train_input.seed", 7) ==
+        "trainer.stages[0].train_input.seed ");
+  CHECK(changes("trainer.stages", "trainer.stages[0].model.type", "a/B") ==
+        "!trainer.stages[0].model.type ");
+  CHECK(changes("task.tasks", "task.tasks[0].weight", 3) == "task.tasks[0].weight ");
+  CHECK(changes("task.tasks", "task.tasks[1].task.eval_input.type", "a/B") ==
+        "task.tasks[1].task.eval_input.type ");
+  CHECK(changes("task.tasks", "task.tasks[1].task.model.type", "a/B") ==
+        "!task.tasks[1].task.model.type ");
+  CHECK(changes("task.tasks", "task.tasks", Value::array({Value::table({{"steps", 5}})})) ==
+        "!task.tasks ");
+}

@@ -4,7 +4,7 @@
 //
 // t = metrics of a loop (with the number of steps in it), x = a training action, c = a checkpoint
 // is on the disk, e = an evaluation, y = an evaluation's action, b = a best checkpoint, end = the
-// data ended, S = stopped, ! = an error.
+// data ended, r = back to a checkpoint after a bad step, S = stopped, ! = an error.
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -90,6 +90,11 @@ class Teller final : public ControllerEvents {
   void on_start(std::int64_t step, const fs::path&) override {
     std::erase_if(records_, [&](const auto& record) { return record.first > step; });
   }
+  void on_recovered(std::int64_t step, const fs::path& path, const std::string& reason) override {
+    on_start(step, path);
+    tell("r" + std::to_string(step));
+    reasons += reason + "\n";
+  }
   bool is_evaluated(std::int64_t step) const override { return records_.contains({step, "e"}); }
   void on_train_begin(std::int64_t) override {}
   void on_train_end(std::int64_t) override {}
@@ -111,7 +116,7 @@ class Teller final : public ControllerEvents {
   bool must_stop() const override { return trainer_.stop; }
   void tell(const std::string& what) { text += what + " "; }
 
-  std::string text;
+  std::string text, reasons;
 
  private:
   const ScriptedTrainer& trainer_;
@@ -158,13 +163,14 @@ class Story {
       error = failure.what();
       teller.tell("!");
     }
+    reasons = teller.reasons;
     return teller.text;
   }
 
   std::vector<std::int64_t> left() const { return steps_in(checkpoints()); }
   std::vector<std::int64_t> best() const { return steps_in(temp_.path() / "best"); }
 
-  std::string error;
+  std::string error, reasons;  // of the last process; reasons: of its ways back
 
  private:
   static std::vector<std::int64_t> steps_in(const fs::path& directory) {
@@ -371,4 +377,52 @@ TEST_CASE("20: the newest checkpoint is damaged") {
   fs::resize_file(story.checkpoints() / "step_00000010" / "state.json", 3);
   CHECK(story.go(process({10, 5, -1, 0, 5})) == "t10(5) c10 e10 ");
   CHECK(story.left() == Steps{5, 10});
+}
+
+namespace {
+
+// A process that may go back, with a trainer that diverges at these steps, once each.
+Process diverging(ControllerOptions options, std::set<std::int64_t> at) {
+  Process process{.options = options, .keep = {.max_to_keep = 0}, .best = {}, .script = {}};
+  process.options.recovers = true;
+  process.script.at_step = [at](std::int64_t step) mutable {
+    if (at.erase(step) > 0) throw DivergedError("bad at " + std::to_string(step));
+  };
+  return process;
+}
+
+}  // namespace
+
+TEST_CASE("21: a bad step takes the run back to its newest checkpoint") {
+  Story story;
+  CHECK(story.go(diverging({10, 5, -1, 5, 5}, {8})) == "c0 t5(5) c5 e5 r5 t10(5) c10 e10 ");
+  CHECK(story.reasons == "bad at 8\n");
+  CHECK(story.left() == Steps{0, 5, 10});
+}
+
+TEST_CASE("22: a bad step before the first interval takes the run back to its start") {
+  Story story;
+  CHECK(story.go(diverging({10, 5, -1, 0, {}}, {3, 7})) == "c0 r0 t5(5) r0 t5(5) t10(5) c10 e10 ");
+}
+
+TEST_CASE("23: a bad step in the middle of a loop that began before the checkpoint") {
+  Story story;
+  CHECK(story.go(diverging({10, 2, -1, 6, 5}, {8})) ==
+        "c0 t2(2) t4(2) c5 t6(2) e6 r5 t6(2) e6 t8(2) t10(2) c10 e10 ");
+}
+
+TEST_CASE("24: a bad step after a restart takes the run back to what the first process saved") {
+  Story story;
+  Process first = diverging({10, 5, -1, 0, 5}, {});
+  first.script.stop_at = 7;
+  CHECK(story.go(first) == "c0 t5(5) c5 c7 S ");
+  CHECK(story.go(diverging({10, 5, -1, 0, 5}, {9})) == "r7 t10(5) c10 e10 ");
+}
+
+TEST_CASE("25: a bad step with no checkpoint at all is an error") {
+  Story story;
+  Process process = diverging({10, 5, -1, 0, 5}, {3});
+  process.options.recovers = false;
+  CHECK(story.go(process) == "! ");
+  CHECK_THAT(story.error, Contains("bad at 3, and there is no checkpoint to go back to"));
 }

@@ -257,6 +257,36 @@ TEST_CASE_METHOD(Fixture, "averages take the weights' place for a while, bit for
   CHECK(learner.averages()[2].second.to_host<float>() == average);
 }
 
+TEST_CASE_METHOD(Fixture, "states are averaged with the weights where that is asked for") {
+  build();
+  trivet::Learner learner = this->learner(
+      rules(rule("", {}, 0.3)),
+      {.ema = {.decay = 0.9, .trainable_weights_only = false, .dynamic_decay = false}});
+  const auto set_mean = [&](float value) {
+    const Values both(2, value);
+    trivet::Tensor mean = store->find("mean")->value();
+    mean.assign_bytes(std::as_bytes(std::span(both)));
+  };
+  const auto averaged = [&] {
+    for (const auto& [path, average] : learner.averages()) {
+      if (path == "mean") return average.to_host<float>();
+    }
+    return Values{};
+  };
+  learner.apply_gradients();
+  CHECK(averaged() == Values(2, 5));
+  set_mean(7);
+  learner.apply_gradients();
+  for (const float value : averaged()) CHECK(value == Approx(0.9 * 5 + 0.1 * 7).epsilon(1e-6));
+  const Values average = averaged();
+  {
+    const trivet::Learner::UseAverages use(learner);
+    CHECK(value("mean") == average);
+  }
+  CHECK(value("mean") == Values(2, 7));
+  CHECK(learner.averages().size() == 4);
+}
+
 TEST_CASE_METHOD(Fixture, "an average can start anew at weights from elsewhere") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 0.3)), {.ema = {.decay = 0.9}});

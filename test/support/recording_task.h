@@ -28,9 +28,9 @@ class RecordingTask : public Task {
     note("initialize");
     Task::initialize(store);
   }
-  std::unique_ptr<Model> build_model(Scope& scope) override {
+  std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override {
     note("build_model");
-    return Task::build_model(scope);
+    return Task::build_model(config, scope);
   }
   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
                                       InputContext& context) override {

@@ -16,11 +16,13 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "trivet/config.h"
 #include "trivet/export.h"
+#include "trivet/safetensors.h"
 #include "trivet/scope.h"
 
 namespace trivet {
@@ -79,5 +81,16 @@ TRIVET_API std::filesystem::path find_weights(const std::filesystem::path& path)
 // was changed.
 TRIVET_API LoadReport load_weights(ParameterStore& store, const std::filesystem::path& path,
                                    const InitLoadConfig& config = {});
+
+// Weights in memory, and what messages call them and the config that has the rules.
+struct WeightSource {
+  std::span<const SafetensorsEntry> entries;
+  std::string name;         // "runs/1-ten_classes/model.safetensors"
+  std::string rules_path;   // "task.init_load"
+  std::string source_path;  // "task.init_checkpoint"
+};
+// The same from memory.
+TRIVET_API LoadReport load_weights(ParameterStore& store, const WeightSource& source,
+                                   const InitLoadConfig& config);
 
 }  // namespace trivet

@@ -88,4 +88,8 @@ class TRIVET_API Input {
   Input() = default;
 };
 
+// input.get_next(); what it throws gets the name of the input's plugin and its place in the config
+// it was made from.
+TRIVET_API std::optional<Batch> next_batch(Input& input, const ConfigOf<Input>& config);
+
 }  // namespace trivet

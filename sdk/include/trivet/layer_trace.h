@@ -2,7 +2,7 @@
 // LayerTrace: what the layers of a model are and do, for `trivet summary` and the like.
 //
 //   LayerTrace trace;                       // before the model is made
-//   auto model = task.build_model(scope);
+//   auto model = task.build_model(task.config().model, scope);
 //   model->fprop(batch, context);
 //   for (const auto& layer : trace.layers()) ...
 //

@@ -31,22 +31,25 @@ TRIVET_CONFIG(GradientClipConfig, trivet::NoBase,
                "Each variable's gradient is scaled to at most this l2 norm; 0: off.", at_least(0)),
               (value, "Each element is cut to [-value, value]; 0: off.", at_least(0)))
 
-// An exponential moving average of the trainable weights, after every update
+// An exponential moving average of the weights, after every update
 //
 //   average = k average + (1 - k) w,   s = updates done - start_step
 //   k = 0 while s < 0 (a copy), else min(decay, (1 + s) / (10 + s)) if dynamic_decay, else decay
 //
 // as Model Garden's ema_optimizer, but it starts at the weights and not at 0, so that it is a mean
 // of weights from the first update on. States (running means of norms) are averages already and are
-// left as they are.
+// left as they are, unless trainable_weights_only is off, which averages everything, frozen weights
+// (to no effect) included.
 struct EmaConfig {
   double decay = 0;
+  bool trainable_weights_only = true;
   bool dynamic_decay = true;
   std::int64_t start_step = 0;
 };
 TRIVET_CONFIG(EmaConfig, trivet::NoBase,
               (decay, "Share of the old average that is kept; 0: no average.", at_least(0),
                less_than(1)),
+              (trainable_weights_only, "States, such as BatchNorm's means, are not averaged."),
               (dynamic_decay, "A smaller share at first: (1 + s) / (10 + s)."),
               (start_step, "Until this update the average is a copy.", at_least(0)))
 

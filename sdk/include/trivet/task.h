@@ -101,9 +101,10 @@ class TRIVET_API Task {
   // set its own.
   const std::optional<LoadReport>& init_report() const { return init_report_; }
 
-  // Default: make<Model> of config().model; an Error when none is configured.
-  virtual std::unique_ptr<Model> build_model(Scope& scope);
-  // Default: make<Input>.
+  // `config` is task.model, or that of a stage of training. Default: make<Model>; an Error when
+  // none is configured.
+  virtual std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope);
+  // The same for task.train_input and task.eval_input. Default: make<Input>.
   virtual std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config, InputContext& context);
 
   // The scalar to minimise, auxiliary losses (context.aux_losses) included. `weight` receives the

@@ -11,6 +11,7 @@
 #include "trivet/action.h"
 #include "trivet/checkpoint.h"
 #include "trivet/config.h"
+#include "trivet/error.h"
 #include "trivet/export.h"
 #include "trivet/learner.h"
 #include "trivet/logs.h"
@@ -47,6 +48,17 @@ TRIVET_CONFIG(LearnerConfig, trivet::NoBase,
               (optimizer, "How gradients change these weights.", required),
               (learning_rate, "A schedule or a number; not set: the trainer's."))
 
+// What becomes of a run whose loss or gradients are bad, as often as recovery_max_trials says.
+enum class Recovery {
+  // The last checkpoint is restored, and training goes on from there with the data that follows:
+  // what led to the bad step is not met again. As Model Garden's RecoveryAction.
+  restore,
+  // The step is left out: weights, optimizer, averages, states and metrics are as before it. As
+  // Pax's skipping of gradient anomalies.
+  skip,
+};
+TRIVET_ENUM(Recovery, restore, skip)
+
 struct TrainerConfig {
   std::int64_t train_steps = 0;
   std::int64_t steps_per_loop = 100;
@@ -68,6 +80,7 @@ struct TrainerConfig {
   double loss_upper_bound = 1e6;
   std::vector<ConfigOf<Action>> train_actions;
   std::vector<ConfigOf<Action>> eval_actions;
+  Recovery recovery = Recovery::restore;
   std::int64_t recovery_begin_steps = 0;
   std::int64_t recovery_max_trials = 0;
   std::vector<ConfigOf<SummaryWriter>> summary_writers;
@@ -108,9 +121,11 @@ TRIVET_CONFIG(
     (ema, "A moving average of the weights, which evaluations use."),
     (loss_upper_bound, "A training loss above this, or one that is not a number, ends the run.",
      more_than(0)),
+    (recovery,
+     "After a bad step: restore the last checkpoint and go on with other data, or skip the step."),
     (recovery_begin_steps, "Before this step a loss above the bound is let through.", at_least(0)),
     (recovery_max_trials,
-     "So many steps whose loss or gradients are bad are left out before one ends the run.",
+     "How often a step whose loss or gradients are bad is recovered from; one more ends the run.",
      at_least(0)),
     (train_actions, "What is done after every line of training metrics, in order."),
     (eval_actions, "What is done after every evaluation, in order."),
@@ -135,6 +150,8 @@ class TRIVET_API TrainerObserver {
   virtual void on_summaries(std::string_view group, std::int64_t step, const Summaries& summaries);
   // True when the run should stop at this step boundary (signal). Asked before every step.
   virtual bool stop_requested() const = 0;
+  // One line that people may want to read: what a new stage starts from. Default: nothing.
+  virtual void note(const std::string& text);
 };
 
 struct TrainerContext {
@@ -144,6 +161,16 @@ struct TrainerContext {
   bool train = true;  // which halves to build
   bool eval = true;
   TrainerObserver& observer;
+};
+
+// A bad step that a run may recover from: trainer.recovery is "restore", and trials are left.
+// Thrown by Trainer::train; whoever called it gives Trainer::recover the last checkpoint and trains
+// on.
+class TRIVET_API DivergedError : public RunError {
+ public:
+  using RunError::RunError;
+  DivergedError(const DivergedError&);
+  ~DivergedError() override;
 };
 
 class TRIVET_API Trainer {
@@ -160,7 +187,8 @@ class TRIVET_API Trainer {
 
   // Trains until `target` (absolute), the end of the data, or a requested stop, whichever comes
   // first. Sums are kept until train_logs() and are part of the saved state, so a stop inside a
-  // loop loses nothing.
+  // loop loses nothing. Throws RunError for a loss that is not accepted, DivergedError where
+  // recover() may help.
   virtual void train(std::int64_t target) = 0;
   // Means over the steps since the last call (training_loss, metrics, learning_rate), which are
   // then reset.
@@ -175,6 +203,9 @@ class TRIVET_API Trainer {
   virtual void initialize() = 0;  // a run without a checkpoint: the task's initialize
   virtual void save(CheckpointWriter& writer) = 0;
   virtual void restore(const CheckpointReader& reader) = 0;
+  // After a DivergedError: as restore, but the training data goes on from where it is, and one
+  // trial more is used up. Default: restore, for trainers that throw none.
+  virtual void recover(const CheckpointReader& reader);
 
   virtual ParameterStore& parameters() = 0;
   // The weights to use outside of training, by path. Default: the parameters as they are; a trainer

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/bad_steps.h"
+
+#include <cmath>
+#include <limits>
+
+#include <fmt/core.h>
+
+namespace trivet {
+
+BadSteps::BadSteps(const TrainerConfig& config)
+    : loss_upper_bound_(config.loss_upper_bound),
+      begin_steps_(config.recovery_begin_steps),
+      max_trials_(config.recovery_max_trials),
+      recovery_(config.recovery) {}
+
+double BadSteps::bound(std::int64_t number) const {
+  return number >= begin_steps_ ? loss_upper_bound_ : std::numeric_limits<double>::infinity();
+}
+
+void BadSteps::check(const Step& step) const {
+  if (!std::isfinite(step.loss) || step.loss > bound(step.number)) refuse(step);
+}
+
+void BadSteps::refuse(const Step& step) const {
+  const bool restores = watches() && recovery_ == Recovery::restore;
+  if (!restores) throw error(step, "");
+  if (trials_ >= max_trials_) {
+    throw error(step, fmt::format(", after the last checkpoint was restored {} {} "
+                                  "(trainer.recovery_max_trials)",
+                                  trials_, trials_ == 1 ? "time" : "times"));
+  }
+  const RunError bad = error(step, "");
+  throw DivergedError(bad.message(), bad.details());
+}
+
+void BadSteps::add_skipped(const Step& step) {
+  if (++trials_ <= max_trials_) return;
+  throw error(step, fmt::format(", after {} steps that were left out (trainer.recovery_max_trials)",
+                                max_trials_));
+}
+
+Logs BadSteps::logs() const {
+  Logs logs;
+  if (trials_ > 0) logs.set(skips() ? "skipped_steps" : "restores", static_cast<double>(trials_));
+  return logs;
+}
+
+std::string BadSteps::what_is_wrong(const Step& step) const {
+  if (std::isnan(step.loss)) return "the training loss is not a number";
+  if (std::isfinite(step.loss) && step.loss <= bound(step.number)) {
+    return "the gradients are not finite";
+  }
+  return fmt::format("the training loss is {}", step.loss);
+}
+
+RunError BadSteps::error(const Step& step, const std::string& when) const {
+  const bool above = std::isfinite(step.loss) && step.loss > bound(step.number);
+  const std::string bound =
+      above ? fmt::format(", above trainer.loss_upper_bound = {}", loss_upper_bound_) : "";
+  return RunError(
+      fmt::format("{} at step {}{}{} (learning rate {}, batch size {})", what_is_wrong(step),
+                  step.number, bound, when, step.learning_rate, step.batch_size),
+      {.hint = "lower trainer.learning_rate, or set trainer.gradient_clip.global_norm; "
+               "nothing of this step is saved"});
+}
+
+}  // namespace trivet

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// BadSteps: which training steps are not accepted, and what becomes of a run that has one:
+// trainer.loss_upper_bound and trainer.recovery. After Model Garden's RecoveryCondition, looked at
+// after every step.
+//
+// A loss that is not finite is always bad, one above the bound from recovery_begin_steps on. Where
+// a run may recover, gradients that are not finite are bad, too.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "trivet/logs.h"
+#include "trivet/trainer.h"
+
+namespace trivet {
+
+class BadSteps {
+ public:
+  explicit BadSteps(const TrainerConfig& config);
+
+  struct Step {
+    std::int64_t number = 0;  // counted from 1
+    double loss = 0;
+    double learning_rate = 0;
+    std::int64_t batch_size = 0;
+  };
+
+  // Whether the run may recover, so that every loss has to be read and every norm be taken.
+  bool watches() const { return max_trials_ > 0; }
+  bool skips() const { return watches() && recovery_ == Recovery::skip; }
+  // The largest loss that is accepted at the step.
+  double bound(std::int64_t number) const;
+
+  // Does nothing for a step that is accepted; else as `refuse`.
+  void check(const Step& step) const;
+  // Throws DivergedError while a checkpoint may be restored, else RunError.
+  [[noreturn]] void refuse(const Step& step) const;
+  // A step was left out. Throws RunError when it was one too many.
+  void add_skipped(const Step& step);
+
+  // Steps left out or checkpoints restored since the start of the run.
+  std::int64_t trials() const { return trials_; }
+  void set_trials(std::int64_t trials) { trials_ = trials; }
+  // "skipped_steps" or "restores", once there are any.
+  Logs logs() const;
+
+ private:
+  RunError error(const Step& step, const std::string& when) const;
+  std::string what_is_wrong(const Step& step) const;
+
+  double loss_upper_bound_;
+  std::int64_t begin_steps_, max_trials_;
+  Recovery recovery_;
+  std::int64_t trials_ = 0;
+};
+
+}  // namespace trivet

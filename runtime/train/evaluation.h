@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluation: the half of a trainer that measures a model on a task's evaluation data.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "trivet/trainer.h"
+
+namespace trivet {
+
+class Evaluation {
+ public:
+  // Builds the metrics and the input. The task must outlive it.
+  Evaluation(Task& task, const ConfigOf<Input>& input);
+  ~Evaluation();
+
+  // `steps` batches, -1: all, from the start of the data. Empty when the observer asked for a stop
+  // in the middle. Summaries that `context` wants are those of the first batch. Throws InputError
+  // when there is no batch.
+  Logs run(Model& model, ParameterStore& store, const FpropContext& context, std::int64_t steps,
+           TrainerObserver& observer);
+
+ private:
+  Task& task_;
+  const ConfigOf<Input> config_;
+  Metrics metrics_;
+  std::unique_ptr<Input> input_;
+  bool used_ = false;  // the input has given batches
+};
+
+}  // namespace trivet

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that go wrong: left out, or undone by going back to a checkpoint, as trainer.recovery says.
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "train/trainer.h"
+#include "train_parts.h"
+#include "trivet/error.h"
+#include "trivet/registry.h"
+
+using namespace trivet;
+using Catch::Contains;
+
+namespace {
+
+struct Bench {
+  explicit Bench(TrainerConfig config, Value train_input = {}, double explode_at = -1)
+      : device(test::open_tiny()) {
+    test::register_parts();
+    TaskContext task_context{*device, {}};
+    Value fields = test::task_config(std::move(train_input)).fields();
+    fields.set("explode_at", explode_at);
+    task = make(ConfigOf<Task>("parts/Task", std::move(fields)), task_context);
+    TrainerContext context{*task, *device, Key(7), true, true, observer};
+    trainer = std::make_unique<DefaultTrainer>(std::move(config), context);
+  }
+  double weight(const char* path) {
+    return static_cast<double>(trainer->parameters().find(path)->value().item());
+  }
+  test::MemoryCheckpoint save() {
+    test::MemoryCheckpoint checkpoint;
+    trainer->save(checkpoint);
+    return checkpoint;
+  }
+
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Task> task;
+  test::TestObserver observer;
+  std::unique_ptr<DefaultTrainer> trainer;
+};
+
+TrainerConfig recovering(Recovery recovery, std::int64_t trials) {
+  TrainerConfig config = test::trainer_config();
+  config.recovery = recovery;
+  config.recovery_max_trials = trials;
+  return config;
+}
+
+Value with_nan_at(std::int64_t batch) {
+  return Value::table({{"nan_at", batch}});
+}
+
+std::string trainer_state(const test::MemoryCheckpoint& checkpoint, const char* key) {
+  return to_toml(*checkpoint.state("trainer").find(key));
+}
+
+}  // namespace
+
+TEST_CASE("a step whose loss is not a number is left out as often as the config says") {
+  TrainerConfig config = recovering(Recovery::skip, 1);
+  config.ema.decay = 0.9;
+  config.gradient_accumulation = GENERATE(1, 2);
+  Bench bench(config, {}, 3);
+  bench.trainer->initialize();
+  bench.trainer->train(2);
+  const test::MemoryCheckpoint before = bench.save();
+  bench.trainer->train(3);
+  const test::MemoryCheckpoint after = bench.save();
+  CHECK(after.files == before.files);  // weights, slots and averages
+  // Its outputs are the largest so far, and do not count; nor does it as a batch.
+  for (const char* key : {"metrics", "logs", "loss"}) {
+    INFO(key);
+    CHECK(trainer_state(after, key) == trainer_state(before, key));
+  }
+  CHECK(bench.trainer->global_step() == 3);
+  bench.trainer->train(10);
+  const Logs logs = bench.trainer->train_logs();
+  CHECK(*logs.find("skipped_steps") == 1);
+  CHECK(std::isfinite(*logs.find("training_loss")));
+  CHECK(*logs.find("learning_rate") == 0.01 / 10);  // nine updates
+}
+
+TEST_CASE("one bad step more than may be left out ends the run, also after a restart") {
+  TrainerConfig config = recovering(Recovery::skip, 2);
+  config.loss_upper_bound = 1e-9;
+  Bench first(config), second(config);
+  first.trainer->initialize();
+  first.trainer->train(2);
+  CHECK(first.weight("w") == 0.5);
+  second.trainer->restore(first.save());
+  CHECK_THROWS_WITH(second.trainer->train(3), Contains("at step 3") && Contains("after 2 steps") &&
+                                                  Contains("loss_upper_bound") &&
+                                                  Contains("learning rate 0.01") &&
+                                                  Contains("batch size 4"));
+  CHECK(second.trainer->global_step() == 2);
+}
+
+TEST_CASE("a loss above the bound is let through before recovery_begin_steps") {
+  TrainerConfig config = test::trainer_config();
+  config.loss_upper_bound = 1e-9;
+  config.recovery_begin_steps = 4;
+  Bench bench(config);
+  bench.trainer->initialize();
+  bench.trainer->train(3);
+  CHECK(bench.weight("w") != 0.5);
+  CHECK_THROWS_WITH(bench.trainer->train(4), Contains("at step 4"));
+}
+
+TEST_CASE("a loss that is not a number is bad before recovery_begin_steps, too") {
+  TrainerConfig config = recovering(Recovery::restore, 1);
+  config.recovery_begin_steps = 100;
+  Bench bench(config, with_nan_at(2));
+  bench.trainer->initialize();
+  CHECK_THROWS_AS(bench.trainer->train(10), DivergedError);
+}
+
+TEST_CASE("after a bad batch the run goes on from the checkpoint with the data that follows") {
+  // The data repeats every seven batches: from step 7 on, the batches behind the bad one (the 14th)
+  // are those of a run that never met it.
+  Bench bad(recovering(Recovery::restore, 1), with_nan_at(13));
+  Bench good(recovering(Recovery::restore, 1));
+  for (Bench* bench : {&bad, &good}) {
+    bench->trainer->initialize();
+    bench->trainer->train(7);
+  }
+  const test::MemoryCheckpoint checkpoint = bad.save();
+  CHECK_THROWS_WITH(bad.trainer->train(20), Contains("loss is not a number at step 14"));
+  bad.trainer->recover(checkpoint);
+  CHECK(bad.trainer->global_step() == 7);
+  for (Bench* bench : {&bad, &good}) bench->trainer->train(20);
+  const test::MemoryCheckpoint end = bad.save(), expected = good.save();
+  CHECK(end.files == expected.files);
+  for (const char* key : {"metrics", "logs", "loss", "updates"}) {
+    INFO(key);
+    CHECK(trainer_state(end, key) == trainer_state(expected, key));
+  }
+  CHECK(to_toml(end.state("train_input")) == "{next = 27}");
+  CHECK(*bad.trainer->train_logs().find("restores") == 1);
+  CHECK(good.trainer->train_logs().find("restores") == nullptr);
+}
+
+TEST_CASE("restores are counted, and one more than the config says ends the run") {
+  TrainerConfig config = recovering(Recovery::restore, 2);
+  config.loss_upper_bound = 1e-9;
+  Bench first(config), second(config);
+  first.trainer->initialize();
+  const test::MemoryCheckpoint start = first.save();
+  for (int trial = 0; trial < 2; ++trial) {
+    CHECK_THROWS_AS(first.trainer->train(1), DivergedError);
+    first.trainer->recover(start);
+  }
+  CHECK(first.weight("w") == 0.5);
+  second.trainer->restore(first.save());
+  try {
+    second.trainer->train(1);
+    FAIL("no error");
+  } catch (const DivergedError& error) {
+    FAIL("a third trial: " << error.what());
+  } catch (const RunError& error) {
+    CHECK_THAT(error.what(), Contains("at step 1, above trainer.loss_upper_bound = 1e-09") &&
+                                 Contains("restored 2 times (trainer.recovery_max_trials)"));
+  }
+}
+
+TEST_CASE("a bad step changes no weight before it is undone") {
+  Bench bench(recovering(Recovery::restore, 1), with_nan_at(3));
+  bench.trainer->initialize();
+  bench.trainer->train(3);
+  const test::MemoryCheckpoint before = bench.save();
+  CHECK_THROWS_AS(bench.trainer->train(4), DivergedError);
+  CHECK(bench.save().files == before.files);
+}
