@@ -6,6 +6,7 @@
 
 #include "host/item_collector.h"
 #include "train/builtin_actions.h"
+#include "train/progressive.h"
 #include "train/trainer.h"
 #include "trivet/plugin.h"
 #include "trivet/version.h"
@@ -21,6 +22,8 @@ void register_builtin_plugin() {
         trainer<DefaultTrainer>("Trainer",
                                 "One task, one model, one optimizer; evaluation in between."));
     const auto add = [&](const auto& item) { detail::register_item(collector, about, item); };
+    add(trainer<ProgressiveTrainer>("Progressive",
+                                    "Stages, each with a model, data and an optimizer."));
     add(action<Periodic>("Periodic", "Runs actions every so many steps."));
     add(action<When>("When", "Runs actions while a number is above or below a bound."));
     add(action<NewBest>("NewBest", "Runs actions when a number is the best so far."));
