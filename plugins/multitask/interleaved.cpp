@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "multi_task.h"
+
+namespace trivet::multitask {
+
+Interleaved::Interleaved(const Config& config, TaskContext& context)
+    : MultiTask(config, context), sampler_(config.sampler) {}
+
+std::unique_ptr<Input> Interleaved::build_inputs(const ConfigOf<Input>&, InputContext& context) {
+  if (!context.training) return std::make_unique<InTurnInput>(sources(false));
+  return std::make_unique<InterleavedInput>(sources(true), TaskSampler(sampler_, weights()));
+}
+
+StepOutput Interleaved::train_step(const Batch& batch, StepState& state) {
+  StepOutput out = step_of_one(&Task::train_step, batch, state);
+  if (device().host_visible() && out.loss.defined()) {
+    const std::string& name = subtasks()[task_of(batch)].config.name;
+    out.logs.set(name + "/training_loss", static_cast<double>(out.loss.item()));
+  }
+  return out;
+}
+
+double Interleaved::loss_divisor() const {
+  const std::vector<double> weights = this->weights();
+  return std::accumulate(weights.begin(), weights.end(), 0.0);
+}
+
+// Of the task that is drawn first.
+FirstLoss::Range Interleaved::first_loss() const {
+  Range any;
+  for (const Range& range : first_losses()) {
+    const bool first = any.reason.empty();
+    any.low = first ? range.low : std::min(any.low, range.low);
+    any.high = std::max(any.high, range.high);
+    any.reason += (first ? "" : ", or ") + range.reason;
+  }
+  return any;
+}
+
+}  // namespace trivet::multitask

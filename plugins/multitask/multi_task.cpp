@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "multi_task.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "metric_group.h"
+#include "trivet/error.h"
+#include "trivet/ops.h"
+#include "trivet/registry.h"
+
+namespace trivet::multitask {
+namespace {
+
+// Of one evaluation: sums of each task's losses, and what the task itself aggregates.
+struct EvaluationState final : AggregatedLogs {
+  struct OfTask {
+    double loss = 0, weight = 0;
+    bool used = false;
+    std::unique_ptr<AggregatedLogs> own;
+  };
+  std::vector<OfTask> tasks;
+};
+
+bool is_scope_name(const std::string& name) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  };
+  return !name.empty() && std::all_of(name.begin(), name.end(), fits);
+}
+
+Metrics& metrics_of(Metrics& groups, std::size_t task) {
+  return static_cast<MetricGroup&>(*groups[task]).use();
+}
+
+}  // namespace
+
+void MultiTaskConfig::validate(Problems& problems) const {
+  if (tasks.empty()) problems.add("tasks", "has no task");
+  for (const char* field : {"train_input", "eval_input"}) {
+    const bool set =
+        field == std::string_view("train_input") ? train_input.has_value() : eval_input.has_value();
+    if (set) problems.add(field, "is not used: each of the tasks has its own", "take it away");
+  }
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const std::string path = "tasks[" + std::to_string(i) + "]";
+    const SubtaskConfig& task = tasks[i];
+    if (!is_scope_name(task.name)) {
+      problems.add(path + ".name",
+                   "'" + task.name + "' is no name: letters, digits, '_', '-' and '.' are");
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (tasks[j].name != task.name) continue;
+      problems.add(path + ".name", "two tasks are named '" + task.name + "'");
+      break;
+    }
+    if (task.eval_steps == 0) {
+      problems.add(path + ".eval_steps", "is 0: the task would not be evaluated",
+                   "-1 takes all batches");
+    }
+    const Value* checkpoint = task.task.fields().find("init_checkpoint");
+    if (checkpoint != nullptr && checkpoint->is_text() && !checkpoint->as_text().empty()) {
+      problems.add(
+          path + ".task.init_checkpoint", "is not used when tasks are trained together",
+          "set task.init_checkpoint, with task.init_load for names below '" + task.name + "/'");
+    }
+  }
+}
+
+MultiTask::MultiTask(const MultiTaskConfig& config, TaskContext& context)
+    : Task(config, context), losses_(config.tasks.size()) {
+  for (const SubtaskConfig& own : config.tasks) {
+    TaskContext own_context{context.device, {}};
+    if (!context.logging_dir.empty()) {
+      own_context.logging_dir = context.logging_dir / own.name;
+      std::filesystem::create_directories(own_context.logging_dir);
+    }
+    subtasks_.push_back({own, make(own.task, own_context)});
+  }
+}
+
+std::vector<double> MultiTask::weights() const {
+  std::vector<double> weights;
+  for (const Subtask& subtask : subtasks_) weights.push_back(subtask.config.weight);
+  return weights;
+}
+
+std::unique_ptr<Model> MultiTask::build_model(const ConfigOf<Model>& config, Scope& scope) {
+  std::unique_ptr<Model> shared = config.has_value() ? make(config, scope) : nullptr;
+  const bool shares = shared != nullptr;
+  auto models = std::make_unique<Models>(std::move(shared));
+  for (const Subtask& subtask : subtasks_) {
+    const ConfigOf<Model>& own = subtask.task->config().model;
+    std::unique_ptr<Model> model;
+    if (own.has_value() || !shares) {
+      Scope below = scope.child(subtask.config.name);
+      model = subtask.task->build_model(own, below);
+    }
+    models->add(subtask.config.name, std::move(model));
+  }
+  return models;
+}
+
+std::vector<Source> MultiTask::sources(bool training) const {
+  std::vector<Source> sources;
+  for (std::size_t i = 0; i < subtasks_.size(); ++i) {
+    const auto& [own, task] = subtasks_[i];
+    const ConfigOf<Input>& config =
+        training ? task->config().train_input : task->config().eval_input;
+    InputContext context{.training = training,
+                         .name = "task.tasks[" + std::to_string(i) + "].task." +
+                                 (training ? "train_input" : "eval_input")};
+    sources.push_back({own.name, config, task->build_inputs(config, context), own.eval_steps});
+  }
+  return sources;
+}
+
+Metrics MultiTask::build_metrics(bool training) {
+  Metrics groups;
+  for (const Subtask& subtask : subtasks_) {
+    groups.push_back(
+        std::make_unique<MetricGroup>(subtask.config.name, subtask.task->build_metrics(training)));
+  }
+  return groups;
+}
+
+void MultiTask::process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) {
+  for (std::size_t i = 0; i < subtasks_.size(); ++i) {
+    const auto& [own, task] = subtasks_[i];
+    const Batch part = batch.child(own.name);
+    if (part.empty()) continue;
+    task->process_metrics(metrics_of(metrics, i), part, outputs.child(own.name));
+  }
+}
+
+Tensor MultiTask::build_losses(const Batch& batch, const NestedMap& outputs,
+                               const FpropContext& context, double& weight) {
+  Tensor sum;
+  weight = 0;
+  for (std::size_t i = 0; i < subtasks_.size(); ++i) {
+    const auto& [own, task] = subtasks_[i];
+    losses_[i] = Tensor();
+    const Batch part = batch.child(own.name);
+    if (part.empty()) continue;
+    double examples = 1;
+    losses_[i] =
+        task->build_losses(part, outputs.child(own.name), context_of(own.name, context), examples);
+    const Tensor share = ops::mul(losses_[i], static_cast<float>(own.weight));
+    sum = sum.defined() ? ops::add(sum, share) : share;
+    weight += examples;
+  }
+  return sum;
+}
+
+std::size_t MultiTask::task_of(const Batch& batch) const {
+  for (std::size_t i = 0; i < subtasks_.size(); ++i) {
+    if (!batch.child(subtasks_[i].config.name).empty()) return i;
+  }
+  throw Error("a batch of none of the tasks");
+}
+
+StepOutput MultiTask::step_of_one(Step step, const Batch& batch, StepState& state) const {
+  const std::size_t i = task_of(batch);
+  const std::string& name = subtasks_[i].config.name;
+  FpropContext context = context_of(name, state.context);
+  StepState own{static_cast<Models&>(state.model).of(i), state.store, state.learner,
+                metrics_of(state.metrics, i), context};
+  StepOutput out = (subtasks_[i].task.get()->*step)(batch.child(name), own);
+  out.batch = with_prefix(name, out.batch);
+  out.outputs = with_prefix(name, out.outputs);
+  out.logs = with_prefix(name, out.logs);
+  return out;
+}
+
+StepOutput MultiTask::validation_step(const Batch& batch, StepState& state) {
+  return step_of_one(&Task::validation_step, batch, state);
+}
+
+std::unique_ptr<AggregatedLogs> MultiTask::aggregate_logs(std::unique_ptr<AggregatedLogs> state,
+                                                          const StepOutput& step) {
+  if (!state) {
+    auto fresh = std::make_unique<EvaluationState>();
+    fresh->tasks.resize(subtasks_.size());
+    state = std::move(fresh);
+  }
+  const std::size_t i = task_of(step.batch);
+  const auto& [own, task] = subtasks_[i];
+  auto& sums = static_cast<EvaluationState&>(*state).tasks[i];
+  if (step.loss.defined() && step.weight > 0) {
+    sums.loss += step.weight * static_cast<double>(step.loss.item());
+    sums.weight += step.weight;
+  }
+  StepOutput unnamed = step;
+  unnamed.batch = step.batch.child(own.name);
+  unnamed.outputs = step.outputs.child(own.name);
+  sums.own = task->aggregate_logs(std::move(sums.own), unnamed);
+  return state;
+}
+
+Logs MultiTask::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) {
+  Logs logs;
+  double total = 0;
+  bool any = false;
+  for (std::size_t i = 0; i < subtasks_.size(); ++i) {
+    const auto& [own, task] = subtasks_[i];
+    auto& sums = static_cast<EvaluationState&>(state).tasks[i];
+    if (sums.weight > 0) {
+      const double loss = sums.loss / sums.weight;
+      logs.set(own.name + "/validation_loss", loss);
+      total += own.weight * loss;
+      any = true;
+    }
+    if (sums.own == nullptr) continue;
+    logs.merge(with_prefix(own.name, task->reduce_aggregated_logs(*sums.own, global_step)));
+  }
+  if (any) logs.set("validation_loss", total / loss_divisor());
+  return logs;
+}
+
+std::vector<FirstLoss::Range> MultiTask::first_losses() const {
+  std::vector<Range> ranges;
+  for (const Subtask& subtask : subtasks_) {
+    const auto* first = static_cast<const FirstLoss*>(subtask.task->extension(kTaskFirstLoss));
+    if (first == nullptr) return {};
+    ranges.push_back(first->first_loss());
+    ranges.back().reason = subtask.config.name + ": " + ranges.back().reason;
+  }
+  return ranges;
+}
+
+const void* MultiTask::extension(std::string_view id) const noexcept {
+  const auto says = [](const Subtask& subtask) {
+    return subtask.task->extension(kTaskFirstLoss) != nullptr;
+  };
+  if (id == kTaskFirstLoss && std::all_of(subtasks_.begin(), subtasks_.end(), says)) {
+    return static_cast<const FirstLoss*>(this);
+  }
+  return Task::extension(id);
+}
+
+}  // namespace trivet::multitask

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several tasks trained together. After Model Garden's official/modeling/multitask; what it calls
+// the trainer's type is the task's here, so that any trainer can train it.
+//
+//   [task]
+//   type = "multitask/Interleaved"       # or multitask/Joint
+//   model = { type = "vision/Mlp" }      # shared by the tasks that have none of their own
+//   sampler = { method = "proportional" }
+//   [[task.tasks]]
+//   name = "clothes"
+//   weight = 2
+//   task = { type = "vision/ImageClassification", train_input = { ... }, eval_input = { ... } }
+//
+// Interleaved: each step trains one task, which a sampler draws by weight. Its train_step is used.
+// Variables of the other tasks have a gradient of 0 then: optimizers with momentum or weight decay
+// go on changing them, where the original leaves them alone.
+// Joint: each step has a batch of every task, and one update by the gradient of the sum of weight *
+// loss. A task's train_step is not used, only its model and losses.
+//
+// A task's model lies below the task's name, "clothes/hidden_0/w"; models of several tasks may
+// share layers (`shared` of a layer's config). Logs are "clothes/accuracy" and so on, each task's
+// losses "clothes/training_loss" (where the processor can read the device's memory) and
+// "clothes/validation_loss". validation_loss is the sum of weight * loss, as joint training
+// minimises it, and divided by the sum of weights where training is interleaved.
+//
+// An evaluation takes the tasks in turn, eval_steps batches of each; trainer.validation_steps would
+// count those of all of them, so leave it at -1. task.init_checkpoint is for all variables; the
+// tasks may have none of their own, nor is their `initialize` called.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "inputs.h"
+#include "models.h"
+#include "sampler.h"
+#include "trivet/extensions/first_loss.h"
+#include "trivet/task.h"
+
+namespace trivet::multitask {
+
+struct SubtaskConfig {
+  std::string name;
+  ConfigOf<Task> task;
+  double weight = 1;
+  std::int64_t eval_steps = -1;
+};
+TRIVET_CONFIG(SubtaskConfig, trivet::NoBase,
+              (name, "Stands before its logs and variables.", required),
+              (task, "The problem, with its data and, if it is not shared, its model.", required),
+              (weight, "Of its loss, or in the sampler.", more_than(0)),
+              (eval_steps, "Batches per evaluation; -1: all.", at_least(-1)))
+
+struct MultiTaskConfig : TaskConfig {
+  std::vector<SubtaskConfig> tasks;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(MultiTaskConfig, trivet::TaskConfig, (tasks, "What is trained together.", required))
+
+class MultiTask : public Task, public FirstLoss {
+ public:
+  std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
+  Metrics build_metrics(bool training) override;
+  void process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) override;
+  // The sum of weight * loss over the tasks in the batch.
+  Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
+                      double& weight) override;
+  StepOutput validation_step(const Batch& batch, StepState& state) override;
+  std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
+                                                 const StepOutput& step) override;
+  Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
+  const void* extension(std::string_view id) const noexcept override;
+
+ protected:
+  struct Subtask {
+    SubtaskConfig config;
+    std::unique_ptr<Task> task;
+  };
+  MultiTask(const MultiTaskConfig& config, TaskContext& context);
+
+  const std::vector<Subtask>& subtasks() const { return subtasks_; }
+  std::vector<double> weights() const;
+  std::vector<Source> sources(bool training) const;
+  // The task that alone is in the batch.
+  std::size_t task_of(const Batch& batch) const;
+  // One step of one task, by its own `train_step` or `validation_step`; what comes back has its
+  // name before it.
+  using Step = StepOutput (Task::*)(const Batch&, StepState&);
+  StepOutput step_of_one(Step step, const Batch& batch, StepState& state) const;
+  // What the weighted sum of validation losses is divided by.
+  virtual double loss_divisor() const = 0;
+  // Of each task; nothing where one of them says nothing.
+  std::vector<Range> first_losses() const;
+
+  // Of each task, by the last build_losses; undefined where it was not in the batch.
+  std::vector<Tensor> losses_;
+
+ private:
+  std::vector<Subtask> subtasks_;
+};
+
+struct InterleavedConfig : MultiTaskConfig {
+  SamplerConfig sampler;
+};
+TRIVET_CONFIG(InterleavedConfig, MultiTaskConfig, (sampler, "Which task a step is given to."))
+
+class Interleaved final : public MultiTask {
+ public:
+  using Config = InterleavedConfig;
+  Interleaved(const Config& config, TaskContext& context);
+
+  std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
+                                      InputContext& context) override;
+  StepOutput train_step(const Batch& batch, StepState& state) override;
+  Range first_loss() const override;
+
+ private:
+  double loss_divisor() const override;
+
+  SamplerConfig sampler_;
+};
+
+struct JointConfig : MultiTaskConfig {};
+TRIVET_CONFIG(JointConfig, MultiTaskConfig)
+
+class Joint final : public MultiTask {
+ public:
+  using Config = JointConfig;
+  Joint(const Config& config, TaskContext& context);
+
+  std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
+                                      InputContext& context) override;
+  // Throws Error for a batch that gradient accumulation has cut: its parts would not be those of
+  // the tasks.
+  StepOutput train_step(const Batch& batch, StepState& state) override;
+  Range first_loss() const override;
+
+ private:
+  double loss_divisor() const override { return 1; }
+};
+
+}  // namespace trivet::multitask

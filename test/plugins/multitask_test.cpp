@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several tasks trained together: what a step is made of, what the logs say, and where each input
+// goes on.
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "multitask/multi_task.h"
+#include "support/plugins.h"
+#include "trivet/error.h"
+#include "trivet/registry.h"
+#include "trivet/task.h"
+
+using namespace trivet;
+using Catch::Contains;
+
+namespace {
+
+Value images(std::int64_t seed, std::int64_t batch_size) {
+  return Value::table({{"type", "data/Synthetic"},
+                       {"image_shape", Value::array({4, 4, 1})},
+                       {"num_classes", 3},
+                       {"examples", 12},
+                       {"batch_size", batch_size},
+                       {"seed", seed}});
+}
+
+Value mlp(std::int64_t hidden) {
+  return Value::table({{"type", "vision/Mlp"},
+                       {"image_shape", Value::array({4, 4, 1})},
+                       {"hidden_dims", Value::array({hidden})},
+                       {"num_classes", 3}});
+}
+
+Value single(std::int64_t seed) {
+  return Value::table({{"type", "vision/ImageClassification"},
+                       {"num_classes", 3},
+                       {"top_k", 1},
+                       {"train_input", images(seed, 4)},
+                       {"eval_input", images(seed, 5)}});
+}
+
+Value entry(const std::string& name, std::int64_t seed, double weight = 1) {
+  return Value::table({{"name", name}, {"weight", weight}, {"task", single(seed)}});
+}
+
+Value two(double first = 1, double second = 1) {
+  return Value::table(
+      {{"model", mlp(6)}, {"tasks", Value::array({entry("a", 1, first), entry("b", 2, second)})}});
+}
+
+// All that a trainer would have around a task.
+struct Bench {
+  Bench(const std::string& key, Value fields) : device(test::open_device("tiny/Backend")) {
+    for (const char* plugin : {"multitask", "vision", "nn", "data", "optim"}) {
+      test::use_plugin(plugin);
+    }
+    TaskContext context{*device, {}};
+    task = make(ConfigOf<Task>(key, std::move(fields)), context);
+    store = std::make_unique<ParameterStore>(*device, Key(5));
+    Scope root(*store);
+    model = task->build_model(task->config().model, root);
+    store->build();
+    learner = std::make_unique<Learner>(
+        *store, make(ConfigOf<Optimizer>("optim/Sgd")),
+        make(ConfigOf<Schedule>("optim/Constant", Value::table({{"value", 0.5}}))));
+    metrics = task->build_metrics(true);
+  }
+
+  std::unique_ptr<Input> input(bool training) {
+    InputContext context{.training = training};
+    return task->build_inputs(training ? task->config().train_input : task->config().eval_input,
+                              context);
+  }
+  StepOutput step(const Batch& batch) {
+    FpropContext context;
+    StepState state{*model, *store, learner.get(), metrics, context};
+    return task->train_step(batch, state);
+  }
+  Logs evaluate() {
+    Metrics own = task->build_metrics(false);
+    std::unique_ptr<AggregatedLogs> aggregated;
+    const auto data = input(false);
+    while (const auto batch = data->get_next()) {
+      FpropContext context;
+      StepState state{*model, *store, nullptr, own, context};
+      aggregated =
+          task->aggregate_logs(std::move(aggregated), task->validation_step(*batch, state));
+    }
+    Logs logs;
+    for (const auto& metric : own) logs.merge(metric->result());
+    logs.merge(task->reduce_aggregated_logs(*aggregated, 0));
+    return logs;
+  }
+  std::vector<float> values() const {
+    std::vector<float> all;
+    for (const auto& parameter : store->parameters()) {
+      const auto some = parameter->value().to_host<float>();
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+  }
+
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Task> task;
+  std::unique_ptr<ParameterStore> store;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Learner> learner;
+  Metrics metrics;
+};
+
+Value single_with_model(std::int64_t seed) {
+  Value fields = single(seed);
+  fields.erase("type");
+  fields.set("model", mlp(6));
+  return fields;
+}
+
+std::vector<std::string> names(const Logs& logs) {
+  std::vector<std::string> all;
+  for (const auto& [name, value] : logs) all.push_back(name);
+  return all;
+}
+
+std::string problems_of(const Value& fields) {
+  Problems problems;
+  check_rules<multitask::JointConfig>(fields, "task", problems);
+  std::string text;
+  for (const Problem& problem : problems.list()) text += to_string(problem) + "\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a step of interleaved training is the step of the task that was drawn") {
+  Bench both("multitask/Interleaved", two());
+  const auto input = both.input(true);
+  const Batch batch = *input->get_next();
+  const bool first = !batch.child("a").empty();
+  CHECK(batch.child(first ? "b" : "a").empty());
+  CHECK(batch.at("weight").dim(0) == 4);
+  Bench alone("vision/ImageClassification", single_with_model(first ? 1 : 2));
+  REQUIRE(both.values() == alone.values());
+  const StepOutput step = both.step(batch), expected = alone.step(*alone.input(true)->get_next());
+  CHECK(step.loss.item() == expected.loss.item());
+  CHECK(both.values() == alone.values());
+  const std::string name = first ? "a" : "b";
+  CHECK(*step.logs.find(name + "/training_loss") == static_cast<double>(expected.loss.item()));
+}
+
+TEST_CASE("a joint step is one update by the weighted sum of the losses") {
+  Bench joint("multitask/Joint", two(2, 0.5));
+  Bench a("vision/ImageClassification", single_with_model(1));
+  Bench b("vision/ImageClassification", single_with_model(2));
+  const std::vector<float> start = joint.values();
+  REQUIRE(start == a.values());
+  const Batch batch = *joint.input(true)->get_next();
+  CHECK(batch.at("weight").dim(0) == 8);
+  const StepOutput step = joint.step(batch);
+  const auto loss_a = static_cast<double>(a.step(*a.input(true)->get_next()).loss.item());
+  const auto loss_b = static_cast<double>(b.step(*b.input(true)->get_next()).loss.item());
+  CHECK(step.loss.item() == Approx(2 * loss_a + 0.5 * loss_b).epsilon(1e-6));
+  CHECK(step.weight == 8);
+  CHECK(*step.logs.find("a/training_loss") == Approx(loss_a).epsilon(1e-6));
+  CHECK(*step.logs.find("b/training_loss") == Approx(loss_b).epsilon(1e-6));
+  // Plain gradient descent: the changes add up as the gradients do, but for rounding in f32.
+  const std::vector<float> end = joint.values(), end_a = a.values(), end_b = b.values();
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    const double change = 2 * static_cast<double>(end_a[i] - start[i]) +
+                          0.5 * static_cast<double>(end_b[i] - start[i]);
+    CHECK(static_cast<double>(end[i] - start[i]) == Approx(change).margin(1e-6));
+  }
+}
+
+TEST_CASE("metrics of training are those of the tasks that were trained") {
+  Bench bench("multitask/Interleaved", two());
+  const auto input = bench.input(true);
+  const Batch batch = *input->get_next();
+  bench.step(batch);
+  const std::string name = batch.child("a").empty() ? "b" : "a";
+  Logs logs;
+  for (const auto& metric : bench.metrics) logs.merge(metric->result());
+  CHECK(names(logs) == std::vector<std::string>{name + "/accuracy"});
+  const Value state = bench.metrics[name == "a" ? 0 : 1]->save_state();
+  Bench other("multitask/Interleaved", two());
+  other.metrics[0]->restore_state(state);
+  CHECK(*other.metrics[0]->result().find("a/accuracy") == *logs.find(name + "/accuracy"));
+  other.metrics[0]->reset_state();
+  CHECK(other.metrics[0]->result().empty());
+}
+
+TEST_CASE("an evaluation gives the numbers of each task as it gives them alone") {
+  Bench joint("multitask/Joint", two(2, 0.5)), interleaved("multitask/Interleaved", two(2, 0.5));
+  Bench a("vision/ImageClassification", single_with_model(1));
+  Bench b("vision/ImageClassification", single_with_model(2));
+  const auto alone = [](Bench& bench) {
+    double sum = 0, weight = 0;
+    Metrics metrics = bench.task->build_metrics(false);
+    const auto data = bench.input(false);
+    while (const auto batch = data->get_next()) {
+      FpropContext context;
+      StepState state{*bench.model, *bench.store, nullptr, metrics, context};
+      const StepOutput step = bench.task->validation_step(*batch, state);
+      sum += step.weight * static_cast<double>(step.loss.item());
+      weight += step.weight;
+    }
+    CHECK(weight == 12);  // three batches of five, the last with padding
+    Logs logs = metrics[0]->result();
+    logs.set("validation_loss", sum / weight);
+    return logs;
+  };
+  const Logs logs = joint.evaluate(), of_a = alone(a), of_b = alone(b);
+  for (const char* number : {"accuracy", "validation_loss"}) {
+    CHECK(*logs.find(std::string("a/") + number) == *of_a.find(number));
+    CHECK(*logs.find(std::string("b/") + number) == *of_b.find(number));
+  }
+  CHECK(logs.find("a/macro_recall") != nullptr);
+  const double sum = 2 * *of_a.find("validation_loss") + 0.5 * *of_b.find("validation_loss");
+  CHECK(*logs.find("validation_loss") == Approx(sum));
+  CHECK(*interleaved.evaluate().find("validation_loss") == Approx(sum / 2.5));
+}
+
+TEST_CASE("eval_steps limits each task's evaluation") {
+  Value fields = two();
+  fields.set_path("tasks[0].eval_steps", 2);
+  Bench bench("multitask/Joint", fields);
+  const auto data = bench.input(false);
+  std::string order;
+  while (const auto batch = data->get_next()) order += batch->child("a").empty() ? "b" : "a";
+  CHECK(order == "aabbb");
+  data->reset();
+  CHECK_FALSE(data->get_next()->child("a").empty());
+}
+
+TEST_CASE("inputs that are restored give the batches that would have come") {
+  const std::string key = GENERATE("multitask/Interleaved", "multitask/Joint");
+  const bool training = GENERATE(true, false);
+  INFO(key << (training ? " training" : " evaluation"));
+  Bench bench(key, two(1, 2));
+  const auto straight = bench.input(training);
+  for (int done = 0; done < 6; ++done) {
+    const auto resumed = bench.input(training);
+    resumed->restore_state(straight->save_state());
+    const auto expected = straight->get_next(), batch = resumed->get_next();
+    REQUIRE(expected.has_value() == batch.has_value());
+    if (!expected) break;
+    REQUIRE(expected->size() == batch->size());
+    for (const auto& [path, tensor] : *expected) {
+      INFO(path);
+      REQUIRE(batch->at(path).to_bytes() == tensor.to_bytes());
+    }
+  }
+}
+
+TEST_CASE("the end of one task's data ends joint training") {
+  Value fields = two();
+  fields.set_path("tasks[1].task.train_input.epochs", 1);
+  Bench bench("multitask/Joint", fields);
+  const auto data = bench.input(true);
+  int batches = 0;
+  while (data->get_next()) ++batches;
+  CHECK(batches == 3);
+}
+
+TEST_CASE("a task's own model lies below its name, the shared one has its own paths") {
+  Value fields = two();
+  fields.set_path("tasks[1].task.model", mlp(2));
+  Bench bench("multitask/Joint", fields);
+  CHECK(bench.store->find("hidden_0/w")->shape() == Shape{16, 6});
+  CHECK(bench.store->find("b/hidden_0/w")->shape() == Shape{16, 2});
+  CHECK(bench.store->find("a/hidden_0/w") == nullptr);
+  bench.step(*bench.input(true)->get_next());
+  CHECK(bench.learner->step() == 1);
+}
+
+TEST_CASE("a joint batch that was cut for accumulation is refused") {
+  Bench bench("multitask/Joint", two());
+  Batch batch = *bench.input(true)->get_next();
+  batch.set("weight", Tensor::host({4}));
+  CHECK_THROWS_WITH(bench.step(batch), Contains("trainer.gradient_accumulation"));
+}
+
+TEST_CASE("the first loss of several tasks is that of one of them, or of all") {
+  const auto first = [](Bench& bench) {
+    return static_cast<const FirstLoss*>(bench.task->extension(kTaskFirstLoss))->first_loss();
+  };
+  Bench interleaved("multitask/Interleaved", two()), joint("multitask/Joint", two(2, 0.5));
+  const FirstLoss::Range chance = chance_of(3);
+  CHECK(first(interleaved).low == chance.low);
+  CHECK(first(interleaved).high == chance.high);
+  CHECK(first(joint).low == Approx(2.5 * chance.low));
+  CHECK(first(joint).high == Approx(2.5 * chance.high));
+  CHECK_THAT(first(joint).reason, Contains("a: ln(3)") && Contains("b: ln(3)"));
+}
+
+TEST_CASE("lists of tasks that make no sense are refused with the place") {
+  CHECK_THAT(problems_of(Value::table({{"tasks", Value::array({})}})), Contains("task.tasks"));
+  Value fields = two();
+  fields.set_path("tasks[1].name", "a");
+  CHECK_THAT(problems_of(fields), Contains("task.tasks[1].name") && Contains("two tasks"));
+  fields.set_path("tasks[1].name", "a/b");
+  CHECK_THAT(problems_of(fields), Contains("task.tasks[1].name") && Contains("'a/b' is no name"));
+  fields = two();
+  fields.set_path("tasks[0].eval_steps", 0);
+  CHECK_THAT(problems_of(fields), Contains("task.tasks[0].eval_steps"));
+  fields = two();
+  fields.set_path("tasks[0].task.init_checkpoint", "runs/1");
+  CHECK_THAT(problems_of(fields), Contains("task.tasks[0].task.init_checkpoint"));
+  fields = two();
+  fields.set("train_input", images(1, 4));
+  CHECK_THAT(problems_of(fields), Contains("task.train_input"));
+}
