@@ -11,7 +11,6 @@ FpropContext context_of(const std::string& name, const FpropContext& context) {
   FpropContext own = context;
   own.key = context.key.fold(name);
   own.aux_losses = context.aux_losses.child(name);
-  own.summaries = {};
   return own;
 }
 
@@ -37,9 +36,7 @@ NestedMap Models::fprop(const Batch& batch, FpropContext& context) {
     for (const auto& [path, tensor] : with_prefix(name, own_context.aux_losses)) {
       context.aux_losses.set(path, tensor);
     }
-    for (const auto& [path, tensor] : with_prefix(name, own_context.summaries)) {
-      context.summaries.set(path, tensor);
-    }
+    context.summaries = std::move(own_context.summaries);
   }
   return all;
 }

@@ -12,7 +12,8 @@
 
 namespace trivet::multitask {
 
-// The context of one task's forward pass: randomness of its own, auxiliary losses of its own.
+// The context of one task's forward pass: randomness of its own, auxiliary losses of its own, and
+// the summaries there are, to be added to and given back.
 FpropContext context_of(const std::string& name, const FpropContext& context);
 
 class Models final : public Model {
@@ -23,7 +24,7 @@ class Models final : public Model {
 
   Model& of(std::size_t task);
   // The outputs of every task that is in the batch, as "NAME/logits" and so on; so are their
-  // auxiliary losses and summaries.
+  // auxiliary losses.
   NestedMap fprop(const Batch& batch, FpropContext& context) override;
 
  private:

@@ -168,6 +168,7 @@ StepOutput MultiTask::step_of_one(Step step, const Batch& batch, StepState& stat
   StepState own{static_cast<Models&>(state.model).of(i), state.store, state.learner,
                 metrics_of(state.metrics, i), context};
   StepOutput out = (subtasks_[i].task.get()->*step)(batch.child(name), own);
+  state.context.summaries = std::move(context.summaries);
   out.batch = with_prefix(name, out.batch);
   out.outputs = with_prefix(name, out.outputs);
   out.logs = with_prefix(name, out.logs);
