@@ -59,6 +59,11 @@ Events::Events(const Config&, SummaryWriterContext& context)
 
 void Events::begin(std::int64_t step) {
   begin_ = step;
+  for (auto& [group, file] : files_) append_start(file);
+}
+
+void Events::append_start(RecordFile& file) const {
+  file.append(start_event({.time = now(), .step = *begin_ + 1}));
 }
 
 RecordFile& Events::file_of(std::string_view group) {
@@ -66,7 +71,7 @@ RecordFile& Events::file_of(std::string_view group) {
   const auto added = files_.try_emplace(std::string(group), next_file(directory_ / group));
   RecordFile& file = added.first->second;
   file.append(version_event(now()));
-  if (begin_) file.append(start_event({.time = now(), .step = *begin_ + 1}));
+  if (begin_) append_start(file);
   return file;
 }
 

@@ -7,7 +7,8 @@
 //
 // A process writes files of its own, made when there is something to write. Their numbers ascend,
 // whatever the clock does, since readers take files in this order. A process that continues a run
-// from a checkpoint marks where, so that readers drop what comes after it in older files.
+// from a checkpoint, or goes back to one, marks where: readers drop what was written of later
+// steps.
 #pragma once
 
 #include <filesystem>
@@ -35,6 +36,7 @@ class Events final : public SummaryWriter {
 
  private:
   RecordFile& file_of(std::string_view group);
+  void append_start(RecordFile& file) const;
 
   std::filesystem::path directory_;
   std::optional<std::int64_t> begin_;

@@ -100,6 +100,7 @@ void RunRecorder::on_start(std::int64_t step, const std::filesystem::path& path)
 void RunRecorder::on_recovered(std::int64_t step, const std::filesystem::path& path,
                                const std::string& reason) {
   parts_.metrics.truncate_after(step);
+  parts_.writers.begin(step);
   parts_.status.set_step(step);
   warn(fmt::format("{}; back to step {} ({})", reason, step, path.filename().string()));
 }

@@ -64,6 +64,27 @@ Tensor host_image(const Shape& shape, const std::vector<float>& values) {
   return image;
 }
 
+// What a reader keeps, file after file: a session's start drops what it comes before. Steps up to
+// 50 are to be those of the first session, the others of the second.
+void check_steps_to_130(const std::vector<fs::path>& files) {
+  std::vector<Event> kept;
+  for (const fs::path& file : files) {
+    for (Event& event : test::read_events(file)) {
+      if (event.session_start) {
+        std::erase_if(kept, [&](const Event& other) { return other.step >= event.step; });
+      } else if (!event.values.empty()) {
+        kept.push_back(std::move(event));
+      }
+    }
+  }
+  std::vector<std::int64_t> steps;
+  for (const Event& event : kept) {
+    steps.push_back(event.step);
+    CHECK(event.values[0].number == (event.step <= 50 ? 0.F : 50.F));
+  }
+  CHECK(steps == std::vector<std::int64_t>{10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120, 130});
+}
+
 }  // namespace
 
 TEST_CASE("the masked checksum has the published value") {
@@ -125,25 +146,21 @@ TEST_CASE("a run that continues from a checkpoint voids the steps it does again"
       writer.scalars("train", step, one("training_loss", static_cast<double>(start)));
     }
   }
-  const std::vector<fs::path> files = run.files();
-  REQUIRE(files.size() == 2);
-  // As a reader does: file after file; a session's start drops what it comes before.
-  std::vector<Event> kept;
-  for (const fs::path& file : files) {
-    for (Event& event : test::read_events(file)) {
-      if (event.session_start) {
-        std::erase_if(kept, [&](const Event& other) { return other.step >= event.step; });
-      } else if (!event.values.empty()) {
-        kept.push_back(std::move(event));
-      }
+  CHECK(run.files().size() == 2);
+  check_steps_to_130(run.files());
+}
+
+TEST_CASE("a run that goes back to a checkpoint voids the steps it does again, in its own file") {
+  Run run;
+  Events writer = run.writer();
+  for (const std::int64_t start : {0, 50}) {
+    writer.begin(start);
+    for (std::int64_t step = start + 10; step <= start + 80; step += 10) {
+      writer.scalars("train", step, one("training_loss", static_cast<double>(start)));
     }
   }
-  std::vector<std::int64_t> steps;
-  for (const Event& event : kept) {
-    steps.push_back(event.step);
-    CHECK(event.values[0].number == (event.step <= 50 ? 0.F : 50.F));
-  }
-  CHECK(steps == std::vector<std::int64_t>{10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120, 130});
+  CHECK(run.files().size() == 1);
+  check_steps_to_130(run.files());
 }
 
 TEST_CASE("files are read in the order they were written, whatever the clock did") {

@@ -2,7 +2,7 @@
 // SummaryWriter: where the numbers of a run go beside metrics.jsonl, and what layers want seen at
 // all. Listed in trainer.summary_writers.
 //
-// Calls come in the order of the run, steps ascending within a process. An exception ends the run:
+// Calls come in the order of the run, steps ascending from one begin() to the next. An exception ends the run:
 // records that are lost unnoticed are worth less than none. All calls come from the run thread.
 #pragma once
 
@@ -36,8 +36,9 @@ class TRIVET_API SummaryWriter {
   SummaryWriter(const SummaryWriter&) = delete;
   SummaryWriter& operator=(const SummaryWriter&) = delete;
 
-  // This process goes on after `step`, 0 for a new run: what another one wrote of later steps no
-  // longer counts. Called at most once, first. Default: nothing.
+  // The run goes on after `step`, 0 for a new one: what was written of later steps, by this process
+  // or another, no longer counts. Called first, and again whenever a run goes back to a checkpoint.
+  // Default: nothing.
   virtual void begin(std::int64_t step);
 
   // `group` is "train" or "eval". The numbers are those of a record in metrics.jsonl, the rates
