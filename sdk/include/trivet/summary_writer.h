@@ -2,8 +2,9 @@
 // SummaryWriter: where the numbers of a run go beside metrics.jsonl, and what layers want seen at
 // all. Listed in trainer.summary_writers.
 //
-// Calls come in the order of the run, steps ascending from one begin() to the next. An exception ends the run:
-// records that are lost unnoticed are worth less than none. All calls come from the run thread.
+// Calls come in the order of the run, steps ascending from one begin() to the next. An exception
+// ends the run: records that are lost unnoticed are worth less than none. All calls come from the
+// run thread.
 #pragma once
 
 #include <cstdint>
