@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every type a config field may have: to and from values, comparison, schema.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <thread>
 
 #include "sdk/config_types.h"
 
@@ -223,4 +226,51 @@ TEST_CASE("a config may have more than a hundred fields") {
   CHECK(trivet::schema_of<Hundred>().fields.size() == 110);
   CHECK(trivet::schema_of<Hundred>().find("a109")->default_value == Value(109));
   CHECK(decode<Hundred>(Value::table({{"a109", 7}})).a109 == 7);
+}
+
+namespace {
+
+// No compiler can evaluate this default, so no note holds the defaults of Machine.
+std::int64_t count_cores() {
+  static const std::int64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  return cores;
+}
+
+struct Machine {
+  std::int64_t cores = count_cores();
+  std::string name = "any";
+};
+TRIVET_CONFIG(Machine, trivet::NoBase, (cores, "How many."), (name, "Which."))
+
+struct Rack {
+  std::vector<Machine> machines{};
+};
+TRIVET_CONFIG(Rack, trivet::NoBase, (machines, "From the top."))
+
+struct Hall {
+  Machine front{.cores = 3};
+  Rack rack{};
+  trivet::Map<std::vector<Machine>> rows{};
+  std::optional<Machine> spare{};
+};
+TRIVET_CONFIG(Hall, trivet::NoBase, (front, "The first."), (rack, "Of many."), (rows, "By name."),
+              (spare, "Maybe one."))
+
+}  // namespace
+
+TEST_CASE("defaults that a note cannot hold are known of structs in lists, maps and optionals") {
+  const trivet::Schema& hall = trivet::schema_of<Hall>();
+  const auto cores = [](const std::vector<trivet::Field>& fields) {
+    return fields[0].default_value;
+  };
+  const Value own = count_cores();
+  CHECK(cores(hall.find("front")->type.fields) == Value(3));
+  CHECK(cores(hall.find("rack")->type.fields[0].type.element[0].fields) == own);
+  CHECK(cores(hall.find("rows")->type.element[0].element[0].fields) == own);
+  CHECK(cores(hall.find("spare")->type.fields) == own);
+
+  Value given = Value::table(
+      {{"rack", Value::table({{"machines", Value::array({Value::table({{"name", "a"}})})}})}});
+  trivet::fill_defaults(given, hall, nullptr);
+  CHECK(given.find_path("rack.machines[0].cores")->as_integer() == count_cores());
 }

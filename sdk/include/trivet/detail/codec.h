@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trivet/detail/schema_json.h"
 #include "trivet/schema.h"
@@ -210,11 +211,46 @@ bool same(const T& a, const T& b) {
   }
 }
 
+template <class T>
+void complete_elements(FieldType& type, bool is_element);
+
+struct ElementsOfFields {
+  std::vector<Field>& fields;
+  std::size_t index = 0;
+
+  template <class M, class B>
+  void operator()(const char*, M B::*, MakeAttributes) {
+    complete_elements<M>(fields[index++].type, false);
+  }
+};
+
+// A table in a list, a map or an optional begins as its own struct does, so its unknown defaults
+// come from there; those of a table that is a field come from the struct around it.
+template <class T>
+void complete_elements(FieldType& type, bool is_element) {
+  if constexpr (IsVector<T>::value) {
+    complete_elements<typename T::value_type>(type.element[0], true);
+  } else if constexpr (IsMap<T>::value) {
+    complete_elements<typename T::Entry::second_type>(type.element[0], true);
+  } else if constexpr (IsOptional<T>::value) {
+    complete_elements<typename T::value_type>(type, true);
+  } else if constexpr (Described<T>) {
+    if (is_element) {
+      type.fields = cached_schema<T>().fields;
+    } else {
+      ElementsOfFields elements{type.fields};
+      visit_fields<T>(elements);
+    }
+  }
+}
+
 template <Described C>
 const Schema& cached_schema() {
   static const Schema schema = [] {
     Schema read = schema_from_json(SchemaText<C>::view());
     if constexpr (!kConstantDefault<C>) complete_defaults(read, write<C>(C{}, nullptr));
+    ElementsOfFields elements{read.fields};
+    visit_fields<C>(elements);
     return read;
   }();
   return schema;
