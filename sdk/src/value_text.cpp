@@ -20,7 +20,7 @@ bool is_bare(std::string_view name) {
   return true;
 }
 
-std::string quoted(std::string_view text) {
+std::string toml_quoted(std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : text) {
@@ -68,7 +68,7 @@ void append(std::string& out, const Value& value) {
       out += number_text(value.as_number());
       return;
     case Value::Type::text:
-      out += quoted(value.as_text());
+      out += toml_quoted(value.as_text());
       return;
     case Value::Type::array: {
       out += '[';
@@ -86,7 +86,7 @@ void append(std::string& out, const Value& value) {
       const char* separator = "";
       for (const Value::Member& member : value.members()) {
         if (member.value.is_null()) continue;
-        out += separator + (is_bare(member.key) ? member.key : quoted(member.key)) + " = ";
+        out += separator + (is_bare(member.key) ? member.key : toml_quoted(member.key)) + " = ";
         append(out, member.value);
         separator = ", ";
       }
@@ -136,7 +136,7 @@ std::string to_toml(const Value& value) {
 std::string joined_path(std::string_view parent, std::string_view name) {
   std::string path(parent);
   if (!path.empty()) path += '.';
-  return path + (is_bare(name) ? std::string(name) : quoted(name));
+  return path + (is_bare(name) ? std::string(name) : toml_quoted(name));
 }
 
 std::string joined_path(std::string_view parent, std::size_t index) {

@@ -3,16 +3,9 @@
 #ifndef TRIVET_TEST_PCH_TESTS_H
 #define TRIVET_TEST_PCH_TESTS_H
 
-#include <algorithm>
 #include <catch2/catch.hpp>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <map>
-#include <memory>
 #include <sstream>
-#include <string>
-#include <vector>
+
+#include "../../sdk/pch/sdk.h"
 
 #endif
