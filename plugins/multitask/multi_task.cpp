@@ -77,6 +77,7 @@ MultiTask::MultiTask(const MultiTaskConfig& config, TaskContext& context)
       own_context.logging_dir = context.logging_dir / own.name;
       std::filesystem::create_directories(own_context.logging_dir);
     }
+    if (!context.followed_dir.empty()) own_context.followed_dir = context.followed_dir / own.name;
     subtasks_.push_back({own, make(own.task, own_context)});
   }
 }

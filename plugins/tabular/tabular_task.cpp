@@ -53,10 +53,8 @@ fs::path TabularTask::own_file() const {
   return logging_dir().empty() ? fs::path() : logging_dir() / kEncodingFile;
 }
 
-// A continuous evaluation works in a directory of this name below the run's.
 fs::path TabularTask::followed_file() const {
-  if (logging_dir().filename() != "continuous_eval") return {};
-  return logging_dir().parent_path() / kEncodingFile;
+  return followed_dir().empty() ? fs::path() : followed_dir() / kEncodingFile;
 }
 
 std::shared_ptr<const Encoding> TabularTask::found_encoding() {

@@ -89,7 +89,7 @@ int RunSession::execute() {
 }
 
 void RunSession::make_parts() {
-  TaskContext task_context{device_, directory_.path()};
+  TaskContext task_context{device_, directory_.path(), followed_dir()};
   task_ = make(experiment_.task, task_context);
   TrainerContext trainer_context{.task = *task_,
                                  .device = device_,
@@ -199,9 +199,13 @@ Controller::Outcome RunSession::post_evaluate(Controller::Outcome trained) {
   return trained == Controller::Outcome::done && !on_record ? controller_->evaluate() : trained;
 }
 
+// The directory of a run is one level above that of its continuous evaluation.
+std::filesystem::path RunSession::followed_dir() const {
+  return experiment_.mode == Mode::continuous_eval ? directory_.path().parent_path()
+                                                   : std::filesystem::path();
+}
+
 Controller::Outcome RunSession::follow() {
-  // The run's own directory is one level above that of its evaluations.
-  const std::filesystem::path watched = directory_.path().parent_path();
   ContinuousEval eval({.trainer = *trainer_,
                        .controller = *controller_,
                        .checkpoints = checkpoints_,
@@ -209,7 +213,7 @@ Controller::Outcome RunSession::follow() {
                        .progress = progress_,
                        .status = status_,
                        .metrics = metrics_},
-                      {.directory = watched,
+                      {.directory = followed_dir(),
                        .config = read_toml(config_text_, "config.toml"),
                        .train_steps = fields_.train_steps,
                        .timeout = fields_.continuous_eval_timeout.seconds});

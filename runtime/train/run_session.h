@@ -52,6 +52,7 @@ class RunSession {
   Controller::Outcome work();
   Controller::Outcome post_evaluate(Controller::Outcome trained);
   Controller::Outcome follow();
+  std::filesystem::path followed_dir() const;
   void report_init();
   void show_config();
   void finish(const std::string& state);

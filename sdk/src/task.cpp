@@ -10,7 +10,10 @@ namespace trivet {
 AggregatedLogs::~AggregatedLogs() = default;
 
 Task::Task(TaskConfig config, TaskContext& context)
-    : config_(std::move(config)), device_(context.device), logging_dir_(context.logging_dir) {}
+    : config_(std::move(config)),
+      device_(context.device),
+      logging_dir_(context.logging_dir),
+      followed_dir_(context.followed_dir) {}
 
 Task::~Task() = default;
 

@@ -149,6 +149,20 @@ TEST_CASE("an evaluation uses the vocabulary of the training, on a file of its o
   CHECK_THAT(result.output, Contains("examples=3 "));
 }
 
+TEST_CASE("a continuous evaluation uses the vocabulary of the run it follows", "[slow]") {
+  const Houses houses;
+  REQUIRE(run(houses.config, houses.workdir, "trainer.train_steps=20").exit_code == 0);
+  std::string text = read_file(houses.file);
+  text.replace(text.find("North"), 5, "Norht");
+  houses.dir.write("houses.csv", text);
+  const ShellResult result =
+      run(houses.config, houses.workdir, "--mode continuous_eval trainer.train_steps=20");
+  INFO(result.output);
+  CHECK(result.exit_code == 0);
+  CHECK(records(houses.workdir / "continuous_eval", "eval").size() == 1);
+  CHECK_FALSE(fs::exists(houses.workdir / "continuous_eval" / "table.json"));
+}
+
 TEST_CASE("mistakes in a table end a run with file, line, row and column", "[slow]") {
   const Houses houses;
   std::string text = read_file(houses.file);

@@ -2,12 +2,14 @@
 // Several tasks trained together: what a step is made of, what the logs say, and where each input
 // goes on.
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "multitask/multi_task.h"
 #include "support/plugins.h"
+#include "support/shell.h"
 #include "trivet/error.h"
 #include "trivet/registry.h"
 #include "trivet/task.h"
@@ -132,6 +134,38 @@ std::string problems_of(const Value& fields) {
 }
 
 }  // namespace
+
+TEST_CASE("every task of a continuous evaluation finds the files of its own") {
+  for (const char* plugin : {"multitask", "tabular", "nn", "data"}) test::use_plugin(plugin);
+  const test::TempDir temp;
+  const std::string file =
+      temp.write("table.csv", "age,city,income\n20,Bonn,1\n30,Ulm,2\n").string();
+  const Value rows = Value::table({{"type", "data/Csv"}, {"file", file}, {"batch_size", 2}});
+  const auto entry = [&](const std::string& label) {
+    return Value::table({{"name", "of_" + label},
+                         {"task", Value::table({{"type", "tabular/Regression"},
+                                                {"label", label},
+                                                {"model", "tabular/Mlp"},
+                                                {"train_input", rows},
+                                                {"eval_input", rows}})}});
+  };
+  const ConfigOf<Task> config(
+      "multitask/Joint", Value::table({{"tasks", Value::array({entry("age"), entry("income")})}}));
+  const auto device = test::open_device("tiny/Backend");
+  const auto build = [&](TaskContext context) {
+    const auto task = make(config, context);
+    ParameterStore store(*device, Key(5));
+    Scope root(store);
+    task->build_model({}, root);
+  };
+  const auto run = temp / "run", evaluation = temp / "evaluation";
+  build({*device, run});
+  build({*device, evaluation, run});
+  for (const char* task : {"of_age", "of_income"}) {
+    CHECK(std::filesystem::exists(run / task / "table.json"));
+    CHECK_FALSE(std::filesystem::exists(evaluation / task / "table.json"));
+  }
+}
 
 TEST_CASE("a step of interleaved training is the step of the task that was drawn") {
   Bench both("multitask/Interleaved", two());

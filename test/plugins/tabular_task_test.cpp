@@ -49,7 +49,7 @@ struct Fixture {
 
   // As a process that starts or goes on with the run; `train` as a trainer that trains.
   T& start(bool train = true) {
-    TaskContext context{*device, directory};
+    TaskContext context{*device, directory, followed};
     task.emplace(config, context);
     store.emplace(*device, Key(3));
     Scope scope(*store);
@@ -70,7 +70,7 @@ struct Fixture {
   typename T::Config config;
   CsvFile file;
   TempDir run;
-  fs::path directory = run.path();
+  fs::path directory = run.path(), followed{};
   std::unique_ptr<Device> device;
   std::optional<T> task;
   std::optional<ParameterStore> store;
@@ -204,7 +204,8 @@ TEST_CASE("a run that goes on uses its table.json, not what the rows say now") {
 TEST_CASE("a continuous evaluation uses the encoding of the run it follows") {
   Fixture<Regression> fixture;
   fixture.start();
-  fixture.directory = fixture.run.path() / "continuous_eval";
+  fixture.followed = fixture.run.path();
+  fixture.directory = fixture.run / "evaluation";
   fs::create_directory(fixture.directory);
   fixture.file.rewrite("age,city,code,income\n20,Rome,1,10\n");
   fixture.config.ignore.clear();

@@ -48,7 +48,12 @@ TRIVET_CONFIG(
 
 struct TaskContext {
   Device& device;
-  std::filesystem::path logging_dir;  // may be empty
+  // Where the task may keep files; empty for a run that keeps none. It is that of the run before
+  // when the run goes on.
+  std::filesystem::path logging_dir;
+  // In mode continuous_eval the logging_dir of the same task in the run whose checkpoints are
+  // evaluated, to be read only: another process works there. Empty otherwise.
+  std::filesystem::path followed_dir{};
 };
 
 // What a step gets to work with.
@@ -88,6 +93,7 @@ class TRIVET_API Task {
   const TaskConfig& config() const { return config_; }
   Device& device() const { return device_; }
   const std::filesystem::path& logging_dir() const { return logging_dir_; }
+  const std::filesystem::path& followed_dir() const { return followed_dir_; }
   std::string name() const { return config_.name; }
 
   // Default: make<Optimizer>.
@@ -140,7 +146,7 @@ class TRIVET_API Task {
  private:
   TaskConfig config_;
   Device& device_;
-  std::filesystem::path logging_dir_;
+  std::filesystem::path logging_dir_, followed_dir_;
   std::optional<LoadReport> init_report_;
   Tape tape_;  // of the default train_step; kept, so that steps reuse its memory
 };
