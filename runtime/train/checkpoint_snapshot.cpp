@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -77,12 +79,12 @@ void CheckpointSnapshot::tensors(std::string_view name, NamedTensors& into, bool
     throw Error(fmt::format("{} tensors of \"{}\" are wanted, the snapshot has {}", into.size(),
                             name, file.used));
   }
-  const auto end = file.copies.begin() + static_cast<std::ptrdiff_t>(file.used);
+  std::map<std::string_view, const Copy*> copy_of;
+  for (std::size_t i = 0; i < file.used; ++i) copy_of[file.copies[i].name] = &file.copies[i];
   for (auto& [path, tensor] : into) {
-    const std::string& wanted = path;
-    const auto copy = std::find_if(file.copies.begin(), end,
-                                   [&](const Copy& other) { return other.name == wanted; });
-    if (copy == end || copy->dtype != tensor.dtype() || !(copy->shape == tensor.shape())) {
+    const auto found = copy_of.find(path);
+    const Copy* const copy = found == copy_of.end() ? nullptr : found->second;
+    if (copy == nullptr || copy->dtype != tensor.dtype() || !(copy->shape == tensor.shape())) {
       throw Error(
           fmt::format("the snapshot has no {} {} in \"{}\"", path, tensor.to_string(), name));
     }

@@ -2,7 +2,9 @@
 #include "train/trainer.h"
 
 #include <limits>
+#include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "train/bad_steps.h"
@@ -241,10 +243,9 @@ NamedTensors DefaultTrainer::export_tensors() {
   NamedTensors tensors = model_tensors();
   if (!training_ || training_->learner->step() == 0) return tensors;
   const NamedTensors averages = training_->learner->averages();
+  const std::map<std::string_view, Tensor> average_of(averages.begin(), averages.end());
   for (auto& [path, tensor] : tensors) {
-    for (const auto& [name, average] : averages) {
-      if (name == path) tensor = average;
-    }
+    if (const auto found = average_of.find(path); found != average_of.end()) tensor = found->second;
   }
   return tensors;
 }
