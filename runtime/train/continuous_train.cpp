@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <utility>
 
@@ -12,7 +11,7 @@
 
 #include "config/toml_reader.h"
 #include "train/file_io.h"
-#include "train/json_value.h"
+#include "train/metrics_reader.h"
 #include "train/run_session.h"
 #include "train/run_start.h"
 #include "trivet/error.h"
@@ -23,24 +22,6 @@ namespace {
 std::string init_checkpoint_of(const ResolvedConfig& config) {
   const Value* given = config.tree.find_path("task.init_checkpoint");
   return given != nullptr && given->is_text() ? given->as_text() : std::string();
-}
-
-// The values of the last evaluation in a metrics.jsonl.
-Logs last_evaluation(const std::filesystem::path& file) {
-  Logs logs;
-  std::istringstream lines(read_text(file));
-  for (std::string line; std::getline(lines, line);) {
-    const Value record = value_from_json(line, file.string());
-    const Value* kind = record.find("kind");
-    const Value* values = record.find("values");
-    if (kind == nullptr || *kind != Value("eval") || values == nullptr) continue;
-    logs = {};
-    for (const Value::Member& member : values->members()) {
-      logs.set(member.key, member.value.is_null() ? std::numeric_limits<double>::quiet_NaN()
-                                                  : member.value.as_number());
-    }
-  }
-  return logs;
 }
 
 }  // namespace
@@ -173,7 +154,10 @@ int ContinuousTrain::train_from(std::int64_t step) {
   const int code = run_in(request, directory, *device, fields_, signals_, &logs);
   if (code != 0) return code;
   // None where a process before this one had finished it.
-  if (logs.empty()) logs = last_evaluation(directory.file("metrics.jsonl"));
+  if (logs.empty()) {
+    const LastRecords last = last_records(directory.file("metrics.jsonl"));
+    if (last.eval) logs = last.eval->values;
+  }
   metrics_.append(RecordKind::eval, step, logs, {});
   return 0;
 }

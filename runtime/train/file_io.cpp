@@ -108,6 +108,20 @@ void cut_unfinished_line(const FileHandle& file, const std::filesystem::path& pa
   if (keep < size && ::ftruncate(file.get(), keep) != 0) throw_system_error("write", path, errno);
 }
 
+std::string read_part(const FileHandle& file, std::uint64_t offset, std::uint64_t count,
+                      const std::filesystem::path& path) {
+  std::string part(count, '\0');
+  std::size_t done = 0;
+  while (done < count) {
+    const ssize_t got =
+        ::pread(file.get(), part.data() + done, count - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) throw_system_error("read", path, got < 0 ? errno : EIO);
+    done += static_cast<std::size_t>(got);
+  }
+  return part;
+}
+
 void sync_file(const FileHandle& file, const std::filesystem::path& path) {
   if (::fsync(file.get()) != 0) throw_system_error("write", path, errno);
 }

@@ -44,6 +44,9 @@ void append_all(const FileHandle& file, std::string_view text, const std::filesy
 // Cuts off a last line without its end, which a killed process has left. The file must be open for
 // reading, too.
 void cut_unfinished_line(const FileHandle& file, const std::filesystem::path& path);
+// These bytes of a file, which must be there.
+std::string read_part(const FileHandle& file, std::uint64_t offset, std::uint64_t count,
+                      const std::filesystem::path& path);
 void sync_file(const FileHandle& file, const std::filesystem::path& path);
 void sync_directory(const std::filesystem::path& path);
 void make_directories(const std::filesystem::path& path);

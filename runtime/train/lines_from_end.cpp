@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/lines_from_end.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include "trivet/error.h"
@@ -45,17 +42,8 @@ std::size_t LinesFromEnd::read_more() {
                    {.hint = "this is no file that trivet wrote; move it away"});
   }
   const std::uint64_t count = std::min<std::uint64_t>(offset_, 1 << 16);
-  std::string chunk(count, '\0');
-  std::size_t done = 0;
-  while (done < count) {
-    const ssize_t got = ::pread(file_.get(), chunk.data() + done, count - done,
-                                static_cast<off_t>(offset_ - count + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) throw_system_error("read", path_, got < 0 ? errno : EIO);
-    done += static_cast<std::size_t>(got);
-  }
   offset_ -= count;
-  text_.insert(0, chunk);
+  text_.insert(0, read_part(file_, offset_, count, path_));
   return count;
 }
 

@@ -58,10 +58,14 @@ void add_logs(std::string& line, const Logs& logs) {
   line += logs.empty() ? "{}" : "}";
 }
 
+FileHandle open_log(const std::filesystem::path& path) {
+  return open_file(path, O_RDWR | O_CREAT | O_APPEND);
+}
+
 }  // namespace
 
 MetricsLog::MetricsLog(std::filesystem::path path)
-    : path_(std::move(path)), file_(open_file(path_, O_RDWR | O_CREAT | O_APPEND)) {}
+    : path_(std::move(path)), file_(open_log(path_)) {}
 
 void MetricsLog::truncate_after(std::int64_t step) {
   struct stat about = {};
@@ -69,31 +73,53 @@ void MetricsLog::truncate_after(std::int64_t step) {
   const auto size = static_cast<std::uint64_t>(about.st_size);
   last_step_ = -1;
   has_train_ = has_eval_ = false;
-  if (size == 0) return;
+  if (size > 0) keep(kept_until(step, size), size);
+}
 
-  char last = '\0';
-  if (::pread(file_.get(), &last, 1, about.st_size - 1) != 1) {
-    throw_system_error("read", path_, errno);
-  }
-  bool unfinished = last != '\n';
-  std::uint64_t keep = size;
+// What stays of the file, the last first. Steps ascend, so what comes before a record of an earlier
+// step than the last one that stays need not be looked at.
+std::vector<MetricsLog::Range> MetricsLog::kept_until(std::int64_t step, std::uint64_t size) {
+  bool unfinished = read_part(file_, size - 1, 1, path_) != "\n";
+  std::vector<Range> kept;
   LinesFromEnd lines(file_, path_, size);
   std::string line;
   std::uint64_t start = 0;
-  while (lines.next(line, start)) {
-    const std::optional<MetricsRecord> record = unfinished ? std::nullopt : parse_record(line);
+  for (std::uint64_t end = size; lines.next(line, start); end = start) {
+    const std::optional<AnyRecord> any = unfinished ? std::nullopt : parse_any_record(line);
     unfinished = false;
-    const bool is_kept = record && record->step <= step;
-    if (!is_kept) {
-      keep = start;
-      continue;
+    const bool is_kept = any ? any->step.value_or(step) <= step : !kept.empty();
+    if (!is_kept) continue;
+    if (!kept.empty() && kept.back().begin == end) {
+      kept.back().begin = start;
+    } else {
+      kept.push_back({start, end});
     }
-    if (last_step_ >= 0 && record->step != last_step_) break;
-    note(record->kind, record->step);
+    if (!any || !any->known) continue;
+    if (last_step_ >= 0 && any->known->step != last_step_) {
+      kept.back().begin = 0;
+      break;
+    }
+    note(any->known->kind, any->known->step);
   }
-  if (keep < size && ::ftruncate(file_.get(), static_cast<off_t>(keep)) != 0) {
-    throw_system_error("write", path_, errno);
+  return kept;
+}
+
+void MetricsLog::keep(const std::vector<Range>& ranges, std::uint64_t size) {
+  const bool is_start = ranges.empty() || (ranges.size() == 1 && ranges[0].begin == 0);
+  if (is_start) {
+    const std::uint64_t end = ranges.empty() ? 0 : ranges[0].end;
+    if (end < size && ::ftruncate(file_.get(), static_cast<off_t>(end)) != 0) {
+      throw_system_error("write", path_, errno);
+    }
+    return;
   }
+  // Records between those that go, which a kill must not lose.
+  std::string text;
+  for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
+    text += read_part(file_, range->begin, range->end - range->begin, path_);
+  }
+  replace_file(path_, text, Durability::synced);
+  file_ = open_log(path_);
 }
 
 bool MetricsLog::ends_with(RecordKind kind, std::int64_t step) const {

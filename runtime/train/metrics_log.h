@@ -5,14 +5,17 @@
 //    "rates": {"examples_per_second": 51200.0, ...}, "time": 1763690431.25}
 //
 // Steps ascend. `values` are a function of config and step alone; `rates` and `time` (seconds since
-// 1970) are not. A run that continues from a checkpoint cuts the file behind the checkpoint's step,
-// so that every record stands there once. Numbers read back to the same bits; one that is not
-// finite is null.
+// 1970) are not. Numbers read back to the same bits; one that is not finite is null.
+//
+// A run that continues from a checkpoint drops the records of later steps, so that every record
+// stands there once. That holds for lines of any `kind` (a plugin or a later version may add its
+// own); one without a step is kept, wherever it stands.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "train/file_io.h"
 #include "train/metrics_record.h"
@@ -25,7 +28,8 @@ class MetricsLog {
   // Opens or makes the file. Throws RunError when it cannot be written.
   explicit MetricsLog(std::filesystem::path path);
 
-  // Cuts off every record after `step`, and an unfinished line at the end.
+  // Drops every line whose step is above `step`, and what a kill or a power cut has left at the
+  // end: lines that are no JSON objects, behind the last that is kept. All else stays as it is.
   void truncate_after(std::int64_t step);
 
   // Whether the last step that has records has one of this kind.
@@ -40,6 +44,11 @@ class MetricsLog {
   void sync();
 
  private:
+  struct Range {
+    std::uint64_t begin, end;
+  };
+  std::vector<Range> kept_until(std::int64_t step, std::uint64_t size);
+  void keep(const std::vector<Range>& ranges, std::uint64_t size);
   void note(RecordKind kind, std::int64_t step);
 
   std::filesystem::path path_;

@@ -28,22 +28,30 @@ std::string_view name_of(RecordKind kind) {
   return kind == RecordKind::train ? "train" : "eval";
 }
 
-std::optional<MetricsRecord> parse_record(std::string_view line) {
+std::optional<AnyRecord> parse_any_record(std::string_view line) {
   const Json json = Json::parse(line, nullptr, false);
   if (!json.is_object()) return std::nullopt;
+  AnyRecord any;
   const auto step = json.find("step");
+  if (step == json.end() || !step->is_number_unsigned()) return any;
+  if (!std::in_range<std::int64_t>(step->get<std::uint64_t>())) return any;
+  any.step = step->get<std::int64_t>();
   const auto kind = json.find("kind");
-  if (step == json.end() || !step->is_number_unsigned()) return std::nullopt;
-  if (!std::in_range<std::int64_t>(step->get<std::uint64_t>())) return std::nullopt;
-  if (kind == json.end() || !kind->is_string()) return std::nullopt;
-  MetricsRecord record;
-  record.step = step->get<std::int64_t>();
-  const auto& name = kind->get_ref<const std::string&>();
-  if (name != name_of(RecordKind::train) && name != name_of(RecordKind::eval)) return std::nullopt;
-  record.kind = name == name_of(RecordKind::eval) ? RecordKind::eval : RecordKind::train;
-  read_logs(json, "values", record.values);
-  read_logs(json, "rates", record.rates);
-  return record;
+  if (kind == json.end() || !kind->is_string()) return any;
+  for (const RecordKind known : {RecordKind::train, RecordKind::eval}) {
+    if (kind->get_ref<const std::string&>() != name_of(known)) continue;
+    MetricsRecord& record = any.known.emplace();
+    record.kind = known;
+    record.step = *any.step;
+    read_logs(json, "values", record.values);
+    read_logs(json, "rates", record.rates);
+  }
+  return any;
+}
+
+std::optional<MetricsRecord> parse_record(std::string_view line) {
+  std::optional<AnyRecord> any = parse_any_record(line);
+  return any ? std::move(any->known) : std::nullopt;
 }
 
 Value json_number(double number) {

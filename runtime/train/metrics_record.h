@@ -20,8 +20,16 @@ struct MetricsRecord {
   Logs values, rates;  // null is NaN
 };
 
-// Nothing for a line that is no record: damaged, cut short, of a kind that only a later version
-// knows. Members that are not known are left out.
+// A line of any kind, also of one that only a later version or a plugin knows.
+struct AnyRecord {
+  std::optional<std::int64_t> step;    // nothing where it has none that is a whole number from 0 on
+  std::optional<MetricsRecord> known;  // with a step
+};
+
+// Nothing for a line that is no JSON object: damaged or cut short. Members that are not known are
+// left out.
+std::optional<AnyRecord> parse_any_record(std::string_view line);
+// Nothing for a kind that is not known, too.
 std::optional<MetricsRecord> parse_record(std::string_view line);
 
 // As they stand in JSON: null for what is not finite.

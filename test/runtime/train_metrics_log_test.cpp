@@ -114,6 +114,48 @@ TEST_CASE("zeros that a power cut left at the end are dropped") {
   CHECK(read_text(path) == whole);
 }
 
+TEST_CASE("lines of other kinds go by their step, and those without one stay") {
+  const test::TempDir temp;
+  const auto line = [](int step, const char* kind) {
+    return "{\"step\":" + std::to_string(step) + ",\"kind\":\"" + kind + "\"}\n";
+  };
+  const std::string note = "{\"kind\":\"note\",\"text\":\"moved\"}\n";
+  const std::string half = "{\"step\":20.5,\"kind\":\"note\"}\n";
+  const std::string kept = note + line(10, "train") + line(10, "sweep") + line(20, "train");
+  const fs::path path = temp.write("metrics.jsonl", kept + line(20, "sweep") + line(30, "train") +
+                                                        note + line(30, "eval") + half +
+                                                        line(40, "sweep") + line(40, "train"));
+  MetricsLog log(path);
+  log.truncate_after(100);
+  CHECK(log.ends_with(RecordKind::train, 40));
+  log.truncate_after(20);
+  CHECK(read_text(path) == kept + line(20, "sweep") + note + half);
+  CHECK(log.ends_with(RecordKind::train, 20));
+  log.append(RecordKind::eval, 20, {}, {});
+  CHECK(log.ends_with(RecordKind::eval, 20));
+  CHECK(read_text(path).starts_with(kept + line(20, "sweep") + note + half + "{\"step\":20,"));
+  // Nothing else is left in the directory.
+  CHECK(std::distance(fs::directory_iterator(temp.path()), {}) == 1);
+
+  log.truncate_after(-1);
+  CHECK(read_text(path) == note + note + half);
+  CHECK(log.last_step() == -1);
+}
+
+TEST_CASE("a damaged line in the middle costs no record behind it") {
+  const test::TempDir temp;
+  const fs::path path = temp.path() / "metrics.jsonl";
+  write_run(path, 20);
+  const std::string whole = read_text(path);
+  const std::size_t second = whole.find('\n') + 1;
+  const std::string damaged = whole.substr(0, second) + "}{\n" + whole.substr(second);
+  write_file(path, damaged + "}{\n", Durability::cached);
+  MetricsLog log(path);
+  log.truncate_after(20);
+  CHECK(read_text(path) == damaged);
+  CHECK(log.ends_with(RecordKind::eval, 20));
+}
+
 TEST_CASE("a file longer than what is read at once is cut at the right line") {
   test::TempDir temp;
   const fs::path path = temp.path() / "metrics.jsonl";
