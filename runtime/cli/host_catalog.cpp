@@ -82,7 +82,8 @@ ConfigCatalog::Experiment HostCatalog::experiment(const std::string& key) {
   if (library.empty() && host_.refusal(plugin).empty()) {
     throw refused("there is no experiment '" + key + "'", suggestion(key, keys(kExperiment)));
   }
-  return {.config = registry().experiment(key)};
+  return {.config = registry().experiment(key),
+          .restricted = registry().get(kExperiment, key).check != nullptr};
 }
 
 std::string HostCatalog::library_of(const std::string& key) const {

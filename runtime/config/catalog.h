@@ -38,11 +38,13 @@ class ConfigCatalog {
   struct Experiment {
     Value config{};  // when `file` is empty
     std::filesystem::path file{};
+    bool restricted = false;  // has restrictions, for check_experiment
   };
   virtual Experiment experiment(const std::string& key) = 0;
 
   // Adds what the restrictions of a registered experiment say of a whole config that started from
-  // it, complete and without the keys that resolution uses up.
+  // it, complete and without the keys that resolution uses up. Loads its plugin if need be. Throws
+  // ConfigError when there is no such experiment, PluginError when the plugin cannot be used.
   virtual void check_experiment(const std::string& key, const Value& config,
                                 Problems& problems) = 0;
 };

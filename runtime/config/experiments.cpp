@@ -72,7 +72,7 @@ void ExperimentLoader::load_known(const Value& name) {
     drop_defaults(experiment.config, tree_, tree_.root());
     set_notes(experiment.config, "experiment " + key);
     layers_.push_back(std::move(experiment.config));
-    registered_.push_back(key);
+    if (experiment.restricted) restricted_.push_back(key);
     return;
   }
   LayerLoader loader(problems_);

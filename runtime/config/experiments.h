@@ -26,8 +26,8 @@ class ExperimentLoader {
 
   // In the order of their weight, the lowest first; without their `base` and `experiment`.
   std::vector<Value> take() { return std::move(layers_); }
-  // The experiments that plugins registered, whose restrictions hold for the result.
-  const std::vector<std::string>& registered() const noexcept { return registered_; }
+  // The experiments whose restrictions hold for the result.
+  const std::vector<std::string>& restricted() const noexcept { return restricted_; }
 
  private:
   void load_known(const Value& name);
@@ -37,7 +37,7 @@ class ExperimentLoader {
   Problems& problems_;
   std::vector<Value> layers_;
   std::vector<std::string> chain_;
-  std::vector<std::string> registered_;
+  std::vector<std::string> restricted_;
 };
 
 // Takes the key `experiment` out of all layers; gives the last, which wins, or null.

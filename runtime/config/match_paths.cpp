@@ -3,7 +3,9 @@
 // Globs in paths. "**" stands for any number of steps, none included, so a place can be reached in
 // more than one way; it counts once.
 #include <algorithm>
+#include <array>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "config/apply_overrides.h"
@@ -108,7 +110,9 @@ class Matcher {
 
   // These are no values of the experiment.
   static bool is_consumed(std::string_view name) {
-    return name == "experiment" || name == "base" || name == "defaults" || name == "sweep";
+    constexpr std::array<std::string_view, 5> kConsumed{"experiment", "base", "defaults", "sweep",
+                                                        "restrictions"};
+    return std::find(kConsumed.begin(), kConsumed.end(), name) != kConsumed.end();
   }
 
   const TypedTree& tree_;

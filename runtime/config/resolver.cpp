@@ -19,6 +19,8 @@ namespace {
 
 using Form = FieldType::Form;
 
+constexpr const char* kRestrictions = "restrictions";
+
 FieldType type_of_form(Form form) {
   FieldType type;
   type.form = form;
@@ -45,6 +47,11 @@ Schema make_file_schema() {
   const FieldType free_tables = holding(Form::map, holding(Form::map, free));
   schema.fields.push_back(
       file_field("experiment", "A registered experiment to start from.", type_of_form(Form::text)));
+  schema.fields.push_back(file_field(
+      kRestrictions,
+      "Registered experiments whose restrictions hold for this config. The program adds the one "
+      "that a config starts from, so that a run's config.toml is bound as well.",
+      holding(Form::list, type_of_form(Form::text))));
   schema.fields.push_back(file_field("base", "Config files below this one, relative to it.",
                                      holding(Form::list, type_of_form(Form::path))));
   schema.fields.push_back(file_field(
@@ -103,11 +110,12 @@ class Resolution {
 
  private:
   void add_experiment(const Value& name);
+  void add_restrictions(const std::vector<std::string>& experiments);
   std::exception_ptr check(Problems& found);
   void check_defaults(Problems& found);
   void check_backend(Problems& found);
   void check_backend_rules(RuleChecker& rules);
-  void check_experiment(Problems& found);
+  void check_experiment(RuleChecker& rules, Problems& found);
   void keep_distinct();
 
   const ConfigRequest& request_;
@@ -115,7 +123,7 @@ class Resolution {
   Problems& problems_;
   TypedTree tree_;
   Value root_ = Value::table();
-  std::vector<std::string> experiments_;  // that plugins registered and this config starts from
+  std::vector<std::string> restricted_;  // the experiments this config starts from
 };
 
 void Resolution::merge_layers() {
@@ -132,6 +140,7 @@ void Resolution::merge_layers() {
   if (!experiment.is_null() && request_.load_experiments) add_experiment(experiment);
   for (Value& layer : layers) tree_.merge(root_, std::move(layer), tree_.root());
   apply_overrides(root_, tree_, request_.overrides, problems_);
+  add_restrictions(restricted_);
 }
 
 void Resolution::add_experiment(const Value& name) {
@@ -139,7 +148,19 @@ void Resolution::add_experiment(const Value& name) {
   loader.load(name);
   throw_if_any(problems_);
   for (Value& layer : loader.take()) tree_.merge(root_, std::move(layer), tree_.root());
-  experiments_ = loader.registered();
+  restricted_ = loader.restricted();
+}
+
+// To those that a file names. What is no list is refused later.
+void Resolution::add_restrictions(const std::vector<std::string>& experiments) {
+  for (const std::string& key : experiments) {
+    Value* list = root_.find(kRestrictions);
+    if (list == nullptr) list = &root_.set(kRestrictions, Value::array());
+    if (!list->is_array()) return;
+    const Value::Array& items = list->items();
+    if (std::find(items.begin(), items.end(), Value(key)) != items.end()) continue;
+    list->push_back(key).set_origin({.note = "experiment " + key});
+  }
 }
 
 void Resolution::fill() {
@@ -185,16 +206,17 @@ std::exception_ptr Resolution::check(Problems& found) {
   RuleChecker rules(tree_, catalog_, found);
   rules.check_tree(root_);
   check_backend_rules(rules);
-  check_experiment(found);
+  check_experiment(rules, found);
   return rules.refused();
 }
 
 // What the whole config must comply with: the rules of ExperimentConfig and the restrictions of the
-// experiments it starts from.
-void Resolution::check_experiment(Problems& found) {
+// experiments it starts from, now or when it was written to config.toml.
+void Resolution::check_experiment(RuleChecker& rules, Problems& found) {
   const Value plain = experiment_part(root_);
   check_rules<ExperimentConfig>(plain, {}, found);
-  for (const std::string& key : experiments_) catalog_.check_experiment(key, plain, found);
+  const Value* restrictions = root_.find(kRestrictions);
+  if (restrictions != nullptr) rules.check_restrictions(*restrictions, kRestrictions, plain);
 }
 
 // A copy of fields without what only a complete table must have.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/rules.h"
 
+#include <utility>
+
 #include "trivet/config_of.h"
 #include "trivet/error.h"
 
@@ -34,6 +36,33 @@ void RuleChecker::check_table(const Value& table, const std::string& kind, const
   } catch (const PluginError&) {
     if (refused_ == nullptr) refused_ = std::current_exception();
   }
+}
+
+void RuleChecker::check_restrictions(const Value& experiments, const std::string& path,
+                                     const Value& whole) {
+  if (!experiments.is_array()) return;  // reported by validate(), as are keys that are no text
+  std::size_t index = 0;
+  for (const Value& key : experiments.items()) {
+    const std::string here = joined_path(path, index++);
+    if (!key.is_text()) continue;
+    try {
+      catalog_.check_experiment(key.as_text(), whole, problems_);
+    } catch (const ConfigError& refusal) {
+      for (const Problem& problem : refusal.problems()) add_missing(problem, key.origin(), here);
+    } catch (PluginError& error) {
+      error.amend({.where = key.origin(), .path = here});
+      if (refused_ == nullptr) refused_ = std::current_exception();
+    }
+  }
+}
+
+void RuleChecker::add_missing(Problem problem, const Origin& where, const std::string& path) {
+  if (problem.path.empty()) {
+    problem.where = where;
+    problem.path = path;
+    problem.hint = "install its plugin, or leave it out to do without its rules; " + problem.hint;
+  }
+  problems_.add(std::move(problem));
 }
 
 }  // namespace trivet

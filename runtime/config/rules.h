@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules of a config that only the plugins know: the `validate` of every config struct in it.
+// The rules of a config that only the plugins know: the `validate` of every config struct in it,
+// and the restrictions of experiments.
 #pragma once
 
 #include <exception>
@@ -25,12 +26,16 @@ class RuleChecker {
   // The same for one table of an item.
   void check_table(const Value& table, const std::string& kind, const std::string& key,
                    const std::string& path);
+  // The restrictions of the registered experiments in a list, which stands at `path`, on the whole
+  // config. Loads their plugins. One that is not there is a problem.
+  void check_restrictions(const Value& experiments, const std::string& path, const Value& whole);
 
   // The error of the first plugin that cannot be used, to be thrown if nothing else is wrong.
   std::exception_ptr refused() const { return refused_; }
 
  private:
   void visit(const Value& value, const Spot& spot, const std::string& path);
+  void add_missing(Problem problem, const Origin& where, const std::string& path);
 
   const TypedTree& tree_;
   ConfigCatalog& catalog_;

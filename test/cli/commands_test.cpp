@@ -173,7 +173,7 @@ TEST_CASE("the schema of configs describes every registered type") {
   CHECK(schema["additionalProperties"] == false);
   CHECK(schema["then"]["required"] == nlohmann::json::array({"task"}));
   for (const char* key : {"name", "mode", "seed", "task", "trainer", "runtime", "base",
-                          "experiment", "defaults", "sweep", "xp", "backend"}) {
+                          "experiment", "restrictions", "defaults", "sweep", "xp", "backend"}) {
     CHECK(schema["properties"].contains(key));
   }
   const auto& definitions = schema["definitions"];

@@ -116,6 +116,12 @@ TEST_CASE("a run by name does what the seeds' command line asks for") {
   const std::string again =
       with_plugins("config show " + quoted((workdir / "config.toml").string())).output;
   CHECK(config.substr(config.find("name = ")) == again);
+  // And is bound by what binds the experiment.
+  const ShellResult broken =
+      run(workdir / "config.toml", workdir, "'task.train_input.image_shape=[8, 8, 1]'");
+  CHECK(broken.exit_code == 2);
+  CHECK_THAT(broken.output, Contains("task.train_input.image_shape: is [8, 8, 1], but "
+                                     "task.model.image_shape is [16, 16, 1]"));
 }
 
 TEST_CASE("a shipped config is the same experiment by its name") {

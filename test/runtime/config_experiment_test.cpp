@@ -79,6 +79,37 @@ TEST_CASE("restrictions of an experiment hold for what is laid over it, with the
   CHECK(configs.problems() == "main.toml:3:11: task.classes: must be 10 (it is small)\n");
 }
 
+TEST_CASE("restrictions travel with the resolved config and hold for what starts from it") {
+  Configs configs;
+  configs.request.experiment = "demo/small";
+  const ResolvedConfig first = configs.resolve();
+  CHECK(configs.origin(first, "restrictions[0]") == "experiment demo/small");
+  Configs again(trivet::config_text(first, false));
+  CHECK(again.resolve().tree == first.tree);
+  CHECK(again.problems({"task.classes=8"}) ==
+        "command line:1:14 (task.classes=8): task.classes: must be 10 (it is small)\n");
+  // Also a file above it that starts from the experiment once more.
+  again.request.experiment = "demo/small";
+  again.request.files = {again.path("main.toml")};
+  CHECK(text_at(again.resolve().tree, "restrictions") == "[\"demo/small\"]");
+}
+
+TEST_CASE("restrictions that cannot be checked are an error, unless they are left out") {
+  const std::string good = trivet::test::kGoodConfig;
+  Configs gone("restrictions = ['demo/gone']\n" + good);
+  CHECK(gone.problems() ==
+        "main.toml:1:17: restrictions[0]: there is no experiment 'demo/gone' (install its plugin, "
+        "or leave it out to do without its rules; try demo/small)\n");
+  CHECK(gone.problems({"restrictions=[]"}) == "no problem");
+  CHECK(gone.problems({"restrictions=['demo/small']", "task.classes=3"}) ==
+        "command line:2:14 (task.classes=3): task.classes: must be 10 (it is small)\n");
+  Configs refused("restrictions = ['demo/Refused']\n" + good);
+  CHECK_THROWS_AS(refused.resolve(), trivet::PluginError);
+  Configs text("restrictions = 'demo/small'\n" + good);
+  CHECK_THAT(text.problems(),
+             Catch::StartsWith("main.toml:1:16: restrictions: expected an array, found a string"));
+}
+
 TEST_CASE("a batch that gradient accumulation cannot cut evenly is refused with the place") {
   Configs configs(trivet::test::kGoodConfig);
   CHECK(configs.problems({"trainer.gradient_accumulation=4"}) == "no problem");

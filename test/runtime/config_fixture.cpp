@@ -180,12 +180,15 @@ ConfigCatalog::Experiment DemoCatalog::experiment(const std::string& key) {
   TrainerConfig trainer;
   trainer.train_steps = 300;
   config.trainer = ConfigOf<Trainer>("trivet/Trainer", encode(trainer));
-  return {.config = encode(config)};
+  return {.config = encode(config), .restricted = true};
 }
 
 void DemoCatalog::check_experiment(const std::string& key, const Value& config,
                                    Problems& problems) {
-  if (key != "demo/small") return;
+  if (key == "demo/Refused") throw PluginError("demo/Refused cannot be used");
+  if (key != "demo/small") {
+    throw ConfigError(Problem{{}, {}, "there is no experiment '" + key + "'", "try demo/small"});
+  }
   const auto rule = [](const ExperimentConfig& whole, Problems& found) {
     const Value* classes = whole.task.fields().find("classes");
     if (classes->as_integer() != 10) found.add("task.classes", "must be 10", "it is small");
