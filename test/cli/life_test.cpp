@@ -9,6 +9,7 @@
 #include "support/paths.h"
 #include "support/plugin_folder.h"
 #include "support/shell.h"
+#include "support/task_calls.h"
 
 using namespace trivet::test;
 using Catch::Contains;
@@ -61,27 +62,12 @@ class Runs {
   std::string directory_ = "run", output_;
 };
 
-const std::string kBuildTraining =
-    "build_model\ncreate_optimizer\nbuild_metrics(true)\nbuild_inputs(train)\n";
-const std::string kBuildEvaluation = "build_metrics(false)\nbuild_inputs(eval)\n";
-const std::string kTrainStep = "train_step\nbuild_losses\nprocess_metrics\n";
-const std::string kValidationStep =
-    "validation_step\ninference_step\nbuild_losses\nprocess_metrics\n";
-
-std::string evaluation(int step) {
-  return kValidationStep + "aggregate_logs(null)\n" + kValidationStep +
-         "aggregate_logs(state)\nreduce_aggregated_logs(" + std::to_string(step) + ")\n";
-}
-
-const std::string kTrainAndEvaluate =
-    kBuildTraining + "initialize\n" + kTrainStep + kBuildEvaluation + kTrainStep + evaluation(2);
-
 }  // namespace
 
 TEST_CASE("the modes of one process call a task in their pinned orders") {
   const std::pair<const char*, std::string> expected[] = {
       {"train", kBuildTraining + "initialize\n" + kTrainStep + kTrainStep},
-      {"eval", "build_model\ninitialize\n" + kBuildEvaluation + evaluation(0)},
+      {"eval", "build_model\ninitialize\n" + kBuildEvaluation + evaluation_calls(0)},
       {"train_and_eval", kTrainAndEvaluate},
       {"train_and_post_eval", kTrainAndEvaluate},
   };
@@ -95,12 +81,12 @@ TEST_CASE(
     "continuous_eval builds the evaluation half once and evaluates each checkpoint it takes") {
   Runs runs;
   runs.calls("train");
-  CHECK(runs.calls("continuous_eval") == "build_model\n" + kBuildEvaluation + evaluation(2));
+  CHECK(runs.calls("continuous_eval") == "build_model\n" + kBuildEvaluation + evaluation_calls(2));
   // Nothing new: the model alone is built, to say so.
   CHECK(runs.calls("continuous_eval") == "build_model\n");
   runs.calls("train", "trainer.train_steps=5");
   CHECK(runs.calls("continuous_eval", "trainer.train_steps=5") ==
-        "build_model\n" + kBuildEvaluation + evaluation(5));
+        "build_model\n" + kBuildEvaluation + evaluation_calls(5));
 }
 
 TEST_CASE("continuous_train_and_eval makes a task of its own for each checkpoint it starts from") {

@@ -11,37 +11,31 @@
 #include "support/paths.h"
 #include "support/shell.h"
 
+using namespace trivet::test;
 using Catch::Contains;
 using nlohmann::json;
-using trivet::test::config;
-using trivet::test::json_of;
-using trivet::test::quoted;
-using trivet::test::records;
-using trivet::test::run;
-using trivet::test::TempDir;
 namespace fs = std::filesystem;
 namespace test = trivet::test;
 
 namespace {
 
 const std::string kSmall =
-    "trainer.train_steps=3000 trainer.steps_per_loop=100 trainer.checkpoint_interval=100 "
-    "task.model.hidden_dims=[16] task.train_input.batch_size=32 task.eval_input.examples=64 "
-    "runtime.threads=1 ";
+    "trainer.train_steps=3000 trainer.steps_per_loop=100 trainer.checkpoint_interval=100 " +
+    std::string(kSmallRun);
 
 std::string program_line(const fs::path& workdir, const std::string& mode,
                          const std::string& more) {
-  return "TRIVET_PLUGIN_PATH=" + quoted(test::plugin_dir().string()) + " " +
-         quoted(test::program().string()) + " run " + quoted(config("vision/local.toml").string()) +
-         " --mode " + mode + " --workdir " + quoted(workdir.string()) + " " + kSmall + more;
+  return "TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) + " " + quoted(program().string()) +
+         " run " + quoted(config("vision/local.toml").string()) + " --mode " + mode +
+         " --workdir " + quoted(workdir.string()) + " " + kSmall + more;
 }
 
 // A training run and a process that follows it, started first; what both said.
-test::ShellResult train_and_follow(const fs::path& workdir, const std::string& train_more,
-                                   const std::string& follow_more) {
-  return test::shell("{ " + program_line(workdir, "continuous_eval", follow_more) +
-                     "; echo follower $?; } & " + program_line(workdir, "train", train_more) +
-                     " -q; echo trainer $?; wait");
+ShellResult train_and_follow(const fs::path& workdir, const std::string& train_more,
+                             const std::string& follow_more) {
+  return shell("{ " + program_line(workdir, "continuous_eval", follow_more) +
+               "; echo follower $?; } & " + program_line(workdir, "train", train_more) +
+               " -q; echo trainer $?; wait");
 }
 
 std::vector<std::int64_t> steps_of(const std::vector<json>& all) {
@@ -174,7 +168,7 @@ TEST_CASE("a classifier of ten classes is tuned for two by rules, every variable
   INFO(tuned.output);
   CHECK(tuned.exit_code == 0);
   CHECK_THAT(tuned.output, Contains("2 of 4 variables from") && Contains("ignored output/w"));
-  const std::string log = test::read_file(temp / "two" / "log.jsonl");
+  const std::string log = read_file(temp / "two" / "log.jsonl");
   for (const char* variable : {"hidden_0/w", "hidden_0/b", "output/w", "output/b"}) {
     CHECK_THAT(log, Contains("\"variable\":\"" + std::string(variable) + "\""));
   }
@@ -249,6 +243,5 @@ TEST_CASE("a run directory copied elsewhere is free, and goes on to the same byt
   CHECK(run(config("vision/local.toml"), temp / "a", half).exit_code == 0);
   CHECK(run(config("vision/local.toml"), temp / "b", half).exit_code == 0);
   const fs::path weights = fs::path("checkpoints") / "step_00000400" / "model.safetensors";
-  CHECK(test::read_file(temp / "a" / weights.string()) ==
-        test::read_file(temp / "b" / weights.string()));
+  CHECK(read_file(temp / "a" / weights.string()) == read_file(temp / "b" / weights.string()));
 }

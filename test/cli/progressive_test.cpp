@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training in stages through the real program: killed in each of them, and always continued to the
 // same bytes.
+#include <signal.h>
+
 #include <catch2/catch.hpp>
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "run_fixture.h"
 #include "support/paths.h"
 #include "support/shell.h"
+#include "watched_run.h"
 
 using namespace trivet;
 using Catch::Contains;
@@ -18,48 +23,44 @@ namespace {
 constexpr std::int64_t kStage = 1500, kSteps = 3 * kStage;
 
 // Stages long enough that a process can be caught in each of them.
-std::string command(const fs::path& workdir) {
+std::vector<std::string> words(const fs::path& workdir) {
   const std::string steps = std::to_string(kStage);
-  return "TRIVET_PLUGIN_PATH=" + test::quoted(test::plugin_dir().string()) + " HOME=/nonexistent " +
-         test::quoted(test::program().string()) + " run " +
-         test::quoted(test::config("vision/progressive.toml").string()) + " --workdir " +
-         test::quoted(workdir.string()) + " trainer.train_steps=" + std::to_string(kSteps) +
-         " trainer.stages[0].steps=" + steps + " trainer.stages[1].steps=" + steps +
-         " trainer.steps_per_loop=17 trainer.validation_interval=700"
-         " trainer.checkpoint_interval=200 trainer.ema.decay=0.99 task.train_input.batch_size=16"
-         " task.eval_input.examples=64 runtime.threads=1 --quiet";
+  return {test::program().string(),
+          "run",
+          test::config("vision/progressive.toml").string(),
+          "--workdir",
+          workdir.string(),
+          "trainer.train_steps=" + std::to_string(kSteps),
+          "trainer.stages[0].steps=" + steps,
+          "trainer.stages[1].steps=" + steps,
+          "trainer.steps_per_loop=17",
+          "trainer.validation_interval=700",
+          "trainer.checkpoint_interval=200",
+          "trainer.ema.decay=0.99",
+          "task.train_input.batch_size=16",
+          "task.eval_input.examples=64",
+          "runtime.threads=1"};
 }
 
 // Kills the run when the metrics of a step at or behind `step` are on record; the exit code.
 int killed_at(const fs::path& workdir, std::int64_t step) {
-  const std::string metrics = test::quoted((workdir / "metrics.jsonl").string());
-  const std::string reached =
-      "tail -n 1 " + metrics + " 2>/dev/null | grep -o '\"step\": *[0-9]*' | grep -o '[0-9]*$'";
-  const std::string script = command(workdir) + " & pid=$!; while kill -0 $pid 2>/dev/null; do " +
-                             "at=$(" + reached + "); [ \"${at:-0}\" -ge " + std::to_string(step) +
-                             " ] && break; done; kill -9 $pid; wait $pid";
-  return test::shell(script).exit_code;
+  const test::TempDir log;
+  test::WatchedRun run(workdir, words(workdir), log / "out");
+  run.wait_for_step(step);
+  run.process.signal(SIGKILL);
+  return run.process.wait();
 }
 
 void run_to_end(const fs::path& workdir) {
-  const auto result = test::shell(command(workdir));
-  INFO(result.output);
-  REQUIRE(result.exit_code == 0);
+  const test::TempDir log;
+  test::Process process(words(workdir), log / "out");
+  const int code = process.wait();
+  INFO(process.output());
+  REQUIRE(code == 0);
 }
 
 std::string end_of(const fs::path& workdir, const char* file) {
-  return test::read_file(workdir / "checkpoints/step_00004500" / file);
-}
-
-// Step, kind and values of every record, in order.
-std::string record_values(const fs::path& workdir) {
-  std::string all;
-  for (const char* kind : {"train", "eval"}) {
-    for (const auto& record : test::records(workdir, kind)) {
-      all += record.at("step").dump() + " " + record.at("values").dump() + "\n";
-    }
-  }
-  return all;
+  return test::read_file(test::checkpoint_of(workdir, kSteps) / file);
 }
 
 }  // namespace
@@ -97,7 +98,7 @@ TEST_CASE("a run killed in each of its stages ends in the same bytes") {
     INFO(file);
     CHECK(end_of(killed, file) == end_of(straight, file));
   }
-  CHECK(record_values(killed) == record_values(straight));
+  CHECK(test::record_values(killed) == test::record_values(straight));
 }
 
 TEST_CASE("stages of another form are refused in the directory of a run, longer ones are not") {

@@ -15,6 +15,11 @@ namespace trivet::test {
 // A file below configs/.
 std::filesystem::path config(std::string_view name);
 
+// Overrides that make configs/vision/local.toml a matter of moments, with a blank behind.
+inline constexpr const char* kSmallRun =
+    "task.model.hidden_dims=[16] task.train_input.batch_size=32 task.eval_input.examples=64 "
+    "runtime.threads=1 ";
+
 // `trivet WORDS` with the built plugins alone, nothing of this machine's user in sight.
 ShellResult trivet(const std::string& words);
 

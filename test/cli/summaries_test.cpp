@@ -9,29 +9,17 @@
 #include "run_fixture.h"
 #include "support/event_file.h"
 
+using namespace trivet::test;
 using Catch::Contains;
-using trivet::test::config;
-using trivet::test::Event;
-using trivet::test::event_files;
-using trivet::test::EventValue;
-using trivet::test::quoted;
-using trivet::test::read_events;
-using trivet::test::read_file;
-using trivet::test::records;
-using trivet::test::ShellResult;
-using trivet::test::TempDir;
 namespace fs = std::filesystem;
-namespace test = trivet::test;
 
 namespace {
 
-const std::string kSmall =
-    "task.model.hidden_dims=[16] task.train_input.batch_size=32 task.eval_input.examples=64 "
-    "trainer.steps_per_loop=20 trainer.validation_interval=40 trainer.checkpoint_interval=40 "
-    "runtime.threads=1 'trainer.summary_writers=[\"tensorboard/Events\"]' ";
-
-ShellResult run(const fs::path& workdir, const std::string& more) {
-  return test::run(config("vision/local.toml"), workdir, kSmall + more);
+ShellResult run_small(const fs::path& workdir, const std::string& more) {
+  const std::string own =
+      "trainer.steps_per_loop=20 trainer.validation_interval=40 trainer.checkpoint_interval=40 "
+      "'trainer.summary_writers=[\"tensorboard/Events\"]' ";
+  return run(config("vision/local.toml"), workdir, kSmallRun + own + more);
 }
 
 using Numbers = std::map<std::pair<std::int64_t, std::string>, float>;
@@ -82,7 +70,7 @@ std::set<std::string> tags_of(const fs::path& workdir, const std::string& group,
 TEST_CASE("event files hold the numbers of metrics.jsonl, training and evaluation apart") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
-  const ShellResult done = run(workdir, "trainer.train_steps=80");
+  const ShellResult done = run_small(workdir, "trainer.train_steps=80");
   INFO(done.output);
   REQUIRE(done.exit_code == 0);
   const Numbers train = values_of(workdir, "train");
@@ -99,9 +87,9 @@ TEST_CASE("event files hold the numbers of metrics.jsonl, training and evaluatio
 TEST_CASE("images, logits, weights and gradients are there at the summary interval alone") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
-  const ShellResult done = run(workdir,
-                               "trainer.train_steps=40 trainer.summary_interval=30 "
-                               "trainer.summary_histograms=true");
+  const ShellResult done = run_small(workdir,
+                                     "trainer.train_steps=40 trainer.summary_interval=30 "
+                                     "trainer.summary_histograms=true");
   INFO(done.output);
   REQUIRE(done.exit_code == 0);
   const std::set<std::string> inside = tags_of(workdir, "train", 30);
@@ -122,9 +110,9 @@ TEST_CASE("images, logits, weights and gradients are there at the summary interv
 TEST_CASE("a run continued in another process shows every step once") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
-  REQUIRE(run(workdir, "trainer.train_steps=60").exit_code == 0);
+  REQUIRE(run_small(workdir, "trainer.train_steps=60").exit_code == 0);
   fs::remove_all(workdir / "checkpoints/step_00000060");
-  const ShellResult again = run(workdir, "trainer.train_steps=100");
+  const ShellResult again = run_small(workdir, "trainer.train_steps=100");
   INFO(again.output);
   REQUIRE(again.exit_code == 0);
   CHECK_THAT(again.output, Contains("step_00000040"));
@@ -135,14 +123,14 @@ TEST_CASE("a run continued in another process shows every step once") {
 TEST_CASE("event files that cannot be written end the run, naming plugin and reason") {
   const TempDir temp;
   temp.write("run/events", "in the way");
-  const ShellResult failed = run(temp / "run", "trainer.train_steps=20");
+  const ShellResult failed = run_small(temp / "run", "trainer.train_steps=20");
   CHECK(failed.exit_code == 1);
   CHECK_THAT(failed.output, Contains("cannot use the directory") && Contains("tensorboard"));
 }
 
 TEST_CASE("histograms without an interval are refused before anything exists") {
   const TempDir temp;
-  const ShellResult refused = run(temp / "run", "trainer.summary_histograms=true");
+  const ShellResult refused = run_small(temp / "run", "trainer.summary_histograms=true");
   CHECK(refused.exit_code == 2);
   CHECK_THAT(refused.output,
              Contains("trainer.summary_histograms") && Contains("set summary_interval"));

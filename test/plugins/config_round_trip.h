@@ -16,4 +16,12 @@ void check_round_trip(const C& sample) {
   CHECK(report.passed());
 }
 
+// The same for a default config after `set(config)`.
+template <class C, class Set>
+void check_round_trip_with(Set&& set) {
+  C sample;
+  set(sample);
+  check_round_trip(sample);
+}
+
 }  // namespace trivet::test

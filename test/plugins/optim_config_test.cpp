@@ -16,6 +16,7 @@
 
 namespace optim = trivet::optim;
 using trivet::test::check_round_trip;
+using trivet::test::check_round_trip_with;
 
 TEST_CASE("the configs of optimizers survive the way to a file and back") {
   optim::SgdConfig sgd;
@@ -41,19 +42,14 @@ TEST_CASE("the configs of schedules survive the way to a file and back") {
   constant.value = 0.5;
   constant.warmup.steps = 3;
   check_round_trip(constant);
-  optim::LinearConfig linear;
-  linear.decay_steps = 3;
-  check_round_trip(linear);
-  optim::CosineConfig cosine;
-  cosine.decay_steps = 3;
-  check_round_trip(cosine);
+  const auto over_three_steps = [](auto& config) { config.decay_steps = 3; };
+  check_round_trip_with<optim::LinearConfig>(over_three_steps);
+  check_round_trip_with<optim::CosineConfig>(over_three_steps);
+  check_round_trip_with<optim::PolynomialConfig>(over_three_steps);
   optim::ExponentialConfig exponential;
   exponential.decay_steps = 3;
   exponential.decay_rate = 0.5;
   check_round_trip(exponential);
-  optim::PolynomialConfig polynomial;
-  polynomial.decay_steps = 3;
-  check_round_trip(polynomial);
   optim::PiecewiseConfig piecewise;
   piecewise.boundaries = {2, 5};
   piecewise.values = {1, 2, 3};

@@ -10,8 +10,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "silent_events.h"
 #include "support/shell.h"
-#include "train/controller.h"
 #include "trivet/error.h"
 
 using namespace trivet;
@@ -67,7 +67,7 @@ class CountingTrainer final : public Trainer {
 
 // What happened, as words: t = training logs, e = evaluation, c = checkpoint, with the step; t also
 // with the number of steps behind it.
-class Journal final : public ControllerEvents {
+class Journal final : public test::SilentEvents {
  public:
   explicit Journal(const CountingTrainer& trainer) : trainer_(trainer) {}
 
@@ -79,13 +79,10 @@ class Journal final : public ControllerEvents {
   bool is_evaluated(std::int64_t step) const override {
     return metrics.contains({step, "e" + std::to_string(step)});
   }
-  void on_train_begin(std::int64_t) override {}
-  void on_train_end(std::int64_t) override {}
   void on_train_logs(std::int64_t step, const Logs& logs) override {
     add(step, "t" + std::to_string(step) + "(" +
                   std::to_string(static_cast<int>(*logs.find("steps"))) + ")");
   }
-  void on_eval_begin(std::int64_t) override {}
   void on_eval_logs(std::int64_t step, const Logs& logs) override {
     eval_steps = *logs.find("asked");
     text += "e" + std::to_string(step) + " ";
@@ -93,15 +90,12 @@ class Journal final : public ControllerEvents {
   void on_eval_done(std::int64_t step, const Logs&) override {
     CHECK(metrics.insert({step, "e" + std::to_string(step)}).second);
   }
-  void on_save_begin(std::int64_t) override {}
-  void on_save_goes_on(std::int64_t) override {}
   void on_saved(const SavedCheckpoint& saved) override {
     text += "c" + std::to_string(saved.step) + " ";
   }
   void on_best(const BestCheckpoints::Entry& entry, const fs::path&) override {
     text += "b" + std::to_string(entry.step) + " ";
   }
-  void add_state(CheckpointWriter&) override {}
   void on_end_of_data(std::int64_t step) override { text += "end" + std::to_string(step) + " "; }
   bool must_stop() const override { return trainer_.stop; }
 

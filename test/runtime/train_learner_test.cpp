@@ -16,31 +16,9 @@
 
 using namespace trivet;
 using Catch::Contains;
+using Bench = test::TrainerBench;
 
 namespace {
-
-// A trainer with all it refers to.
-struct Bench {
-  explicit Bench(TrainerConfig config, Value train_input = {}, bool train = true,
-                 double explode_at = -1)
-      : device(test::open_tiny()) {
-    test::register_parts();
-    TaskContext task_context{*device, {}};
-    Value fields = test::task_config(std::move(train_input)).fields();
-    fields.set("explode_at", explode_at);
-    task = make(ConfigOf<Task>("parts/Task", std::move(fields)), task_context);
-    TrainerContext context{*task, *device, Key(7), train, true, observer};
-    trainer = std::make_unique<DefaultTrainer>(std::move(config), context);
-  }
-  double weight(const char* path) {
-    return static_cast<double>(trainer->parameters().find(path)->value().item());
-  }
-
-  std::unique_ptr<Device> device;
-  std::unique_ptr<Task> task;
-  test::TestObserver observer;
-  std::unique_ptr<DefaultTrainer> trainer;
-};
 
 TrainerConfig with_ema(double decay) {
   TrainerConfig config = test::trainer_config();
@@ -93,7 +71,7 @@ TEST_CASE("a batch is cut into neighbouring rows, and what has no rows is given 
 
 TEST_CASE("accumulation gives the losses and weights of whole batches") {
   // Two rows of the last batch are padding: its second half has no example.
-  const Value input = Value::table({{"batches", 6}, {"padding", 2}});
+  const auto input = test::task_config(Value::table({{"batches", 6}, {"padding", 2}}));
   const std::int64_t parts = GENERATE(2, 4);
   Bench whole(test::trainer_config(), input), cut(accumulating(parts), input);
   for (Bench* bench : {&whole, &cut}) {
@@ -181,7 +159,8 @@ TEST_CASE("a run that only evaluates uses the averages of the checkpoint") {
   test::MemoryCheckpoint checkpoint;
   trained.trainer->save(checkpoint);
   const Logs expected = trained.trainer->evaluate(-1);
-  Bench evaluating(with_ema(0.9), {}, false), raw(test::trainer_config(), {}, false);
+  Bench evaluating(with_ema(0.9), test::task_config(), false),
+      raw(test::trainer_config(), test::task_config(), false);
   for (Bench* bench : {&evaluating, &raw}) bench->trainer->restore(checkpoint);
   CHECK(*evaluating.trainer->evaluate(-1).find("validation_loss") ==
         *expected.find("validation_loss"));
@@ -246,7 +225,7 @@ TEST_CASE("averages of states are kept from the step on that asks for them") {
   TrainerConfig without = with_ema(0.9), with = with_ema(0.9);
   without.frozen = with.frozen = {"w"};
   with.ema.trainable_weights_only = false;
-  Bench first(without), second(with), third(without), evaluating(with, {}, false);
+  Bench first(without), second(with), third(without), evaluating(with, test::task_config(), false);
   first.trainer->initialize();
   first.trainer->train(3);
   test::MemoryCheckpoint before, after, back;

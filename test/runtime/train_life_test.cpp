@@ -8,37 +8,19 @@
 
 #include <catch2/catch.hpp>
 
+#include "silent_events.h"
 #include "support/recording_task.h"
 #include "support/shell.h"
-#include "train/controller.h"
+#include "support/task_calls.h"
 #include "train/trainer.h"
 #include "train_parts.h"
 #include "trivet/registry.h"
 
 using namespace trivet;
+using test::evaluation_calls, test::kBuildEvaluation, test::kBuildTraining, test::kTrainStep;
 namespace fs = std::filesystem;
 
 namespace {
-
-// Keeps nothing; a run that was saved is continued.
-class Silent final : public ControllerEvents {
- public:
-  void on_start(std::int64_t, const fs::path&) override {}
-  bool is_evaluated(std::int64_t) const override { return false; }
-  void on_train_begin(std::int64_t) override {}
-  void on_train_end(std::int64_t) override {}
-  void on_train_logs(std::int64_t, const Logs&) override {}
-  void on_eval_begin(std::int64_t) override {}
-  void on_eval_logs(std::int64_t, const Logs&) override {}
-  void on_eval_done(std::int64_t, const Logs&) override {}
-  void on_save_begin(std::int64_t) override {}
-  void on_save_goes_on(std::int64_t) override {}
-  void on_saved(const SavedCheckpoint&) override {}
-  void on_best(const BestCheckpoints::Entry&, const fs::path&) override {}
-  void add_state(CheckpointWriter&) override {}
-  void on_end_of_data(std::int64_t) override {}
-  bool must_stop() const override { return false; }
-};
 
 enum class Do { train, train_and_eval, eval };
 
@@ -62,7 +44,7 @@ std::string calls_of(Do what, std::int64_t steps, const fs::path& checkpoints) {
   TrainerConfig config = test::trainer_config();
   config.train_steps = steps;
   DefaultTrainer trainer(config, context);
-  Silent events;
+  test::SilentEvents events;
   CheckpointManager manager(checkpoints, {}, [](const std::string&) {});
   Controller controller({.trainer = trainer, .checkpoints = manager, .events = events},
                         {.train_steps = steps,
@@ -76,18 +58,6 @@ std::string calls_of(Do what, std::int64_t steps, const fs::path& checkpoints) {
   return calls;
 }
 
-const std::string kBuildTraining =
-    "build_model\ncreate_optimizer\nbuild_metrics(true)\nbuild_inputs(train)\n";
-const std::string kBuildEvaluation = "build_metrics(false)\nbuild_inputs(eval)\n";
-const std::string kTrainStep = "train_step\nbuild_losses\nprocess_metrics\n";
-const std::string kValidationStep =
-    "validation_step\ninference_step\nbuild_losses\nprocess_metrics\n";
-
-std::string evaluation(int step) {
-  return kValidationStep + "aggregate_logs(null)\n" + kValidationStep +
-         "aggregate_logs(state)\nreduce_aggregated_logs(" + std::to_string(step) + ")\n";
-}
-
 }  // namespace
 
 TEST_CASE("mode train builds the training half alone and never evaluates") {
@@ -98,23 +68,22 @@ TEST_CASE("mode train builds the training half alone and never evaluates") {
 
 TEST_CASE("mode train_and_eval builds the evaluation half after the first step") {
   test::TempDir temp;
-  CHECK(calls_of(Do::train_and_eval, 2, temp / "c") == kBuildTraining + "initialize\n" +
-                                                           kTrainStep + kBuildEvaluation +
-                                                           kTrainStep + evaluation(2));
+  CHECK(calls_of(Do::train_and_eval, 2, temp / "c") == test::kTrainAndEvaluate);
 }
 
 TEST_CASE("mode eval builds no optimizer and no training data") {
   test::TempDir temp;
   CHECK(calls_of(Do::eval, 0, temp / "c") ==
-        "build_model\ninitialize\n" + kBuildEvaluation + evaluation(0));
+        "build_model\ninitialize\n" + kBuildEvaluation + evaluation_calls(0));
 }
 
 TEST_CASE("a run that has a checkpoint is never initialized") {
   test::TempDir temp;
   calls_of(Do::train, 2, temp / "c");
   CHECK(calls_of(Do::train, 3, temp / "c").find("initialize") == std::string::npos);
-  CHECK(calls_of(Do::eval, 0, temp / "c") == "build_model\n" + kBuildEvaluation + evaluation(3));
+  CHECK(calls_of(Do::eval, 0, temp / "c") ==
+        "build_model\n" + kBuildEvaluation + evaluation_calls(3));
   // One that is done evaluates what it has, without a step.
   CHECK(calls_of(Do::train_and_eval, 3, temp / "c") ==
-        kBuildTraining + kBuildEvaluation + evaluation(3));
+        kBuildTraining + kBuildEvaluation + evaluation_calls(3));
 }

@@ -7,7 +7,6 @@
 
 #include "host/item_collector.h"
 #include "tiny/backend.h"
-#include "train/trainer.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/plugin.h"
@@ -296,6 +295,12 @@ ConfigOf<Task> task_config(Value train_input, Value eval_input) {
                                       {"eval_input", input(std::move(eval_input), 3)}})};
 }
 
+ConfigOf<Task> task_with(std::string_view field, Value value) {
+  Value fields = task_config().fields();
+  fields.set(field, std::move(value));
+  return {"parts/Task", std::move(fields)};
+}
+
 std::unique_ptr<Device> open_tiny(int threads) {
   DeviceOptions options;
   options.key = "tiny/Backend";
@@ -334,6 +339,32 @@ bool MemoryCheckpoint::has_state(std::string_view key) const {
 
 const Value& MemoryCheckpoint::state(std::string_view key) const {
   return *states.find(key);
+}
+
+TrainerBench::TrainerBench(TrainerConfig config, const ConfigOf<Task>& task_template, bool train,
+                           bool eval, int threads) {
+  register_parts();
+  journal().clear();
+  device = open_tiny(threads);
+  TaskContext task_context{*device, {}};
+  task = make(task_template, task_context);
+  TrainerContext context{.task = *task,
+                         .device = *device,
+                         .key = Key(1),
+                         .train = train,
+                         .eval = eval,
+                         .observer = observer};
+  trainer = std::make_unique<DefaultTrainer>(std::move(config), context);
+}
+
+double TrainerBench::weight(const char* path) const {
+  return static_cast<double>(trainer->parameters().find(path)->value().item());
+}
+
+MemoryCheckpoint TrainerBench::save() const {
+  MemoryCheckpoint checkpoint;
+  trainer->save(checkpoint);
+  return checkpoint;
 }
 
 }  // namespace trivet::test

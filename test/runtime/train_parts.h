@@ -9,8 +9,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "train/trainer.h"
 #include "trivet/checkpoint.h"
 #include "trivet/input.h"
 #include "trivet/task.h"
@@ -81,6 +83,8 @@ void register_parts();
 // A config that trains; change what the test is about.
 TrainerConfig trainer_config();
 ConfigOf<Task> task_config(Value train_input = {}, Value eval_input = {});
+// The first with one more field of LineTaskConfig.
+ConfigOf<Task> task_with(std::string_view field, Value value);
 
 std::unique_ptr<Device> open_tiny(int threads = 1);
 
@@ -112,6 +116,22 @@ class MemoryCheckpoint final : public CheckpointWriter, public CheckpointReader 
 
   std::map<std::string, std::map<std::string, std::vector<std::byte>>> files;
   Value states = Value::table();
+};
+
+// A default trainer with all it refers to.
+class TrainerBench {
+ public:
+  explicit TrainerBench(TrainerConfig config = trainer_config(),
+                        const ConfigOf<Task>& task_template = task_config(), bool train = true,
+                        bool eval = true, int threads = 1);
+
+  double weight(const char* path) const;
+  MemoryCheckpoint save() const;
+
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Task> task;
+  TestObserver observer;
+  std::unique_ptr<DefaultTrainer> trainer;
 };
 
 }  // namespace trivet::test

@@ -13,34 +13,9 @@
 
 using namespace trivet;
 using Catch::Contains;
+using Bench = test::TrainerBench;
 
 namespace {
-
-struct Bench {
-  explicit Bench(TrainerConfig config, Value train_input = {}, double explode_at = -1)
-      : device(test::open_tiny()) {
-    test::register_parts();
-    TaskContext task_context{*device, {}};
-    Value fields = test::task_config(std::move(train_input)).fields();
-    fields.set("explode_at", explode_at);
-    task = make(ConfigOf<Task>("parts/Task", std::move(fields)), task_context);
-    TrainerContext context{*task, *device, Key(7), true, true, observer};
-    trainer = std::make_unique<DefaultTrainer>(std::move(config), context);
-  }
-  double weight(const char* path) {
-    return static_cast<double>(trainer->parameters().find(path)->value().item());
-  }
-  test::MemoryCheckpoint save() {
-    test::MemoryCheckpoint checkpoint;
-    trainer->save(checkpoint);
-    return checkpoint;
-  }
-
-  std::unique_ptr<Device> device;
-  std::unique_ptr<Task> task;
-  test::TestObserver observer;
-  std::unique_ptr<DefaultTrainer> trainer;
-};
 
 TrainerConfig recovering(Recovery recovery, std::int64_t trials) {
   TrainerConfig config = test::trainer_config();
@@ -49,8 +24,8 @@ TrainerConfig recovering(Recovery recovery, std::int64_t trials) {
   return config;
 }
 
-Value with_nan_at(std::int64_t batch) {
-  return Value::table({{"nan_at", batch}});
+ConfigOf<Task> with_nan_at(std::int64_t batch) {
+  return test::task_config(Value::table({{"nan_at", batch}}));
 }
 
 std::string trainer_state(const test::MemoryCheckpoint& checkpoint, const char* key) {
@@ -63,7 +38,7 @@ TEST_CASE("a step whose loss is not a number is left out as often as the config 
   TrainerConfig config = recovering(Recovery::skip, 1);
   config.ema.decay = 0.9;
   config.gradient_accumulation = GENERATE(1, 2);
-  Bench bench(config, {}, 3);
+  Bench bench(config, test::task_with("explode_at", 3.0));
   bench.trainer->initialize();
   bench.trainer->train(2);
   const test::MemoryCheckpoint before = bench.save();

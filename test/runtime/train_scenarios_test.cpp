@@ -16,8 +16,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "silent_events.h"
 #include "support/shell.h"
-#include "train/controller.h"
 #include "train/file_io.h"
 #include "trivet/error.h"
 
@@ -84,7 +84,7 @@ class ScriptedTrainer final : public Trainer {
 
 using Records = std::set<std::pair<std::int64_t, std::string>>;
 
-class Teller final : public ControllerEvents {
+class Teller final : public test::SilentEvents {
  public:
   Teller(const ScriptedTrainer& trainer, Records& records) : trainer_(trainer), records_(records) {}
   void on_start(std::int64_t step, const fs::path&) override {
@@ -96,22 +96,16 @@ class Teller final : public ControllerEvents {
     reasons += reason + "\n";
   }
   bool is_evaluated(std::int64_t step) const override { return records_.contains({step, "e"}); }
-  void on_train_begin(std::int64_t) override {}
-  void on_train_end(std::int64_t) override {}
   void on_train_logs(std::int64_t step, const Logs& logs) override {
     tell("t" + std::to_string(step) + "(" + std::to_string(static_cast<int>(*logs.find("steps"))) +
          ")");
   }
-  void on_eval_begin(std::int64_t) override {}
   void on_eval_logs(std::int64_t step, const Logs&) override { tell("e" + std::to_string(step)); }
   void on_eval_done(std::int64_t step, const Logs&) override { records_.insert({step, "e"}); }
-  void on_save_begin(std::int64_t) override {}
-  void on_save_goes_on(std::int64_t) override {}
   void on_saved(const SavedCheckpoint& saved) override { tell("c" + std::to_string(saved.step)); }
   void on_best(const BestCheckpoints::Entry& entry, const fs::path&) override {
     tell("b" + std::to_string(entry.step));
   }
-  void add_state(CheckpointWriter&) override {}
   void on_end_of_data(std::int64_t step) override { tell("end" + std::to_string(step)); }
   bool must_stop() const override { return trainer_.stop; }
   void tell(const std::string& what) { text += what + " "; }

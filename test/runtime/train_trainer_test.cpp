@@ -14,41 +14,7 @@
 
 using namespace trivet;
 using Catch::Contains;
-
-namespace {
-
-// A trainer with all it refers to.
-struct Bench {
-  explicit Bench(ConfigOf<Task> task_template = test::task_config(),
-                 TrainerConfig config = test::trainer_config(), bool train = true, bool eval = true,
-                 int threads = 1) {
-    test::register_parts();
-    test::journal().clear();
-    device = test::open_tiny(threads);
-    TaskContext task_context{*device, {}};
-    task = make(task_template, task_context);
-    TrainerContext context{.task = *task,
-                           .device = *device,
-                           .key = Key(1),
-                           .train = train,
-                           .eval = eval,
-                           .observer = observer};
-    trainer = std::make_unique<DefaultTrainer>(config, context);
-  }
-
-  std::unique_ptr<Device> device;
-  std::unique_ptr<Task> task;
-  test::TestObserver observer;
-  std::unique_ptr<DefaultTrainer> trainer;
-};
-
-ConfigOf<Task> task_with(std::string_view field, Value value) {
-  Value fields = test::task_config().fields();
-  fields.set(field, std::move(value));
-  return {"parts/Task", fields};
-}
-
-}  // namespace
+using Bench = test::TrainerBench;
 
 TEST_CASE("a task is used in the order its header promises") {
   Bench bench;
@@ -68,7 +34,7 @@ TEST_CASE("denormals are zero on every thread of training and evaluation", "[tsa
     const test::DenormalsKept& all = test::denormals_kept();
     return std::array{all.step.load(), all.pool.load(), all.input.load()};
   };
-  Bench bench(test::task_config(), test::trainer_config(), true, true, 2);
+  Bench bench(test::trainer_config(), test::task_config(), true, true, 2);
   const auto before = kept();
   bench.trainer->initialize();
   bench.trainer->train(5);
@@ -79,7 +45,7 @@ TEST_CASE("denormals are zero on every thread of training and evaluation", "[tsa
 }
 
 TEST_CASE("a run that only trains never touches the evaluation data") {
-  Bench bench(test::task_config(), test::trainer_config(), true, false);
+  Bench bench(test::trainer_config(), test::task_config(), true, false);
   bench.trainer->initialize();
   bench.trainer->train(3);
   CHECK_THAT(test::journal().text(), !Contains("eval"));
@@ -88,7 +54,7 @@ TEST_CASE("a run that only trains never touches the evaluation data") {
 
 TEST_CASE("a run that only evaluates needs no optimizer, rate or training data") {
   TrainerConfig config;
-  Bench bench(test::task_config(), config, false, true);
+  Bench bench(config, test::task_config(), false, true);
   bench.trainer->initialize();
   CHECK(test::journal().text() == "task model initialize");
   bench.trainer->evaluate(-1);
@@ -127,7 +93,7 @@ TEST_CASE("training logs are means since the last ones") {
 
 TEST_CASE("an evaluation weighs losses with the examples behind them") {
   // Three batches of four, the last with three rows of padding: 9 examples.
-  Bench bench(test::task_config({}, Value::table({{"padding", 3}})));
+  Bench bench(test::trainer_config(), test::task_config({}, Value::table({{"padding", 3}})));
   bench.trainer->initialize();
   const Logs logs = bench.trainer->evaluate(-1);
   double sum = 0;
@@ -160,13 +126,13 @@ TEST_CASE("an evaluation changes nothing in training") {
 }
 
 TEST_CASE("evaluation data without a batch is an error that names it") {
-  Bench bench(test::task_config({}, Value::table({{"batches", -1}})));
+  Bench bench(test::trainer_config(), test::task_config({}, Value::table({{"batches", -1}})));
   bench.trainer->initialize();
   CHECK_THROWS_WITH(bench.trainer->evaluate(-1), Contains("no batch"));
 }
 
 TEST_CASE("the end of the training data ends training") {
-  Bench bench(test::task_config(Value::table({{"batches", 5}})));
+  Bench bench(test::trainer_config(), test::task_config(Value::table({{"batches", 5}})));
   bench.trainer->initialize();
   bench.trainer->train(3);
   CHECK_FALSE(bench.trainer->exhausted());
@@ -186,7 +152,7 @@ TEST_CASE("a stop is taken at the next step boundary") {
 }
 
 TEST_CASE("a loss that is not a number ends the run with all one needs to know") {
-  Bench bench(task_with("explode_at", 3.0));
+  Bench bench(test::trainer_config(), test::task_with("explode_at", 3.0));
   bench.trainer->initialize();
   bench.trainer->train(2);
   CHECK_THROWS_WITH(bench.trainer->train(5), Contains("loss is not a number at step 3") &&
@@ -198,20 +164,20 @@ TEST_CASE("a loss that is not a number ends the run with all one needs to know")
 TEST_CASE("a loss above the bound ends the run") {
   TrainerConfig config = test::trainer_config();
   config.loss_upper_bound = 10;
-  Bench bench(test::task_config(), config);
+  Bench bench(config);
   bench.trainer->initialize();
   CHECK_THROWS_WITH(bench.trainer->train(50), Contains("trainer.loss_upper_bound = 10"));
   CHECK(bench.observer.losses.back() <= 10);
 }
 
 TEST_CASE("an exception of a task says in which step it came") {
-  Bench bench(task_with("throws", true));
+  Bench bench(test::trainer_config(), test::task_with("throws", true));
   bench.trainer->initialize();
   CHECK_THROWS_WITH(bench.trainer->train(1), Contains("training step 1") && Contains("index 7"));
 }
 
 TEST_CASE("an error of an input names its plugin") {
-  Bench bench(test::task_config(Value::table({{"fail_at", 1}})));
+  Bench bench(test::trainer_config(), test::task_config(Value::table({{"fail_at", 1}})));
   bench.trainer->initialize();
   try {
     bench.trainer->train(5);
@@ -226,7 +192,7 @@ TEST_CASE("an error of an input names its plugin") {
 TEST_CASE("a learning rate is asked for before anything is built") {
   TrainerConfig config = test::trainer_config();
   config.learning_rate = {};
-  CHECK_THROWS_WITH(Bench(test::task_config(), config), Contains("trainer.learning_rate"));
+  CHECK_THROWS_WITH(Bench(config), Contains("trainer.learning_rate"));
 }
 
 TEST_CASE("a trainer restored at any step continues with the same bits") {

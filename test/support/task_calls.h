@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The orders in which a task is called, as a RecordingTask (recording_task.h) writes them down with
+// an evaluation of two batches: the parts that the orders of all modes are made of.
+#pragma once
+
+#include <string>
+
+namespace trivet::test {
+
+inline const std::string kBuildTraining =
+    "build_model\ncreate_optimizer\nbuild_metrics(true)\nbuild_inputs(train)\n";
+inline const std::string kBuildEvaluation = "build_metrics(false)\nbuild_inputs(eval)\n";
+inline const std::string kTrainStep = "train_step\nbuild_losses\nprocess_metrics\n";
+inline const std::string kValidationStep =
+    "validation_step\ninference_step\nbuild_losses\nprocess_metrics\n";
+
+inline std::string evaluation_calls(int step) {
+  return kValidationStep + "aggregate_logs(null)\n" + kValidationStep +
+         "aggregate_logs(state)\nreduce_aggregated_logs(" + std::to_string(step) + ")\n";
+}
+
+// Training to step 2 and an evaluation there, by one process from the start.
+inline const std::string kTrainAndEvaluate = kBuildTraining + "initialize\n" + kTrainStep +
+                                             kBuildEvaluation + kTrainStep + evaluation_calls(2);
+
+}  // namespace trivet::test
