@@ -74,6 +74,8 @@ bool ContinuousEval::take(std::int64_t step) {
       parts_.recorder.warn("checkpoint passed over: " + failure.message());
       watch_.pass_over(step);
     }
+    // As the newest one here it would push an older one that is whole out.
+    parts_.checkpoints.remove(step);
     return false;
   }
   parts_.trainer.restore(CheckpointDirectoryReader(parts_.checkpoints.path_of(step)));

@@ -110,6 +110,21 @@ TEST_CASE("a follower ends when the run is done before its target, or when nothi
   CHECK_THAT(nothing.output, Contains("no checkpoint came for"));
 }
 
+TEST_CASE("a follower passes a damaged checkpoint over and evaluates the one before") {
+  TempDir temp;
+  const fs::path workdir = temp / "run";
+  const std::string steps = kSmall + "trainer.train_steps=200 ";
+  run(config("vision/local.toml"), workdir, steps + "--mode train");
+  fs::resize_file(workdir / "checkpoints/step_00000200/model.safetensors", 10);
+  const auto told = run(config("vision/local.toml"), workdir, steps + "--mode continuous_eval");
+  INFO(told.output);
+  CHECK(told.exit_code == 0);
+  CHECK_THAT(told.output, Contains("warning: checkpoint passed over: ") &&
+                              Contains("has 10 bytes") && !Contains("was never finished"));
+  CHECK(steps_of(records(workdir / "continuous_eval", "eval")) == std::vector<std::int64_t>{100});
+  CHECK_FALSE(fs::exists(workdir / "continuous_eval/checkpoints/step_00000200"));
+}
+
 TEST_CASE("a follower with another model is refused with the difference") {
   TempDir temp;
   run(config("vision/local.toml"), temp / "run", kSmall + "trainer.train_steps=10 --mode train");
@@ -125,12 +140,16 @@ TEST_CASE("a follower with another model is refused with the difference") {
 
 TEST_CASE("train_and_post_eval evaluates at the end alone") {
   TempDir temp;
-  const auto told = run(config("vision/local.toml"), temp / "run",
-                        kSmall +
-                            "trainer.train_steps=300 trainer.validation_interval=100 "
-                            "--mode train_and_post_eval");
-  CHECK(told.exit_code == 0);
-  CHECK(steps_of(records(temp / "run", "eval")) == std::vector<std::int64_t>{300});
+  // Once: a second process finds it done.
+  for (int process = 0; process < 2; ++process) {
+    const auto told = run(config("vision/local.toml"), temp / "run",
+                          kSmall +
+                              "trainer.train_steps=300 trainer.validation_interval=100 "
+                              "--mode train_and_post_eval");
+    CHECK(told.exit_code == 0);
+    CHECK((told.output.find("eval step=300") == std::string::npos) == (process == 1));
+    CHECK(steps_of(records(temp / "run", "eval")) == std::vector<std::int64_t>{300});
+  }
 }
 
 TEST_CASE("continuous_train_and_eval trains from a run's checkpoint in a directory of its own") {
