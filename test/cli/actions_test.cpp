@@ -87,6 +87,26 @@ TEST_CASE("a periodic action runs at the first loop behind each multiple of its 
   CHECK(records(temp / "eval", "eval").at(0).at("values") == of_run.at("values"));
 }
 
+TEST_CASE("a periodic action upon evaluations counts from the last one, also over a restart") {
+  const TempDir temp;
+  const fs::path file =
+      config_with(temp,
+                  "[trainer]\ntrain_steps = 100\nsteps_per_loop = 10\ncheckpoint_interval = 60\n"
+                  "[[trainer.eval_actions]]\ntype = 'trivet/Periodic'\ninterval = 45\n"
+                  "actions = ['trivet/Export']\n");
+  REQUIRE(run(file, temp / "run", "trainer.validation_interval=50").exit_code == 0);
+  // From step 60, with the evaluation of step 50 behind it: 90 is the next to be crossed.
+  fs::remove_all(temp / "run/checkpoints/step_00000100");
+  const auto again = run(file, temp / "run", "trainer.validation_interval=70");
+  INFO(again.output);
+  REQUIRE(again.exit_code == 0);
+  const std::vector<std::string> told = said(temp / "run");
+  REQUIRE(told.size() == 3);
+  CHECK_THAT(told[0], Contains("exported step 50 to"));
+  CHECK_THAT(told[1], Contains("exported step 100 to"));
+  CHECK_THAT(told[2], Contains("exported step 100 to"));
+}
+
 TEST_CASE("an action upon a new best runs for those evaluations alone, also over a restart") {
   const TempDir temp;
   // A rate at which the loss goes up as well as down.

@@ -234,6 +234,16 @@ TEST_CASE("trivet diff tells values by path and numbers with their change") {
   CHECK(found.at("metrics")[1].at("second") == 0.75);
 }
 
+TEST_CASE("trivet diff finds no difference between two numbers that are not finite") {
+  const TwoRuns runs;
+  runs.folder.write("runs/2-a/metrics.jsonl",
+                    "{\"kind\": \"eval\", \"step\": 40, \"values\": {\"accuracy\": null}}\n");
+  const ShellResult same = runs.trivet("diff runs/2-a runs/2-a");
+  INFO(same.output);
+  CHECK(same.exit_code == 0);
+  CHECK_THAT(same.output, Contains("eval/accuracy") && Catch::EndsWith("=\n"));
+}
+
 TEST_CASE("trivet diff works on runs without metrics and refuses what is no run") {
   const TwoRuns runs;
   fs::remove(runs.folder.path() / "runs/2-a/metrics.jsonl");

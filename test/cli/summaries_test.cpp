@@ -120,6 +120,30 @@ TEST_CASE("a run continued in another process shows every step once") {
   CHECK(scalars_of(workdir, "train") == values_of(workdir, "train"));
 }
 
+TEST_CASE("a run that goes back to a checkpoint records every step once, and says where it was") {
+  const TempDir temp;
+  const fs::path workdir = temp / "run";
+  // From step 61 on a rate that ruins the weights at once: back to step 40, and there again.
+  const ShellResult failed =
+      run_small(workdir,
+                "trainer.train_steps=100 trainer.loss_upper_bound=100 "
+                "trainer.recovery_max_trials=1 'trainer.learning_rate="
+                "{ type = \"optim/Piecewise\", boundaries = [60], values = [0.003, 1e6] }'");
+  INFO(failed.output);
+  REQUIRE(failed.exit_code == 1);
+  CHECK_THAT(failed.output, Contains("back to step 40 (step_00000040)"));
+  std::vector<std::int64_t> steps, session_starts;
+  for (const auto& record : records(workdir, "train")) steps.push_back(record.at("step"));
+  CHECK(steps == std::vector<std::int64_t>{20, 40, 60});
+  for (const fs::path& file : event_files(workdir / "events/train")) {
+    for (const Event& event : read_events(file)) {
+      if (event.session_start) session_starts.push_back(event.step);
+    }
+  }
+  CHECK(session_starts == std::vector<std::int64_t>{1, 41});
+  CHECK(scalars_of(workdir, "train") == values_of(workdir, "train"));
+}
+
 TEST_CASE("event files that cannot be written end the run, naming plugin and reason") {
   const TempDir temp;
   temp.write("run/events", "in the way");

@@ -60,6 +60,7 @@ class ScriptedTrainer final : public Trainer {
   bool exhausted() const override { return exhausted_; }
   Logs evaluate(std::int64_t) override {
     Logs logs;
+    ++evaluations;
     logs.set("accuracy", script_.accuracy(step_));
     return logs;
   }
@@ -75,6 +76,7 @@ class ScriptedTrainer final : public Trainer {
 
   std::function<bool()> pause;
   bool stop = false;
+  std::int64_t evaluations = 0;
 
  private:
   Script script_;
@@ -125,7 +127,7 @@ struct Process {
   CheckpointOptions keep;
   BestCheckpointConfig best;
   Script script;
-  double seconds_per_step = 0;  // on the controller's clock
+  double seconds_per_step = 0, seconds_per_evaluation = 0;  // on the controller's clock
 };
 
 // A run's directory and the processes that work on it, one after the other.
@@ -139,13 +141,17 @@ class Story {
     const auto ignore = [](const std::string&) {};
     CheckpointManager manager(checkpoints(), process.keep, ignore);
     BestCheckpoints best(temp_.path() / "best", process.best, ignore);
-    Controller controller(
-        {.trainer = trainer,
-         .checkpoints = manager,
-         .events = teller,
-         .best = &best,
-         .clock = [&] { return process.seconds_per_step * number(trainer.global_step()); }},
-        process.options);
+    Controller controller({.trainer = trainer,
+                           .checkpoints = manager,
+                           .events = teller,
+                           .best = &best,
+                           .clock =
+                               [&] {
+                                 return process.seconds_per_step * number(trainer.global_step()) +
+                                        process.seconds_per_evaluation *
+                                            number(trainer.evaluations);
+                               }},
+                          process.options);
     trainer.pause = [&] { return controller.wants_pause(); };
     try {
       controller.restore_or_initialize();
@@ -300,6 +306,15 @@ TEST_CASE("14: the two best by a number that should be low") {
   CHECK(story.best() == Steps{10, 20});
 }
 
+TEST_CASE("27: the best step has a checkpoint of its own, or none but older ones are there") {
+  Story story;
+  Process run = process({20, 5, -1, 5, 10});
+  run.best = {"accuracy", Better::higher, 4};
+  run.script.accuracy = [](std::int64_t step) { return number(step); };
+  CHECK(story.go(run) == "t5(5) e5 b5 t10(5) c10 e10 b10 t15(5) e15 b15 t20(5) c20 e20 b20 ");
+  CHECK(story.best() == Steps{5, 10, 15, 20});
+}
+
 TEST_CASE("15: a save fails once") {
   for (const bool async : {false, true}) {
     Story story;
@@ -345,6 +360,14 @@ TEST_CASE("17: a time shorter than a step saves once a step and gets on") {
   Process run = process({3, 3, -1, 0, Interval(Duration(0.5))});
   run.seconds_per_step = 1;
   CHECK(story.go(run) == "c1 c2 t3(3) c3 e3 ");
+}
+
+TEST_CASE("26: an evaluation longer than the time between checkpoints saves no step again") {
+  Story story;
+  Process run = process({4, 2, -1, 2, Interval(Duration(15))});
+  run.seconds_per_step = 10;
+  run.seconds_per_evaluation = 100;
+  CHECK(story.go(run) == "t2(2) c2 e2 c3 t4(2) c4 e4 ");
 }
 
 TEST_CASE("18: evaluation alone writes no checkpoint") {
