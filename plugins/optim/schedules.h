@@ -48,8 +48,9 @@ struct DecayingConfig : WarmedConfig {
   std::int64_t decay_steps = 0;
   std::int64_t offset = 0;
 
-  double steps_done(std::int64_t step) const;  // s
-  double part_done(std::int64_t step) const;   // min(s, d) / d
+  double steps_done(std::int64_t step) const;   // s
+  double part_done(std::int64_t step) const;    // min(s, d) / d
+  void check_warmup(Problems& problems) const;  // for those that end at s = d
 };
 TRIVET_CONFIG(DecayingConfig, trivet::optim::WarmedConfig,
               (initial_value, "The value at the start.", required),
@@ -60,6 +61,7 @@ struct LinearConfig : DecayingConfig {
   double final_value = 0;
 
   double at(std::int64_t step) const;
+  void validate(Problems& problems) const { check_warmup(problems); }
 };
 TRIVET_CONFIG(LinearConfig, trivet::optim::DecayingConfig,
               (final_value, "The value at the end and after it."))
@@ -68,6 +70,7 @@ struct CosineConfig : DecayingConfig {
   double final_value = 0;
 
   double at(std::int64_t step) const;
+  void validate(Problems& problems) const { check_warmup(problems); }
 };
 TRIVET_CONFIG(CosineConfig, trivet::optim::DecayingConfig,
               (final_value, "The value at the end and after it."))
@@ -90,6 +93,7 @@ struct PolynomialConfig : DecayingConfig {
   bool cycle = false;
 
   double at(std::int64_t step) const;
+  void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(PolynomialConfig, trivet::optim::DecayingConfig,
               (final_value, "The value at the end and after it."),
@@ -128,6 +132,7 @@ struct PowerLinearConfig : PowerConfig {
   double linear_decay_fraction = 0.1;
 
   double at(std::int64_t step) const;
+  void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(PowerLinearConfig, trivet::optim::PowerConfig,
               (total_decay_steps, "Where the line reaches 0.", required, at_least(1)),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 namespace trivet::optim {
 
@@ -10,6 +11,15 @@ double warming_value(const WarmupConfig& warmup, std::int64_t step, double targe
   const std::int64_t s = warmup.count_from_one ? std::max<std::int64_t>(step, 1) : step;
   const double part = static_cast<double>(s) / static_cast<double>(warmup.steps);
   return warmup.start + (target - warmup.start) * std::pow(part, warmup.power);
+}
+
+void check_warmup_ends(const WarmupConfig& warmup, std::int64_t end, const char* where,
+                       Problems& problems) {
+  if (warmup.steps == 0 || warmup.steps < end) return;
+  problems.add("warmup.steps",
+               "is " + std::to_string(warmup.steps) + ", and the schedule ends at step " +
+                   std::to_string(end) + " (" + where + "): all of it would be warm-up",
+               "the warm-up is part of the schedule's steps and must be shorter");
 }
 
 }  // namespace trivet::optim
