@@ -46,9 +46,15 @@ void RecordFile::append(std::string_view record) {
   while (!rest.empty()) {
     const ssize_t written = ::write(fd_, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("write", errno);
+    if (written < 0) {
+      const int reason = errno;
+      // So that readers find whole records; that it may fail, too, is the smaller trouble.
+      [[maybe_unused]] const int cut = ::ftruncate(fd_, size_);
+      fail("write", reason);
+    }
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
+  size_ += static_cast<std::int64_t>(frame_.size());
 }
 
 void RecordFile::sync() {

@@ -26,7 +26,7 @@ class RecordFile {
   RecordFile& operator=(const RecordFile&) = delete;
 
   // The record is with the system on return, so that it survives this process. Throws RunError with
-  // the system's reason; the file then ends in a part of a record, which readers pass over.
+  // the system's reason, and cuts off what it has written of the record.
   void append(std::string_view record);
   void sync();  // on the disk
 
@@ -35,7 +35,8 @@ class RecordFile {
 
   std::filesystem::path path_;
   int fd_ = -1;
-  std::string frame_;  // kept for its memory
+  std::int64_t size_ = 0;  // of whole records
+  std::string frame_;      // kept for its memory
 };
 
 }  // namespace trivet::tensorboard

@@ -11,15 +11,16 @@ std::filesystem::path config(std::string_view name) {
   return source_root() / "configs" / name;
 }
 
-ShellResult trivet(const std::string& words) {
+ShellResult trivet(const std::string& words, const std::string& settings) {
   return shell("TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) + " HOME=/nonexistent " +
-               quoted(program().string()) + " " + words);
+               settings + quoted(program().string()) + " " + words);
 }
 
 ShellResult run(const std::filesystem::path& config, const std::filesystem::path& workdir,
-                const std::string& more) {
-  return trivet("run " + quoted(config.string()) + " --workdir " + quoted(workdir.string()) + " " +
-                more);
+                const std::string& more, const std::string& settings) {
+  return trivet(
+      "run " + quoted(config.string()) + " --workdir " + quoted(workdir.string()) + " " + more,
+      settings);
 }
 
 nlohmann::json json_of(const std::filesystem::path& file) {

@@ -20,12 +20,13 @@ inline constexpr const char* kSmallRun =
     "task.model.hidden_dims=[16] task.train_input.batch_size=32 task.eval_input.examples=64 "
     "runtime.threads=1 ";
 
-// `trivet WORDS` with the built plugins alone, nothing of this machine's user in sight.
-ShellResult trivet(const std::string& words);
+// `trivet WORDS` with the built plugins alone, nothing of this machine's user in sight, and with
+// `settings` of the environment, such as SlowDisk::prefix().
+ShellResult trivet(const std::string& words, const std::string& settings = {});
 
 // `trivet run CONFIG --workdir WORKDIR MORE`.
 ShellResult run(const std::filesystem::path& config, const std::filesystem::path& workdir,
-                const std::string& more = {});
+                const std::string& more = {}, const std::string& settings = {});
 
 nlohmann::json json_of(const std::filesystem::path& file);
 

@@ -8,6 +8,7 @@
 
 #include "run_fixture.h"
 #include "support/event_file.h"
+#include "support/slow_disk.h"
 
 using namespace trivet::test;
 using Catch::Contains;
@@ -15,11 +16,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-ShellResult run_small(const fs::path& workdir, const std::string& more) {
+ShellResult run_small(const fs::path& workdir, const std::string& more,
+                      const std::string& settings = {}) {
   const std::string own =
       "trainer.steps_per_loop=20 trainer.validation_interval=40 trainer.checkpoint_interval=40 "
       "'trainer.summary_writers=[\"tensorboard/Events\"]' ";
-  return run(config("vision/local.toml"), workdir, kSmallRun + own + more);
+  return run(config("vision/local.toml"), workdir, kSmallRun + own + more, settings);
 }
 
 using Numbers = std::map<std::pair<std::int64_t, std::string>, float>;
@@ -150,6 +152,36 @@ TEST_CASE("event files that cannot be written end the run, naming plugin and rea
   const ShellResult failed = run_small(temp / "run", "trainer.train_steps=20");
   CHECK(failed.exit_code == 1);
   CHECK_THAT(failed.output, Contains("cannot use the directory") && Contains("tensorboard"));
+}
+
+TEST_CASE("event files on a full disk end the run by their name, and no checkpoint is lost") {
+  const TempDir temp;
+  const fs::path straight = temp / "straight", workdir = temp / "run";
+  const std::string steps = "trainer.train_steps=120 trainer.max_to_keep=0";
+  REQUIRE(run_small(straight, steps).exit_code == 0);
+  // Room for the head of the file, which is made with the first numbers at step 20, and for those
+  // of some loops.
+  for (const std::int64_t room : {80, 3000}) {
+    INFO(room << " bytes");
+    const test::SlowDisk disk{.below = workdir / "events", .room = room};
+    const ShellResult failed = run_small(workdir, steps, disk.prefix());
+    INFO(failed.output);
+    CHECK(failed.exit_code == 1);
+    CHECK_THAT(failed.output, Contains("cannot write " + (workdir / "events/").string()) &&
+                                  Contains("No space left on device"));
+    CHECK(test::json_of(workdir / "status.json").at("state") == "failed");
+    const bool saved = room > 1000;
+    CHECK(fs::exists(workdir / "checkpoints/step_00000040") == saved);
+    if (saved) CHECK(test::trivet("ckpt verify " + quoted(workdir.string())).exit_code == 0);
+  }
+  const ShellResult again = run_small(workdir, steps);
+  INFO(again.output);
+  REQUIRE(again.exit_code == 0);
+  CHECK(scalars_of(workdir, "train") == values_of(workdir, "train"));
+  for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
+    const fs::path last = fs::path("checkpoints/step_00000120") / file;
+    CHECK(read_file(workdir / last) == read_file(straight / last));
+  }
 }
 
 TEST_CASE("histograms without an interval are refused before anything exists") {

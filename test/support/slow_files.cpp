@@ -8,6 +8,7 @@
 //   SLOW_FILES_SEED    which calls are slow, short or fail: a number
 //   SLOW_FILES_DELAY   microseconds that a call takes at most
 //   SLOW_FILES_FAILS   one call of so many fails; 0: none
+//   SLOW_FILES_ROOM    bytes that can be written before the disk is full; negative: no end
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -35,6 +36,23 @@ struct Settings {
   std::uint64_t delay = number_of("SLOW_FILES_DELAY");
   std::uint64_t fails = number_of("SLOW_FILES_FAILS");
 };
+
+// What is left of the room; negative for ever where there is no end.
+std::atomic<std::int64_t>& room() {
+  static std::atomic<std::int64_t> bytes =
+      ::getenv("SLOW_FILES_ROOM") == nullptr ? -1 : ::atoll(::getenv("SLOW_FILES_ROOM"));
+  return bytes;
+}
+
+// How many of `size` bytes still fit.
+std::size_t take_room(std::size_t size) {
+  std::int64_t left = room().load();
+  while (left >= 0) {
+    const std::int64_t taken = std::min(left, static_cast<std::int64_t>(size));
+    if (room().compare_exchange_weak(left, left - taken)) return static_cast<std::size_t>(taken);
+  }
+  return size;
+}
 
 const Settings& settings() {
   static const Settings kSettings;
@@ -98,7 +116,8 @@ ssize_t write(int descriptor, const void* data, size_t size) {
   if (fails()) return failed(ENOSPC);
   // Any write may take less than it is given.
   const std::uint64_t choice = draw();
-  return real(descriptor, data, choice % 4 == 0 ? 1 + choice / 4 % size : size);
+  size = take_room(choice % 4 == 0 ? 1 + choice / 4 % size : size);
+  return size == 0 ? failed(ENOSPC) : real(descriptor, data, size);
 }
 
 int fsync(int descriptor) {

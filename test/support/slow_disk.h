@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with the disk that a started program sees, by support/slow_files.cpp.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace trivet::test {
+
+struct SlowDisk {
+  std::filesystem::path below;  // for the files there; absolute, may be made later
+  std::uint64_t seed = 0;
+  std::uint64_t delay = 0;  // microseconds that a call takes at most
+  std::uint64_t fails = 0;  // one call of so many fails; 0: none
+  std::int64_t room = -1;   // bytes until the disk is full; -1: no end
+
+  // "NAME=value" of each, for the environment of the program.
+  std::vector<std::string> environment() const;
+  // The same in front of a command of the shell.
+  std::string prefix() const;
+};
+
+}  // namespace trivet::test
