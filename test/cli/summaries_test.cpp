@@ -163,16 +163,17 @@ TEST_CASE("event files on a full disk end the run by their name, and no checkpoi
   // of some loops.
   for (const std::int64_t room : {80, 3000}) {
     INFO(room << " bytes");
-    const test::SlowDisk disk{.below = workdir / "events", .room = room};
+    const SlowDisk disk{.below = workdir / "events", .room = room};
     const ShellResult failed = run_small(workdir, steps, disk.prefix());
     INFO(failed.output);
     CHECK(failed.exit_code == 1);
     CHECK_THAT(failed.output, Contains("cannot write " + (workdir / "events/").string()) &&
                                   Contains("No space left on device"));
-    CHECK(test::json_of(workdir / "status.json").at("state") == "failed");
+    CHECK(json_of(workdir / "status.json").at("state") == "failed");
     const bool saved = room > 1000;
     CHECK(fs::exists(workdir / "checkpoints/step_00000040") == saved);
-    if (saved) CHECK(test::trivet("ckpt verify " + quoted(workdir.string())).exit_code == 0);
+    if (saved)
+      CHECK(trivet::test::trivet("ckpt verify " + quoted(workdir.string())).exit_code == 0);
   }
   const ShellResult again = run_small(workdir, steps);
   INFO(again.output);
