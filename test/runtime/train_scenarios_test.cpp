@@ -306,15 +306,6 @@ TEST_CASE("14: the two best by a number that should be low") {
   CHECK(story.best() == Steps{10, 20});
 }
 
-TEST_CASE("27: the best step has a checkpoint of its own, or none but older ones are there") {
-  Story story;
-  Process run = process({20, 5, -1, 5, 10});
-  run.best = {"accuracy", Better::higher, 4};
-  run.script.accuracy = [](std::int64_t step) { return number(step); };
-  CHECK(story.go(run) == "t5(5) e5 b5 t10(5) c10 e10 b10 t15(5) e15 b15 t20(5) c20 e20 b20 ");
-  CHECK(story.best() == Steps{5, 10, 15, 20});
-}
-
 TEST_CASE("15: a save fails once") {
   for (const bool async : {false, true}) {
     Story story;
@@ -360,14 +351,6 @@ TEST_CASE("17: a time shorter than a step saves once a step and gets on") {
   Process run = process({3, 3, -1, 0, Interval(Duration(0.5))});
   run.seconds_per_step = 1;
   CHECK(story.go(run) == "c1 c2 t3(3) c3 e3 ");
-}
-
-TEST_CASE("26: an evaluation longer than the time between checkpoints saves no step again") {
-  Story story;
-  Process run = process({4, 2, -1, 2, Interval(Duration(15))});
-  run.seconds_per_step = 10;
-  run.seconds_per_evaluation = 100;
-  CHECK(story.go(run) == "t2(2) c2 e2 c3 t4(2) c4 e4 ");
 }
 
 TEST_CASE("18: evaluation alone writes no checkpoint") {
@@ -442,4 +425,21 @@ TEST_CASE("25: a bad step with no checkpoint at all is an error") {
   process.options.recovers = false;
   CHECK(story.go(process) == "! ");
   CHECK_THAT(story.error, Contains("bad at 3, and there is no checkpoint to go back to"));
+}
+
+TEST_CASE("26: an evaluation longer than the time between checkpoints saves no step again") {
+  Story story;
+  Process run = process({4, 2, -1, 2, Interval(Duration(15))});
+  run.seconds_per_step = 10;
+  run.seconds_per_evaluation = 100;
+  CHECK(story.go(run) == "t2(2) c2 e2 c3 t4(2) c4 e4 ");
+}
+
+TEST_CASE("27: the best step has a checkpoint of its own, or none but older ones are there") {
+  Story story;
+  Process run = process({20, 5, -1, 5, 10});
+  run.best = {"accuracy", Better::higher, 4};
+  run.script.accuracy = [](std::int64_t step) { return number(step); };
+  CHECK(story.go(run) == "t5(5) e5 b5 t10(5) c10 e10 b10 t15(5) e15 b15 t20(5) c20 e20 b20 ");
+  CHECK(story.best() == Steps{5, 10, 15, 20});
 }
