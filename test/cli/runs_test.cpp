@@ -161,6 +161,13 @@ TEST_CASE("several runs and kinds share a chart, several metrics have one each")
              Contains("  ● 10-b") && Contains("  ▲ 2-a"));
 }
 
+TEST_CASE("runs whose directories have one name are told apart by their paths") {
+  const TwoRuns runs;
+  make_run(runs.folder, "other/2-a", 1, 0.75);
+  CHECK_THAT(runs.trivet("plot runs/2-a other/2-a eval/accuracy").output,
+             Contains("* runs/2-a") && Contains("o other/2-a"));
+}
+
 TEST_CASE("trivet plot --json gives the points") {
   const TwoRuns runs;
   const auto rows = json::parse(runs.trivet("plot runs/2-a accuracy --json").output);
