@@ -34,7 +34,12 @@ Controller::Outcome ContinuousEval::run() {
       case CheckpointWatch::Found::stopped:
         return Controller::Outcome::stopped;
       case CheckpointWatch::Found::finished:
-        parts_.recorder.note(fmt::format("the run is done at step {}", last));
+        if (last < 0) {
+          parts_.recorder.warn(
+              "the run is done, and it left no checkpoint that could be evaluated");
+        } else {
+          parts_.recorder.note(fmt::format("the run is done at step {}", last));
+        }
         return Controller::Outcome::done;
       case CheckpointWatch::Found::timeout:
         parts_.recorder.warn(fmt::format(

@@ -125,6 +125,22 @@ TEST_CASE("a follower passes a damaged checkpoint over and evaluates the one bef
   CHECK_FALSE(fs::exists(workdir / "continuous_eval/checkpoints/step_00000200"));
 }
 
+TEST_CASE("a follower of a run without a whole checkpoint says that it evaluated none") {
+  TempDir temp;
+  const fs::path workdir = temp / "run";
+  const std::string steps = kSmall + "trainer.train_steps=100 ";
+  run(config("vision/local.toml"), workdir, steps + "--mode train");
+  for (const auto& checkpoint : fs::directory_iterator(workdir / "checkpoints")) {
+    if (checkpoint.is_directory()) fs::resize_file(checkpoint.path() / "model.safetensors", 10);
+  }
+  const auto told = run(config("vision/local.toml"), workdir, steps + "--mode continuous_eval");
+  INFO(told.output);
+  CHECK(told.exit_code == 0);
+  CHECK_THAT(told.output,
+             Contains("it left no checkpoint that could be evaluated") && !Contains("step -1"));
+  CHECK(records(workdir / "continuous_eval", "eval").empty());
+}
+
 TEST_CASE("a follower with another model is refused with the difference") {
   TempDir temp;
   run(config("vision/local.toml"), temp / "run", kSmall + "trainer.train_steps=10 --mode train");

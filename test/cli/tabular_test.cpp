@@ -84,6 +84,12 @@ struct Houses {
   fs::path file = dir.write("houses.csv", houses(600));
   fs::path config = dir.write("houses.toml", regression(file));
   fs::path workdir = dir / "run";
+
+  void misspell_a_district() const {
+    std::string text = read_file(file);
+    text.replace(text.find("North"), 5, "Norht");
+    dir.write("houses.csv", text);
+  }
 };
 
 }  // namespace
@@ -126,9 +132,7 @@ TEST_CASE("a run on a table that was stopped ends in the bytes of one that was n
 TEST_CASE("a run does not go on when its table has changed, and says where", "[slow]") {
   const Houses houses;
   REQUIRE(run(houses.config, houses.workdir, "trainer.train_steps=20").exit_code == 0);
-  std::string text = read_file(houses.file);
-  text.replace(text.find("North"), 5, "Norht");
-  houses.dir.write("houses.csv", text);
+  houses.misspell_a_district();
   const ShellResult result = run(houses.config, houses.workdir);
   CHECK(result.exit_code == 1);
   CHECK_THAT(result.output, Contains("the training rows are not those this run started with") &&
@@ -152,9 +156,7 @@ TEST_CASE("an evaluation uses the vocabulary of the training, on a file of its o
 TEST_CASE("a continuous evaluation uses the vocabulary of the run it follows", "[slow]") {
   const Houses houses;
   REQUIRE(run(houses.config, houses.workdir, "trainer.train_steps=20").exit_code == 0);
-  std::string text = read_file(houses.file);
-  text.replace(text.find("North"), 5, "Norht");
-  houses.dir.write("houses.csv", text);
+  houses.misspell_a_district();
   const ShellResult result =
       run(houses.config, houses.workdir, "--mode continuous_eval trainer.train_steps=20");
   INFO(result.output);

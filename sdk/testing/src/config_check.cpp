@@ -63,7 +63,8 @@ std::optional<Value> changed(const Field& field, const Value& value) {
   }
 }
 
-// A note may know fewer defaults than the struct, for what its compiler could not evaluate.
+// A note may know fewer defaults of structs in lists and maps than the plugin, for what its
+// compiler could not evaluate; the config's own are checked against a default-constructed one.
 void take_unknown_defaults(std::vector<Field>& note, const std::vector<Field>& full);
 
 void take_unknown_defaults(FieldType& note, const FieldType& full) {
@@ -116,6 +117,7 @@ class Check {
 
   void check_note() {
     Schema note = schema_from_json(subject_.json);
+    complete_defaults(note, subject_.defaults);
     take_unknown_defaults(note.fields, subject_.schema.fields);
     expect(note == subject_.schema, "the schema in the plugin's file differs from schema_of");
   }

@@ -36,6 +36,7 @@ namespace detail {
 struct ConfigSubject {
   const Schema& schema;
   std::string_view json;  // of the note
+  Value defaults;
   Value sample;
   std::function<Value(const Value&)> round_trip;  // encode(decode(value))
 };
@@ -48,7 +49,7 @@ ConfigReport check_config(const ConfigSubject& subject);
 template <class C>
 ConfigReport check_config(const C& sample) {
   ConfigReport report =
-      detail::check_config({schema_of<C>(), schema_json<C>(), encode(sample),
+      detail::check_config({schema_of<C>(), schema_json<C>(), encode(C{}), encode(sample),
                             [](const Value& value) { return encode(decode<C>(value)); }});
   if (report.valid_sample && !equal(decode<C>(encode(sample)), sample)) {
     report.failures.push_back("the sample does not read back to an equal struct");
