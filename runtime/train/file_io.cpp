@@ -144,8 +144,9 @@ void write_file(const std::filesystem::path& path, std::string_view text, Durabi
 }
 
 void replace_file(const std::filesystem::path& path, std::string_view text, Durability durability) {
+  // Always the same name: what a killed process has left is written over by the next one.
   std::filesystem::path temporary = path;
-  temporary += fmt::format(".tmp{}", ::getpid());
+  temporary += ".tmp";
   try {
     write_file(temporary, text, durability);
     rename_path(temporary, path);

@@ -54,7 +54,8 @@ void make_directories(const std::filesystem::path& path);
 // A new file with this content.
 void write_file(const std::filesystem::path& path, std::string_view text, Durability durability);
 // The same through a temporary file beside it and a rename: readers see the old or the new content,
-// never a part. The temporary is removed when it fails.
+// never a part. The temporary is removed when it fails. For files of which this process is the only
+// writer.
 void replace_file(const std::filesystem::path& path, std::string_view text, Durability durability);
 void rename_path(const std::filesystem::path& from, const std::filesystem::path& to);
 

@@ -14,7 +14,8 @@ std::vector<std::string> SlowDisk::environment() const {
           "SLOW_FILES_SEED=" + std::to_string(seed),
           "SLOW_FILES_DELAY=" + std::to_string(delay),
           "SLOW_FILES_FAILS=" + std::to_string(fails),
-          "SLOW_FILES_ROOM=" + std::to_string(room)};
+          "SLOW_FILES_ROOM=" + std::to_string(room),
+          "SLOW_FILES_KILL=" + std::to_string(kill)};
 }
 
 std::string SlowDisk::prefix() const {

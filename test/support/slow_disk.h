@@ -10,11 +10,14 @@
 namespace trivet::test {
 
 struct SlowDisk {
-  std::filesystem::path below;  // for the files there; absolute, may be made later
+  // For the files whose paths begin so: a directory, or the name of one file; absolute, may be made
+  // later.
+  std::filesystem::path below;
   std::uint64_t seed = 0;
   std::uint64_t delay = 0;  // microseconds that a call takes at most
   std::uint64_t fails = 0;  // one call of so many fails; 0: none
   std::int64_t room = -1;   // bytes until the disk is full; -1: no end
+  std::uint64_t kill = 0;   // the so-many-th call to them, opening included, kills; 0: none does
 
   // "NAME=value" of each, for the environment of the program.
   std::vector<std::string> environment() const;

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // slow_files.so: preloaded into a program (LD_PRELOAD), it puts the files below a directory on a
 // disk that is slow and fails: every call that changes them takes a while, a write may take a part
-// of its bytes only, and now and then a call fails as it does on a full or broken disk. Settings,
-// all from the environment:
+// of its bytes only, and now and then a call fails as it does on a full or broken disk. Or the
+// program is killed as it makes one of these calls, or opens a file. Settings, all from the
+// environment:
 //
-//   SLOW_FILES_BELOW   the directory; an absolute path without links
+//   SLOW_FILES_BELOW   the directory, or how the paths of the files begin; absolute, without links
 //   SLOW_FILES_SEED    which calls are slow, short or fail: a number
 //   SLOW_FILES_DELAY   microseconds that a call takes at most
 //   SLOW_FILES_FAILS   one call of so many fails; 0: none
 //   SLOW_FILES_ROOM    bytes that can be written before the disk is full; negative: no end
+//   SLOW_FILES_KILL    the so-many-th call that is seen kills the program; 0: none
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -35,6 +39,7 @@ struct Settings {
   std::uint64_t seed = number_of("SLOW_FILES_SEED");
   std::uint64_t delay = number_of("SLOW_FILES_DELAY");
   std::uint64_t fails = number_of("SLOW_FILES_FAILS");
+  std::uint64_t kill = number_of("SLOW_FILES_KILL");
 };
 
 // What is left of the room; negative for ever where there is no end.
@@ -90,8 +95,14 @@ bool is_below(int descriptor) {
   return is_below(descriptor, "");
 }
 
+void count_call() {
+  static std::atomic<std::uint64_t> calls = 0;
+  if (++calls == settings().kill) ::raise(SIGKILL);
+}
+
 // Takes its time; true when the call is one that fails.
 bool fails() {
+  count_call();
   const Settings& set = settings();
   if (set.delay > 0) {
     const auto nanoseconds = static_cast<long>(draw() % (set.delay * 1000));
@@ -118,6 +129,22 @@ ssize_t write(int descriptor, const void* data, size_t size) {
   const std::uint64_t choice = draw();
   size = take_room(choice % 4 == 0 ? 1 + choice / 4 % size : size);
   return size == 0 ? failed(ENOSPC) : real(descriptor, data, size);
+}
+
+int open(const char* path, int flags, ...) {
+  static const auto real = next<int(const char*, int, ...)>("open64");
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  if (is_below(path)) count_call();
+  return real(path, flags, mode);
+}
+
+int ftruncate(int descriptor, off_t size) {
+  static const auto real = next<decltype(::ftruncate)>("ftruncate64");
+  if (is_below(descriptor)) count_call();
+  return real(descriptor, size);
 }
 
 int fsync(int descriptor) {
