@@ -110,12 +110,13 @@ void CheckpointDirectoryWriter::add_file(const std::string& name) {
   files_.push_back(Value::table({{"name", name}, {"size", sum.size}, {"crc32", sum.crc32}}));
 }
 
-CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path directory)
-    : directory_(std::move(directory)) {
-  const std::string source = (directory_ / kManifest).string();
+CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path directory,
+                                                     std::filesystem::path name)
+    : directory_(std::move(directory)), name_(name.empty() ? directory_ : std::move(name)) {
+  const std::string source = (name_ / kManifest).string();
   std::error_code ignored;
   if (!std::filesystem::exists(directory_ / kManifest, ignored)) {
-    throw RunError(directory_.string() + " has no manifest.json: it was never finished");
+    throw RunError(name_.string() + " has no manifest.json: it was never finished");
   }
   const Value manifest = value_from_json(read_text(directory_ / kManifest), source);
   try {
@@ -133,17 +134,17 @@ CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path direc
     throw RunError(fmt::format("{}: {}", source, wrong_type.message()));
   }
   const std::filesystem::path state = directory_ / kState;
-  state_ = value_from_json(read_text(state), state.string());
+  state_ = value_from_json(read_text(state), (name_ / kState).string());
 }
 
 void CheckpointDirectoryReader::check_file(const Value& entry) const {
-  const std::string source = (directory_ / kManifest).string();
+  const std::string source = (name_ / kManifest).string();
   const std::string& name = required(entry, "name", source).as_text();
   if (!is_plain_name(name)) {
     throw RunError(fmt::format("{} names the file \"{}\" outside its directory", source, name));
   }
   const FileSum sum = sum_of(directory_ / name);
-  const std::string path = (directory_ / name).string();
+  const std::string path = (name_ / name).string();
   const std::int64_t size = required(entry, "size", source).as_integer();
   if (std::cmp_not_equal(sum.size, size)) {
     throw RunError(fmt::format("{} has {} bytes instead of {}", path, sum.size, size));
@@ -178,7 +179,8 @@ void CheckpointDirectoryReader::tensors(std::string_view name, NamedTensors& int
     }
   }
   if (!wrong.empty()) {
-    throw RunError(fmt::format("{} does not fit:\n  {}", path.string(), fmt::join(wrong, "\n  ")),
+    throw RunError(fmt::format("{} does not fit:\n  {}", (name_ / file_name(name)).string(),
+                               fmt::join(wrong, "\n  ")),
                    {.hint = "the checkpoint was made by another model or optimizer"});
   }
   for (auto& [tensor_name, tensor] : into) tensor.assign_bytes(file.find(tensor_name)->data);
@@ -189,11 +191,11 @@ bool CheckpointDirectoryReader::has_state(std::string_view key) const {
 }
 
 const Value& CheckpointDirectoryReader::state(std::string_view key) const {
-  return required(state_, key, (directory_ / kState).string());
+  return required(state_, key, (name_ / kState).string());
 }
 
 std::string CheckpointDirectoryReader::description() const {
-  return directory_.string();
+  return name_.string();
 }
 
 }  // namespace trivet

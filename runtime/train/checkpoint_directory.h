@@ -48,8 +48,10 @@ class CheckpointDirectoryWriter : public CheckpointWriter {
 
 class CheckpointDirectoryReader : public CheckpointReader {
  public:
-  // Checks the manifest, and each file's size and sum. Throws RunError with the reason.
-  explicit CheckpointDirectoryReader(std::filesystem::path directory);
+  // Checks the manifest, and each file's size and sum. Throws RunError with the reason. Messages
+  // call the directory `name` where that is not empty.
+  explicit CheckpointDirectoryReader(std::filesystem::path directory,
+                                     std::filesystem::path name = {});
 
   std::int64_t step() const { return step_; }
 
@@ -61,7 +63,7 @@ class CheckpointDirectoryReader : public CheckpointReader {
  private:
   void check_file(const Value& entry) const;
 
-  std::filesystem::path directory_;
+  std::filesystem::path directory_, name_;
   std::int64_t step_ = 0;
   Value state_;
 };

@@ -41,6 +41,24 @@ std::vector<std::string> names_in(const std::filesystem::path& directory) {
   return names;
 }
 
+void check_step(const CheckpointDirectoryReader& checkpoint, std::int64_t step) {
+  if (checkpoint.step() == step) return;
+  throw RunError(fmt::format("{} holds step {}", checkpoint.description(), checkpoint.step()));
+}
+
+// By links where that can be.
+void copy_files(const std::filesystem::path& from, const std::filesystem::path& to) {
+  const std::vector<std::string> names = names_in(from);
+  if (names.empty()) throw RunError(from.string() + " is gone");
+  for (const std::string& name : names) {
+    std::error_code failure;
+    std::filesystem::create_hard_link(from / name, to / name, failure);
+    if (failure) std::filesystem::copy_file(from / name, to / name, failure);
+    if (failure) throw_system_error("link", from / name, failure.value());
+  }
+  sync_directory(to);
+}
+
 }  // namespace
 
 CheckpointManager::CheckpointManager(std::filesystem::path directory, CheckpointOptions options,
@@ -75,9 +93,7 @@ std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::newest() {
   for (auto step = all.rbegin(); step != all.rend(); ++step) {
     try {
       auto reader = std::make_unique<CheckpointDirectoryReader>(path_of(*step));
-      if (reader->step() != *step) {
-        throw RunError(fmt::format("{} holds step {}", path_of(*step).string(), reader->step()));
-      }
+      check_step(*reader, *step);
       for (const std::string& reason : reasons) {
         warnings_.push_back("checkpoint passed over: " + reason);
       }
@@ -179,12 +195,11 @@ RunError CheckpointManager::not_saved(std::int64_t step, const Error& reason) co
 }
 
 // What `make` fills becomes the checkpoint of the step, whole or not at all.
-void CheckpointManager::replace(std::int64_t step,
-                                const std::function<void(const std::filesystem::path&)>& make) {
+void CheckpointManager::replace(std::int64_t step, const Make& make) {
   const std::filesystem::path temporary = directory_ / fmt::format("{}{:08}", kLeftover, step);
   try {
     make_directories(directory_);
-    discard(temporary);
+    remove_leftovers();
     make_directories(temporary);
     make(temporary);
     publish(temporary, step);
@@ -198,19 +213,34 @@ void CheckpointManager::replace(std::int64_t step,
 }
 
 void CheckpointManager::adopt(std::int64_t step, const std::filesystem::path& source) {
+  adopt(step, [&](const std::filesystem::path& temporary) { copy_files(source, temporary); });
+}
+
+// Links are looked at, not the source, which its process may replace at any moment.
+std::string CheckpointManager::adopt_if_whole(std::int64_t step,
+                                              const std::filesystem::path& source) {
+  struct Damaged {
+    std::string reason;
+  };
+  try {
+    adopt(step, [&](const std::filesystem::path& temporary) {
+      copy_files(source, temporary);
+      try {
+        check_step(CheckpointDirectoryReader(temporary, source), step);
+      } catch (const Error& failure) {
+        throw Damaged{failure.message()};  // no Error, which would say that a write failed
+      }
+    });
+  } catch (const Damaged& damaged) {
+    return damaged.reason;
+  }
+  return {};
+}
+
+void CheckpointManager::adopt(std::int64_t step, const Make& make) {
   wait();
   before_ = current_;
-  replace(step, [&](const std::filesystem::path& temporary) {
-    const std::vector<std::string> names = names_in(source);
-    if (names.empty()) throw RunError(source.string() + " is gone");
-    for (const std::string& name : names) {
-      std::error_code failure;
-      std::filesystem::create_hard_link(source / name, temporary / name, failure);
-      if (failure) std::filesystem::copy_file(source / name, temporary / name, failure);
-      if (failure) throw_system_error("link", source / name, failure.value());
-    }
-    sync_directory(temporary);
-  });
+  replace(step, make);
   current_ = step;
   damaged_.erase(step);
   prune();

@@ -76,6 +76,9 @@ class CheckpointManager {
   // Takes over a checkpoint from elsewhere, by links to its files where that can be. Throws
   // RunError, for example when it is removed meanwhile.
   void adopt(std::int64_t step, const std::filesystem::path& source);
+  // The same of one that another process may have damaged: where it is not whole, what is wrong
+  // with it, and nothing has changed here. Empty when it was taken over.
+  [[nodiscard]] std::string adopt_if_whole(std::int64_t step, const std::filesystem::path& source);
   void remove(std::int64_t step);
 
   // Step of the last save or restore.
@@ -87,7 +90,9 @@ class CheckpointManager {
  private:
   SavedCheckpoint write(std::int64_t step);
   RunError not_saved(std::int64_t step, const Error& reason) const;
-  void replace(std::int64_t step, const std::function<void(const std::filesystem::path&)>& make);
+  using Make = std::function<void(const std::filesystem::path&)>;
+  void replace(std::int64_t step, const Make& make);
+  void adopt(std::int64_t step, const Make& make);
   void remove_leftovers();
   void publish(const std::filesystem::path& temporary, std::int64_t step);
   void prune();

@@ -43,6 +43,24 @@ bool CheckpointWatch::exists() const {
   return std::filesystem::exists(path(), ignored);
 }
 
+bool CheckpointWatch::take(CheckpointManager& checkpoints) {
+  std::string damage;
+  try {
+    damage = checkpoints.adopt_if_whole(step_, path());
+  } catch (const RunError&) {
+    // Removed by the run to make room for a newer one, which is what comes next.
+    if (exists()) throw;
+    return false;
+  }
+  if (damage.empty()) return true;
+  // One that was being removed while it was linked is cut short; that is no damage.
+  if (exists()) {
+    parts_.warn("checkpoint passed over: " + damage);
+    passed_over_.insert(step_);
+  }
+  return false;
+}
+
 std::optional<std::int64_t> CheckpointWatch::newest_after(std::int64_t after) const {
   const std::vector<std::int64_t> steps = CheckpointManager(checkpoints(), {}, nullptr).steps();
   for (auto step = steps.rbegin(); step != steps.rend() && *step > after; ++step) {

@@ -24,7 +24,7 @@ class CheckpointWatch {
   };
   struct Parts {
     std::function<bool()> must_stop;
-    std::function<void(const std::string&)> say;
+    std::function<void(const std::string&)> say, warn;
   };
 
   // `run` is a run's directory, or one that holds step_NUMBER directories itself. It need not exist
@@ -35,18 +35,20 @@ class CheckpointWatch {
   // the last one and the newest are passed over.
   Found wait_for(std::int64_t after);
 
-  // The checkpoint that `wait_for` found: its step and where it is. It may be gone any time.
+  // Step of the checkpoint that `wait_for` found.
   std::int64_t step() const { return step_; }
-  std::filesystem::path path() const;
-  // Leaves this one out from now on: it is damaged.
-  void pass_over(std::int64_t step) { passed_over_.insert(step); }
-  bool exists() const;
+  // Takes it over into `checkpoints`. False when it was gone before it could be held, or is
+  // damaged: then it is passed over from now on, with a warning. Throws RunError when it cannot be
+  // held for another reason, such as a full disk.
+  bool take(CheckpointManager& checkpoints);
 
   // What the writer's status.json says, "" where there is none.
   std::string writer_state() const;
 
  private:
   std::filesystem::path checkpoints() const;
+  std::filesystem::path path() const;
+  bool exists() const;
   std::optional<std::int64_t> newest_after(std::int64_t after) const;
   void announce(std::int64_t after) const;
 

@@ -18,7 +18,8 @@ ContinuousEval::ContinuousEval(Parts parts, Options options)
       options_(std::move(options)),
       watch_(options_.directory, options_.timeout,
              {.must_stop = [this] { return parts_.recorder.must_stop(); },
-              .say = [this](const std::string& text) { parts_.recorder.note(text); }}) {}
+              .say = [this](const std::string& text) { parts_.recorder.note(text); },
+              .warn = [this](const std::string& text) { parts_.recorder.warn(text); }}) {}
 
 Controller::Outcome ContinuousEval::run() {
   parts_.status.start_heartbeat();
@@ -49,40 +50,18 @@ Controller::Outcome ContinuousEval::run() {
       case CheckpointWatch::Found::checkpoint:
         break;
     }
-    const std::int64_t step = watch_.step();
-    if (!take(step)) continue;
+    if (!take()) continue;
     if (parts_.controller.evaluate() == Controller::Outcome::stopped) {
       return Controller::Outcome::stopped;
     }
-    last = step;
+    last = watch_.step();
   }
 }
 
-// False when the checkpoint was gone before it could be held, or is damaged.
-bool ContinuousEval::take(std::int64_t step) {
+bool ContinuousEval::take() {
   check_config();
-  try {
-    parts_.checkpoints.adopt(step, watch_.path());
-  } catch (const RunError& failure) {
-    // Removed by the run to make room for a newer one, which is what comes next.
-    if (watch_.exists()) throw;
-    return false;
-  }
-  try {
-    const CheckpointDirectoryReader checkpoint(parts_.checkpoints.path_of(step));
-    if (checkpoint.step() != step) {
-      throw RunError(fmt::format("{} holds step {}", checkpoint.description(), checkpoint.step()));
-    }
-  } catch (const RunError& failure) {
-    // One that was being removed while it was linked is cut short; that is no damage.
-    if (watch_.exists()) {
-      parts_.recorder.warn("checkpoint passed over: " + failure.message());
-      watch_.pass_over(step);
-    }
-    // As the newest one here it would push an older one that is whole out.
-    parts_.checkpoints.remove(step);
-    return false;
-  }
+  if (!watch_.take(parts_.checkpoints)) return false;
+  const std::int64_t step = watch_.step();
   parts_.trainer.restore(CheckpointDirectoryReader(parts_.checkpoints.path_of(step)));
   parts_.status.set_step(step);
   return true;

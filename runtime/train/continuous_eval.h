@@ -47,7 +47,7 @@ class ContinuousEval {
   Controller::Outcome run();
 
  private:
-  bool take(std::int64_t step);
+  bool take();
   void check_config();
 
   Parts parts_;

@@ -50,7 +50,8 @@ ContinuousTrain::ContinuousTrain(const RunRequest& request, const RunDirectory& 
               [this](const std::string& text) { warn(text); }),
       watch_(init_checkpoint_of(request.config), fields.continuous_eval_timeout.seconds,
              {.must_stop = [&signals] { return signals.requested(); },
-              .say = [this](const std::string& text) { note(text); }}) {}
+              .say = [this](const std::string& text) { note(text); },
+              .warn = [this](const std::string& text) { warn(text); }}) {}
 
 void ContinuousTrain::note(const std::string& text) {
   log_.write("info", "note", Value::table({{"message", text}}));
@@ -107,24 +108,8 @@ int ContinuousTrain::work() {
       case CheckpointWatch::Found::checkpoint:
         break;
     }
-    if (!take(watch_.step())) continue;
+    if (!watch_.take(source_)) continue;
     if (const int code = train_from(watch_.step()); code != 0) return code;
-  }
-}
-
-// False when the checkpoint was gone before it could be held, or is damaged.
-bool ContinuousTrain::take(std::int64_t step) {
-  try {
-    source_.adopt(step, watch_.path());
-    const CheckpointDirectoryReader whole(source_.path_of(step));
-    return true;
-  } catch (const RunError& failure) {
-    if (watch_.exists()) {
-      warn("checkpoint passed over: " + failure.message());
-      watch_.pass_over(step);
-    }
-    source_.remove(step);
-    return false;
   }
 }
 

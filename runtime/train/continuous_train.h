@@ -41,7 +41,6 @@ class ContinuousTrain {
 
  private:
   int work();
-  bool take(std::int64_t step);
   int train_from(std::int64_t step);
   RunRequest request_for(std::int64_t step) const;
   void note(const std::string& text);

@@ -176,6 +176,24 @@ TEST_CASE("a checkpoint taken over survives the removal of its source") {
   CHECK(other.steps() == Steps{5});
 }
 
+TEST_CASE("a damaged checkpoint of another process is not taken over and costs no whole one") {
+  const test::TempDir temp;
+  CheckpointManager source(temp / "a", {.max_to_keep = 0}, ignore);
+  for (const std::int64_t step : {5, 6, 7}) source.save(step, filled(weights(5)));
+  fs::resize_file(source.path_of(6) / "model.safetensors", 10);
+  CheckpointManager other(temp / "b", {.max_to_keep = 1}, ignore);
+  CHECK(other.adopt_if_whole(5, source.path_of(5)).empty());
+  CHECK_THAT(other.adopt_if_whole(6, source.path_of(6)),
+             Contains((source.path_of(6) / "model.safetensors").string() + " has 10 bytes"));
+  CHECK_THAT(other.adopt_if_whole(8, source.path_of(7)), Contains("holds step 7"));
+  CHECK(other.current() == 5);
+  CHECK(fs::directory_iterator(temp / "b")->path() == other.path_of(5));
+  CHECK(std::distance(fs::directory_iterator(temp / "b"), {}) == 1);
+  CHECK_THROWS_WITH(other.adopt_if_whole(9, source.path_of(9)), Contains("is gone"));
+  CHECK(other.adopt_if_whole(7, source.path_of(7)).empty());
+  CHECK(other.steps() == Steps{7});
+}
+
 TEST_CASE("the best checkpoints are kept, strictly, NaN never") {
   struct Case {
     BestCheckpointConfig config;
