@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modes in which one process follows another, fine tuning by rules, and `trivet ckpt`.
+#include <signal.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -10,6 +12,7 @@
 #include "run_fixture.h"
 #include "support/paths.h"
 #include "support/shell.h"
+#include "support/slow_disk.h"
 
 using namespace trivet::test;
 using Catch::Contains;
@@ -115,14 +118,20 @@ TEST_CASE("a follower passes a damaged checkpoint over and evaluates the one bef
   const fs::path workdir = temp / "run";
   const std::string steps = kSmall + "trainer.train_steps=200 ";
   run(config("vision/local.toml"), workdir, steps + "--mode train");
-  fs::resize_file(workdir / "checkpoints/step_00000200/model.safetensors", 10);
+  const fs::path damaged = workdir / "checkpoints/step_00000200/model.safetensors";
+  fs::resize_file(damaged, 10);
   const auto told = run(config("vision/local.toml"), workdir, steps + "--mode continuous_eval");
   INFO(told.output);
   CHECK(told.exit_code == 0);
-  CHECK_THAT(told.output, Contains("warning: checkpoint passed over: ") &&
-                              Contains("has 10 bytes") && !Contains("was never finished"));
+  CHECK_THAT(told.output,
+             Contains("warning: checkpoint passed over: " + damaged.string() + " has 10 bytes") &&
+                 !Contains("was never finished"));
   CHECK(steps_of(records(workdir / "continuous_eval", "eval")) == std::vector<std::int64_t>{100});
   CHECK_FALSE(fs::exists(workdir / "continuous_eval/checkpoints/step_00000200"));
+  // Again, with the damaged one alone ahead: what it holds itself stays.
+  CHECK(run(config("vision/local.toml"), workdir, steps + "--mode continuous_eval").exit_code == 0);
+  CHECK(test::trivet("ckpt verify " + quoted((workdir / "continuous_eval").string())).exit_code ==
+        0);
 }
 
 TEST_CASE("a follower of a run without a whole checkpoint says that it evaluated none") {
@@ -184,6 +193,33 @@ TEST_CASE("continuous_train_and_eval trains from a run's checkpoint in a directo
   const auto inner = records(temp / "tuned" / "from_step_00000200", "eval");
   REQUIRE(inner.size() == 1);
   CHECK(inner[0].at("values") == all.at(0).at("values"));
+}
+
+TEST_CASE("continuous_train_and_eval ends a training that was killed before it takes a newer one") {
+  TempDir temp;
+  const auto base = config("vision/local.toml");
+  run(base, temp / "base", kSmall + "trainer.train_steps=200 --mode train");
+  const std::string tune = kSmall +
+                           "trainer.train_steps=300 --mode continuous_train_and_eval "
+                           "task.init_checkpoint=" +
+                           quoted((temp / "base").string());
+  REQUIRE(run(base, temp / "alone", tune).exit_code == 0);
+  const fs::path begun = temp / "tuned" / "from_step_00000200";
+  // As it gives its second checkpoint the name.
+  const SlowDisk disk{.below = begun / "checkpoints" / "step_00000200", .kill = 1};
+  REQUIRE(run(base, temp / "tuned", tune, disk.prefix()).exit_code == 128 + SIGKILL);
+  REQUIRE(fs::exists(begun / "checkpoints" / "step_00000100"));
+  REQUIRE(run(base, temp / "base", kSmall + "trainer.train_steps=400 --mode train").exit_code == 0);
+
+  const auto told = run(base, temp / "tuned", tune);
+  INFO(told.output);
+  CHECK(told.exit_code == 0);
+  CHECK_THAT(told.output,
+             Contains("continue step=100") && Contains("training from the checkpoint of step 400"));
+  const auto all = records(temp / "tuned", "eval"), alone = records(temp / "alone", "eval");
+  REQUIRE(steps_of(all) == std::vector<std::int64_t>{200, 400});
+  CHECK(all[0].at("values") == alone.at(0).at("values"));
+  CHECK(all[1].at("values") != all[0].at("values"));
 }
 
 TEST_CASE("a classifier of ten classes is tuned for two by rules, every variable told") {
