@@ -7,6 +7,7 @@ void add_weight_histograms(const ParameterStore& store, Summaries& summaries) {
   for (const auto& parameter : store.parameters()) {
     if (!parameter->trainable()) continue;
     summaries.histogram("weights/" + parameter->path(), parameter->value());
+    if (!parameter->has_gradient()) continue;
     summaries.histogram("gradients/" + parameter->path(), parameter->gradient());
   }
 }

@@ -72,8 +72,10 @@ struct Learner::Impl {
   double weights = 0;
   bool skips = false, bad = false;  // bad: a part of the update had a loss to skip
   OptimizerSegment sum;             // value: the sum, gradient: the store's
+  std::vector<bool> had_gradient;   // of each parameter, in a part so far
 
   bool add_up(double weight);  // whether the update is complete
+  void note_gradients();
   [[noreturn]] void throw_not_finite(std::int64_t step);
 };
 
@@ -94,8 +96,18 @@ Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
   if (options.ema.decay > 0) average.emplace(store, options.ema);
 }
 
+// Of all parts, as the sum is.
+void Learner::Impl::note_gradients() {
+  for (std::size_t i = 0; i < had_gradient.size(); ++i) {
+    Parameter& parameter = *store.parameters()[i];
+    had_gradient[i] = had_gradient[i] || parameter.has_gradient();
+    parameter.set_has_gradient(had_gradient[i]);
+  }
+}
+
 bool Learner::Impl::add_up(double weight) {
   if (parts == 1) return true;
+  note_gradients();
   tv_optim add{};
   add.kind = TV_SGD;  // sum -= -1 * (weight * gradient): one pass where the backend has the kernel
   add.lr = -1;
@@ -136,6 +148,7 @@ void Learner::accumulate(std::int64_t n) {
   impl_->parts_done = 0;
   impl_->weights = 0;
   impl_->bad = false;
+  impl_->had_gradient.assign(store_.parameters().size(), false);
   last_ = {};
   if (n == 1) return;
   OptimizerSegment& sum = impl_->sum;

@@ -13,7 +13,6 @@ OptimizerRunner::OptimizerRunner(ParameterStore& store, LearnerRule rule,
                                  std::vector<Parameter*> variables)
     : store_(store), rule_(std::move(rule)), variables_(std::move(variables)) {
   for (const std::string& slot : rule_.optimizer->slots()) slots_.push_back(make_slot(slot));
-  make_segments();
 }
 
 OptimizerRunner::Slot OptimizerRunner::make_slot(const std::string& name) const {
@@ -53,12 +52,22 @@ OptimizerSegment OptimizerRunner::segment(std::size_t first, std::size_t last) c
   return segment;
 }
 
+bool OptimizerRunner::have_changed() const {
+  if (in_segments_.size() != variables_.size()) return true;
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    if (in_segments_[i] != variables_[i]->has_gradient()) return true;
+  }
+  return false;
+}
+
 void OptimizerRunner::make_segments() {
-  std::size_t first = 0;
-  for (std::size_t i = 1; i <= variables_.size(); ++i) {
-    if (i < variables_.size() && continues(i)) continue;
-    segments_.push_back(segment(first, i - 1));
-    first = i;
+  segments_.clear();
+  in_segments_.clear();
+  for (const Parameter* variable : variables_) in_segments_.push_back(variable->has_gradient());
+  for (std::size_t first = 0, i = 0; i < variables_.size(); first = ++i) {
+    if (!in_segments_[first]) continue;
+    while (i + 1 < variables_.size() && in_segments_[i + 1] && continues(i + 1)) ++i;
+    segments_.push_back(segment(first, i));
   }
 }
 
@@ -71,8 +80,11 @@ double OptimizerRunner::rate_at(std::int64_t step) const {
 }
 
 void OptimizerRunner::update(std::int64_t step, float gradient_scale) {
-  rule_.optimizer->update(
-      {.step = step, .learning_rate = rate_at(step), .gradient_scale = gradient_scale}, segments_);
+  const double rate = rate_at(step);
+  if (have_changed()) make_segments();
+  if (segments_.empty()) return;
+  rule_.optimizer->update({.step = step, .learning_rate = rate, .gradient_scale = gradient_scale},
+                          segments_);
 }
 
 void OptimizerRunner::add_slots(std::vector<std::pair<std::string, Tensor>>& out) const {

@@ -35,14 +35,16 @@ class OptimizerRunner {
   };
   Slot make_slot(const std::string& name) const;
   bool continues(std::size_t variable) const;  // may be in one segment with the one before
+  bool have_changed() const;  // other variables have a gradient than those in the segments
   OptimizerSegment segment(std::size_t first, std::size_t last) const;
-  void make_segments();
+  void make_segments();  // of the variables that have a gradient
 
   ParameterStore& store_;
   LearnerRule rule_;
   std::vector<Parameter*> variables_;
   std::vector<Slot> slots_;
   std::vector<OptimizerSegment> segments_;
+  std::vector<bool> in_segments_;  // of each variable
 };
 
 }  // namespace trivet::detail

@@ -131,6 +131,7 @@ void ParameterStore::begin_gradients() {
 void ParameterStore::end_gradients() {
   for (const auto& parameter : parameters_) {
     GradientSlot& slot = parameter->slot_;
+    parameter->has_gradient_ = slot.written;
     if (!parameter->trainable_ || slot.written) continue;
     const tv_view view = slot.gradient.mutable_view();
     device_.check(device_.table().fill(device_.context(), &view, 0), "fill");

@@ -67,8 +67,6 @@ struct Fixture {
   // Gradients that depend on the step alone.
   void step(trivet::Learner& learner) {
     std::uint64_t seed = 100 * static_cast<std::uint64_t>(learner.step());
-    store.begin_gradients();
-    store.end_gradients();
     for (const auto& parameter : store.parameters()) {
       const auto values = trivet::test::random_values(parameter->shape().size(), ++seed);
       const auto out = parameter->gradient().mutable_span<float>();
@@ -269,8 +267,6 @@ TEST_CASE("what is left out of decay is updated without it") {
   trivet::Learner learner(fixture.store, optimizer("AdamW", fields), rate(0.25));
   const auto before_w = fixture.store.find("head/w")->value().to_host<float>();
   const auto before_b = fixture.store.find("body/b")->value().to_host<float>();
-  fixture.store.begin_gradients();
-  fixture.store.end_gradients();
   learner.apply_gradients();  // of zero gradients: decay alone
   const auto after_w = fixture.store.find("head/w")->value().to_host<float>();
   for (std::size_t i = 0; i < after_w.size(); ++i) CHECK(after_w[i] == Approx(0.75 * before_w[i]));

@@ -76,8 +76,6 @@ struct Fixture {
     set_gradients(1);
   }
   void set_gradients(float value) {
-    store->begin_gradients();
-    store->end_gradients();
     for (const auto& parameter : store->parameters()) {
       if (!parameter->trainable()) continue;
       for (float& g : parameter->gradient().mutable_span<float>()) g = value;
@@ -330,4 +328,74 @@ TEST_CASE_METHOD(Fixture,
   CHECK(learner.apply_gradients(1, loss(10)).applied);
   CHECK(learner.step() == 1);
   CHECK(value("body/a") == Values(3, 0.5f));
+}
+
+TEST_CASE_METHOD(Fixture, "a variable without a gradient keeps its value and its slots") {
+  build();
+  trivet::Learner learner = this->learner(rules(rule("", {}, 0.5)));
+  // Where "body/a" lies in one segment with others, or all by itself.
+  const std::string absent = GENERATE("body/a", "head/w", "body/b");
+  store->find(absent)->set_has_gradient(false);
+  learner.apply_gradients();
+  store->find(absent)->set_has_gradient(true);
+  learner.apply_gradients();
+  for (const auto& [path, slot] : learner.slots()) {
+    const std::string variable = path.substr(0, path.rfind('/'));
+    INFO(variable);
+    const float updates = variable == absent ? 1 : 2;
+    const auto counts = slot.to_host<float>();
+    CHECK(counts == Values(counts.size(), updates));
+    CHECK(value(variable) == Values(counts.size(), 1 - 0.5f * updates));
+  }
+  CHECK(learner.step() == 2);
+}
+
+TEST_CASE_METHOD(Fixture, "an update without any gradient is counted, and changes nothing") {
+  build();
+  trivet::Learner learner = this->learner(rules(rule("", {}, 0.5)));
+  for (const auto& parameter : store->parameters()) parameter->set_has_gradient(false);
+  CHECK(learner.apply_gradients().applied);
+  CHECK(learner.step() == 1);
+  CHECK(value("body/b") == Values(20, 1));
+}
+
+TEST_CASE_METHOD(Fixture, "what had a gradient in one part of an update is updated by the mean") {
+  build();
+  trivet::Learner learner = this->learner(rules(rule("", {}, 1)));
+  learner.accumulate(2);
+  set_gradients(0.5f);
+  store->find("body/b")->set_has_gradient(false);
+  learner.apply_gradients();
+  store->begin_gradients();
+  store->find("body/a")->slot().written = true;
+  store->end_gradients();  // head/w in the first part only, body/b in none
+  learner.apply_gradients();
+  CHECK(value("body/a") == Values(3, 0.5f));
+  CHECK(value("head/w") == Values(4, 0.75f));
+  CHECK(value("body/b") == Values(20, 1));
+  // The next update starts from what its own parts have.
+  learner.accumulate(2);
+  set_gradients(0.25f);
+  for (int part = 0; part < 2; ++part) {
+    store->find("body/a")->set_has_gradient(false);
+    learner.apply_gradients();
+  }
+  CHECK(value("body/a") == Values(3, 0.5f));
+}
+
+TEST_CASE_METHOD(Fixture, "norms are of the gradients there are, averages of all weights") {
+  build();
+  trivet::Learner learner =
+      this->learner(rules(rule("", {}, 1)),
+                    {.clip = {.global_norm = 1}, .ema = {.decay = 0.5, .dynamic_decay = false}});
+  learner.apply_gradients();
+  const float before = learner.averages()[0].second.to_host<float>()[0];
+  set_gradients(1);
+  store->begin_gradients();
+  store->find("head/w")->slot().written = true;
+  store->end_gradients();
+  CHECK(learner.apply_gradients().gradient_norm == Approx(2));  // four ones
+  const float w = value("body/a")[0];
+  CHECK(learner.averages()[0].second.to_host<float>()[0] == Approx((before + w) / 2));
+  CHECK(before != Approx(w));
 }

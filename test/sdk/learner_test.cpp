@@ -77,8 +77,6 @@ struct Fixture {
     scope.parameter("d", {5}, constant());
     scope.parameter("e", {1, 1}, constant());
     store->build();
-    store->begin_gradients();
-    store->end_gradients();
   }
 
   static trivet::ParameterOptions constant() { return {.init = {trivet::Init::constant, 1}}; }

@@ -143,6 +143,8 @@ TEST_CASE_METHOD(Fixture, "a gradient that no op wrote is zero, one that was wri
   store.end_gradients();
   CHECK(a.gradient().to_host<float>() == std::vector<float>{0, 0, 0});
   CHECK(b.gradient().to_host<float>() == std::vector<float>{7, 7});
+  CHECK_FALSE(a.has_gradient());
+  CHECK(b.has_gradient());
 }
 
 TEST_CASE_METHOD(Fixture, "assign copies values in place and checks shape and type") {

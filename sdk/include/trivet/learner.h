@@ -90,9 +90,13 @@ class TRIVET_API Learner {
   // them, then the optimizers, then the average. Gradients that are not finite (seen when a norm is
   // taken) throw Error naming the step and the learning rate. [run thread]
   //
+  // A variable without a gradient (Parameter::has_gradient) is not updated and keeps its slots: no
+  // momentum, no weight decay. It adds nothing to norms. The average of weights goes on for it.
+  //
   // After accumulate(n) the first n - 1 calls only add up; the n-th works on the mean of the n
   // gradients, each with its `weight`: with the number of examples that a loss is the mean over,
-  // the update is that of one batch of all of them. `loss` (a scalar, may be undefined) is looked
+  // the update is that of one batch of all of them; a variable is updated if it had a gradient in
+  // any of them. `loss` (a scalar, may be undefined) is looked
   // at only where bad updates are skipped.
   Update apply_gradients(double weight = 1, const Tensor& loss = {});
   const Update& last_update() const { return last_; }

@@ -44,6 +44,11 @@ class TRIVET_API Parameter {
   // What backward accumulated; its contents count only where slot().written.
   Tensor& gradient() { return slot_.gradient; }
   GradientSlot& slot() { return slot_; }
+  // False when the loss of the last step did not depend on it, as ParameterStore::end_gradients
+  // finds out. Its gradient is zero then, and a Learner leaves it and its slots alone. Set it where
+  // a gradient is filled in by hand after that.
+  bool has_gradient() const { return has_gradient_; }
+  void set_has_gradient(bool has) { has_gradient_ = has; }
   // Copies new values in (states, restoring, averaging). Same shape and type.
   void assign(const Tensor& value);
 
@@ -57,6 +62,7 @@ class TRIVET_API Parameter {
   std::int64_t offset_ = 0;  // elements from the start of its block
   Tensor value_;
   GradientSlot slot_;
+  bool has_gradient_ = true;
 };
 
 struct ParameterOptions {
@@ -93,7 +99,7 @@ class TRIVET_API ParameterStore {
   std::int64_t count() const;
 
   void begin_gradients();  // nothing is written yet: the first contribution overwrites
-  void end_gradients();    // zeroes what no op wrote
+  void end_gradients();    // zeroes what no op wrote, and notes that it has no gradient
 
   // The flat blocks (f32 [n], padding between segments is zero) and where a parameter lies in them.
   Tensor& trainable_values();
