@@ -15,11 +15,6 @@ const Value& member(const Value& state, const std::string& key) {
                  {.hint = "the checkpoint was saved with other tasks"});
 }
 
-std::int64_t rows_of(const Batch& batch) {
-  if (batch.empty() || batch.begin()->second.rank() == 0) return 0;
-  return batch.begin()->second.dim(0);
-}
-
 // The weights of `first`, which may be undefined, and then those of the batch.
 Tensor with_weights_of(const Batch& batch, const Tensor* first) {
   const std::int64_t before = first != nullptr ? first->dim(0) : 0, rows = rows_of(batch);
@@ -39,6 +34,20 @@ Tensor with_weights_of(const Batch& batch, const Tensor* first) {
 }
 
 }  // namespace
+
+std::int64_t rows_of(const Batch& batch) {
+  if (batch.empty() || batch.begin()->second.rank() == 0) return 0;
+  return batch.begin()->second.dim(0);
+}
+
+void add_batch(Batch& all, const std::string& name, const Batch& batch) {
+  Batch out{{"weight", with_weights_of(batch, all.find("weight"))}};
+  for (const auto& [path, tensor] : all) {
+    if (path != "weight") out.set(path, tensor);
+  }
+  for (const auto& [path, tensor] : batch) out.set(name + "/" + path, tensor);
+  all = std::move(out);
+}
 
 void SourcesInput::reset() {
   for (Source& source : sources_) source.input->reset();
@@ -67,12 +76,7 @@ bool SourcesInput::add(std::size_t index, Batch& out) {
   Source& source = sources_[index];
   const std::optional<Batch> batch = next_batch(*source.input, source.config);
   if (!batch) return false;
-  Batch all{{"weight", with_weights_of(*batch, out.find("weight"))}};
-  for (const auto& [path, tensor] : out) {
-    if (path != "weight") all.set(path, tensor);
-  }
-  for (const auto& [path, tensor] : *batch) all.set(source.name + "/" + path, tensor);
-  out = std::move(all);
+  add_batch(out, source.name, *batch);
   return true;
 }
 

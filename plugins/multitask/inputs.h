@@ -3,6 +3,9 @@
 // batch of several tasks, where NAME is the task's. Beside these there is "weight" f32 [rows]: the
 // weights of all rows one after the other, 1 where an input gives none, so that whoever counts
 // examples finds them.
+//
+// A part of a joint batch that was cut for gradient accumulation has "share" f32 [tasks], too: by
+// what each task's loss is multiplied, so that the mean over the parts is the loss of the whole.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +18,12 @@
 #include "trivet/input.h"
 
 namespace trivet::multitask {
+
+// How many rows a task's own batch has; 0 for one without tensors.
+std::int64_t rows_of(const Batch& batch);
+
+// Adds the batch of one task to one of several tasks.
+void add_batch(Batch& all, const std::string& name, const Batch& batch);
 
 // The input of one task.
 struct Source {

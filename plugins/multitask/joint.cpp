@@ -1,8 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <numeric>
+
 #include "multi_task.h"
-#include "trivet/error.h"
 
 namespace trivet::multitask {
+namespace {
+
+// Of the examples of a batch that add_batch has made, by task.
+std::vector<double> examples_of(const Batch& batch, const std::vector<std::string>& tasks) {
+  std::vector<double> sums;
+  const auto weights = batch.at("weight").span<float>();
+  auto next = weights.begin();
+  for (const std::string& task : tasks) {
+    const auto end = next + rows_of(batch.child(task));
+    sums.push_back(std::accumulate(next, end, 0.0));
+    next = end;
+  }
+  return sums;
+}
+
+}  // namespace
 
 Joint::Joint(const Config& config, TaskContext& context) : MultiTask(config, context) {}
 
@@ -11,18 +28,27 @@ std::unique_ptr<Input> Joint::build_inputs(const ConfigOf<Input>&, InputContext&
   return std::make_unique<JointInput>(sources(true));
 }
 
+// The mean over P parts of share * mean loss is the task's mean loss over the whole batch, where
+// share = P * (examples in the part) / (examples in the batch).
+std::vector<Batch> Joint::split_batch(const Batch& batch, std::int64_t parts) {
+  std::vector<Batch> cut = MultiTask::split_batch(batch, parts);
+  if (cut.size() == 1) return cut;
+  std::vector<std::string> names;
+  for (const Subtask& subtask : subtasks()) names.push_back(subtask.config.name);
+  const std::vector<double> whole = examples_of(batch, names);
+  for (Batch& part : cut) {
+    const std::vector<double> own = examples_of(part, names);
+    Tensor shares = Tensor::host({std::ssize(names)});
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const double examples = static_cast<double>(cut.size()) * own[i];
+      shares.mutable_span<float>()[i] = static_cast<float>(whole[i] > 0 ? examples / whole[i] : 1);
+    }
+    part.set("share", shares);
+  }
+  return cut;
+}
+
 StepOutput Joint::train_step(const Batch& batch, StepState& state) {
-  std::int64_t rows = 0;
-  for (const Subtask& subtask : subtasks()) {
-    const Batch part = batch.child(subtask.config.name);
-    if (!part.empty() && part.begin()->second.rank() > 0) rows += part.begin()->second.dim(0);
-  }
-  if (batch.at("weight").dim(0) != rows) {
-    throw Error("trainer.gradient_accumulation cannot cut the batches of several tasks",
-                {.path = "trainer.gradient_accumulation",
-                 .hint = "set it to 1 and lower the tasks' batch sizes, or use "
-                         "multitask/Interleaved"});
-  }
   StepOutput out = MultiTask::train_step(batch, state);
   for (std::size_t i = 0; i < losses_.size(); ++i) {
     if (device().host_visible() && losses_[i].defined()) {

@@ -139,7 +139,8 @@ void MultiTask::process_metrics(Metrics& metrics, const Batch& batch, const Nest
 Tensor MultiTask::build_losses(const Batch& batch, const NestedMap& outputs,
                                const FpropContext& context, double& weight) {
   Tensor sum;
-  weight = 0;
+  const Tensor* shares = batch.find("share");
+  weight = shares != nullptr ? 1 : 0;
   for (std::size_t i = 0; i < subtasks_.size(); ++i) {
     const auto& [own, task] = subtasks_[i];
     losses_[i] = Tensor();
@@ -148,11 +149,39 @@ Tensor MultiTask::build_losses(const Batch& batch, const NestedMap& outputs,
     double examples = 1;
     losses_[i] =
         task->build_losses(part, outputs.child(own.name), context_of(own.name, context), examples);
-    const Tensor share = ops::mul(losses_[i], static_cast<float>(own.weight));
-    sum = sum.defined() ? ops::add(sum, share) : share;
-    weight += examples;
+    if (shares != nullptr) {
+      const auto row = static_cast<std::int64_t>(i);
+      losses_[i] = ops::mul(losses_[i], ops::reshape(ops::slice(*shares, 0, row, row + 1), {}));
+    } else {
+      weight += examples;
+    }
+    const Tensor weighted = ops::mul(losses_[i], static_cast<float>(own.weight));
+    sum = sum.defined() ? ops::add(sum, weighted) : weighted;
   }
   return sum;
+}
+
+std::vector<Batch> MultiTask::split_batch(const Batch& batch, std::int64_t parts) {
+  // As many as the smallest batch gives; then all are cut into that many.
+  for (const Subtask& subtask : subtasks_) {
+    const Batch own = batch.child(subtask.config.name);
+    if (own.empty()) continue;
+    parts = std::min(parts, std::ssize(subtask.task->split_batch(own, parts)));
+  }
+  if (parts <= 1) return {batch};
+  std::vector<Batch> all(static_cast<std::size_t>(parts));
+  for (const auto& [own, task] : subtasks_) {
+    const Batch of_task = batch.child(own.name);
+    if (of_task.empty()) continue;
+    const std::vector<Batch> cut = task->split_batch(of_task, parts);
+    if (cut.size() != all.size()) {
+      throw Error("task '" + own.name + "' cut its batch into " + std::to_string(cut.size()) +
+                      " parts and not into " + std::to_string(parts),
+                  {.path = "trainer.gradient_accumulation"});
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) add_batch(all[i], own.name, cut[i]);
+  }
+  return all;
 }
 
 std::size_t MultiTask::task_of(const Batch& batch) const {

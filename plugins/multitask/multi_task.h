@@ -12,10 +12,14 @@
 //   task = { type = "vision/ImageClassification", train_input = { ... }, eval_input = { ... } }
 //
 // Interleaved: each step trains one task, which a sampler draws by weight. Its train_step is used.
-// Variables of the other tasks have a gradient of 0 then: optimizers with momentum or weight decay
-// go on changing them, where the original leaves them alone.
+// Variables that only other tasks use are left alone, with their slots; averages of weights
+// (trainer.ema) go on for all, as in the original.
 // Joint: each step has a batch of every task, and one update by the gradient of the sum of weight *
 // loss. A task's train_step is not used, only its model and losses.
+//
+// Gradient accumulation cuts the batch of each task that a step has, by the task's split_batch. In
+// joint training the parts together are the step of the whole batch, with each task's loss a mean
+// over its examples by their "weight"; norms that look at a batch (BatchNorm) see the parts.
 //
 // A task's model lies below the task's name, "clothes/hidden_0/w"; models of several tasks may
 // share layers (`shared` of a layer's config). Logs are "clothes/accuracy" and so on, each task's
@@ -65,9 +69,12 @@ class MultiTask : public Task, public FirstLoss {
   std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
   Metrics build_metrics(bool training) override;
   void process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) override;
-  // The sum of weight * loss over the tasks in the batch.
+  // The sum of weight * loss over the tasks in the batch; of a part of a joint batch its share in
+  // the sum, with a weight of 1.
   Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
                       double& weight) override;
+  // Cuts the batch of every task that is in it.
+  std::vector<Batch> split_batch(const Batch& batch, std::int64_t parts) override;
   StepOutput validation_step(const Batch& batch, StepState& state) override;
   std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
                                                  const StepOutput& step) override;
@@ -133,8 +140,7 @@ class Joint final : public MultiTask {
 
   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
                                       InputContext& context) override;
-  // Throws Error for a batch that gradient accumulation has cut: its parts would not be those of
-  // the tasks.
+  std::vector<Batch> split_batch(const Batch& batch, std::int64_t parts) override;
   StepOutput train_step(const Batch& batch, StepState& state) override;
   Range first_loss() const override;
 

@@ -11,7 +11,6 @@
 #include "train/batch_size.h"
 #include "train/evaluation.h"
 #include "train/learner_setup.h"
-#include "train/micro_batches.h"
 #include "train/prefetch.h"
 #include "train/state_value.h"
 #include "train/step_parts.h"
@@ -128,7 +127,7 @@ bool DefaultTrainer::train_one() {
                       .learning_rate = training.learner->learning_rate(),
                       .batch_size = size.rows};
   const bool read_loss = device_.host_visible() || bad_steps.watches() || observer_.wants_loss();
-  const std::vector<Batch> parts = micro_batches(*batch, config_.gradient_accumulation);
+  const std::vector<Batch> parts = task_.split_batch(*batch, config_.gradient_accumulation);
   training.learner->accumulate(static_cast<std::int64_t>(parts.size()));
   training.learner->set_loss_bound(bad_steps.bound(step.number));
   if (bad_steps.skips()) keep_before_step();

@@ -2,7 +2,10 @@
 // Task: the default life of a task.
 #include "trivet/task.h"
 
+#include <algorithm>
+
 #include "trivet/error.h"
+#include "trivet/ops.h"
 #include "trivet/registry.h"
 
 namespace trivet {
@@ -60,6 +63,25 @@ Metrics Task::build_metrics(bool) {
 void Task::process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) {
   NoGrad no_grad;
   for (const auto& metric : metrics) metric->update_state(batch, outputs);
+}
+
+std::vector<Batch> Task::split_batch(const Batch& batch, std::int64_t parts) {
+  const bool has_rows = !batch.empty() && batch.begin()->second.rank() > 0;
+  const std::int64_t rows = has_rows ? batch.begin()->second.dim(0) : 1;
+  parts = std::min(parts, rows);
+  if (parts <= 1) return {batch};
+  const NoGrad no_grad;
+  std::vector<Batch> out;
+  for (std::int64_t i = 0; i < parts; ++i) {
+    const std::int64_t begin = i * rows / parts, end = (i + 1) * rows / parts;
+    Batch part;
+    for (const auto& [path, tensor] : batch) {
+      const bool cut = tensor.rank() > 0 && tensor.dim(0) == rows;
+      part.set(path, cut ? ops::slice(tensor, 0, begin, end) : tensor);
+    }
+    out.push_back(std::move(part));
+  }
+  return out;
 }
 
 StepOutput Task::train_step(const Batch& batch, StepState& state) {

@@ -54,7 +54,9 @@ Value two(double first = 1, double second = 1) {
 
 // All that a trainer would have around a task.
 struct Bench {
-  Bench(const std::string& key, Value fields) : device(test::open_device("tiny/Backend")) {
+  Bench(const std::string& key, Value fields,
+        const ConfigOf<Optimizer>& optimizer = ConfigOf<Optimizer>("optim/Sgd"), EmaConfig ema = {})
+      : device(test::open_device("tiny/Backend")) {
     for (const char* plugin : {"multitask", "vision", "nn", "data", "optim"}) {
       test::use_plugin(plugin);
     }
@@ -64,9 +66,11 @@ struct Bench {
     Scope root(*store);
     model = task->build_model(task->config().model, root);
     store->build();
-    learner = std::make_unique<Learner>(
-        *store, make(ConfigOf<Optimizer>("optim/Sgd")),
-        make(ConfigOf<Schedule>("optim/Constant", Value::table({{"value", 0.5}}))));
+    std::vector<LearnerRule> rules;
+    rules.push_back({.optimizer = make(optimizer),
+                     .learning_rate = make(
+                         ConfigOf<Schedule>("optim/Constant", Value::table({{"value", 0.5}})))});
+    learner = std::make_unique<Learner>(*store, std::move(rules), LearnerOptions{.ema = ema});
     metrics = task->build_metrics(true);
   }
 
@@ -79,6 +83,14 @@ struct Bench {
     FpropContext context;
     StepState state{*model, *store, learner.get(), metrics, context};
     return task->train_step(batch, state);
+  }
+  // One update by the parts of the batch; the losses of each.
+  std::vector<StepOutput> step_in_parts(const Batch& batch, std::int64_t parts) {
+    std::vector<StepOutput> outs;
+    const std::vector<Batch> cut = task->split_batch(batch, parts);
+    learner->accumulate(std::ssize(cut));
+    for (const Batch& part : cut) outs.push_back(step(part));
+    return outs;
   }
   Logs evaluate() {
     Metrics own = task->build_metrics(false);
@@ -308,11 +320,105 @@ TEST_CASE("a task's own model lies below its name, the shared one has its own pa
   CHECK(bench.learner->step() == 1);
 }
 
-TEST_CASE("a joint batch that was cut for accumulation is refused") {
-  Bench bench("multitask/Joint", two());
-  Batch batch = *bench.input(true)->get_next();
-  batch.set("weight", Tensor::host({4}));
-  CHECK_THROWS_WITH(bench.step(batch), Contains("trainer.gradient_accumulation"));
+TEST_CASE("a step of one task leaves the variables of the others and their slots as they are") {
+  // Both go on moving weights whose gradient is 0.
+  const std::string name = GENERATE("optim/Sgd", "optim/AdamW");
+  Value settings = Value::table({{"weight_decay", 0.1}});
+  if (name == "optim/Sgd") settings.set("momentum", 0.9);
+  Value fields = two();
+  fields.find("tasks")->push_back(entry("c", 3));
+  fields.set_path("tasks[1].task.model", mlp(6));
+  Bench bench("multitask/Interleaved", fields, ConfigOf<Optimizer>(name, settings),
+              {.decay = 0.5, .dynamic_decay = false});
+  using Bytes = std::vector<std::byte>;
+  const auto tensors = [&] {
+    std::vector<std::pair<std::string, Bytes>> all;
+    for (const auto& parameter : bench.store->parameters()) {
+      all.emplace_back(parameter->path(), parameter->value().to_bytes());
+    }
+    for (const auto& [path, slot] : bench.learner->slots()) all.emplace_back(path, slot.to_bytes());
+    return all;
+  };
+  const auto data = bench.input(true);
+  int own = 0, shared = 0;
+  for (int step = 0; step < 12; ++step) {
+    const Batch batch = *data->get_next();
+    const bool of_b = !batch.child("b").empty();
+    (of_b ? own : shared) += 1;
+    const auto before = tensors();
+    bench.step(batch);
+    const auto after = tensors();
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const std::string& path = before[i].first;
+      INFO(name << " step " << step << (of_b ? " of b: " : " of a or c: ") << path);
+      const bool used = path.starts_with("b/") == of_b;
+      REQUIRE((after[i].second != before[i].second) == used);
+    }
+  }
+  CHECK(own >= 2);
+  CHECK(shared >= 2);
+  CHECK(bench.learner->step() == 12);
+}
+
+TEST_CASE("a joint step in parts is the step of the whole batch") {
+  Value fields = two(2, 0.5);
+  const bool even = GENERATE(true, false);
+  INFO((even ? "equal parts" : "parts of other sizes, some rows only padding"));
+  if (!even) {
+    // Five rows and seven of twelve examples, cut in three, the last batches filled with padding.
+    fields.set_path("tasks[0].task.train_input.batch_size", 5);
+    fields.set_path("tasks[0].task.train_input.epochs", 1);
+    fields.set_path("tasks[1].task.train_input.batch_size", 7);
+    fields.set_path("tasks[1].task.train_input.epochs", 1);
+  }
+  Bench whole("multitask/Joint", fields), cut("multitask/Joint", fields);
+  const auto data = whole.input(true);
+  int steps = 0;
+  while (steps < 3) {
+    const auto batch = data->get_next();
+    if (!batch) break;
+    ++steps;
+    const StepOutput expected = whole.step(*batch);
+    const std::vector<StepOutput> parts = cut.step_in_parts(*batch, even ? 2 : 3);
+    REQUIRE(parts.size() == (even ? 2 : 3));
+    for (const char* name : {"a/training_loss", "b/training_loss"}) {
+      double mean = 0;
+      for (const StepOutput& part : parts) {
+        mean += *part.logs.find(name) / static_cast<double>(parts.size());
+      }
+      // Sums in another order, in f32.
+      CHECK(mean == Approx(*expected.logs.find(name)).epsilon(1e-5));
+    }
+    const std::vector<float> a = whole.values(), b = cut.values();
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(b[i] == Approx(a[i]).margin(1e-5));
+  }
+  CHECK(steps == (even ? 3 : 2));
+}
+
+TEST_CASE("a step of one task is cut as the task cuts its own batches") {
+  Bench whole("multitask/Interleaved", two()), cut("multitask/Interleaved", two());
+  const Batch batch = *whole.input(true)->get_next();
+  const std::string name = batch.child("a").empty() ? "b" : "a";
+  const auto parts = cut.task->split_batch(batch, 4);
+  REQUIRE(parts.size() == 4);
+  CHECK(parts[3].at("weight").dim(0) == 1);
+  CHECK(parts[3].at(name + "/image").dim(0) == 1);
+  CHECK_FALSE(parts[3].contains("share"));
+  whole.step(batch);
+  cut.step_in_parts(batch, 4);
+  const std::vector<float> a = whole.values(), b = cut.values();
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(b[i] == Approx(a[i]).margin(1e-5));
+}
+
+TEST_CASE("a joint batch is cut into no more parts than its smallest task has rows") {
+  Value fields = two();
+  fields.set_path("tasks[1].task.train_input.batch_size", 2);
+  Bench bench("multitask/Joint", fields);
+  const auto parts = bench.task->split_batch(*bench.input(true)->get_next(), 4);
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[0].at("a/image").dim(0) == 2);
+  CHECK(parts[0].at("b/image").dim(0) == 1);
+  CHECK(parts[0].at("weight").dim(0) == 3);
 }
 
 TEST_CASE("the first loss of several tasks is that of one of them, or of all") {

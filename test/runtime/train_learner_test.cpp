@@ -8,7 +8,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "train/micro_batches.h"
 #include "train/trainer.h"
 #include "train_parts.h"
 #include "trivet/error.h"
@@ -56,18 +55,6 @@ float saved(const test::MemoryCheckpoint& checkpoint, const char* file, const ch
 }
 
 }  // namespace
-
-TEST_CASE("a batch is cut into neighbouring rows, and what has no rows is given to all") {
-  Tensor x = Tensor::host({5, 2}), same = Tensor::host({3});
-  for (std::size_t i = 0; i < 10; ++i) x.mutable_span<float>()[i] = static_cast<float>(i);
-  const auto parts = micro_batches({{"x", x}, {"same", same}}, 2);
-  REQUIRE(parts.size() == 2);
-  CHECK(parts[0].at("x").to_host<float>() == std::vector<float>{0, 1, 2, 3});
-  CHECK(parts[1].at("x").to_host<float>() == std::vector<float>{4, 5, 6, 7, 8, 9});
-  CHECK(parts[1].at("same").shape() == Shape{3});
-  CHECK(micro_batches({{"x", x}}, 9).size() == 5);
-  CHECK(micro_batches({{"x", x}}, 1).size() == 1);
-}
 
 TEST_CASE("accumulation gives the losses and weights of whole batches") {
   // Two rows of the last batch are padding: its second half has no example.

@@ -167,6 +167,20 @@ TEST_CASE_METHOD(Fixture, "a training step goes forward, back, through the metri
   CHECK(*out.logs.find("gradient_norm") == Approx(std::sqrt(18.0)));
 }
 
+TEST_CASE_METHOD(Fixture,
+                 "a batch is cut into neighbouring rows, what has no rows is given to all") {
+  Shrink task({}, context);
+  Tensor x = Tensor::host({5, 2}), same = Tensor::host({3});
+  for (std::size_t i = 0; i < 10; ++i) x.mutable_span<float>()[i] = static_cast<float>(i);
+  const auto parts = task.split_batch({{"x", x}, {"same", same}}, 2);
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[0].at("x").to_host<float>() == std::vector<float>{0, 1, 2, 3});
+  CHECK(parts[1].at("x").to_host<float>() == std::vector<float>{4, 5, 6, 7, 8, 9});
+  CHECK(parts[1].at("same").shape() == trivet::Shape{3});
+  CHECK(task.split_batch({{"x", x}}, 9).size() == 5);
+  CHECK(task.split_batch({{"x", x}}, 1).size() == 1);
+}
+
 TEST_CASE_METHOD(Fixture, "a validation step leaves weights alone and records nothing") {
   Shrink task({}, context);
   trivet::Metrics metrics;

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "trivet/config.h"
 #include "trivet/export.h"
@@ -121,6 +122,10 @@ class TRIVET_API Task {
   virtual void process_metrics(Metrics& metrics, const Batch& batch,
                                const NestedMap& outputs);  // update_state on each
 
+  // For gradient accumulation: at most `parts` batches, each for a train_step of its own. Default:
+  // neighbouring rows, as equal as can be, which share the memory of `batch`, a batch on the host;
+  // tensors whose first extent is not that of the first tensor are given to every part whole.
+  virtual std::vector<Batch> split_batch(const Batch& batch, std::int64_t parts);
   // Default: forward on a tape, build_losses, backward, process_metrics, learner->apply_gradients.
   virtual StepOutput train_step(const Batch& batch, StepState& state);
   // Default: inference_step, build_losses, process_metrics.
