@@ -49,27 +49,45 @@ std::string eval_text(const Inspection& seen) {
   return text;
 }
 
-std::string report(const std::string& source, const Inspection& seen,
-                   const std::vector<std::string>& found) {
-  std::string text = source + "\n" + line("model", model_text(seen));
+std::string stage_text(const Inspection& seen) {
+  const std::string title = stage_title(seen);
+  std::string text = (title.empty() ? "" : title + "\n") + line("model", model_text(seen));
   if (seen.trained) {
     text += line("first loss", first_loss_text(seen));
     text += line("gradients", gradients_text(seen));
   }
   text += line("step", flops_text(seen));
   if (seen.evaluated) text += line("eval", eval_text(seen));
-  text += line("memory", memory_text(seen)) + line("backend", backend_text(seen));
+  return text + line("memory", memory_text(seen)) + line("backend", backend_text(seen));
+}
+
+// Of all stages, those of a stage with its name.
+std::vector<std::string> all_faults(const std::vector<Inspection>& stages) {
+  std::vector<std::string> found;
+  for (const Inspection& seen : stages) {
+    const std::string title = stage_title(seen);
+    for (const std::string& fault : faults(seen)) {
+      found.push_back((title.empty() ? "" : title + ": ") + fault);
+    }
+  }
+  return found;
+}
+
+std::string report(const std::string& source, const std::vector<Inspection>& stages,
+                   const std::vector<std::string>& found) {
+  std::string text = source + "\n";
+  for (const Inspection& seen : stages) text += stage_text(seen);
   for (const std::string& fault : found) text += "problem: " + fault + "\n";
   return text + (found.empty() ? "ok\n" : "");
 }
 
-std::string json_report(const std::string& source, const Inspection& seen,
+std::string json_report(const std::string& source, const std::vector<Inspection>& stages,
                         const std::vector<std::string>& found) {
   Value problems = Value::array();
   for (const std::string& fault : found) problems.push_back(fault);
   Value figures =
       Value::table({{"config", source}, {"ok", found.empty()}, {"problems", std::move(problems)}});
-  add_figures(figures, seen);
+  add_figures(figures, stages);
   return to_json(figures, JsonStyle::indented);
 }
 
@@ -77,10 +95,10 @@ int run_check(std::span<const std::string> words) {
   const ConfigArguments given = parse_config_arguments(words, kOptions);
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const ResolvedConfig config = resolve_config(given.request, catalog);
-  const Inspection seen = inspect(config);
-  const std::vector<std::string> found = faults(seen);
-  print_out(given.arguments.has("json") ? json_report(given.source, seen, found)
-                                        : report(given.source, seen, found));
+  const std::vector<Inspection> stages = inspect(config);
+  const std::vector<std::string> found = all_faults(stages);
+  print_out(given.arguments.has("json") ? json_report(given.source, stages, found)
+                                        : report(given.source, stages, found));
   return found.empty() ? 0 : 1;
 }
 
@@ -93,7 +111,8 @@ const CommandInfo kCheckCommand{
     .details =
         "Looks for weights that no gradient reaches and for a first loss that weights which have\n"
         "learnt nothing would not have (about ln(classes) for a classifier), and tells the memory\n"
-        "a run takes. Exit code 1 if something is wrong with the model, 2 with the config.",
+        "a run takes; of a training in stages, for each of them. Exit code 1 if something is wrong\n"
+        "with the model, 2 with the config.",
     .options = kOptions,
     .operand = Operand::config,
     .run = run_check,

@@ -54,6 +54,28 @@ Value memory_row(const MemoryReport& memory) {
                        {"peak_bytes", memory.peak_bytes}});
 }
 
+void add_stage(Value& table, const Inspection& seen) {
+  table.set("model", seen.model);
+  table.set("backend", seen.device->key());
+  table.set("parameters", seen.trainable_count);
+  table.set("states", seen.count - seen.trainable_count);
+  table.set("examples", seen.examples);
+  table.set("step_flops", seen.step_flops);
+  if (seen.trained) table.set("first_loss", seen.first_loss);
+  if (seen.expected_loss) {
+    table.set("expected_first_loss", Value::table({{"low", seen.expected_loss->low},
+                                                   {"high", seen.expected_loss->high},
+                                                   {"reason", seen.expected_loss->reason}}));
+  }
+  if (seen.evaluated) {
+    Value& logs = table.set("eval", Value::table());
+    for (const auto& [name, value] : seen.eval_logs) logs.set(name, value);
+  }
+  table.set("memory", memory_row(seen.memory));
+  table.set("layers", layer_rows(seen));
+  table.set("weights", weight_rows(seen));
+}
+
 }  // namespace
 
 std::string format_flops(double flops) {
@@ -100,26 +122,15 @@ std::map<std::string, std::int64_t> parameters_of_layers(const Inspection& seen)
   return counts;
 }
 
-void add_figures(Value& table, const Inspection& seen) {
-  table.set("model", seen.model);
-  table.set("backend", seen.device->key());
-  table.set("parameters", seen.trainable_count);
-  table.set("states", seen.count - seen.trainable_count);
-  table.set("examples", seen.examples);
-  table.set("step_flops", seen.step_flops);
-  if (seen.trained) table.set("first_loss", seen.first_loss);
-  if (seen.expected_loss) {
-    table.set("expected_first_loss", Value::table({{"low", seen.expected_loss->low},
-                                                   {"high", seen.expected_loss->high},
-                                                   {"reason", seen.expected_loss->reason}}));
+void add_figures(Value& table, const std::vector<Inspection>& stages) {
+  if (stages.size() == 1) return add_stage(table, stages.front());
+  Value& all = table.set("stages", Value::array());
+  for (const Inspection& seen : stages) {
+    Value figures = Value::table(
+        {{"stage", static_cast<std::int64_t>(seen.stage + 1)}, {"name", seen.stage_name}});
+    add_stage(figures, seen);
+    all.push_back(std::move(figures));
   }
-  if (seen.evaluated) {
-    Value& logs = table.set("eval", Value::table());
-    for (const auto& [name, value] : seen.eval_logs) logs.set(name, value);
-  }
-  table.set("memory", memory_row(seen.memory));
-  table.set("layers", layer_rows(seen));
-  table.set("weights", weight_rows(seen));
 }
 
 }  // namespace trivet

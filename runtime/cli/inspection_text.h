@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "train/inspection.h"
 #include "trivet/value.h"
@@ -22,7 +23,8 @@ std::string backend_text(const Inspection& seen);
 // How many numbers each layer holds itself, those inside it left out; "" has those of no layer.
 std::map<std::string, std::int64_t> parameters_of_layers(const Inspection& seen);
 
-// Everything, for programs, as members of a table.
-void add_figures(Value& table, const Inspection& seen);
+// Everything, for programs, as members of a table: of a training in stages a list "stages" with a
+// table for each.
+void add_figures(Value& table, const std::vector<Inspection>& stages);
 
 }  // namespace trivet

@@ -53,7 +53,7 @@ std::string table_text(const std::vector<Row>& rows) {
   return text;
 }
 
-std::string report(const std::string& source, const Inspection& seen) {
+std::string stage_text(const Inspection& seen) {
   std::vector<Row> rows = {{"layer", "type", "output", "parameters", "FLOPs"}};
   const std::map<std::string, std::int64_t> counts = parameters_of_layers(seen);
   for (const LayerTrace::Entry& layer : seen.layers) {
@@ -63,22 +63,29 @@ std::string report(const std::string& source, const Inspection& seen) {
     rows.push_back(
         {"(others)", "", "", format_count(static_cast<std::uint64_t>(rest->second)), ""});
   }
-  return source + "\n" + table_text(rows) + "\nmodel   " + model_text(seen) + "\nstep    " +
-         flops_text(seen) + "\nmemory  " + memory_text(seen) + "\nbackend " + backend_text(seen) +
-         "\n";
+  const std::string title = stage_title(seen);
+  return (title.empty() ? "" : title + "\n") + table_text(rows) + "\nmodel   " + model_text(seen) +
+         "\nstep    " + flops_text(seen) + "\nmemory  " + memory_text(seen) + "\nbackend " +
+         backend_text(seen) + "\n";
+}
+
+std::string report(const std::string& source, const std::vector<Inspection>& stages) {
+  std::string text = source + "\n";
+  for (const Inspection& seen : stages) text += (seen.stage > 0 ? "\n" : "") + stage_text(seen);
+  return text;
 }
 
 int run_summary(std::span<const std::string> words) {
   const ConfigArguments given = parse_config_arguments(words, kOptions);
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const ResolvedConfig config = resolve_config(given.request, catalog);
-  const Inspection seen = inspect(config);
+  const std::vector<Inspection> stages = inspect(config);
   if (!given.arguments.has("json")) {
-    print_out(report(given.source, seen));
+    print_out(report(given.source, stages));
     return 0;
   }
   Value figures = Value::table({{"config", given.source}});
-  add_figures(figures, seen);
+  add_figures(figures, stages);
   print_out(to_json(figures, JsonStyle::indented));
   return 0;
 }
@@ -93,6 +100,7 @@ const CommandInfo kSummaryCommand{
         "The model is built and takes two steps, so the figures are those of a run with this "
         "batch\n"
         "size. FLOPs are of one step, forward and backward, those of layers inside included.\n"
+        "A training in stages has a table for each.\n"
         "Nothing is written.",
     .options = kOptions,
     .operand = Operand::config,

@@ -70,38 +70,53 @@ bool all_have_gradients(const std::vector<Inspection::Weights>& weights) {
 
 class Inspector {
  public:
-  explicit Inspector(const ResolvedConfig& config)
-      : config_(config), mode_(config.tree.find("mode")->as_text()) {}
+  Inspector(const ResolvedConfig& config, std::size_t stage)
+      : config_(config), mode_(config.tree.find("mode")->as_text()) {
+    result_.stage = stage;
+  }
 
   Inspection inspect();
 
  private:
+  void look();
   bool does(std::string_view what) const { return mode_.find(what) != std::string::npos; }
   void build();
+  void enter_stage();
   void take_weights();
   void train();
   void evaluate();
 
   const ResolvedConfig& config_;
   const std::string mode_;  // its name says which halves a run has
+  std::string stage_path_;
   Inspection result_;
   FirstStep observer_;
-  LayerTrace trace_;
+  std::optional<LayerTrace> trace_{std::in_place};
   std::unique_ptr<Task> task_;
   std::unique_ptr<Trainer> trainer_;
 };
 
 Inspection Inspector::inspect() {
-  build();
-  trainer_->initialize();
-  if (does("train")) train();
-  if (does("eval")) evaluate();
-  result_.examples = observer_.examples();
-  result_.memory = result_.device->memory();
+  try {
+    look();
+  } catch (Error& error) {
+    error.amend({.path = stage_path_});
+    throw;
+  }
   // Tensors must go before their device does.
   trainer_.reset();
   task_.reset();
   return std::move(result_);
+}
+
+void Inspector::look() {
+  build();
+  enter_stage();
+  take_weights();
+  if (does("train")) train();
+  if (does("eval")) evaluate();
+  result_.examples = observer_.examples();
+  result_.memory = result_.device->memory();
 }
 
 void Inspector::build() {
@@ -118,11 +133,25 @@ void Inspector::build() {
                          .eval = does("eval"),
                          .observer = observer_};
   trainer_ = make(experiment.trainer, context);
-  result_.model = task_->config().model.key();
-  take_weights();
+  trainer_->initialize();
   const bool fresh = task_->config().init_checkpoint.empty();
   const auto* first = static_cast<const FirstLoss*>(task_->extension(kTaskFirstLoss));
   if (fresh && first != nullptr) result_.expected_loss = first->first_loss();
+}
+
+// Through those before it, so that what it takes over is tried, too.
+void Inspector::enter_stage() {
+  const std::vector<TrainingStage> stages = trainer_->stages();
+  result_.stages = stages.size();
+  stage_path_ = stages.at(0).path;
+  while (trainer_->stage() < result_.stage) {
+    stage_path_ = stages.at(trainer_->stage() + 1).path;
+    trace_.emplace();  // of the next stage's model alone
+    trainer_->next_stage();
+  }
+  const TrainingStage& stage = stages.at(result_.stage);
+  result_.stage_name = stage.name;
+  result_.model = stage.model.empty() ? std::string(task_->config().model.key()) : stage.model;
 }
 
 void Inspector::take_weights() {
@@ -139,13 +168,14 @@ void Inspector::take_weights() {
 void Inspector::train() {
   for (std::int64_t step = 1; step <= kMostSteps && !trainer_->exhausted(); ++step) {
     if (step > kSteps && all_have_gradients(result_.weights)) break;
-    trace_.reset_calls();
+    trace_->reset_calls();
     const double before = result_.device->flops();
     trainer_->train(step);
     result_.device->sync();
+    if (trainer_->stage() != result_.stage) break;  // it was shorter than what is looked at
     result_.step_flops = result_.device->flops() - before;
     note_gradients(trainer_->parameters(), result_.weights);
-    if (step == 1) result_.layers = trace_.layers();
+    if (step == 1) result_.layers = trace_->layers();
   }
   if (!observer_.seen()) {
     throw InputError("the training data has no batch", {.path = "task.train_input"});
@@ -155,13 +185,13 @@ void Inspector::train() {
 }
 
 void Inspector::evaluate() {
-  trace_.reset_calls();
+  trace_->reset_calls();
   const double before = result_.device->flops();
   result_.eval_logs = trainer_->evaluate(1);
   result_.evaluated = true;
   if (result_.trained) return;
   result_.step_flops = result_.device->flops() - before;
-  result_.layers = trace_.layers();
+  result_.layers = trace_->layers();
 }
 
 std::string names_of(const std::vector<std::string>& paths) {
@@ -175,10 +205,21 @@ std::string names_of(const std::vector<std::string>& paths) {
 
 }  // namespace
 
-Inspection inspect(const ResolvedConfig& config) {
+std::vector<Inspection> inspect(const ResolvedConfig& config) {
   const FlushDenormals flush;
   check_before_start(config, trainer_fields(config.experiment.trainer));
-  return Inspector(config).inspect();
+  std::vector<Inspection> stages;
+  do {
+    stages.push_back(Inspector(config, stages.size()).inspect());
+  } while (stages.size() < stages.front().stages);
+  return stages;
+}
+
+std::string stage_title(const Inspection& inspection) {
+  if (inspection.stages == 1) return "";
+  const std::string& name = inspection.stage_name;
+  return fmt::format("stage {} of {}{}", inspection.stage + 1, inspection.stages,
+                     name.empty() ? "" : " (" + name + ")");
 }
 
 std::vector<std::string> faults(const Inspection& inspection) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a config makes of a model: built as a run would build it, with a step or two of training and
-// a batch of evaluation, and thrown away. Behind `trivet check` and `trivet summary`.
+// a batch of evaluation, and thrown away; of a training in stages each of them, from the weights it
+// would start from if nothing had been learnt before it. Behind `trivet check` and `trivet
+// summary`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,6 +28,8 @@ struct Inspection {
     bool trainable = true;
     bool has_gradient = true;  // of the loss, in one of the steps; true where none was taken
   };
+  std::size_t stage = 0, stages = 1;      // which of how many, counted from 0
+  std::string stage_name;                 // may be empty
   std::unique_ptr<Device> device;         // open, with the counts of what was done
   std::string model;                      // its key
   std::vector<LayerTrace::Entry> layers;  // their calls are of one training or evaluation step
@@ -42,9 +47,12 @@ struct Inspection {
   MemoryReport memory;  // with everything alive
 };
 
-// Writes nothing: there is no run directory. Throws as a run does, Error with the place in the
-// config. [main thread]
-Inspection inspect(const ResolvedConfig& config);
+// Of each stage, in order; at least one. Writes nothing: there is no run directory. Throws as a run
+// does, Error with the place in the config. [main thread]
+std::vector<Inspection> inspect(const ResolvedConfig& config);
+
+// "stage 2 of 3 (deep)"; empty where training has one stage.
+std::string stage_title(const Inspection& inspection);
 
 // What is wrong with it, a line each.
 std::vector<std::string> faults(const Inspection& inspection);

@@ -104,6 +104,22 @@ void ProgressiveTrainer::train(std::int64_t target) {
   }
 }
 
+std::vector<TrainingStage> ProgressiveTrainer::stages() const {
+  std::vector<TrainingStage> stages;
+  for (std::size_t i = 0; i < config_.stages.size(); ++i) {
+    stages.push_back({.name = config_.stages[i].name,
+                      .path = fmt::format("trainer.stages[{}]", i),
+                      .model = std::string(parts(i).model.key())});
+  }
+  return stages;
+}
+
+void ProgressiveTrainer::next_stage() {
+  if (stage_ + 1 == config_.stages.size()) throw Error("the last stage has none to go on to");
+  if (context_.train) return advance();
+  enter(stage_ + 1);
+}
+
 void ProgressiveTrainer::advance() {
   const std::size_t before = stage_, next = stage_ + 1;
   CheckpointSnapshot last;

@@ -101,7 +101,9 @@ class ProgressiveTrainer final : public Trainer {
   ParameterStore& parameters() override { return trainer_->parameters(); }
   NamedTensors export_tensors() override { return trainer_->export_tensors(); }
 
-  std::size_t stage() const { return stage_; }
+  std::vector<TrainingStage> stages() const override;
+  std::size_t stage() const override { return stage_; }
+  void next_stage() override;
 
  private:
   TrainerConfig trainer_config(std::size_t stage) const;

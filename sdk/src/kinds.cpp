@@ -79,6 +79,15 @@ Trainer::~Trainer() = default;
 void Trainer::recover(const CheckpointReader& reader) {
   restore(reader);
 }
+std::vector<TrainingStage> Trainer::stages() const {
+  return {TrainingStage{}};
+}
+std::size_t Trainer::stage() const {
+  return 0;
+}
+void Trainer::next_stage() {
+  throw Error("the trainer has one stage, and there is none to go on to");
+}
 const void* Trainer::extension(std::string_view) const noexcept {
   return nullptr;
 }

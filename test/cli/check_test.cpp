@@ -108,6 +108,64 @@ TEST_CASE("weights that no gradient reaches are named") {
   CHECK_THAT(result.output, Contains("reach 1 of 4 trainable tensors"));
 }
 
+TEST_CASE("a check and a summary look at every stage of a training") {
+  const std::string stages = quoted(config("vision/progressive.toml").string());
+  const ShellResult text = check(stages);
+  INFO(text.output);
+  CHECK(text.exit_code == 0);
+  CHECK_THAT(text.output, Contains("stage 1 of 3 (shallow)\n") &&
+                              Contains("stage 2 of 3 (deep)\n") &&
+                              Contains("stage 3 of 3 (settle)\n"));
+  CHECK_THAT(trivet::test::trivet("summary " + stages).output,
+             Contains("\nstage 2 of 3 (deep)\n") && Contains("hidden_1"));
+  const auto json = nlohmann::json::parse(check(stages + " --json").output);
+  CHECK(json.at("ok") == true);
+  const auto& seen = json.at("stages");
+  REQUIRE(seen.size() == 3);
+  const std::vector<std::string> names = {"shallow", "deep", "settle"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(seen[i].at("name") == names[i]);
+    CHECK(seen[i].at("stage") == i + 1);
+    // 256 to 32 to 10, from the second stage on with 32 to 32 between.
+    CHECK(seen[i].at("parameters") == 257 * 32 + 33 * 10 + (i > 0 ? 33 * 32 : 0));
+    CHECK(seen[i].at("first_loss") == Approx(std::log(10)).margin(1));
+    CHECK(seen[i].at("memory").at("step_bytes") > 0);
+    CHECK(seen[i].at("eval").contains("validation_loss"));
+  }
+  const auto summary =
+      nlohmann::json::parse(trivet::test::trivet("summary --json " + stages).output);
+  CHECK(summary.at("stages")[1].at("layers").size() ==
+        summary.at("stages")[0].at("layers").size() + 1);
+  const auto evaluated = nlohmann::json::parse(check(stages + " mode=eval --json").output);
+  REQUIRE(evaluated.at("stages").size() == 3);
+  CHECK_FALSE(evaluated.at("stages")[1].contains("first_loss"));
+}
+
+TEST_CASE("what is wrong in a later stage is found before training, with its name") {
+  const std::string stages = quoted(config("vision/progressive.toml").string());
+  const ShellResult dead = check(stages +
+                                 " trainer.stages[1].model.type=vision/Mlp"
+                                 " trainer.stages[1].model.image_shape=[16,16,1]"
+                                 " trainer.stages[1].model.hidden_dims=[8]"
+                                 " trainer.stages[1].model.init.method=constant"
+                                 " trainer.stages[1].model.init.scale=0");
+  INFO(dead.output);
+  CHECK(dead.exit_code == 1);
+  CHECK_THAT(dead.output, Contains("problem: stage 2 of 3 (deep): no gradient reaches hidden_0/w"));
+  CHECK_THAT(dead.output, !Contains("problem: stage 1"));
+  const ShellResult shape = check(stages +
+                                  " trainer.stages[2].model.type=vision/Mlp"
+                                  " trainer.stages[2].model.image_shape=[8,8,1]"
+                                  " trainer.stages[2].model.hidden_dims=[8]");
+  INFO(shape.output);
+  CHECK(shape.exit_code != 0);
+  CHECK_THAT(shape.output, Contains("trainer.stages[2]") && Contains("[64, 16, 16, 1]"));
+  const ShellResult transfer = check(stages + " trainer.stages[1].transfer.partial=false");
+  INFO(transfer.output);
+  CHECK(transfer.exit_code != 0);
+  CHECK_THAT(transfer.output, Contains("trainer.stages[1].transfer"));
+}
+
 TEST_CASE("a check of a run that only evaluates takes no training step") {
   const auto json = nlohmann::json::parse(check(local() + " mode=eval --json").output);
   CHECK(json.at("ok") == true);

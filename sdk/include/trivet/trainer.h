@@ -2,6 +2,7 @@
 // Trainer: owns the step. The Controller (runtime) owns the loop and calls it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -173,6 +174,13 @@ class TRIVET_API DivergedError : public RunError {
   ~DivergedError() override;
 };
 
+// One of several parts of a training that follow each other.
+struct TrainingStage {
+  std::string name;   // may be empty
+  std::string path;   // in the config: "trainer.stages[1]"
+  std::string model;  // key of what is trained in it; empty: the task's
+};
+
 class TRIVET_API Trainer {
  public:
   static constexpr std::string_view kKind = "trainer";
@@ -206,6 +214,13 @@ class TRIVET_API Trainer {
   // After a DivergedError: as restore, but the training data goes on from where it is, and one
   // trial more is used up. Default: restore, for trainers that throw none.
   virtual void recover(const CheckpointReader& reader);
+
+  // For whoever looks at each stage of a training that has several, as `trivet check` does:
+  // next_stage() goes on to the one that follows, as at the end of the one it is in, whatever the
+  // step; evaluations are then those of that stage, too. Default: one stage, and an Error.
+  virtual std::vector<TrainingStage> stages() const;
+  virtual std::size_t stage() const;  // counted from 0
+  virtual void next_stage();
 
   virtual ParameterStore& parameters() = 0;
   // The weights to use outside of training, by path. Default: the parameters as they are; a trainer
