@@ -111,7 +111,8 @@ const CommandInfo kCheckCommand{
     .details =
         "Looks for weights that no gradient reaches and for a first loss that weights which have\n"
         "learnt nothing would not have (about ln(classes) for a classifier), and tells the memory\n"
-        "a run takes; of a training in stages, for each of them. Exit code 1 if something is wrong\n"
+        "a run takes; of a training in stages, for each of them. Exit code 1 if something is "
+        "wrong\n"
         "with the model, 2 with the config.",
     .options = kOptions,
     .operand = Operand::config,
