@@ -75,8 +75,9 @@ void IdxFile::read_header(std::span<const std::uint8_t> front, std::int64_t limi
   for (std::size_t axis = 0; axis < axes; ++axis) {
     extents_.push_back(big_endian(front.subspan(4 + 4 * axis, 4)));
     overflow = overflow || __builtin_mul_overflow(total, extents_.back(), &total);
-    // Up to six factors below 2^32 overflow only together with the product of all.
-    if (axis > 0 && !overflow) record_bytes_ *= extents_.back();
+    // By itself too: in a file of no examples the product of all is 0.
+    overflow = overflow ||
+               (axis > 0 && __builtin_mul_overflow(record_bytes_, extents_.back(), &record_bytes_));
   }
   if (overflow || total > limit - static_cast<std::int64_t>(header_bytes_))
     throw InputError(name_ + ": declares " + (overflow ? "more than 2^63" : std::to_string(total)) +
