@@ -13,32 +13,70 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::string kPython = "/usr/bin/python3";
+// Each is called with the schema and files of JSON, and prints for each file "valid" or "invalid"
+// and why.
+struct Validator {
+  const char* name;
+  const char* probe;    // succeeds where it can be called
+  const char* missing;  // what to install
+  const char* command;
+  const char* script;
+};
+const Validator kValidators[] = {
+    {"jsonschema", "/usr/bin/python3 -c 'import jsonschema'", "Debian: python3-jsonschema",
+     "/usr/bin/python3",
+     "import json, sys, jsonschema\n"
+     "schema = json.load(open(sys.argv[1]))\n"
+     "jsonschema.Draft7Validator.check_schema(schema)\n"
+     "validator = jsonschema.Draft7Validator(schema)\n"
+     "for name in sys.argv[2:]:\n"
+     "    errors = list(validator.iter_errors(json.load(open(name))))\n"
+     "    print('invalid ' + errors[0].message[:200].replace('\\n', ' ') if errors else "
+     "'valid')\n"},
+    {"ajv", "node -e \"require('ajv')\"", "npm: ajv, with NODE_PATH set", "node",
+     "const Ajv = require('ajv').default;\n"
+     "const read = name => JSON.parse(require('fs').readFileSync(name, 'utf8'));\n"
+     "const ajv = new Ajv({strict: false});\n"
+     "const validate = ajv.compile(read(process.argv[2]));\n"
+     "for (const name of process.argv.slice(3))\n"
+     "  console.log(validate(read(name)) ? 'valid' : 'invalid ' + "
+     "ajv.errorsText(validate.errors));\n"},
+};
 
-// Prints, for each file behind the schema's, "valid" or "invalid" and why.
-constexpr const char* kValidator =
-    "import json, sys, tomllib, jsonschema\n"
-    "schema = json.load(open(sys.argv[1]))\n"
-    "jsonschema.Draft7Validator.check_schema(schema)\n"
-    "validator = jsonschema.Draft7Validator(schema)\n"
-    "for name in sys.argv[2:]:\n"
-    "    errors = list(validator.iter_errors(tomllib.load(open(name, 'rb'))))\n"
-    "    print('invalid ' + errors[0].message[:200].replace('\\n', ' ') if errors else 'valid')\n";
+// TOML to JSON by a reader that is not ours either.
+constexpr const char* kToJson =
+    "import json, sys, tomllib\n"
+    "for name in sys.argv[1:]:\n"
+    "    json.dump(tomllib.load(open(name, 'rb')), open(name + '.json', 'w'))\n";
 
-// Whether python3-jsonschema is there; says so when it is not.
-bool has_validator() {
-  const bool has = shell(kPython + " -c 'import jsonschema, tomllib'").exit_code == 0;
-  if (!has) WARN("skipped: " << kPython << " has no jsonschema (Debian: python3-jsonschema)");
-  return has;
+// Those that can be called here; says which cannot.
+std::vector<const Validator*> validators() {
+  std::vector<const Validator*> there;
+  for (const Validator& validator : kValidators) {
+    if (shell(validator.probe).exit_code == 0) {
+      there.push_back(&validator);
+    } else {
+      WARN("skipped: there is no " << validator.name << " (" << validator.missing << ")");
+    }
+  }
+  return there;
 }
 
-// One answer for each of the files.
-std::vector<std::string> answers(const TempDir& dir, const std::vector<fs::path>& files) {
+// One answer of a validator for each of the files, which are copied to `dir` as JSON.
+std::vector<std::string> answers(const Validator& validator, const TempDir& dir,
+                                 const std::vector<fs::path>& files) {
   const fs::path schema = dir.write("schema.json", trivet::test::trivet("schema").output);
-  const fs::path script = dir.write("validate.py", kValidator);
-  std::string words = quoted(schema.string());
-  for (const fs::path& file : files) words += " " + quoted(file.string());
-  const ShellResult result = shell(kPython + " " + quoted(script.string()) + " " + words);
+  const fs::path to_json = dir.write("to_json.py", kToJson);
+  const fs::path script = dir.write("validate", validator.script);
+  std::string copies, words = quoted(schema.string());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const fs::path copy = dir.write("copy" + std::to_string(i), read_file(files[i]));
+    copies += " " + quoted(copy.string());
+    words += " " + quoted(copy.string() + ".json");
+  }
+  REQUIRE(shell("/usr/bin/python3 " + quoted(to_json.string()) + copies).exit_code == 0);
+  const ShellResult result =
+      shell(std::string(validator.command) + " " + quoted(script.string()) + " " + words);
   INFO(result.output);
   REQUIRE(result.exit_code == 0);
   std::vector<std::string> lines;
@@ -92,7 +130,6 @@ const Broken kBroken[] = {
 }  // namespace
 
 TEST_CASE("the schema takes every shipped config and every resolved one") {
-  if (!has_validator()) return;
   const TempDir dir;
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(config(""))) {
@@ -105,15 +142,16 @@ TEST_CASE("the schema takes every shipped config and every resolved one") {
   }
   files.push_back(dir.write("named.toml", "experiment = \"vision/mnist_local\"\nseed = 2\n"));
   CHECK(files.size() >= 9);
-  const auto found = answers(dir, files);
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    INFO(files[i].string());
-    CHECK(found[i] == "valid");
+  for (const Validator* validator : validators()) {
+    const auto found = answers(*validator, dir, files);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      INFO(validator->name << ": " << files[i].string());
+      CHECK(found[i] == "valid");
+    }
   }
 }
 
 TEST_CASE("the schema refuses configs that are broken") {
-  if (!has_validator()) return;
   const TempDir dir;
   const std::string good = read_file(config("vision/local.toml"));
   std::vector<fs::path> files;
@@ -125,11 +163,16 @@ TEST_CASE("the schema refuses configs that are broken") {
     files.push_back(dir.write("broken" + std::to_string(files.size()) + ".toml", text));
   }
   CHECK(files.size() >= 30);
-  const auto found = answers(dir, files);
+  for (const Validator* validator : validators()) {
+    const auto found = answers(*validator, dir, files);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      INFO(validator->name << ": " << kBroken[i].to);
+      CHECK(found[i].substr(0, 8) == "invalid ");
+    }
+  }
+  // Ours agrees.
   for (std::size_t i = 0; i < files.size(); ++i) {
     INFO(kBroken[i].to);
-    CHECK(found[i].substr(0, 8) == "invalid ");
-    // Ours agrees.
     CHECK(trivet::test::trivet("config show " + quoted(files[i].string())).exit_code == 2);
   }
 }
