@@ -8,8 +8,8 @@
 #include <fmt/core.h>
 
 #include "train/file_io.h"
-#include "train/json_value.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 #include "trivet/schema.h"
 
 namespace trivet {

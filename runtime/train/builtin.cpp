@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "host/item_collector.h"
+#include "launch/config_jobs.h"
 #include "train/builtin_actions.h"
 #include "train/progressive.h"
 #include "train/trainer.h"
+#include "trivet/launch/subdir_format.h"
 #include "trivet/plugin.h"
 #include "trivet/version.h"
 
@@ -28,6 +30,9 @@ void register_builtin_plugin() {
     add(action<When>("When", "Runs actions while a number is above or below a bound."));
     add(action<NewBest>("NewBest", "Runs actions when a number is the best so far."));
     add(action<ExportWeights>("Export", "Writes the weights to a directory of their own."));
+    add(jobs<EmptyJobs>("EmptyJobs", "No jobs beside those of [xp.jobs]."));
+    add(jobs<ConfigJobs>("ConfigJobs", "trivet run with the run's config."));
+    add(subdir<SubdirFormat>("SubdirFormat", "Directories named by placeholders."));
     registry().add(
         {.name = std::string(about.name), .version = std::string(version()), .file = "(built in)"},
         std::move(collector.items));

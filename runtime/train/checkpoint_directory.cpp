@@ -15,8 +15,8 @@
 #include <libdeflate.h>
 
 #include "train/file_io.h"
-#include "train/json_value.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 #include "trivet/safetensors.h"
 
 namespace trivet {

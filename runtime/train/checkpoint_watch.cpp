@@ -11,9 +11,9 @@
 
 #include "cli/progress.h"
 #include "train/file_io.h"
-#include "train/json_value.h"
 #include "train/process_info.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 
 namespace trivet {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "train/json_value.h"
 #include "train/process_info.h"
+#include "trivet/json.h"
 
 namespace trivet {
 

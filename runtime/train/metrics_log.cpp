@@ -13,10 +13,10 @@
 #include <string>
 #include <utility>
 
-#include "train/json_value.h"
 #include "train/lines_from_end.h"
 #include "train/process_info.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 
 namespace trivet {
 namespace {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What time it is, what this process has used so far, and where it runs.
+// What this process has used so far, beside what process.h tells of any.
 #pragma once
 
 #include <cstdint>
-#include <string>
+
+#include "trivet/process.h"
 
 namespace trivet {
-
-double unix_time();  // seconds since 1970, to the millisecond
 
 // Seconds since the kernel started this process (its clock ticks every 10 ms; the start is taken to
 // be at the beginning of its tick, so this is never too short).
@@ -22,10 +21,5 @@ struct ProcessUsage {
   std::int64_t peak_resident_bytes = 0;
 };
 ProcessUsage process_usage();
-
-std::string host_name();
-
-// Of the running kernel: differs after a reboot, so a process id of before means nothing.
-std::string boot_id();
 
 }  // namespace trivet

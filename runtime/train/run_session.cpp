@@ -11,10 +11,11 @@
 #include "config/toml_reader.h"
 #include "train/continuous_eval.h"
 #include "train/file_io.h"
-#include "train/json_value.h"
 #include "train/process_info.h"
 #include "train/resume_check.h"
+#include "trivet/enums.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 #include "trivet/registry.h"
 #include "trivet/thread_pool.h"
 #include "trivet/version.h"
@@ -34,10 +35,7 @@ std::int64_t kept_by(Mode mode, const TrainerConfig& fields) {
 }  // namespace
 
 std::string_view name_of(Mode mode) {
-  for (const auto& [name, value] : trivet_enum_entries(detail::Tag<Mode>{})) {
-    if (value == mode) return name;
-  }
-  return "";
+  return enum_name(mode);
 }
 
 bool trains(Mode mode) {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "train/file_io.h"
-#include "train/json_value.h"
 #include "train/process_info.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 
 namespace trivet {
 namespace {

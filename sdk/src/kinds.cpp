@@ -116,11 +116,30 @@ void SummaryWriter::summaries(std::string_view, std::int64_t, const Summaries&) 
 Command::~Command() = default;
 
 Orchestrator::~Orchestrator() = default;
+void Orchestrator::check(std::span<const launch::WorkUnit>, Problems&) {}
+void Orchestrator::refresh(std::span<const std::int64_t>) {}
+bool Orchestrator::makes_units() const {
+  return false;
+}
+bool Orchestrator::has_supervisor() const {
+  return false;
+}
+void Orchestrator::supervise(const Supervision&) {
+  throw Error("the orchestrator has no supervisor");
+}
+launch::UnitRecords::~UnitRecords() = default;
+
 JobsProvider::~JobsProvider() = default;
-SubdirFormat::~SubdirFormat() = default;
+
 SweepInfo::~SweepInfo() = default;
 std::vector<std::string> SweepInfo::tags() const {
   return {};
+}
+bool SweepInfo::sweeps_config() const {
+  return false;
+}
+bool SweepInfo::needs_names() const {
+  return false;
 }
 
 }  // namespace trivet

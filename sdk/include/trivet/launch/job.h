@@ -1,33 +1,143 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job: one process of a work unit, as an orchestrator gets it: everything resolved.
+// Job: one process of a work unit. JobParams is what a config says of it, Job what is started:
+// everything resolved.
+//
+//   [xp.jobs.train]
+//   target = "/opt/bin/trainer"
+//   args = { workdir = "{wu_dir}", batch_size = 64 }     # --workdir=... --batch_size=64
+//   platform = "cuda=2"
+//
+// In every string of a job these stand for what is known late, each kept in the text around it:
+//
+//   {wu_dir} {xp_dir}      directories of the work unit and of the experiment
+//   {file:NAME}            where the file NAME of `files` lies when the job runs
+//   {cfg}                  the run's config: the value of an argument, which becomes --NAME=FILE
+//   {xid} {wid} ...        the placeholders of subdir_format.h
+//
+// "{{" and "}}" are braces.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-namespace trivet {
+#include "trivet/config.h"
+#include "trivet/export.h"
+#include "trivet/launch/sweep_info.h"
+#include "trivet/value.h"
 
+namespace trivet::launch {
+
+// Zero and empty mean "not said": the experiment's value counts then, after it the documented one.
+struct JobParams {
+  std::string target;
+  std::string interpreter;
+  Value args;
+  Map<Value> env;
+  Map<Path> files;
+  std::string platform;
+  std::int64_t cores = 0;
+  std::string memory;
+  std::int64_t gpus = 0;
+  Duration time_limit;
+  std::int64_t priority = 0;
+  std::string cell;
+  std::int64_t retries = 0;
+  std::vector<std::string> after;
+
+  TRIVET_API void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(
+    JobParams, trivet::NoBase,
+    (target,
+     "What is started: an executable (a path, or a name on PATH), a script ending in .py, or "
+     "\"trivet\", this program."),
+    (interpreter,
+     "Starts the target as a script: \"python3\", \"bash\". Default for .py: python3."),
+    (args,
+     "A table: each member becomes --NAME=VALUE, text as it is and everything else as JSON. Or a "
+     "list of words, passed as they are, and such tables, in this order."),
+    (env, "Environment variables beside the few that every job gets.", alias("env_vars")),
+    (files, "Files that the job needs, by the name in {file:NAME}. They must exist."),
+    (platform, "\"cpu\", \"cpu=8\" (cores), \"cuda=2\" (GPUs); default cpu."),
+    (cores, "Processor cores it takes; default 1, or what platform says.", at_least(0),
+     alias("cpus")),
+    (memory, "Memory it takes at most: \"16GiB\", \"500MB\"; default: not limited.", alias("ram")),
+    (gpus, "GPUs it takes; default 0, or what platform says.", at_least(0)),
+    (time_limit, "It is ended after this time: \"90s\", \"4h\"; default: none."),
+    (priority, "200 production (the default), 115 batch, 25 freebie; for schedulers.", at_least(0)),
+    (cell, "Where it runs: a cluster's partition."),
+    (retries,
+     "How often it is started again when it fails. Not after exit code 2 (a mistake in its config) "
+     "or 3 (a plugin that cannot be used); after 75 (preempted) it always is.",
+     at_least(0), at_most(1000)),
+    (after,
+     "Jobs of the same work unit that must have ended well before this one starts: \"NAME\"; or, "
+     "as in Slurm, \"afterany:NAME\" (ended in any way), \"afternotok:NAME\" (failed), "
+     "\"after:NAME\" (started)."))
+
+struct JobConfig : JobParams {};
+TRIVET_CONFIG(JobConfig, JobParams)
+
+enum class AfterKind { afterok, afterany, afternotok, after };
+TRIVET_ENUM(AfterKind, afterok, afterany, afternotok, after)
+
+struct Dependency {
+  AfterKind kind = AfterKind::afterok;
+  std::string job;
+};
+// "afterany:train"; nothing for an unknown word before the colon or no name.
+TRIVET_API std::optional<Dependency> parse_dependency(std::string_view text);
+
+// "16GiB" = 2^34, "500MB" = 5e8, "4096" (bytes); units B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, and
+// K, M, G, T as Slurm has them, 2^10 and so on. Nothing for any other text, or above 2^63 - 1.
+TRIVET_API std::optional<std::int64_t> parse_bytes(std::string_view text);
+
+struct Platform {
+  std::string name = "cpu";  // lower case
+  std::int64_t count = 0;    // cores for cpu, GPUs for anything else; 0: not said
+};
+// "cpu", "cpu=8", "cuda=2", "v100=4x2" (the product). Nothing for any other text.
+TRIVET_API std::optional<Platform> parse_platform(std::string_view text);
+
+// A process that can be started as it is.
 struct Job {
-  std::string name;                                      // "train", "eval"
-  std::vector<std::string> argv;                         // argv[0] is the program
-  std::vector<std::pair<std::string, std::string>> env;  // added to the orchestrator's own
-  std::filesystem::path directory;  // of the work unit; stdout and stderr go below it
+  std::string name;
+  std::vector<std::string> argv;                         // argv[0]: absolute path of the program
+  std::vector<std::pair<std::string, std::string>> env;  // beside pass_through_environment()
+  std::filesystem::path working_directory;               // where `trivet launch` was called
+  std::filesystem::path directory;                       // {wu_dir}/jobs/NAME: its attempts
+  std::string platform = "cpu";
+  std::string cell;
   std::int64_t cores = 1;
   std::int64_t memory_bytes = 0;  // 0: not limited
   std::int64_t gpus = 0;
   double time_limit_seconds = 0;  // 0: none
+  std::int64_t priority = 200;
   std::int64_t retries = 0;
-  std::vector<std::string> after;  // jobs of the same unit that must have ended well
+  std::vector<Dependency> after;
 };
 
+// All jobs of a unit start together, but for those that wait for others.
 struct WorkUnit {
   std::int64_t wid = 0;  // 1, 2, ... within the experiment
-  std::string identity;  // hash of the resolved unit
+  std::string identity;  // hash of everything that decides what the unit does
   std::filesystem::path directory;
+  SweepItem sweep;
   std::vector<Job> jobs;
 };
 
-}  // namespace trivet
+// For files: everything in a table, and back. Throws RunError or ConfigError for a table that is no
+// unit.
+TRIVET_API Value to_value(const WorkUnit& unit);
+TRIVET_API WorkUnit work_unit_from(const Value& value);
+
+// Names of the variables that every job gets from its launcher: PATH, HOME, LANG and the like.
+// Everything else must be said in `env`.
+TRIVET_API std::vector<std::string_view> pass_through_environment();
+
+}  // namespace trivet::launch

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// JobsProvider: the jobs of every work unit, read from the experiment's config.
+// JobsProvider: jobs that the run's config asks for. What [xp.jobs.NAME] says is laid over them.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trivet/config.h"
@@ -23,7 +25,10 @@ class TRIVET_API JobsProvider {
   using Context = NoContext;
 
   virtual ~JobsProvider();
-  virtual std::vector<Job> jobs(const Value& config) const = 0;
+  // By name, in the order in which they are started; the first is the main job. `config` is the
+  // run's, resolved; null when there is none. Throws Error when it needs one.
+  virtual std::vector<std::pair<std::string, launch::JobConfig>> jobs(
+      const Value& config) const = 0;
 };
 
 }  // namespace trivet

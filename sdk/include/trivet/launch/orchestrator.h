@@ -1,8 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Orchestrator: runs the work units of an experiment somewhere: on this machine, on a cluster.
+//
+// The life of an orchestrator is spread over processes, which meet in the experiment's directory:
+//
+//   trivet launch     records the units, then calls launch(). It may end at any moment.
+//   a supervisor      for those with has_supervisor(): a process without a terminal in which
+//                     supervise() works until every unit has ended. One at a time for an
+//                     experiment; start_supervisor() and `trivet resume` start it.
+//   trivet status     calls refresh(), so that states known only to a cluster get into the records.
+//   trivet cancel     marks the units in the records and calls cancel().
+//   trivet resume     calls launch() again with the units that have not ended.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +23,7 @@
 #include "trivet/config.h"
 #include "trivet/export.h"
 #include "trivet/launch/job.h"
+#include "trivet/launch/unit_records.h"
 #include "trivet/registry.h"
 
 namespace trivet {
@@ -18,17 +31,23 @@ namespace trivet {
 struct OrchestratorConfig {};
 TRIVET_CONFIG(OrchestratorConfig, trivet::NoBase)
 
-enum class UnitState { pending, running, done, failed, preempted, cancelled, lost };
-TRIVET_ENUM(UnitState, pending, running, done, failed, preempted, cancelled, lost)
-
-struct UnitStatus {
-  std::int64_t wid = 0;
-  UnitState state = UnitState::pending;
-  std::string detail;  // why, for people
-};
-
+// Outlives the orchestrator.
 struct OrchestratorContext {
   std::filesystem::path experiment_directory;
+  launch::UnitRecords& records;
+  // Starts the supervisor unless one is at work already.
+  std::function<void()> start_supervisor;
+};
+
+// What supervise() is given.
+struct Supervision {
+  // True when the supervisor is to end (SIGTERM): jobs go on, a later supervisor finds them. Call
+  // it once a second at least, and after each wake: it quiets wake_fd and is the heartbeat.
+  std::function<bool()> should_stop;
+  // Readable when something may have changed: more units, a cancelled unit, should_stop. A
+  // supervisor waits for it beside the ends of its jobs, at most a second: a file system may not
+  // tell of everything.
+  int wake_fd = -1;
 };
 
 class TRIVET_API Orchestrator {
@@ -38,10 +57,27 @@ class TRIVET_API Orchestrator {
   using Context = OrchestratorContext;
 
   virtual ~Orchestrator();
-  // Hands the units over; returns once they are safely queued.
-  virtual void launch(std::span<const WorkUnit> units) = 0;
-  virtual std::vector<UnitStatus> status(std::span<const std::int64_t> wids) = 0;
+
+  // What is wrong with these units for this orchestrator, before anything is recorded: a job that
+  // takes more than any machine has, a program that a cluster lacks. Default: nothing.
+  virtual void check(std::span<const launch::WorkUnit> units, Problems& problems);
+
+  // Sees to it that units, which are recorded, get done; returns once they are safely queued. Those
+  // that are queued, run or have ended already are left alone.
+  virtual void launch(std::span<const launch::WorkUnit> units) = 0;
+
+  // Ends the jobs of units that are marked cancelled in the records: SIGTERM, a while to save, then
+  // SIGKILL. Returns once they are told.
   virtual void cancel(std::span<const std::int64_t> wids) = 0;
+
+  // Brings the records up to date with what only the orchestrator knows. Default: nothing.
+  virtual void refresh(std::span<const std::int64_t> wids);
+
+  // True for one that makes its units itself, by UnitRecords::add: there are none at first.
+  virtual bool makes_units() const;  // false
+
+  virtual bool has_supervisor() const;  // false
+  virtual void supervise(const Supervision& supervision);
 };
 
 }  // namespace trivet

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// SweepInfo: the work units of a sweep, each a set of overrides.
+// SweepInfo: the work units of a sweep. Each is a set of values that all jobs of the unit get as
+// arguments:
+//
+//   [xp.sweep_info]
+//   type = "sweeps/SimpleSweep"
+//   items = [{ batch_size = 32 }, { batch_size = 64 }]       # --batch_size=32, --batch_size=64
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trivet/config.h"
@@ -16,21 +22,36 @@ namespace trivet {
 struct SweepInfoConfig {};
 TRIVET_CONFIG(SweepInfoConfig, trivet::NoBase)
 
-// One work unit: config path -> value, in order. Empty: the experiment as it is.
+// One work unit. Without members: the experiment as it is.
 struct SweepItem {
-  std::vector<std::pair<std::string, Value>> overrides;
+  std::vector<std::pair<std::string, Value>> args;  // argument -> value, in order, each name once
+  // What directories and listings show of it: "dims" instead of a long path. Empty: args.
+  std::vector<std::pair<std::string, Value>> shown;
+};
+
+// What a sweep may look at.
+struct SweepContext {
+  Value config;  // the run's, resolved; null when the experiment has none
+  Value sweeps;  // its [sweep.NAME] tables by name; a table
+  // What xp.sweep says: empty for sweep=true, else the names in order.
+  std::vector<std::string> names;
 };
 
 class TRIVET_API SweepInfo {
  public:
   static constexpr std::string_view kKind = "sweep";
   using Config = SweepInfoConfig;
-  using Context = NoContext;
+  using Context = SweepContext;
 
   virtual ~SweepInfo();
-  // The same items in the same order on every call. `config` is the resolved experiment.
-  virtual std::vector<SweepItem> items(const Value& config) const = 0;
-  virtual std::vector<std::string> tags() const;  // none
+  // The same items in the same order on every call. An empty list is refused by whoever launches.
+  virtual std::vector<SweepItem> items() const = 0;
+  virtual std::vector<std::string> tags() const;  // of the experiment; none
+  // Whether the names of args are paths in the run's config. They are checked against it then, for
+  // every unit, before anything is started, and given to jobs as --cfg.PATH=VALUE.
+  virtual bool sweeps_config() const;  // false
+  // Whether xp.sweep must name what is swept. False: it is swept unless xp.sweep is false.
+  virtual bool needs_names() const;  // false
 };
 
 }  // namespace trivet

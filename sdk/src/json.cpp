@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/json_value.h"
+#include "trivet/json.h"
 
+#include <cmath>
 #include <limits>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "config/value_json.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -15,6 +15,57 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 100;
+constexpr const char* kSpecialNumberKey = "$number";
+
+Json number_to_json(double number) {
+  if (std::isnan(number)) return Json{{kSpecialNumberKey, "nan"}};
+  if (std::isinf(number)) return Json{{kSpecialNumberKey, number > 0 ? "inf" : "-inf"}};
+  return number;
+}
+
+Json json_of(const Value& value) {
+  switch (value.type()) {
+    case Value::Type::null:
+      return nullptr;
+    case Value::Type::boolean:
+      return value.as_boolean();
+    case Value::Type::integer:
+      return value.as_integer();
+    case Value::Type::number:
+      return number_to_json(value.as_number());
+    case Value::Type::text:
+      return value.as_text();
+    case Value::Type::array: {
+      Json array = Json::array();
+      for (const Value& item : value.items()) array.push_back(json_of(item));
+      return array;
+    }
+    case Value::Type::table: {
+      Json table = Json::object();
+      for (const Value::Member& member : value.members()) {
+        table[member.key] = json_of(member.value);
+      }
+      return table;
+    }
+  }
+  return nullptr;
+}
+
+std::string dumped(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+// As Python writes it.
+std::string spaced(const Json& json) {
+  if (!json.is_structured()) return dumped(json, -1);
+  std::string text;
+  for (const auto& [key, item] : json.items()) {
+    if (!text.empty()) text += ", ";
+    if (json.is_object()) text += dumped(Json(key), -1) + ": ";
+    text += spaced(item);
+  }
+  return json.is_object() ? "{" + text + "}" : "[" + text + "]";
+}
 
 Value special_number(const std::string& text, const std::string& source) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -61,10 +112,9 @@ Value from_tree(const Json& json, const std::string& source, int depth) {
 }  // namespace
 
 std::string to_json(const Value& value, JsonStyle style) {
-  const int indent = style == JsonStyle::indented ? 2 : -1;
-  std::string text = json_of(value).dump(indent, ' ', false, Json::error_handler_t::replace);
-  if (style == JsonStyle::indented) text += '\n';
-  return text;
+  const Json json = json_of(value);
+  if (style == JsonStyle::spaced) return spaced(json);
+  return style == JsonStyle::indented ? dumped(json, 2) + '\n' : dumped(json, -1);
 }
 
 Value value_from_json(std::string_view text, const std::string& source) {

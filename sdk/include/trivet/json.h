@@ -6,19 +6,22 @@
 #include <string>
 #include <string_view>
 
+#include "trivet/export.h"
 #include "trivet/value.h"
 
 namespace trivet {
 
 enum class JsonStyle {
-  line,      // one line, for .jsonl files
+  line,      // one line without blanks, for .jsonl files
+  spaced,    // one line with a blank behind each comma and colon, for arguments and messages
   indented,  // two spaces, with a line end at the end
 };
 
-std::string to_json(const Value& value, JsonStyle style = JsonStyle::line);
+// Bytes that are not UTF-8 become U+FFFD.
+TRIVET_API std::string to_json(const Value& value, JsonStyle style = JsonStyle::line);
 
 // `source` names the text in messages. Throws RunError for anything that is not JSON or is nested
 // more than 100 deep.
-Value value_from_json(std::string_view text, const std::string& source);
+TRIVET_API Value value_from_json(std::string_view text, const std::string& source);
 
 }  // namespace trivet

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attempt: one start of a job's process, in a directory of its own:
+//
+//   WU_DIR/jobs/NAME/2/
+//     lock           held (fcntl, F_OFD_SETLK) as long as somebody looks after the process
+//     stdout stderr  appended to by the job; for the owner only
+//     started.json   {"pid", "start_ticks", "keeper", "keeper_ticks", "boot_id", "host", "time"}:
+//                    just before the program
+//     end.json       {"reason", "grace_seconds"}: somebody wants it to end
+//     exit.json      {"exit_code" or "signal", "reason", "time", "host"}: it has ended
+//
+// Each is written whole or not at all, so whoever looks later, also after a crash, can tell:
+// exit.json says how it ended; without it a held lock means it runs; without both it was lost, or,
+// without started.json, never ran. None is forced to the disk: after a power cut an attempt whose
+// exit.json is missing or damaged was lost, as were the last writes of the job itself.
+//
+// A keeper, a process between the orchestrator and the job's, starts the job in a session of its
+// own, ends it when its time is up, and writes the files. It goes on when the orchestrator is gone.
+// When the job's first process has ended, all that it has left behind is killed, whatever session
+// it has moved to; exit.json is written after that. The job dies with its keeper.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "trivet/config.h"
+#include "trivet/error.h"
+#include "trivet/export.h"
+#include "trivet/launch/job.h"
+#include "trivet/launch/unit_records.h"
+
+namespace trivet::launch {
+
+// Exit codes with a meaning (trivet's own, and what `retries` asks for).
+inline constexpr int kExitConfigError = 2;  // never retried
+inline constexpr int kExitPluginError = 3;  // never retried
+inline constexpr int kExitPreempted = 75;   // always started again
+
+// A start that failed for want of something that may come back.
+class TRIVET_API RetryError : public RunError {
+ public:
+  using RunError::RunError;
+  RetryError(const RetryError&);
+  ~RetryError() override;
+};
+
+enum class AttemptPhase { fresh, running, ended, lost };
+TRIVET_ENUM(AttemptPhase, fresh, running, ended, lost)
+
+struct AttemptInfo {
+  AttemptPhase phase = AttemptPhase::fresh;
+  JobStatus status;   // its state, exit code, times and host; `failures` is the caller's to know
+  pid_t keeper = 0;   // while it runs on this machine, else 0
+  pid_t process = 0;  // leader of the job's process group, likewise
+};
+
+struct AttemptOptions {
+  double grace_seconds = 30;  // from SIGTERM to SIGKILL when its time is up
+  std::vector<int> cpus{};    // numbers of the cores it runs on; empty: all that the caller may use
+  // Beside Job::env, which wins: what only the place where it runs knows (CUDA_VISIBLE_DEVICES).
+  std::vector<std::pair<std::string, std::string>> env{};
+};
+
+// What the files of an attempt say. Throws RunError for files that cannot be read.
+TRIVET_API AttemptInfo read_attempt(const Job& job, std::int64_t attempt);
+// The newest attempt there is a directory for; 0: none.
+TRIVET_API std::int64_t last_attempt(const Job& job);
+
+// Starts an attempt under a keeper, which is a child of the caller; returns the keeper's process
+// id. The caller must have one thread only. Throws RunError when it cannot (the directory is there
+// and was used, it cannot be written), RetryError when that may be otherwise in a while (no more
+// processes, disk full). A program that cannot be started is an attempt that has failed, with exit
+// code 127 and the reason in exit.json and stderr.
+TRIVET_API pid_t start_attempt(const Job& job, std::int64_t attempt,
+                               const AttemptOptions& options = {});
+
+// The same in this process, for the script of a cluster's job: returns the exit code to end with
+// (128 + signal). SIGTERM and SIGINT are passed on to all of the job's processes, SIGUSR1, SIGUSR2
+// and SIGHUP to its first one. Takes over all children of the process meanwhile, as it is the one
+// to which the job's orphans fall.
+TRIVET_API int run_attempt(const Job& job, std::int64_t attempt,
+                           const AttemptOptions& options = {});
+
+// SIGTERM to all of the job's processes, SIGKILL after `grace_seconds`, by the keeper; exit.json
+// gets `reason`: "cancelled", "preempted". Does nothing for an attempt that does not run here; when
+// called again, a shorter grace counts. Throws RunError when the keeper cannot be told.
+TRIVET_API void end_attempt(const Job& job, std::int64_t attempt, std::string_view reason,
+                            double grace_seconds);
+
+// What becomes of a job after an attempt that has ended: completed, failed, cancelled, lost, or
+// preempted or pending when it is to be started again. `before` is the job's status so far,
+// `attempt` that of read_attempt().
+TRIVET_API JobStatus after_attempt(const Job& job, const JobStatus& before,
+                                   const JobStatus& attempt);
+
+}  // namespace trivet::launch

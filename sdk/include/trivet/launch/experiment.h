@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// launch::Experiment: jobs x sweep, as [xp] of a config file says it, or built in code:
+//
+//   trivet::launch::Experiment xp;
+//   xp.root_dir = "/data/{author}/experiments";
+//   trivet::launch::JobConfig train;
+//   train.target = "/opt/bin/trainer";
+//   train.args = Value::table({{"workdir", "{wu_dir}"}});
+//   xp.jobs = {{"train", train}};
+//   const auto launched = trivet::launch::launch(xp);      // launched.xid, launched.directory
+//
+// Fields of jobs that stand here are a fallback for those that say nothing. `args`, `env` and
+// `files` are merged member by member.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trivet/config.h"
+#include "trivet/export.h"
+#include "trivet/launch/job.h"
+#include "trivet/launch/jobs_provider.h"
+#include "trivet/launch/orchestrator.h"
+#include "trivet/launch/subdir_format.h"
+#include "trivet/launch/sweep_info.h"
+#include "trivet/value.h"
+
+namespace trivet::launch {
+
+enum class Importance { low, normal, high };
+TRIVET_ENUM(Importance, low, normal, high)
+
+struct Experiment : JobParams {
+  std::string name;
+  Value tags;
+  std::string note;
+  Map<JobConfig> jobs;
+  ConfigOf<JobsProvider> jobs_provider = "trivet/EmptyJobs";
+  std::string root_dir;
+  ConfigOf<SubdirFormat> subdir_format = "trivet/SubdirFormat";
+  Value sweep;
+  ConfigOf<SweepInfo> sweep_info;
+  ConfigOf<Orchestrator> orchestrator = "local/Orchestrator";
+  Importance importance = Importance::normal;
+  bool shared = false;
+  std::optional<std::int64_t> xid;
+  std::string author;
+  Value aux;
+
+  TRIVET_API void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(
+    Experiment, JobParams,
+    (name, "What people call it; default: the name of the run's config file."),
+    (tags, "A list of texts, or a text with commas."), (note, "What it is about."),
+    (jobs, "The processes of every work unit, by name; the first is the main job."),
+    (jobs_provider, "More jobs, made from the run's config; `jobs` is laid over them."),
+    (root_dir,
+     "Directory of all experiments. May hold {author}, {name} and, in an experiment, {xid}. "
+     "Required."),
+    (subdir_format, "Names of the directories below root_dir."),
+    (sweep,
+     "Which sweep is run. A name, several with commas or as a list (their product), \"*\" (all), "
+     "true (the unnamed one), false (none). Default: an explicit sweep_info is run, a named one "
+     "is not."),
+    (sweep_info, "What is swept over. Default: sweeps/TrainerSweep where there is a run's config."),
+    (orchestrator, "Where the jobs run."),
+    (importance, "For people and schedulers: low, normal, high."),
+    (shared, "Others may read the files; default: the owner only."),
+    (xid, "Adds what is missing to this experiment instead of making a new one.", at_least(1)),
+    (author, "Who launches it; default: the user.", alias("user")),
+    (aux, "A free table for references, ${xp.aux.x}, and for own tools."))
+
+struct Launched {
+  std::int64_t xid = 0;
+  std::filesystem::path directory;
+};
+
+// Launches it as `trivet launch` does, in a process of its own: the program that this process is,
+// else the one beside libtrivet.so, else the one on PATH; TRIVET_PROGRAM names another.
+// `config` is the run's config, a file, with `overrides` such as "trainer.train_steps=100"; may be
+// empty. Throws ConfigError with what `trivet launch` says is wrong with it, RunError when it
+// cannot be started.
+TRIVET_API Launched launch(const Experiment& experiment, const std::filesystem::path& config = {},
+                           const std::vector<std::string>& overrides = {});
+
+}  // namespace trivet::launch

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// UnitRecords: what is known of the work units of an experiment, kept in its directory by the host.
+//
+//   XP_DIR/units.jsonl            a line for each work unit, in order of wid
+//   XP_DIR/events.jsonl           a line for each change of a job's state
+//   WU_DIR/jobs/NAME/1/           an attempt: stdout, stderr, started.json, exit.json (attempt.h)
+//
+// The state of a job is that of its last event. Events are appended by whoever learns of a change,
+// from several processes; what a killed process could not append is found in exit.json later.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trivet/config.h"
+#include "trivet/export.h"
+#include "trivet/launch/job.h"
+#include "trivet/value.h"
+
+namespace trivet::launch {
+
+enum class JobState {
+  pending,    // not started yet
+  queued,     // a cluster has it
+  running,    //
+  preempted,  // was ended to make room (exit code 75) and starts again
+  completed,  // exit code 0
+  failed,     // another exit code, a signal, or its time was up
+  cancelled,  //
+  skipped,    // waits for a job that did not end as `after` asks
+  lost,       // its process is gone and left no exit code
+};
+TRIVET_ENUM(JobState, pending, queued, running, preempted, completed, failed, cancelled, skipped,
+            lost)
+
+// Whether nothing more happens to the job by itself.
+constexpr bool is_final(JobState state) {
+  return state == JobState::completed || state == JobState::failed ||
+         state == JobState::cancelled || state == JobState::skipped || state == JobState::lost;
+}
+
+struct JobStatus {
+  JobState state = JobState::pending;
+  std::int64_t attempt = 0;  // the last one that was started, from 1; 0: none
+  // Starts that `retries` pays for, since launch or `trivet retry`: not those after preemption.
+  std::int64_t failures = 0;
+  std::optional<int> exit_code{};  // of a process that ended by itself
+  int signal = 0;                  // that ended it
+  double time = 0;                 // of the last change, seconds since 1970
+  double started = 0;              // of the attempt; 0: never
+  std::string host{};
+  std::string detail{};  // why, for people; or an id of a cluster
+};
+
+struct JobEvent {
+  std::int64_t wid = 0;
+  std::string job;
+  JobStatus status;
+};
+
+class TRIVET_API UnitRecords {
+ public:
+  virtual ~UnitRecords();
+
+  // All units, in order of wid.
+  virtual std::vector<WorkUnit> units() = 0;
+  // Makes a unit of a sweep's item, as `trivet launch` does for those of a sweep, and records it.
+  // For orchestrators that find out what to try while they run. A unit of the same identity is
+  // given back instead of a new one. Throws ConfigError when the item does not fit the config.
+  virtual WorkUnit add(const SweepItem& item) = 0;
+
+  // As of now; pending for a job without events.
+  virtual JobStatus status(std::int64_t wid, std::string_view job) = 0;
+  // Appends to events.jsonl, all or none; durable when `synced`.
+  virtual void record(std::span<const JobEvent> events, bool synced = false) = 0;
+
+  // Of the whole unit, asked for by `trivet cancel`.
+  virtual bool is_cancelled(std::int64_t wid) = 0;
+
+  // Reads what other processes have appended since; the functions above do not.
+  virtual void refresh() = 0;
+};
+
+}  // namespace trivet::launch

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// launch(): an experiment that a program has built, handed to `trivet launch`.
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trivet/config.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+#include "trivet/launch/experiment.h"
+#include "trivet/version.h"
+
+extern char** environ;
+
+namespace trivet::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Members that say nothing: TOML has no null, and a default need not be said.
+Value without_defaults(const Value& value, const Value& standard) {
+  if (!value.is_table()) return value;
+  Value kept = Value::table();
+  for (const Value::Member& member : value.members()) {
+    const Value* other = standard.find(member.key);
+    if (member.value.is_null() || (other != nullptr && *other == member.value)) continue;
+    kept.set(member.key, without_defaults(member.value, other != nullptr ? *other : Value()));
+  }
+  return kept;
+}
+
+Value to_xp(const Experiment& experiment) {
+  Value xp = without_defaults(encode(experiment), encode(Experiment()));
+  if (Value* jobs = xp.find("jobs")) {
+    const Value plain = encode(JobConfig());
+    for (Value::Member& job : jobs->members()) job.value = without_defaults(job.value, plain);
+  }
+  return xp;
+}
+
+// A file that is gone with this object.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& text) {
+    std::string pattern = (fs::temp_directory_path() / "trivet-xp-XXXXXX.toml").string();
+    fd_ = ::mkostemps(pattern.data(), 5, O_CLOEXEC);
+    if (fd_ < 0) fail("cannot make a file in", fs::temp_directory_path());
+    path_ = pattern;
+    for (std::size_t done = 0; done < text.size();) {
+      const ssize_t n = ::write(fd_, text.data() + done, text.size() - done);
+      if (n < 0 && errno != EINTR) {
+        const int number = errno;
+        remove();
+        errno = number;
+        fail("cannot write", path_);
+      }
+      if (n > 0) done += static_cast<std::size_t>(n);
+    }
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() { remove(); }
+  const fs::path& path() const { return path_; }
+
+ private:
+  [[noreturn]] static void fail(const char* action, const fs::path& path) {
+    throw RunError(std::string(action) + " " + path.string() + ": " +
+                   std::generic_category().message(errno));
+  }
+  void remove() {
+    ::close(fd_);
+    ::unlink(path_.c_str());
+  }
+
+  int fd_ = -1;
+  fs::path path_;
+};
+
+bool is_program(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+}
+
+std::string program() {
+  if (const char* named = std::getenv("TRIVET_PROGRAM")) return named;
+  std::error_code ignored;
+  const fs::path self = fs::read_symlink("/proc/self/exe", ignored);
+  if (self.filename() == "trivet") return self.string();
+  Dl_info library{};
+  if (::dladdr(reinterpret_cast<const void*>(&version), &library) != 0) {
+    const fs::path folder = fs::canonical(library.dli_fname, ignored).parent_path();
+    // Installed (lib/ or lib/TRIPLET/ beside bin/), and in a build tree.
+    for (const char* place : {"../bin/trivet", "../../bin/trivet", "../runtime/trivet"}) {
+      if (is_program(folder / place)) return (folder / place).lexically_normal().string();
+    }
+  }
+  return "trivet";
+}
+
+struct Outcome {
+  int exit_code = 0;
+  std::string out, errors;
+};
+
+// Runs a command to its end with both of its outputs collected.
+Outcome run(const std::vector<std::string>& words) {
+  std::array<int, 2> out{}, errors{};
+  if (::pipe2(out.data(), O_CLOEXEC) != 0) throw RunError("cannot make a pipe");
+  if (::pipe2(errors.data(), O_CLOEXEC) != 0) {
+    ::close(out[0]);
+    ::close(out[1]);
+    throw RunError("cannot make a pipe");
+  }
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+  posix_spawn_file_actions_adddup2(&actions, errors[1], 2);
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  const int failure = ::posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(out[1]);
+  ::close(errors[1]);
+  Outcome outcome;
+  std::array<pollfd, 2> ends{pollfd{out[0], POLLIN, 0}, pollfd{errors[0], POLLIN, 0}};
+  std::array<std::string*, 2> texts{&outcome.out, &outcome.errors};
+  while (failure == 0 && (ends[0].fd >= 0 || ends[1].fd >= 0)) {
+    if (::poll(ends.data(), ends.size(), -1) < 0) continue;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      if (ends[i].fd < 0 || ends[i].revents == 0) continue;
+      std::array<char, 4096> part{};
+      const ssize_t n = ::read(ends[i].fd, part.data(), part.size());
+      if (n > 0) texts[i]->append(part.data(), static_cast<std::size_t>(n));
+      if (n == 0 || (n < 0 && errno != EINTR)) ends[i].fd = -1;
+    }
+  }
+  ::close(out[0]);
+  ::close(errors[0]);
+  if (failure != 0) {
+    throw RunError("cannot start '" + words[0] + "': " + std::generic_category().message(failure),
+                   {.hint = "TRIVET_PROGRAM names the program to launch with"});
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return outcome;
+}
+
+}  // namespace
+
+Launched launch(const Experiment& experiment, const fs::path& config,
+                const std::vector<std::string>& overrides) {
+  const TemporaryFile file("xp = " + to_toml(to_xp(experiment)) + "\n");
+  std::vector<std::string> words = {program(), "launch", "--json", "--xp=" + file.path().string()};
+  if (!config.empty()) words.push_back("--cfg=" + config.string());
+  for (const std::string& text : overrides) words.push_back("--cfg." + text);
+  const Outcome outcome = run(words);
+  if (outcome.exit_code == 2) throw ConfigError(Problem{.what = outcome.errors});
+  if (outcome.exit_code != 0) {
+    throw RunError("'trivet launch' ended with exit code " + std::to_string(outcome.exit_code) +
+                   ": " + outcome.errors);
+  }
+  const Value answer = value_from_json(outcome.out, "the answer of 'trivet launch'");
+  const Value* xid = answer.find("xid");
+  const Value* directory = answer.find("xp_dir");
+  if (xid == nullptr || directory == nullptr) {
+    throw RunError("'trivet launch' told no experiment: " + outcome.out);
+  }
+  return {xid->as_integer(), directory->as_text()};
+}
+
+}  // namespace trivet::launch

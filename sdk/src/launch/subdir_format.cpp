@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/launch/subdir_format.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "braces.h"
+#include "trivet/digest.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+
+namespace trivet {
+namespace {
+
+constexpr std::array<std::string_view, 6> kOfExperiment{"xid",    "name", "title",
+                                                        "author", "user", "cell"};
+constexpr std::array<std::string_view, 4> kOfUnit{"wid", "unpadded_wid", "sweep_kwargs",
+                                                  "separator_if_sweep"};
+
+// The value of a built-in placeholder; null for one that is not.
+Value built_in(std::string_view name, const DirProperties& properties) {
+  if (name == "xid") return properties.xid;
+  if (name == "name" || name == "title") return properties.name;
+  if (name == "author" || name == "user") return properties.author;
+  if (name == "cell") {
+    if (!properties.cell.empty()) return properties.cell;
+    throw Error("{cell} has no value: the main job names no cell",
+                {.path = "xp.subdir_format", .hint = "set xp.cell, or leave {cell} out"});
+  }
+  if (std::find(kOfUnit.begin(), kOfUnit.end(), name) == kOfUnit.end()) return {};
+  if (properties.wid == 0) {
+    throw Error(
+        fmt::format("{{{}}} is known in work units only, not in the experiment's directory", name),
+        {.path = "xp.subdir_format.xp_dirname"});
+  }
+  if (name == "unpadded_wid") return properties.wid;
+  if (name == "wid") {
+    const auto digits = std::to_string(std::max(properties.units, properties.wid)).size();
+    return fmt::format("{:0{}}", properties.wid, digits);
+  }
+  if (name == "separator_if_sweep") return properties.sweep.args.empty() ? "" : "-";
+  return sweep_kwargs(properties.sweep);
+}
+
+std::string formatted(const Value& value, std::string_view format) {
+  const std::string pattern = "{:" + std::string(format) + "}";
+  try {
+    if (value.is_integer()) return fmt::format(fmt::runtime(pattern), value.as_integer());
+    if (value.is_number()) return fmt::format(fmt::runtime(pattern), value.as_number());
+    const std::string text = value.is_text() ? value.as_text() : to_json(value);
+    return fmt::format(fmt::runtime(pattern), text);
+  } catch (const fmt::format_error& failure) {
+    throw Error(fmt::format("'{}' is no format for {}: {}", format, to_json(value), failure.what()),
+                {.path = "xp.subdir_format"});
+  }
+}
+
+// Without what directories cannot bear; blanks in a row become one.
+std::string safe_text(const Value& value) {
+  const std::string raw = value.is_text() ? value.as_text() : to_json(value);
+  std::string text;
+  for (char c : raw) {
+    if (c == '[' && !value.is_text()) c = '(';
+    if (c == ']' && !value.is_text()) c = ')';
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '*' || c == '%' || c == '/' || c == '\\' || (code < 0x20 && c != '\t') ||
+        code == 0x7f) {
+      continue;
+    }
+    if (c == '\t') c = ' ';
+    if (c == ' ' && (text.empty() || text.back() == ' ')) continue;
+    text += c;
+  }
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+SubdirFormat::~SubdirFormat() = default;
+
+std::vector<std::string> SubdirFormat::own_placeholders() const {
+  return {};
+}
+
+Value SubdirFormat::own_placeholder(std::string_view name, const DirProperties&) const {
+  throw Error("the placeholder {" + std::string(name) + "} has no value");
+}
+
+Value SubdirFormat::with_format(std::string_view, std::string_view) const {
+  return {};
+}
+
+std::string SubdirFormat::expand(std::string_view text, const DirProperties& properties) const {
+  return launch::replace_braces(text, [&](const launch::Placeholder& placeholder) -> std::string {
+    if (const Value whole = with_format(placeholder.name, placeholder.format); whole.is_text()) {
+      return whole.as_text();
+    }
+    const std::vector<std::string> own = own_placeholders();
+    Value value;
+    if (std::find(own.begin(), own.end(), placeholder.name) != own.end()) {
+      value = own_placeholder(placeholder.name, properties);
+    } else {
+      value = built_in(placeholder.name, properties);
+    }
+    if (value.is_null()) {
+      std::vector<std::string> known(kOfExperiment.begin(), kOfExperiment.end());
+      if (properties.wid > 0) known.insert(known.end(), kOfUnit.begin(), kOfUnit.end());
+      known.insert(known.end(), own.begin(), own.end());
+      std::string list;
+      for (const std::string& name : known) list += (list.empty() ? "{" : ", {") + name + "}";
+      throw Error(fmt::format("unknown placeholder {{{}}} in '{}'", placeholder.name, text),
+                  {.path = "xp.subdir_format", .hint = "there are " + list});
+    }
+    return formatted(value, placeholder.format);
+  });
+}
+
+std::string sweep_kwargs(const SweepItem& sweep) {
+  constexpr std::size_t kMost = 127, kHash = 9;  // "-" and 8 digits
+  const auto& members = sweep.shown.empty() ? sweep.args : sweep.shown;
+  std::string text, whole;
+  bool cut = false;
+  for (const auto& [name, value] : members) {
+    const std::string member = safe_text(name) + "=" + safe_text(value);
+    whole += name + "=" + to_json(value) + "\n";
+    const std::size_t size = text.size() + !text.empty() + member.size();
+    cut = cut || size > kMost;
+    if (!cut) text += (text.empty() ? "" : ",") + member;
+  }
+  if (!cut) return text;
+  while (text.size() + kHash > kMost) {
+    const std::size_t comma = text.rfind(',');
+    text.resize(comma == std::string::npos ? 0 : comma);
+  }
+  return text + "-" + digest(whole).substr(0, kHash - 1);
+}
+
+}  // namespace trivet

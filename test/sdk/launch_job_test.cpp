@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a config says of jobs: amounts of memory, platforms, dependencies, and records of units.
+#include <catch2/catch.hpp>
+
+#include <limits>
+
+#include "trivet/config.h"
+#include "trivet/json.h"
+#include "trivet/launch/experiment.h"
+#include "trivet/launch/job.h"
+
+using namespace trivet;
+using launch::AfterKind;
+using launch::parse_bytes;
+using launch::parse_dependency;
+using launch::parse_platform;
+
+TEST_CASE("amounts of memory have decimal and binary units") {
+  CHECK(parse_bytes("4096") == 4096);
+  CHECK(parse_bytes("16GiB") == std::int64_t{16} << 30);
+  CHECK(parse_bytes("1.5 GiB") == std::int64_t{3} << 29);
+  CHECK(parse_bytes("500MB") == 500'000'000);
+  CHECK(parse_bytes("2G") == std::int64_t{2} << 30);  // as Slurm has it
+  CHECK(parse_bytes("7kB") == 7000);
+  for (const char* text : {"", "GiB", "-1GB", "1 parsec", "1GiB2", "1e3", "9223372036854775808",
+                           "99999999TiB", "nan", "0x10"}) {
+    INFO(text);
+    CHECK_FALSE(parse_bytes(text).has_value());
+  }
+}
+
+TEST_CASE("a platform is a name and how many of it") {
+  CHECK(parse_platform("cpu")->count == 0);
+  CHECK(parse_platform("CPU=8")->name == "cpu");
+  CHECK(parse_platform("cpu=8")->count == 8);
+  CHECK(parse_platform("cuda")->count == 1);
+  CHECK(parse_platform("cuda=2")->count == 2);
+  // Chips of a topology are its product, as resources.py of the original has it.
+  CHECK(parse_platform("v100=4x2")->count == 8);
+  CHECK(parse_platform("gb200=4x18x2")->count == 144);
+  for (const char* text : {"", "=8", "cpu=", "cpu=0", "cpu=-1", "cpu=2x", "cpu=x2", "cpu=1.5",
+                           "cpu=9999999999999999999", "a b=1", "cpu=2=3"}) {
+    INFO(text);
+    CHECK_FALSE(parse_platform(text).has_value());
+  }
+}
+
+TEST_CASE("a dependency is a job, and how it must have ended") {
+  CHECK(parse_dependency("train")->kind == AfterKind::afterok);
+  CHECK(parse_dependency("afterany:train")->kind == AfterKind::afterany);
+  CHECK(parse_dependency("afternotok:train")->kind == AfterKind::afternotok);
+  CHECK(parse_dependency("after:train")->kind == AfterKind::after);
+  CHECK(parse_dependency("after:train")->job == "train");
+  CHECK_FALSE(parse_dependency(""));
+  CHECK_FALSE(parse_dependency("afterok:"));
+  CHECK_FALSE(parse_dependency("before:train"));
+}
+
+TEST_CASE("a work unit comes back from its record as it was") {
+  launch::WorkUnit unit;
+  unit.wid = 3;
+  unit.identity = "abc";
+  unit.directory = "/tmp/a b/3";
+  unit.sweep.args = {{"lr", 0.1}, {"sizes", Value::array({1, 2})}};
+  unit.sweep.shown = {{"l", "x"}};
+  launch::Job job;
+  job.name = "train";
+  job.argv = {"/bin/x", "a b", "\"'\n\xc3\xa4"};
+  job.env = {{"A", "1"}};
+  job.cores = 2;
+  job.memory_bytes = std::int64_t{1} << 40;
+  job.gpus = 1;
+  job.time_limit_seconds = 1.5;
+  job.retries = 4;
+  job.after = {{AfterKind::afterany, "prepare"}};
+  unit.jobs = {job};
+  const Value record = launch::to_value(unit);
+  const Value again = value_from_json(to_json(record), "a record");
+  CHECK(again == record);
+  const launch::WorkUnit back = launch::work_unit_from(again);
+  CHECK(launch::to_value(back) == record);
+  CHECK(back.jobs.at(0).argv == job.argv);
+  CHECK(back.jobs.at(0).after.at(0).kind == AfterKind::afterany);
+  Value cut = record;
+  cut.erase("jobs");
+  CHECK_THROWS_WITH(launch::work_unit_from(cut), Catch::Contains("lacks 'jobs'"));
+}
+
+TEST_CASE("mistakes in a job are told with their field") {
+  const auto mistake = [](Value fields) {
+    Problems problems;
+    check_rules<launch::JobConfig>(fields, "xp.jobs.a", problems);
+    return problems.empty() ? std::string() : to_string(problems.list().front());
+  };
+  using Catch::Contains;
+  CHECK(mistake(Value::table({{"memory", "16GiB"}, {"platform", "cpu=2"}})).empty());
+  CHECK_THAT(mistake(Value::table({{"memory", "lots"}})), Contains("xp.jobs.a.memory"));
+  CHECK_THAT(mistake(Value::table({{"platform", "cpu=0"}})), Contains("xp.jobs.a.platform"));
+  CHECK_THAT(mistake(Value::table({{"env", Value::table({{"A B", 1}})}})),
+             Contains("xp.jobs.a.env"));
+  CHECK_THAT(mistake(Value::table({{"env", Value::table({{"A", Value::array()}})}})),
+             Contains("a text, a number or a boolean"));
+  CHECK_THAT(mistake(Value::table({{"args", 3}})), Contains("xp.jobs.a.args"));
+  CHECK_THAT(mistake(Value::table({{"args", Value::array({1})}})), Contains("xp.jobs.a.args"));
+  CHECK_THAT(mistake(Value::table({{"after", Value::array({"x:y"})}})), Contains("'x:y'"));
+  CHECK_THAT(mistake(Value::table({{"time_limit", -1.0}})), Contains("xp.jobs.a.time_limit"));
+}

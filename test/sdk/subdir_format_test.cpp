@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of directories: the placeholders of kxm's SubdirFormat and what is different here.
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include "trivet/launch/subdir_format.h"
+
+using namespace trivet;
+using Catch::Contains;
+
+namespace {
+
+DirProperties properties() {
+  DirProperties all;
+  all.xid = 12;
+  all.name = "my xp";
+  all.author = "ada";
+  all.cell = "jn";
+  all.wid = 3;
+  all.units = 345;
+  all.sweep.args = {{"batch_size", 32}, {"lr", 1e-5}};
+  return all;
+}
+
+std::string expand(const std::string& text, const DirProperties& from = properties()) {
+  return SubdirFormat().expand(text, from);
+}
+
+std::string kwargs(std::vector<std::pair<std::string, Value>> args) {
+  return sweep_kwargs({std::move(args), {}});
+}
+
+}  // namespace
+
+TEST_CASE("every placeholder of a directory has its value") {
+  CHECK(expand("{xid}") == "12");
+  CHECK(expand("{name}|{title}") == "my xp|my xp");
+  CHECK(expand("{author}{user}") == "adaada");
+  CHECK(expand("{cell}") == "jn");
+  CHECK(expand("{wid}") == "003");  // as many digits as 345 has
+  CHECK(expand("{unpadded_wid}") == "3");
+  CHECK(expand("{wid}{separator_if_sweep}{sweep_kwargs}") == "003-batch_size=32,lr=1e-05");
+  CHECK(expand("plain") == "plain");
+  CHECK(expand("") == "");
+}
+
+TEST_CASE("the number of a unit is padded to the digits of their number") {
+  DirProperties from = properties();
+  const auto wid = [&](std::int64_t unit, std::int64_t units) {
+    from.wid = unit;
+    from.units = units;
+    return expand("{wid}", from);
+  };
+  CHECK(wid(3, 9) == "3");
+  CHECK(wid(3, 10) == "03");
+  CHECK(wid(1, 345) == "001");
+  CHECK(wid(1000, 9) == "1000");
+}
+
+TEST_CASE("placeholders take formats as in Python") {
+  CHECK(expand("{unpadded_wid:04}") == "0003");
+  CHECK(expand("{name:>8}") == "   my xp");
+  CHECK(expand("{{x}} {xid}") == "{x} 12");
+  CHECK_THROWS_WITH(expand("{xid:q}"), Contains("'q' is no format for 12"));
+}
+
+TEST_CASE("without a sweep there is no separator") {
+  DirProperties from = properties();
+  from.sweep = {};
+  CHECK(expand("{wid}{separator_if_sweep}{sweep_kwargs}", from) == "003");
+}
+
+TEST_CASE("what a directory cannot be named after is an error that names what there is") {
+  CHECK_THROWS_WITH(expand("{nope}"), Contains("{nope}") && Contains("{sweep_kwargs}"));
+  DirProperties experiment = properties();
+  experiment.wid = 0;
+  CHECK_THROWS_WITH(expand("{nope}", experiment), !Contains("{sweep_kwargs}"));
+  CHECK_THROWS_WITH(expand("{wid}", experiment), Contains("known in work units only"));
+  experiment.cell.clear();
+  CHECK_THROWS_WITH(expand("{cell}", experiment), Contains("names no cell"));
+  for (const char* text : {"{", "}", "{xid", "xid}", "{a{b}}"}) {
+    INFO(text);
+    CHECK_THROWS_WITH(expand(text), Contains("has no partner"));
+  }
+}
+
+TEST_CASE("what a sweep changes is told in text that a directory bears") {
+  CHECK(kwargs({{"a", true}, {"b", Value::array({1, 2})}, {"c", "x"}}) == "a=true,b=(1,2),c=x");
+  CHECK(kwargs({{"p", "/a/b\\c%*\n"}}) == "p=abc");
+  CHECK(kwargs({{"p", " a  \t b "}}) == "p=a b");
+  CHECK(kwargs({{"p", "x=1,y:{z}#'\""}}) == "p=x=1,y:{z}#'\"");  // kept as they are
+  CHECK(sweep_kwargs({{{"a.long.path", 1}}, {{"path", 1}}}) == "path=1");
+}
+
+TEST_CASE("long text of a sweep is cut behind a member and told apart by a hash") {
+  const std::string long_text(120, 'x');
+  const std::string cut = kwargs({{"a", 1}, {"b", long_text}, {"c", 2}});
+  CHECK(cut.starts_with("a=1-"));
+  CHECK(cut.size() == 3 + 1 + 8);
+  CHECK(cut != kwargs({{"a", 1}, {"b", long_text}, {"c", 3}}));
+  CHECK(kwargs({{"b", std::string(125, 'x')}}).size() == 127);
+  CHECK(kwargs({{"b", std::string(126, 'x')}}).size() == 1 + 8);
+  std::vector<std::pair<std::string, Value>> many;
+  for (int i = 0; i < 100; ++i) many.emplace_back("k" + std::to_string(i), i);
+  CHECK(kwargs(many).size() <= 127);
+}
