@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values of one thing that is swept over, as a config says them:
+//
+//   [1e-3, 1e-4]                  these
+//   { range = [0, 10, 3] }        0, 3, 6, 9: the end is not one of them; the step may be left out: 1
+//   { linspace = [0, 1, 5] }      5 values from 0 to 1, both included
+//   { logspace = [1e-4, 1e-1, 4] } 1e-4, 1e-3, 1e-2, 1e-1
+#pragma once
+
+#include <string>
+
+#include "trivet/value.h"
+
+namespace trivet::sweeps {
+
+// Numbers come out as they would be written: 0.3, not 0.30000000000000004. Throws ConfigError with
+// the place for anything else, and for more than a million values. `name` is what is swept.
+Value::Array values_of(const Value& dimension, const std::string& name);
+
+}  // namespace trivet::sweeps

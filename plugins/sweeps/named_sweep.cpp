@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "named_sweep.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dimension.h"
+#include "trivet/error.h"
+#include "trivet/schema.h"
+
+namespace trivet::sweeps {
+namespace {
+
+using Items = std::vector<SweepItem>;
+constexpr std::size_t kMostItems = 1'000'000;
+constexpr const char* kUnnamed = "default";
+
+void set(SweepItem& item, const std::string& name, const Value& value) {
+  for (auto& [known, there] : item.args) {
+    if (known != name) continue;
+    there = value;
+    return;
+  }
+  item.args.emplace_back(name, value);
+}
+
+// Every item of one with every item of the other, the first one slowest.
+Items product(const Items& slow, const Items& fast, const std::string& path) {
+  if (!fast.empty() && slow.size() > kMostItems / fast.size()) {
+    throw ConfigError(Problem{.path = path, .what = "more than 1,000,000 work units"});
+  }
+  Items all;
+  for (const SweepItem& first : slow) {
+    for (const SweepItem& second : fast) {
+      SweepItem& item = all.emplace_back(first);
+      for (const auto& [name, value] : second.args) set(item, name, value);
+    }
+  }
+  return all;
+}
+
+Items zipped(const std::vector<std::pair<std::string, Value::Array>>& dimensions,
+             const std::string& path) {
+  Items items(dimensions.empty() ? 0 : dimensions.front().second.size());
+  for (const auto& [name, values] : dimensions) {
+    if (values.size() != items.size()) {
+      throw ConfigError(Problem{.path = path,
+                                .what = "zip = true needs lists of the same length: '" +
+                                        dimensions.front().first + "' has " +
+                                        std::to_string(items.size()) + " values, '" + name +
+                                        "' has " + std::to_string(values.size())});
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) set(items[i], name, values[i]);
+  }
+  return items;
+}
+
+Items points(const Value& list, const std::string& path) {
+  Items items;
+  for (const Value& point : list.items()) {
+    if (!point.is_table()) {
+      throw ConfigError(
+          Problem{point.origin(), path, "expected a table, found " + to_toml(point), {}});
+    }
+    SweepItem& item = items.emplace_back();
+    for (const Value::Member& member : point.members()) set(item, member.key, member.value);
+  }
+  return items;
+}
+
+Items items_of(const Value& sweep, const std::string& path) {
+  if (sweep.is_array()) return points(sweep, path);
+  if (!sweep.is_table()) {
+    throw ConfigError(Problem{sweep.origin(), path,
+                              "expected a table or a list of tables, found " + to_toml(sweep),
+                              "write [" + path + "] above \"some.path\" = [1, 2]"});
+  }
+  bool zip = false;
+  std::vector<std::pair<std::string, Value::Array>> dimensions;
+  for (const Value::Member& member : sweep.members()) {
+    if (member.key == "zip" && member.value.is_boolean()) {
+      zip = member.value.as_boolean();
+    } else {
+      dimensions.emplace_back(member.key, values_of(member.value, joined_path(path, member.key)));
+    }
+  }
+  if (zip) return zipped(dimensions, path);
+  Items items(dimensions.empty() ? 0 : 1);
+  for (const auto& [name, values] : dimensions) {
+    Items one(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) set(one[i], name, values[i]);
+    items = product(items, one, path);
+  }
+  return items;
+}
+
+std::vector<std::string> chosen_names(const SweepContext& context) {
+  std::vector<std::string> known;
+  for (const Value::Member& member : context.sweeps.members()) known.push_back(member.key);
+  std::sort(known.begin(), known.end());
+  std::vector<std::string> names;
+  for (const std::string& name : context.names) {
+    if (name == "*") {
+      names.insert(names.end(), known.begin(), known.end());
+    } else {
+      names.push_back(name);
+    }
+  }
+  if (context.names.empty()) names.emplace_back(kUnnamed);
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string list;
+    for (const std::string& other : known) list += (list.empty() ? "" : ", ") + other;
+    std::string what = "there is no sweep '" + name + "'";
+    if (context.names.empty()) what = "there is no [sweep.default] to run";
+    throw ConfigError(Problem{
+        .path = "xp.sweep",
+        .what = what,
+        .hint = known.empty() ? "the config has no [sweep.NAME]; --sweep PATH=V1,V2 needs none"
+                              : "there are " + list});
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<SweepItem> NamedSweep::items() const {
+  Items items(1);
+  for (const std::string& name : chosen_names(context_)) {
+    const std::string path = joined_path("sweep", name);
+    items = product(items, items_of(*context_.sweeps.find(name), path), path);
+  }
+  return items;
+}
+
+std::vector<std::string> NamedSweep::tags() const {
+  std::vector<std::string> tags;
+  for (const std::string& name : chosen_names(context_)) tags.push_back("sweep:" + name);
+  return tags;
+}
+
+}  // namespace trivet::sweeps

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sweeps that stand in a config file, of which xp.sweep names some:
+//
+//   [sweep.default]                            # sweep = true
+//   "trainer.learning_rate" = [1e-3, 1e-4]     # the product of its lines, the first one slowest
+//   "task.model.hidden" = [[32], [64]]
+//
+//   [sweep.pairs]
+//   zip = true                                 # the first values together, the second, ...
+//   "trainer.train_steps" = [100, 200]
+//   "trainer.learning_rate" = [1e-2, 1e-3]
+//
+//   [[sweep.points]]                           # each table is a point
+//   seed = 1
+//
+// Several names make the product of their sweeps, the first one slowest; where they vary the same
+// thing the later name wins. "*" stands for all, in alphabetical order.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trivet/launch/sweep_info.h"
+
+namespace trivet::sweeps {
+
+class NamedSweep : public SweepInfo {
+ public:
+  explicit NamedSweep(const SweepContext& context) : context_(context) {}
+
+  // Throws ConfigError for names that are not there, with those that are.
+  std::vector<SweepItem> items() const override;
+  std::vector<std::string> tags() const override;
+  bool needs_names() const override { return true; }
+
+ private:
+  SweepContext context_;
+};
+
+// Varies the arguments of the jobs: --NAME=VALUE.
+class ConfigSweep final : public NamedSweep {
+ public:
+  using Config = SweepInfoConfig;
+  ConfigSweep(const Config&, const SweepContext& context) : NamedSweep(context) {}
+};
+
+// Varies the run's config: --cfg.PATH=VALUE.
+class TrainerSweep final : public NamedSweep {
+ public:
+  using Config = SweepInfoConfig;
+  TrainerSweep(const Config&, const SweepContext& context) : NamedSweep(context) {}
+  bool sweeps_config() const override { return true; }
+};
+
+}  // namespace trivet::sweeps

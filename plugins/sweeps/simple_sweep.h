@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// SimpleSweep: every work unit written down.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trivet/launch/sweep_info.h"
+
+namespace trivet::sweeps {
+
+struct SimpleSweepConfig : SweepInfoConfig {
+  std::vector<Value> items;
+};
+TRIVET_CONFIG(SimpleSweepConfig, SweepInfoConfig,
+              (items, "A table for each work unit: argument = value.", required))
+
+class SimpleSweep final : public SweepInfo {
+ public:
+  using Config = SimpleSweepConfig;
+  // Throws ConfigError for an item that is no table.
+  SimpleSweep(const Config& config, const SweepContext& context);
+
+  std::vector<SweepItem> items() const override { return items_; }
+  std::vector<std::string> tags() const override { return {"sweep"}; }
+
+ private:
+  std::vector<SweepItem> items_;
+};
+
+}  // namespace trivet::sweeps

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sweeps: the products, names and tags of kxm's sweeps, and ranges.
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+#include "sweeps/dimension.h"
+#include "sweeps/named_sweep.h"
+#include "sweeps/simple_sweep.h"
+#include "trivet/json.h"
+
+using namespace trivet;
+using namespace trivet::sweeps;
+using Catch::Contains;
+
+namespace {
+
+std::string texts(const std::vector<SweepItem>& items) {
+  std::string text;
+  for (const SweepItem& item : items) {
+    if (!text.empty()) text += " ";
+    std::string members;
+    for (const auto& [name, value] : item.args) {
+      members += (members.empty() ? "" : ",") + name + "=" + to_json(value);
+    }
+    text += members.empty() ? "-" : members;
+  }
+  return text;
+}
+
+SweepContext context(std::vector<std::string> names) {
+  SweepContext given;
+  given.names = std::move(names);
+  given.sweeps = Value::table(
+      {{"default", Value::table({{"seed", Value::array({1, 2})}})},
+       {"lr", Value::table({{"lr", Value::array({0.1, 0.2})}, {"wd", Value::array({0, 1})}})},
+       {"pairs", Value::table({{"zip", true},
+                               {"a", Value::array({1, 2})},
+                               {"b", Value::table({{"range", Value::array({5, 7})}})}})},
+       {"points", Value::array({Value::table({{"a", 1}}), Value::table({{"a", 2}, {"c", 3}})})},
+       {"again", Value::table({{"seed", Value::array({9})}})}});
+  return given;
+}
+
+std::string named(std::vector<std::string> names) {
+  return texts(ConfigSweep({}, context(std::move(names))).items());
+}
+
+std::string values(const Value& dimension) {
+  std::string text;
+  for (const Value& value : values_of(dimension, "x")) {
+    text += (text.empty() ? "" : " ") + to_json(value);
+  }
+  return text;
+}
+
+Value one(std::string_view name, Value::Array list) {
+  return Value::table({{name, Value(std::move(list))}});
+}
+
+}  // namespace
+
+TEST_CASE("a simple sweep is the list that is written down") {
+  SimpleSweepConfig config;
+  config.items = {Value::table({{"batch_size", 64}, {"x", "a"}}), Value::table()};
+  CHECK(texts(SimpleSweep(config, {}).items()) == "batch_size=64,x=\"a\" -");
+  CHECK_FALSE(SimpleSweep(config, {}).needs_names());
+  config.items = {Value(3)};
+  CHECK_THROWS_WITH(SimpleSweep(config, {}), Contains("expected a table, found 3"));
+}
+
+TEST_CASE("the lines of a sweep make their product, the first one slowest") {
+  CHECK(named({}) == "seed=1 seed=2");
+  CHECK(named({"default"}) == "seed=1 seed=2");
+  CHECK(named({"lr"}) == "lr=0.1,wd=0 lr=0.1,wd=1 lr=0.2,wd=0 lr=0.2,wd=1");
+  CHECK(named({"pairs"}) == "a=1,b=5 a=2,b=6");
+  CHECK(named({"points"}) == "a=1 a=2,c=3");
+}
+
+TEST_CASE("several sweeps make their product, and the later name wins") {
+  CHECK(named({"default", "points"}) == "seed=1,a=1 seed=1,a=2,c=3 seed=2,a=1 seed=2,a=2,c=3");
+  CHECK(named({"points", "default"}) == "a=1,seed=1 a=1,seed=2 a=2,c=3,seed=1 a=2,c=3,seed=2");
+  CHECK(named({"default", "again"}) == "seed=9 seed=9");  // nothing is taken out
+  // "*": all, in alphabetical order.
+  CHECK(texts(ConfigSweep({}, context({"*"})).items()) ==
+        named({"again", "default", "lr", "pairs", "points"}));
+}
+
+TEST_CASE("sweeps that are not there are told with those that are") {
+  CHECK_THROWS_WITH(named({"nope"}), Contains("'nope'") && Contains("again, default, lr"));
+  SweepContext none;
+  none.sweeps = Value::table();
+  CHECK_THROWS_WITH(ConfigSweep({}, none).items(), Contains("no [sweep.default]"));
+  CHECK(ConfigSweep({}, none).needs_names());
+}
+
+TEST_CASE("sweeps tell tags, and whether they vary the config") {
+  CHECK(ConfigSweep({}, context({"lr", "pairs"})).tags() ==
+        std::vector<std::string>{"sweep:lr", "sweep:pairs"});
+  CHECK_FALSE(ConfigSweep({}, context({})).sweeps_config());
+  CHECK(TrainerSweep({}, context({})).sweeps_config());
+}
+
+TEST_CASE("lists that are zipped must be of one length") {
+  SweepContext given = context({"pairs"});
+  given.sweeps.find("pairs")->set("a", Value::array({1}));
+  CHECK_THROWS_WITH(ConfigSweep({}, given).items(), Contains("'a' has 1 values, 'b' has 2"));
+}
+
+TEST_CASE("ranges give numbers as people would write them") {
+  CHECK(values(Value::array({"a", 1})) == "\"a\" 1");
+  CHECK(values(one("range", {0, 10, 3})) == "0 3 6 9");
+  CHECK(values(one("range", {0, 3})) == "0 1 2");
+  CHECK(values(one("range", {3, 0, -1})) == "3 2 1");
+  CHECK(values(one("range", {0, 0})) == "");
+  // Without drift: the sum of tenths is 0.30000000000000004.
+  CHECK(values(one("range", {0, 0.5, 0.1})) == "0.0 0.1 0.2 0.3 0.4");
+  CHECK(values(one("linspace", {0, 1, 5})) == "0.0 0.25 0.5 0.75 1.0");
+  CHECK(values(one("linspace", {2, 7, 1})) == "2.0");
+  CHECK(values(one("logspace", {1e-4, 1e-1, 4})) == "0.0001 0.001 0.01 0.1");
+}
+
+TEST_CASE("ranges that make no sense are refused") {
+  const auto refused = [](const Value& dimension, const char* why) {
+    CHECK_THROWS_WITH(values_of(dimension, "x"), Contains(why));
+  };
+  refused(3, "expected a list of values, found 3");
+  refused(Value::table({{"rang", Value::array({0, 1})}}), "expected a list of values");
+  refused(one("range", {0}), "[start, stop] or [start, stop, step]");
+  refused(one("range", {0, "a"}), "range takes numbers");
+  refused(one("range", {0, 1, 0}), "must not be 0");
+  refused(one("range", {0, 1e12}), "more than 1,000,000 values");
+  refused(one("linspace", {0, 1, 0}), "gives 1 to 1,000,000 values");
+  refused(one("linspace", {0, 1, 2.5}), "gives 1 to 1,000,000 values");
+  refused(one("logspace", {0, 1, 3}), "numbers above 0");
+}
