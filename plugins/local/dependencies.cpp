@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dependencies.h"
+
+#include "trivet/enums.h"
+
+namespace trivet::local {
+namespace {
+
+using launch::AfterKind;
+using launch::JobState;
+using launch::JobStatus;
+
+Readiness ended_as(bool wanted) {
+  return wanted ? Readiness::ready : Readiness::never;
+}
+
+bool has_failed(JobState state) {
+  return state == JobState::failed || state == JobState::lost || state == JobState::cancelled;
+}
+
+Readiness readiness_after(AfterKind kind, const JobStatus& other) {
+  if (kind == AfterKind::after) {
+    if (other.attempt > 0) return Readiness::ready;
+    return launch::is_final(other.state) ? Readiness::never : Readiness::waiting;
+  }
+  if (!launch::is_final(other.state)) return Readiness::waiting;
+  switch (kind) {
+    case AfterKind::afterok:
+      return ended_as(other.state == JobState::completed);
+    case AfterKind::afternotok:
+      return ended_as(has_failed(other.state));
+    default:
+      return Readiness::ready;
+  }
+}
+
+}  // namespace
+
+DependencyAnswer readiness_of(
+    const launch::Job& job,
+    const std::function<const JobStatus*(std::string_view job)>& status_of) {
+  DependencyAnswer answer;
+  for (const launch::Dependency& dependency : job.after) {
+    const JobStatus* other = status_of(dependency.job);
+    const Readiness one =
+        other == nullptr ? Readiness::never : readiness_after(dependency.kind, *other);
+    if (one == Readiness::never) {
+      const std::string state =
+          other == nullptr ? "not there" : std::string(enum_name(other->state));
+      return {Readiness::never, std::string(enum_name(dependency.kind)) + ":" + dependency.job +
+                                    " cannot come true, it is " + state};
+    }
+    if (one == Readiness::waiting) answer.readiness = Readiness::waiting;
+  }
+  return answer;
+}
+
+}  // namespace trivet::local

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trivet/error.h"
+#include "trivet/json.h"
+#include "trivet/process.h"
+
+namespace trivet::local {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const char* action, const fs::path& path) {
+  throw RunError(std::string("cannot ") + action + " " + path.string() + ": " +
+                 std::generic_category().message(errno));
+}
+
+Value to_value(const Owner& owner) {
+  return Value::table({{"pid", owner.pid}, {"start_ticks", owner.start_ticks}});
+}
+
+Value to_value(const Resources& resources) {
+  return Value::table({{"cores", resources.cores},
+                       {"memory_bytes", resources.memory_bytes},
+                       {"gpus", resources.gpus}});
+}
+
+Value to_value(const Row& row) {
+  Value cpus = Value::array();
+  for (const int cpu : row.cpus) cpus.push_back(cpu);
+  Value gpus = Value::array();
+  for (const std::string& gpu : row.gpus) gpus.push_back(gpu);
+  return Value::table({{"owner", to_value(row.owner)},
+                       {"taken", to_value(row.taken)},
+                       {"cpus", cpus},
+                       {"gpus", gpus}});
+}
+
+Value to_value(const Ticket& ticket) {
+  return Value::table({{"owner", to_value(ticket.owner)},
+                       {"wanted", to_value(ticket.wanted)},
+                       {"number", ticket.number}});
+}
+
+const Value& member(const Value& table, std::string_view name) {
+  const Value* found = table.find(name);
+  if (found == nullptr) throw RunError("the ledger lacks '" + std::string(name) + "'");
+  return *found;
+}
+
+Owner owner_from(const Value& table) {
+  return {static_cast<pid_t>(member(table, "pid").as_integer()),
+          member(table, "start_ticks").as_integer()};
+}
+
+Resources resources_from(const Value& table) {
+  return {member(table, "cores").as_integer(), member(table, "memory_bytes").as_integer(),
+          member(table, "gpus").as_integer()};
+}
+
+Row row_from(const Value& table) {
+  Row row{.owner = owner_from(member(table, "owner")),
+          .taken = resources_from(member(table, "taken"))};
+  for (const Value& cpu : member(table, "cpus").items()) {
+    row.cpus.push_back(static_cast<int>(cpu.as_integer()));
+  }
+  for (const Value& gpu : member(table, "gpus").items()) row.gpus.push_back(gpu.as_text());
+  return row;
+}
+
+Ticket ticket_from(const Value& table) {
+  return {owner_from(member(table, "owner")), resources_from(member(table, "wanted")),
+          member(table, "number").as_integer()};
+}
+
+bool is_alive(const Owner& owner) {
+  return owner.start_ticks != 0 && start_ticks(owner.pid) == owner.start_ticks;
+}
+
+std::string text_of(int file, const fs::path& path) {
+  std::string text;
+  std::array<char, 4096> part;
+  while (true) {
+    const ssize_t size = ::read(file, part.data(), part.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) fail("read", path);
+    if (size == 0) return text;
+    text.append(part.data(), static_cast<std::size_t>(size));
+    if (text.size() > std::size_t{16} << 20) return {};
+  }
+}
+
+bool is_own_directory(const fs::path& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
+         (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+}  // namespace
+
+Owner this_process() {
+  return {::getpid(), start_ticks(::getpid())};
+}
+
+fs::path ledger_directory() {
+  const std::string user = std::to_string(::geteuid());
+  if (const char* named = std::getenv("XDG_RUNTIME_DIR"); named != nullptr && *named == '/') {
+    return fs::path(named) / "trivet";
+  }
+  // A job of cron has no such variable, and must still find the ledger of the user's sessions.
+  const fs::path session = fs::path("/run/user") / user;
+  if (is_own_directory(session)) return session / "trivet";
+  return "/tmp/trivet-" + user;
+}
+
+Ledger::Ledger(fs::path directory) : path_(directory / "ledger.json") {
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) fail("make directory", directory);
+  if (!is_own_directory(directory)) {
+    throw RunError(
+        "cannot use " + directory.string() + ": it is not a directory of this user alone",
+        {.hint = "remove it, or set XDG_RUNTIME_DIR to a directory of your own"});
+  }
+  // Without it, waiting takes up to a second longer.
+  news_ = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  if (news_ >= 0) ::inotify_add_watch(news_, directory.c_str(), IN_MODIFY);
+}
+
+Ledger::~Ledger() {
+  if (news_ >= 0) ::close(news_);
+}
+
+void Ledger::take_news() {
+  std::array<char, 4096> events;
+  while (news_ >= 0 && ::read(news_, events.data(), events.size()) > 0) {
+  }
+}
+
+Ledger::Page::Page(Ledger& ledger, const std::vector<Row>& own) : ledger_(ledger) {
+  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+  file_ = ::open(ledger.path_.c_str(), kFlags, 0600);
+  if (file_ < 0) fail("open", ledger.path_);
+  while (::flock(file_, LOCK_EX) != 0) {
+    if (errno == EINTR) continue;
+    ::close(file_);
+    fail("lock", ledger.path_);
+  }
+  const Owner self = this_process();
+  try {
+    before_ = text_of(file_, ledger.path_);
+    const Value book = value_from_json(before_, ledger.path_.string());
+    // Process ids of before a restart name other processes now.
+    if (member(book, "boot_id").as_text() != boot_id()) return;
+    for (const Value& value : member(book, "rows").items()) {
+      const Row row = row_from(value);
+      const bool is_own = std::any_of(own.begin(), own.end(),
+                                      [&](const Row& mine) { return mine.owner == row.owner; });
+      if (!is_own && is_alive(row.owner)) others_.push_back(row);
+    }
+    for (const Value& value : member(book, "tickets").items()) {
+      const Ticket ticket = ticket_from(value);
+      if (ticket.owner != self && is_alive(ticket.owner)) tickets_.push_back(ticket);
+    }
+  } catch (const Error&) {
+    // New, or half written by a process that was killed: it fills again.
+    others_.clear();
+    tickets_.clear();
+  }
+}
+
+Ledger::Page::~Page() {
+  // Not by closing alone: a keeper that is just being made may still have a copy.
+  ::flock(file_, LOCK_UN);
+  ::close(file_);
+}
+
+std::vector<Ticket> Ledger::Page::tickets_before(const std::optional<Ticket>& own) const {
+  std::vector<Ticket> earlier;
+  for (const Ticket& ticket : tickets_) {
+    if (!own || ticket.number < own->number) earlier.push_back(ticket);
+  }
+  return earlier;
+}
+
+std::int64_t Ledger::Page::next_ticket() const {
+  std::int64_t number = 0;
+  for (const Ticket& ticket : tickets_) number = std::max(number, ticket.number);
+  return number + 1;
+}
+
+void Ledger::Page::write(const std::vector<Row>& own, const std::optional<Ticket>& ticket) {
+  Value rows = Value::array();
+  for (const auto* list : {&std::as_const(others_), &own}) {
+    for (const Row& row : *list) rows.push_back(to_value(row));
+  }
+  Value tickets = Value::array();
+  for (const Ticket& other : tickets_) tickets.push_back(to_value(other));
+  if (ticket) tickets.push_back(to_value(*ticket));
+  const std::string text =
+      to_json(Value::table({{"boot_id", boot_id()}, {"rows", rows}, {"tickets", tickets}})) + "\n";
+  if (text == before_) return;
+  const auto size = static_cast<ssize_t>(text.size());
+  if (::pwrite(file_, text.data(), text.size(), 0) != size || ::ftruncate(file_, size) != 0) {
+    fail("write", ledger_.path_);
+  }
+  before_ = text;
+}
+
+}  // namespace trivet::local

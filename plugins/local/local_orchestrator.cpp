@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "local_orchestrator.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "supervisor.h"
+#include "trivet/error.h"
+#include "trivet/launch/attempt.h"
+#include "trivet/process.h"
+
+namespace trivet::local {
+namespace {
+
+using launch::AttemptInfo;
+using launch::AttemptPhase;
+using launch::Job;
+using launch::JobEvent;
+using launch::JobState;
+using launch::JobStatus;
+using launch::WorkUnit;
+
+std::string amount(std::int64_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string mebibytes(std::int64_t bytes) {
+  return std::to_string(bytes >> 20) + " MiB";
+}
+
+struct Lack {
+  const char* field;
+  std::string wanted, there;
+};
+
+std::vector<Lack> lacks(const Resources& want, const Resources& there) {
+  std::vector<Lack> found;
+  if (want.cores > there.cores) {
+    found.push_back({"cores", amount(want.cores, "core"), amount(there.cores, "core")});
+  }
+  if (want.memory_bytes > there.memory_bytes) {
+    found.push_back(
+        {"memory", mebibytes(want.memory_bytes) + " of memory", mebibytes(there.memory_bytes)});
+  }
+  if (want.gpus > there.gpus) {
+    found.push_back({"gpus", amount(want.gpus, "GPU"), amount(there.gpus, "GPU")});
+  }
+  return found;
+}
+
+template <class Visit>
+void visit_jobs(launch::UnitRecords& records, std::span<const std::int64_t> wids, Visit&& visit) {
+  const std::set<std::int64_t> wanted(wids.begin(), wids.end());
+  for (const WorkUnit& unit : records.units()) {
+    if (!wanted.contains(unit.wid)) continue;
+    for (const Job& job : unit.jobs) visit(unit, job, records.status(unit.wid, job.name));
+  }
+}
+
+}  // namespace
+
+void LocalConfig::validate(Problems& problems) const {
+  if (!memory.empty() && !launch::parse_bytes(memory)) {
+    problems.add("memory", "'" + memory + "' is no amount of memory",
+                 "a number with MB, GB, MiB or GiB: \"16GiB\"");
+  }
+  if (grace.seconds < 0) problems.add("grace", "must not be negative");
+}
+
+LocalOrchestrator::LocalOrchestrator(const Config& config, OrchestratorContext& context)
+    : config_(config), context_(context), machine_(this_machine()) {}
+
+Limits LocalOrchestrator::limits() const {
+  Limits limits{.resources = machine_.resources(),
+                .jobs = config_.max_parallel > 0 ? config_.max_parallel
+                                                 : std::numeric_limits<std::int32_t>::max()};
+  if (config_.cores > 0) {
+    limits.bind_cores = config_.cores <= limits.resources.cores;
+    limits.resources.cores = config_.cores;
+  }
+  if (!config_.memory.empty()) {
+    limits.resources.memory_bytes = launch::parse_bytes(config_.memory).value_or(0);
+  }
+  return limits;
+}
+
+// Units differ in their arguments; what their jobs take is mostly the same, and said once.
+void LocalOrchestrator::check(std::span<const WorkUnit> units, Problems& problems) {
+  const Limits limits = this->limits();
+  std::set<std::string> said;
+  const auto say = [&](const std::string& path, const std::string& what, const std::string& hint) {
+    if (said.insert(path + what).second) problems.add(path, what, hint);
+  };
+  for (const WorkUnit& unit : units) {
+    Resources together;
+    std::int64_t count = 0;
+    bool each_fits = true;
+    for (const Job& job : unit.jobs) {
+      for (const Lack& lack : lacks(resources_of(job), limits.resources)) {
+        each_fits = false;
+        say("jobs." + job.name + "." + lack.field,
+            "the job takes " + lack.wanted + ", this machine has " + lack.there + " for it",
+            "let it take less, or use another orchestrator");
+      }
+      if (!job.after.empty()) continue;
+      together += resources_of(job);
+      ++count;
+    }
+    if (!each_fits) continue;
+    for (const Lack& lack : lacks(together, limits.resources)) {
+      say("jobs",
+          "the jobs of a unit start together and take " + lack.wanted + ", this machine has " +
+              lack.there + " for them",
+          "let them take less, or start some `after` others");
+    }
+    if (count > limits.jobs) {
+      say("orchestrator.max_parallel",
+          "is " + std::to_string(limits.jobs) + ", but " + std::to_string(count) +
+              " jobs of a unit start together",
+          "raise it, or start some `after` others");
+    }
+  }
+}
+
+void LocalOrchestrator::launch(std::span<const WorkUnit>) {
+  context_.start_supervisor();
+}
+
+// The supervisor, if one is at work, does the same; both may.
+void LocalOrchestrator::cancel(std::span<const std::int64_t> wids) {
+  std::vector<JobEvent> events;
+  visit_jobs(context_.records, wids, [&](const WorkUnit& unit, const Job& job, JobStatus status) {
+    if (launch::is_final(status.state)) return;
+    const std::int64_t attempt = launch::last_attempt(job);
+    if (attempt > 0 && launch::read_attempt(job, attempt).phase == AttemptPhase::running) {
+      launch::end_attempt(job, attempt, "cancelled", config_.grace.seconds);
+      return;
+    }
+    status.state = JobState::cancelled;
+    status.time = unix_time();
+    events.push_back({unit.wid, job.name, status});
+  });
+  if (!events.empty()) context_.records.record(events);
+}
+
+// Ends that a killed supervisor could not record.
+void LocalOrchestrator::refresh(std::span<const std::int64_t> wids) {
+  std::vector<JobEvent> events;
+  visit_jobs(context_.records, wids, [&](const WorkUnit& unit, const Job& job, JobStatus status) {
+    if (launch::is_final(status.state)) return;
+    const std::optional<JobStatus> now = unrecorded_status(job, status);
+    if (now) events.push_back({unit.wid, job.name, *now});
+  });
+  if (!events.empty()) context_.records.record(events);
+}
+
+void LocalOrchestrator::supervise(const Supervision& supervision) {
+  Supervisor(context_.records, machine_, limits(),
+             {.grace_seconds = config_.grace.seconds, .fail_fast = config_.fail_fast})
+      .run(supervision);
+}
+
+}  // namespace trivet::local

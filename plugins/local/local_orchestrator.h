@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// LocalOrchestrator: runs the jobs of an experiment on this machine.
+//
+//   [xp.orchestrator]
+//   type = "local/Orchestrator"
+//   max_parallel = 4
+//
+// A supervisor without a terminal starts units in order of wid as soon as there is room for what
+// their jobs take: cores, memory and GPUs, declared per job. Jobs of a unit start together; those
+// that wait for others (`after`) follow one by one. A job that finds no room is not overtaken by
+// later ones that need what it waits for. Experiments that the same user runs on this machine share
+// it (ledger.h). A job is bound to cores of its own, and gets OMP_NUM_THREADS and
+// CUDA_VISIBLE_DEVICES to match; memory is accounted for, not enforced.
+//
+// Jobs go on when the supervisor is gone, and the next one takes them up.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "machine.h"
+#include "room.h"
+#include "trivet/launch/orchestrator.h"
+
+namespace trivet::local {
+
+struct LocalConfig : OrchestratorConfig {
+  std::int64_t max_parallel = 0;
+  std::int64_t cores = 0;
+  std::string memory;
+  Duration grace = 30;
+  bool fail_fast = false;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(
+    LocalConfig, OrchestratorConfig,
+    (max_parallel, "Jobs at once; 0: as many as there is room for.", at_least(0)),
+    (cores,
+     "Cores of this machine for this experiment; 0: all that its processes may use. With more than "
+     "there are, jobs share them and are bound to none.",
+     at_least(0)),
+    (memory, "Memory for what jobs declare, \"16GiB\"; empty: all of the machine's."),
+    (grace, "What a job is given to save when it is cancelled or its time is up."),
+    (fail_fast,
+     "Once a job has failed for good, cancels the rest: what runs and what has not started."))
+
+class LocalOrchestrator final : public Orchestrator {
+ public:
+  using Config = LocalConfig;
+  LocalOrchestrator(const Config& config, OrchestratorContext& context);
+
+  void check(std::span<const launch::WorkUnit> units, Problems& problems) override;
+  void launch(std::span<const launch::WorkUnit> units) override;
+  void cancel(std::span<const std::int64_t> wids) override;
+  void refresh(std::span<const std::int64_t> wids) override;
+  bool has_supervisor() const override { return true; }
+  void supervise(const Supervision& supervision) override;
+
+ private:
+  Limits limits() const;
+
+  Config config_;
+  OrchestratorContext& context_;
+  Machine machine_;
+};
+
+}  // namespace trivet::local

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugin "local": experiments on this machine.
+#include "trivet/plugin.h"
+
+#include "local_orchestrator.h"
+
+TRIVET_PLUGIN(({.name = "local",
+                .version = "1.0.0",
+                .license = "Apache-2.0",
+                .doc = "Experiments on this machine."}),
+              trivet::orchestrator<trivet::local::LocalOrchestrator>(
+                  "Orchestrator", "Runs jobs on this machine, as many at once as it has room for."))

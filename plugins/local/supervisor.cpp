@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "supervisor.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trivet/error.h"
+#include "trivet/launch/attempt.h"
+#include "trivet/process.h"
+
+namespace trivet::local {
+namespace {
+
+using launch::AttemptInfo;
+using launch::AttemptPhase;
+using launch::Job;
+using launch::JobState;
+using launch::JobStatus;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLongestWait{1000};
+// How soon after its start a keeper that is still unknown is looked for again.
+constexpr milliseconds kSoon{50};
+
+// A job that ends at once is not started again at once: 0.1 s, 0.2 s, 0.4 s, ... a minute.
+Clock::duration pause_after(int short_runs) {
+  constexpr milliseconds kFirst{100}, kLongest{60'000};
+  return short_runs > 9 ? kLongest : kFirst * (1 << std::max(0, short_runs - 1));
+}
+
+bool was_short(const JobStatus& attempt) {
+  constexpr double kShortSeconds = 10;
+  return attempt.time - attempt.started < kShortSeconds;
+}
+
+// Reads away what is there; a descriptor that blocks would block only when it is empty.
+void drain(int fd) {
+  std::array<char, 4096> bytes;
+  pollfd one{fd, POLLIN, 0};
+  while (::poll(&one, 1, 0) > 0 && (one.revents & POLLIN) != 0 &&
+         ::read(fd, bytes.data(), bytes.size()) > 0) {
+  }
+}
+
+launch::AttemptOptions options_for(const Row& row, const Machine& machine, double grace_seconds) {
+  launch::AttemptOptions options{.grace_seconds = grace_seconds, .cpus = row.cpus};
+  options.env.emplace_back("OMP_NUM_THREADS", std::to_string(row.taken.cores));
+  if (machine.gpus.empty()) return options;
+  std::string gpus;
+  for (const std::string& gpu : row.gpus) gpus += (gpus.empty() ? "" : ",") + gpu;
+  options.env.emplace_back("CUDA_VISIBLE_DEVICES", gpus);
+  return options;
+}
+
+}  // namespace
+
+Supervisor::Supervisor(launch::UnitRecords& records, const Machine& machine, const Limits& limits,
+                       const SupervisorOptions& options)
+    : records_(records), machine_(machine), limits_(limits), options_(options) {}
+
+Supervisor::~Supervisor() {
+  for (UnitTasks& unit : units_) {
+    for (Task& task : unit.tasks) forget(task);
+  }
+}
+
+void Supervisor::run(const Supervision& supervision) {
+  while (!supervision.should_stop()) {
+    read_records();
+    skip_hopeless();
+    admit();
+    write_events();
+    if (is_done()) break;
+    wait(supervision.wake_fd);
+  }
+  // Ends that were seen on the way out.
+  write_events();
+}
+
+// --- records
+// --------------------------------------------------------------------------------------
+
+void Supervisor::read_records() {
+  // A large experiment whose records change all the time must not be read all the time.
+  const Clock::time_point now = Clock::now();
+  if (!has_news_ || now < read_at_ + 20 * read_took_) return;
+  has_news_ = false;
+  records_.refresh();
+  std::vector<launch::WorkUnit> units = records_.units();
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (i < units_.size()) {
+      reopen(units_[i]);
+    } else {
+      units_.emplace_back(std::move(units[i]), records_);
+      for (Task& task : units_.back().tasks) take_up(units_.back(), task);
+    }
+    if (units_[i].is_open() && records_.is_cancelled(units_[i].unit.wid)) cancel(units_[i], {});
+  }
+  first_open_ = 0;
+  read_at_ = Clock::now();
+  read_took_ = read_at_ - now;
+}
+
+// What an earlier supervisor has started, and what has ended since.
+void Supervisor::take_up(UnitTasks& unit, Task& task) {
+  if (!task.is_open()) return;
+  if (const std::optional<JobStatus> now = unrecorded_status(*task.job, task.status)) {
+    set_state(unit, task, *now);
+  }
+  if (task.status.state != JobState::running) return;
+  task.row.taken = resources_of(*task.job);
+  watch(unit, task, launch::read_attempt(*task.job, task.status.attempt).keeper);
+  const Ledger::Page page(ledger_, {});
+  for (const Row& row : page.others()) {
+    if (row.owner == task.row.owner) task.row = row;
+  }
+}
+
+// Jobs that have ended and that somebody wants to be tried again.
+void Supervisor::reopen(UnitTasks& unit) {
+  for (Task& task : unit.tasks) {
+    if (task.is_open()) continue;
+    const JobStatus recorded = records_.status(unit.unit.wid, task.job->name);
+    if (launch::is_final(recorded.state)) continue;
+    task.status = recorded;
+    task.short_runs = 0;
+    task.not_before = {};
+    task.told_to_end = false;
+    take_up(unit, task);
+  }
+}
+
+void Supervisor::cancel(UnitTasks& unit, const std::string& why) {
+  for (Task& task : unit.tasks) {
+    if (!task.is_open() || task.told_to_end) continue;
+    if (task.runs) {
+      end(unit, task);
+      continue;
+    }
+    JobStatus status = task.status;
+    status.state = JobState::cancelled;
+    status.detail = why;
+    set_state(unit, task, status);
+  }
+}
+
+void Supervisor::end(const UnitTasks& unit, Task& task) {
+  try {
+    launch::end_attempt(*task.job, task.status.attempt, "cancelled", options_.grace_seconds);
+    task.told_to_end = true;
+  } catch (const RunError& error) {
+    // It is told again when the records are read again.
+    tell(unit, task, error.message());
+  }
+}
+
+void Supervisor::set_state(const UnitTasks& unit, Task& task, const JobStatus& status) {
+  const bool has_own_time = status.time > task.status.time;
+  task.status = status;
+  if (!has_own_time) task.status.time = unix_time();
+  events_.push_back({unit.unit.wid, task.job->name, task.status});
+}
+
+void Supervisor::write_events() {
+  if (events_.empty()) return;
+  records_.record(events_);
+  events_.clear();
+}
+
+// --- starting
+// -------------------------------------------------------------------------------------
+
+void Supervisor::skip_hopeless() {
+  for (std::size_t i = first_open_; i < units_.size(); ++i) {
+    UnitTasks& unit = units_[i];
+    // Once more after each, since others may wait for the one that is skipped.
+    for (bool again = true; again;) {
+      again = false;
+      for (Task& task : unit.tasks) {
+        if (!task.is_open() || task.runs || task.job->after.empty()) continue;
+        const DependencyAnswer answer = unit.readiness(task);
+        if (answer.readiness != Readiness::never) continue;
+        JobStatus status = task.status;
+        status.state = JobState::skipped;
+        status.detail = answer.why;
+        set_state(unit, task, status);
+        again = true;
+      }
+    }
+  }
+}
+
+std::vector<Row> Supervisor::own_rows() const {
+  std::vector<Row> rows;
+  for (const Running& running : running_) rows.push_back(running.task->row);
+  return rows;
+}
+
+void Supervisor::admit() {
+  while (first_open_ < units_.size() && !units_[first_open_].is_open()) ++first_open_;
+  std::vector<Row> rows = own_rows();
+  const bool has_room = std::ssize(rows) < limits_.jobs && first_open_ < units_.size();
+  if (!has_room && !rows_changed_) return;
+  Ledger::Page page(ledger_, rows);
+  Room room(machine_, limits_, rows, page.others(), page.tickets_before(ticket_));
+  for (std::size_t i = first_open_; i < units_.size() && !room.is_full(); ++i) {
+    admit_from(units_[i], room);
+  }
+  renew_ticket(room, page);
+  page.write(own_rows(), ticket_);
+  rows_changed_ = false;
+}
+
+void Supervisor::renew_ticket(const Room& room, const Ledger::Page& page) {
+  if (!room.waits_for_others()) {
+    ticket_.reset();
+  } else if (!ticket_) {
+    ticket_ = Ticket{this_process(), *room.waits_for_others(), page.next_ticket()};
+  } else {
+    ticket_->wanted = *room.waits_for_others();
+  }
+}
+
+// All jobs that wait for no other start together; the others as each can.
+void Supervisor::admit_from(UnitTasks& unit, Room& room) {
+  const Clock::time_point now = Clock::now();
+  std::vector<Task*> together;
+  Resources want;
+  for (Task& task : unit.tasks) {
+    if (!task.is_open() || task.runs || task.not_before > now) continue;
+    if (task.job->after.empty()) {
+      together.push_back(&task);
+      want += resources_of(*task.job);
+    } else if (unit.readiness(task).readiness == Readiness::ready &&
+               room.ask(resources_of(*task.job), 1)) {
+      start(unit, task, room);
+    }
+  }
+  if (together.empty() || !room.ask(want, std::ssize(together))) return;
+  for (Task* task : together) {
+    // With fail_fast, one that cannot be started takes the others with it.
+    if (task->is_open()) start(unit, *task, room);
+  }
+}
+
+void Supervisor::start(UnitTasks& unit, Task& task, Room& room) {
+  const Job& job = *task.job;
+  task.row = room.take(resources_of(job));
+  JobStatus status{.state = JobState::running,
+                   .attempt = task.status.attempt + 1,
+                   .failures = task.status.failures,
+                   .host = host_name()};
+  try {
+    const pid_t keeper = launch::start_attempt(
+        job, status.attempt, options_for(task.row, machine_, options_.grace_seconds));
+    status.time = status.started = unix_time();
+    set_state(unit, task, status);
+    watch(unit, task, keeper);
+  } catch (const launch::RetryError& error) {
+    postpone(unit, task, error.message());
+  } catch (const RunError& error) {
+    status.state = JobState::failed;
+    status.detail = error.message();
+    settle(unit, task, status);
+  }
+}
+
+// Nothing is wrong with the job: it waits until what is short may be there again.
+void Supervisor::postpone(const UnitTasks& unit, Task& task, const std::string& why) {
+  pause(task);
+  tell(unit, task, why);
+}
+
+void Supervisor::pause(Task& task) {
+  task.not_before = Clock::now() + pause_after(++task.short_runs);
+  try_again_at_ = std::min(try_again_at_, task.not_before);
+}
+
+void Supervisor::tell(const UnitTasks& unit, Task& task, const std::string& why) {
+  if (task.status.detail == why) return;
+  JobStatus status = task.status;
+  status.detail = why;
+  set_state(unit, task, status);
+}
+
+// --- ends
+// -----------------------------------------------------------------------------------------
+
+void Supervisor::watch(UnitTasks& unit, Task& task, pid_t keeper) {
+  if (!task.runs) running_.push_back({&unit, &task});
+  task.runs = true;
+  rows_changed_ = true;
+  if (keeper == 0) return;
+  task.row.owner = {keeper, start_ticks(keeper)};
+  task.keeper_fd = static_cast<int>(::syscall(SYS_pidfd_open, keeper, 0));
+}
+
+void Supervisor::forget(Task& task) {
+  if (task.keeper_fd >= 0) {
+    ::close(task.keeper_fd);
+    // A keeper that an earlier supervisor has started is no child; then this does nothing.
+    ::waitpid(task.row.owner.pid, nullptr, WNOHANG);
+  }
+  task.keeper_fd = -1;
+  task.row.owner = {};
+}
+
+void Supervisor::collect(UnitTasks& unit, Task& task) {
+  const AttemptInfo info = launch::read_attempt(*task.job, task.status.attempt);
+  if (info.phase == AttemptPhase::running) {
+    forget(task);
+    watch(unit, task, info.keeper);
+    return;
+  }
+  forget(task);
+  task.runs = false;
+  std::erase_if(running_, [&](const Running& running) { return running.task == &task; });
+  rows_changed_ = true;
+  if (info.phase == AttemptPhase::fresh) {
+    JobStatus status = task.status;
+    status.state = JobState::pending;
+    status.attempt = std::max<std::int64_t>(status.attempt - 1, 0);
+    set_state(unit, task, status);
+    postpone(unit, task, "its keeper was killed before it began");
+    return;
+  }
+  settle(unit, task, info.status);
+}
+
+void Supervisor::settle(const UnitTasks& unit, Task& task, const JobStatus& attempt) {
+  JobStatus status = launch::after_attempt(*task.job, task.status, attempt);
+  if (!launch::is_final(status.state)) {
+    if (task.told_to_end) status.state = JobState::cancelled;
+    if (was_short(attempt)) {
+      pause(task);
+    } else {
+      task.short_runs = 0;
+    }
+  }
+  set_state(unit, task, status);
+  const bool has_failed = status.state == JobState::failed || status.state == JobState::lost;
+  if (!has_failed || !options_.fail_fast) return;
+  const std::string why = "fail_fast: job '" + task.job->name + "' of unit " +
+                          std::to_string(unit.unit.wid) + " has failed";
+  for (UnitTasks& other : units_) cancel(other, why);
+}
+
+// --- sleeping
+// -------------------------------------------------------------------------------------
+
+bool Supervisor::is_done() {
+  const auto has_open = [](const UnitTasks& unit) { return unit.is_open(); };
+  if (std::any_of(units_.begin() + static_cast<std::ptrdiff_t>(first_open_), units_.end(),
+                  has_open)) {
+    return false;
+  }
+  // Units may have been added just now.
+  has_news_ = true;
+  read_at_ = {};
+  read_records();
+  return std::none_of(units_.begin(), units_.end(), has_open);
+}
+
+int Supervisor::wait_milliseconds() {
+  const Clock::time_point now = Clock::now();
+  if (try_again_at_ <= now) {
+    try_again_at_ = Clock::time_point::max();
+    for (std::size_t i = first_open_; i < units_.size(); ++i) {
+      for (const Task& task : units_[i].tasks) {
+        if (!task.runs && task.not_before > now) {
+          try_again_at_ = std::min(try_again_at_, task.not_before);
+        }
+      }
+    }
+  }
+  Clock::time_point until = std::min(now + kLongestWait, try_again_at_);
+  if (has_news_) until = std::min(until, read_at_ + 20 * read_took_);
+  const bool has_unknown = std::any_of(running_.begin(), running_.end(),
+                                       [](const Running& one) { return one.task->keeper_fd < 0; });
+  if (has_unknown) until = std::min(until, now + kSoon);
+  // Rounded up: to wake early would be to wake twice.
+  const auto left = std::chrono::ceil<milliseconds>(until - now).count();
+  return std::max(0, static_cast<int>(left));
+}
+
+void Supervisor::wait(int wake_fd) {
+  // While it waits for room, ends of other experiments' jobs are news.
+  std::vector<pollfd> files = {{wake_fd, POLLIN, 0}, {ticket_ ? ledger_.news_fd() : -1, POLLIN, 0}};
+  const std::vector<Running> running = running_;
+  for (const Running& one : running) files.push_back({one.task->keeper_fd, POLLIN, 0});
+  const int ready = ::poll(files.data(), files.size(), wait_milliseconds());
+  if (ready < 0 && errno != EINTR) {
+    throw RunError("cannot wait for jobs: " + std::generic_category().message(errno));
+  }
+  if (ready <= 0) {
+    has_news_ = true;
+    for (pollfd& file : files) file.revents = 0;
+  }
+  if (files[0].revents != 0) {
+    has_news_ = true;
+    drain(wake_fd);
+  }
+  ledger_.take_news();
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    const bool is_unknown = running[i].task->keeper_fd < 0;
+    if (is_unknown || files[i + 2].revents != 0) collect(*running[i].unit, *running[i].task);
+  }
+}
+
+}  // namespace trivet::local

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Supervisor: starts the jobs of an experiment as there is room, and records what becomes of them,
+// until all have ended. It sleeps until a keeper ends, the host tells of news, or a job may be
+// tried again.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ledger.h"
+#include "machine.h"
+#include "room.h"
+#include "tasks.h"
+#include "trivet/launch/orchestrator.h"
+
+namespace trivet::local {
+
+struct SupervisorOptions {
+  double grace_seconds = 30;
+  bool fail_fast = false;
+};
+
+class Supervisor {
+ public:
+  Supervisor(launch::UnitRecords& records, const Machine& machine, const Limits& limits,
+             const SupervisorOptions& options);
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+  ~Supervisor();
+
+  void run(const Supervision& supervision);
+
+ private:
+  struct Running {
+    UnitTasks* unit;
+    Task* task;
+  };
+
+  // The records: units that are new, cancelled, or to be tried again.
+  void read_records();
+  void take_up(UnitTasks& unit, Task& task);
+  void reopen(UnitTasks& unit);
+  void cancel(UnitTasks& unit, const std::string& why);
+  void end(const UnitTasks& unit, Task& task);
+  void tell(const UnitTasks& unit, Task& task, const std::string& why);
+  void write_events();
+
+  // What can be started.
+  void skip_hopeless();
+  void admit();
+  void renew_ticket(const Room& room, const Ledger::Page& page);
+  void admit_from(UnitTasks& unit, Room& room);
+  void start(UnitTasks& unit, Task& task, Room& room);
+  void postpone(const UnitTasks& unit, Task& task, const std::string& why);
+  void pause(Task& task);
+  std::vector<Row> own_rows() const;
+
+  // What has ended.
+  void watch(UnitTasks& unit, Task& task, pid_t keeper);
+  void forget(Task& task);
+  void collect(UnitTasks& unit, Task& task);
+  void settle(const UnitTasks& unit, Task& task, const launch::JobStatus& attempt);
+
+  void wait(int wake_fd);
+  int wait_milliseconds();
+  bool is_done();
+  void set_state(const UnitTasks& unit, Task& task, const launch::JobStatus& status);
+
+  launch::UnitRecords& records_;
+  const Machine& machine_;
+  const Limits limits_;
+  const SupervisorOptions options_;
+  Ledger ledger_;
+  std::optional<Ticket> ticket_;
+
+  std::deque<UnitTasks> units_;
+  std::size_t first_open_ = 0;  // units before it have ended
+  std::vector<Running> running_;
+  std::vector<launch::JobEvent> events_;
+  Clock::time_point try_again_at_ = Clock::time_point::max();
+  bool rows_changed_ = false;
+  Clock::time_point read_at_{};
+  Clock::duration read_took_{};
+  bool has_news_ = true;
+};
+
+}  // namespace trivet::local

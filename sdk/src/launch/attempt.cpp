@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/launch/attempt.h"
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <filesystem>
+#include <system_error>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attempt_files.h"
+#include "trivet/process.h"
+
+namespace trivet::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+JobState state_after(const EndRecord& end) {
+  if (end.reason == "cancelled") return JobState::cancelled;
+  if (end.reason == "preempted") return JobState::preempted;
+  // A job that saves and ends well when its time is up has not done its work.
+  if (end.reason == "time limit") return JobState::failed;
+  if (end.exit_code == 0) return JobState::completed;
+  if (end.exit_code == kExitPreempted) return JobState::preempted;
+  return JobState::failed;
+}
+
+void set_start(AttemptInfo& info, const std::optional<StartRecord>& start) {
+  if (!start) return;
+  info.status.started = info.status.time = start->time;
+  info.status.host = start->host;
+}
+
+void set_end(AttemptInfo& info, const EndRecord& end) {
+  info.phase = AttemptPhase::ended;
+  info.status.state = state_after(end);
+  info.status.exit_code = end.exit_code;
+  info.status.signal = end.signal;
+  info.status.detail = end.reason;
+  info.status.time = end.time;
+  if (info.status.host.empty()) info.status.host = end.host;
+}
+
+bool is_restarted(const StartRecord& start) {
+  return start.host == host_name() && start.boot_id != boot_id();
+}
+
+void set_lost(AttemptInfo& info, const StartRecord& start) {
+  info.phase = AttemptPhase::lost;
+  info.status.state = JobState::lost;
+  info.status.time = unix_time();
+  info.status.detail = is_restarted(start) ? start.host + " was restarted while it ran"
+                                           : "it was killed together with its keeper";
+}
+
+// Once, for a process that is what it was: the descriptor cannot come to mean another.
+void signal_process(pid_t pid, std::int64_t ticks, int signal) {
+  const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!process && errno == ESRCH) return;
+  if (process && start_ticks(pid) != ticks) return;
+  if (process && (::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0 ||
+                  errno == ESRCH)) {
+    return;
+  }
+  throw RunError("cannot signal process " + std::to_string(pid) + ": " +
+                 std::generic_category().message(errno));
+}
+
+JobStatus again_or(JobState final_state, const Job& job, JobStatus status) {
+  const bool hopeless =
+      status.exit_code == kExitConfigError || status.exit_code == kExitPluginError;
+  const bool again = !hopeless && status.failures < job.retries;
+  ++status.failures;
+  status.state = again ? JobState::pending : final_state;
+  return status;
+}
+
+}  // namespace
+
+RetryError::RetryError(const RetryError&) = default;
+RetryError::~RetryError() = default;
+
+AttemptInfo read_attempt(const Job& job, std::int64_t attempt) {
+  const fs::path directory = attempt_directory(job, attempt);
+  AttemptInfo info;
+  info.status.attempt = attempt;
+  // In this order: the lock is taken before started.json is written, and free after exit.json is.
+  const std::optional<StartRecord> start = read_start(directory);
+  const bool locked = is_locked(directory);
+  set_start(info, start);
+  if (const std::optional<EndRecord> end = read_end(directory)) {
+    set_end(info, *end);
+  } else if (locked && !(start && is_restarted(*start))) {
+    info.phase = AttemptPhase::running;
+    info.status.state = JobState::running;
+    if (start && start->is_here()) {
+      info.keeper = start->keeper;
+      info.process = start->process;
+    }
+  } else if (start) {
+    set_lost(info, *start);
+  }
+  return info;
+}
+
+std::int64_t last_attempt(const Job& job) {
+  std::int64_t last = 0;
+  std::error_code error;
+  for (fs::directory_iterator entry(job.directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    std::int64_t number = 0;
+    const auto [stop, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (failure == std::errc() && stop == name.data() + name.size() && number > last) {
+      last = number;
+    }
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw_errno("read", job.directory, error.value());
+  }
+  return last;
+}
+
+void end_attempt(const Job& job, std::int64_t attempt, std::string_view reason,
+                 double grace_seconds) {
+  const fs::path directory = attempt_directory(job, attempt);
+  if (read_attempt(job, attempt).phase != AttemptPhase::running) return;
+  // First the request: a keeper looks for it behind started.json, so one of the two sees the other.
+  write_end_request(directory, {std::string(reason), grace_seconds});
+  const std::optional<StartRecord> start = read_start(directory);
+  if (start && start->is_here()) signal_process(start->keeper, start->keeper_ticks, SIGTERM);
+}
+
+JobStatus after_attempt(const Job& job, const JobStatus& before, const JobStatus& attempt) {
+  JobStatus status = attempt;
+  status.failures = before.failures;
+  if (attempt.state == JobState::failed || attempt.state == JobState::lost) {
+    return again_or(attempt.state, job, status);
+  }
+  return status;
+}
+
+}  // namespace trivet::launch

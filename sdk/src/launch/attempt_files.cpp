@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attempt_files.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "trivet/error.h"
+#include "trivet/json.h"
+#include "trivet/launch/attempt.h"
+#include "trivet/process.h"
+#include "trivet/text_file.h"
+
+namespace trivet::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<Value> read_table(const fs::path& file) {
+  if (::access(file.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+    return std::nullopt;
+  }
+  const std::string text = text_of_file(file, 1 << 20);
+  try {
+    Value value = value_from_json(text, file.string());
+    if (value.is_table()) return value;
+  } catch (const RunError&) {
+    // The rename reached the disk before the content did.
+  }
+  return std::nullopt;
+}
+
+std::int64_t integer_of(const Value& table, std::string_view name) {
+  const Value* value = table.find(name);
+  return value != nullptr && value->is_integer() ? value->as_integer() : 0;
+}
+
+double number_of(const Value& table, std::string_view name) {
+  const Value* value = table.find(name);
+  return value != nullptr && (value->is_number() || value->is_integer()) ? value->as_number() : 0;
+}
+
+std::string text_of(const Value& table, std::string_view name) {
+  const Value* value = table.find(name);
+  return value != nullptr && value->is_text() ? value->as_text() : std::string();
+}
+
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+struct flock whole_file(short type) {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+bool StartRecord::is_here() const {
+  return host == host_name() && boot_id == trivet::boot_id();
+}
+
+fs::path attempt_directory(const Job& job, std::int64_t attempt) {
+  return job.directory / std::to_string(attempt);
+}
+
+std::optional<StartRecord> read_start(const fs::path& directory) {
+  const std::optional<Value> table = read_table(directory / "started.json");
+  if (!table) return std::nullopt;
+  return StartRecord{.process = static_cast<pid_t>(integer_of(*table, "pid")),
+                     .process_ticks = integer_of(*table, "start_ticks"),
+                     .keeper = static_cast<pid_t>(integer_of(*table, "keeper")),
+                     .keeper_ticks = integer_of(*table, "keeper_ticks"),
+                     .boot_id = text_of(*table, "boot_id"),
+                     .host = text_of(*table, "host"),
+                     .time = number_of(*table, "time")};
+}
+
+std::optional<EndRecord> read_end(const fs::path& directory) {
+  const std::optional<Value> table = read_table(directory / "exit.json");
+  if (!table) return std::nullopt;
+  EndRecord record;
+  record.signal = static_cast<int>(integer_of(*table, "signal"));
+  record.reason = text_of(*table, "reason");
+  record.time = number_of(*table, "time");
+  record.host = text_of(*table, "host");
+  if (table->find("exit_code") != nullptr) {
+    record.exit_code = static_cast<int>(integer_of(*table, "exit_code"));
+  }
+  return record;
+}
+
+std::optional<EndRequest> read_end_request(const fs::path& directory) {
+  const std::optional<Value> table = read_table(directory / "end.json");
+  if (!table) return std::nullopt;
+  return EndRequest{text_of(*table, "reason"), std::max(0.0, number_of(*table, "grace_seconds"))};
+}
+
+std::string start_record_head(const StartRecord& record) {
+  std::string text = to_json(Value::table({{"keeper", record.keeper},
+                                           {"keeper_ticks", record.keeper_ticks},
+                                           {"boot_id", record.boot_id},
+                                           {"host", record.host},
+                                           {"time", record.time}}));
+  text.pop_back();  // the closing brace
+  return text;
+}
+
+bool replace_file_at(int directory, const char* name, std::string_view text) {
+  const std::string half = std::string(name) + ".tmp";
+  {
+    const Descriptor file(
+        ::openat(directory, half.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!file || !write_all(file.get(), text)) return false;
+  }
+  return ::renameat(directory, half.c_str(), directory, name) == 0;
+}
+
+bool write_end(int directory, const EndRecord& record) {
+  Value table = Value::table();
+  if (record.exit_code) {
+    table.set("exit_code", *record.exit_code);
+  } else {
+    table.set("signal", record.signal);
+  }
+  table.set("reason", record.reason);
+  table.set("time", record.time);
+  table.set("host", record.host);
+  return replace_file_at(directory, "exit.json", to_json(table) + "\n");
+}
+
+void write_end_request(const fs::path& directory, const EndRequest& request) {
+  // Several may ask at once, so each has a temporary file of its own.
+  const std::string half = "end.json." + std::to_string(::getpid());
+  const Descriptor folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Value table =
+      Value::table({{"reason", request.reason}, {"grace_seconds", request.grace_seconds}});
+  if (!folder || !replace_file_at(folder.get(), half.c_str(), to_json(table) + "\n") ||
+      ::renameat(folder.get(), half.c_str(), folder.get(), "end.json") != 0) {
+    throw_errno("write", directory / "end.json", errno);
+  }
+}
+
+bool take_lock(int lock) {
+  struct flock whole = whole_file(F_WRLCK);
+  return ::fcntl(lock, F_OFD_SETLK, &whole) == 0;
+}
+
+bool is_locked(const fs::path& directory) {
+  const fs::path path = directory / "lock";
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file && (errno == ENOENT || errno == ENOTDIR)) return false;
+  if (!file) throw_errno("read", path, errno);
+  // Asks without taking it, so that a look never stands in the way of a start.
+  struct flock whole = whole_file(F_WRLCK);
+  if (::fcntl(file.get(), F_OFD_GETLK, &whole) != 0) throw_errno("look at", path, errno);
+  return whole.l_type != F_UNLCK;
+}
+
+void throw_errno(std::string_view action, const fs::path& path, int number) {
+  const std::string message = "cannot " + std::string(action) + " " + path.string() + ": " +
+                              std::generic_category().message(number);
+  constexpr std::array kPassing = {EAGAIN, ENOMEM, ENOSPC, EDQUOT, EMFILE, ENFILE, EIO, ESTALE};
+  const bool passes = std::find(kPassing.begin(), kPassing.end(), number) != kPassing.end();
+  if (passes) throw RetryError(message);
+  throw RunError(message);
+}
+
+}  // namespace trivet::launch

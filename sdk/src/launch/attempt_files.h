@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of an attempt's directory, for those who write them and those who read them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <sys/types.h>
+
+#include "trivet/launch/job.h"
+
+namespace trivet::launch {
+
+// A descriptor that is closed at the end of its life.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor();
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+struct StartRecord {
+  pid_t process = 0;
+  std::int64_t process_ticks = 0;
+  pid_t keeper = 0;
+  std::int64_t keeper_ticks = 0;
+  std::string boot_id{};
+  std::string host{};
+  double time = 0;
+
+  bool is_here() const;  // this machine, and since its last start
+};
+
+struct EndRecord {
+  std::optional<int> exit_code{};
+  int signal = 0;
+  std::string reason{};
+  double time = 0;
+  std::string host{};
+};
+
+struct EndRequest {
+  std::string reason;
+  double grace_seconds = 0;
+};
+
+std::filesystem::path attempt_directory(const Job& job, std::int64_t attempt);
+
+// Nothing for a file that is not there, or is damaged as a power cut may leave it. RunError for one
+// that cannot be read.
+std::optional<StartRecord> read_start(const std::filesystem::path& directory);
+std::optional<EndRecord> read_end(const std::filesystem::path& directory);
+std::optional<EndRequest> read_end_request(const std::filesystem::path& directory);
+
+// started.json in two parts: its own process id and start are known to the job's process only.
+std::string start_record_head(const StartRecord& record);
+
+// Through a temporary file and a rename in the directory that is open as `directory`; false with
+// errno when that fails.
+bool replace_file_at(int directory, const char* name, std::string_view text);
+bool write_end(int directory, const EndRecord& record);
+void write_end_request(const std::filesystem::path& directory, const EndRequest& request);
+
+// Takes the lock on an open file, for as long as that, or an inherited copy of it, is open; false
+// when somebody has it.
+bool take_lock(int lock);
+bool is_locked(const std::filesystem::path& directory);
+
+// Throws the RunError, or RetryError, for errno.
+[[noreturn]] void throw_errno(std::string_view action, const std::filesystem::path& path,
+                              int number);
+
+}  // namespace trivet::launch

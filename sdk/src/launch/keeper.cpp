@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "keeper.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trivet/process.h"
+
+namespace trivet::launch {
+namespace {
+
+// What the loop waits for. The job's orphans fall to the keeper, so their ends arrive here, too.
+sigset_t awaited_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
+    ::sigaddset(&set, signal);
+  }
+  return set;
+}
+
+std::chrono::steady_clock::duration duration_of(double seconds) {
+  // A century: more than that does not fit a clock.
+  constexpr double kLongest = 3e9;
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(std::min(seconds, kLongest)));
+}
+
+timespec timespec_of(std::chrono::steady_clock::duration time) {
+  using std::chrono::duration_cast;
+  time = std::max(time, std::chrono::steady_clock::duration::zero());
+  const auto seconds = duration_cast<std::chrono::seconds>(time);
+  const auto rest = duration_cast<std::chrono::nanoseconds>(time - seconds);
+  return {seconds.count(), rest.count()};
+}
+
+// Waits for one of the signals; nothing when the time is up.
+std::optional<siginfo_t> next_signal(
+    const sigset_t& set, const std::optional<std::chrono::steady_clock::duration>& longest) {
+  siginfo_t signal{};
+  timespec time{};
+  if (longest) time = timespec_of(*longest);
+  if (::sigtimedwait(&set, &signal, longest ? &time : nullptr) < 0) return std::nullopt;
+  return signal;
+}
+
+// Empty when the kernel does not tell.
+std::vector<pid_t> children() {
+  const std::string self = std::to_string(::getpid());
+  std::ifstream file("/proc/self/task/" + self + "/children");
+  std::vector<pid_t> found;
+  for (pid_t child = 0; file >> child;) found.push_back(child);
+  return found;
+}
+
+}  // namespace
+
+Keeper::Keeper(const Job& job, std::int64_t attempt, const AttemptOptions& options,
+               const JobFiles& files)
+    : job_(job), directory_(attempt_directory(job, attempt)), options_(options), files_(files) {}
+
+EndRecord Keeper::run() {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const JobProcess process = spawn_job(job_, options_, files_);
+  process_ = process.pid;
+  if (process.failure.empty()) {
+    watch();
+  } else {
+    kill_rest();
+    tell_failure(process.failure);
+  }
+  end_.time = unix_time();
+  end_.host = host_name();
+  write();
+  return end_;
+}
+
+void Keeper::watch() {
+  if (job_.time_limit_seconds > 0) {
+    time_limit_ = Clock::now() + duration_of(job_.time_limit_seconds);
+  }
+  // Whoever asked before started.json was there could not tell this process.
+  look_for_request();
+  const sigset_t awaited = awaited_signals();
+  while (!has_ended()) {
+    if (const auto signal = next_signal(awaited, time_left())) on_signal(*signal);
+    on_time();
+  }
+  kill_rest();
+}
+
+std::optional<Keeper::Clock::duration> Keeper::time_left() const {
+  std::optional<Clock::time_point> next = kill_at_;
+  if (time_limit_ && (!next || *time_limit_ < *next)) next = time_limit_;
+  if (!next) return std::nullopt;
+  return *next - Clock::now();
+}
+
+void Keeper::on_signal(const siginfo_t& signal) {
+  switch (signal.si_signo) {
+    case SIGCHLD:
+      break;
+    case SIGTERM:
+    case SIGINT:
+      look_for_request();
+      if (end_.reason.empty()) ::kill(-process_, signal.si_signo);
+      break;
+    default:
+      ::kill(process_, signal.si_signo);
+  }
+}
+
+void Keeper::look_for_request() {
+  try {
+    if (const auto request = read_end_request(directory_)) {
+      begin_end(request->reason, request->grace_seconds);
+    }
+  } catch (const RunError&) {
+    // A signal without a request that can be read is passed on as it is.
+  }
+}
+
+void Keeper::begin_end(const std::string& reason, double grace_seconds) {
+  const Clock::time_point end = Clock::now() + duration_of(grace_seconds);
+  const bool is_first = end_.reason.empty();
+  if (is_first) end_.reason = reason;
+  if (is_first || (kill_at_ && end < *kill_at_)) kill_at_ = end;
+  if (is_first) ::kill(-process_, SIGTERM);
+}
+
+void Keeper::on_time() {
+  const Clock::time_point now = Clock::now();
+  if (time_limit_ && now >= *time_limit_) {
+    time_limit_.reset();
+    begin_end("time limit", options_.grace_seconds);
+  }
+  if (kill_at_ && now >= *kill_at_) {
+    kill_at_.reset();
+    ::kill(-process_, SIGKILL);
+  }
+}
+
+// Of the job's first process, which stays a zombie; orphans that have fallen to this process are
+// laid to rest on the way.
+bool Keeper::has_ended() {
+  while (true) {
+    siginfo_t child{};
+    if (::waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) != 0) return errno == ECHILD;
+    if (child.si_pid == 0) return false;
+    if (child.si_pid == process_) return true;
+    ::waitpid(child.si_pid, nullptr, 0);
+  }
+}
+
+// The zombie keeps the number of its process group from being used again while that is killed.
+void Keeper::kill_rest() {
+  ::kill(-process_, SIGKILL);
+  int status = 0;
+  if (::waitpid(process_, &status, 0) == process_) take_status(status);
+  while (true) {
+    const pid_t ended = ::waitpid(-1, nullptr, WNOHANG);
+    if (ended > 0) continue;
+    if (ended < 0) return;
+    const std::vector<pid_t> left = children();
+    if (left.empty()) return;
+    for (const pid_t child : left) ::kill(child, SIGKILL);
+    ::waitpid(-1, nullptr, 0);
+  }
+}
+
+void Keeper::take_status(int status) {
+  if (WIFEXITED(status)) {
+    end_.exit_code = WEXITSTATUS(status);
+  } else {
+    end_.signal = WTERMSIG(status);
+  }
+}
+
+void Keeper::tell_failure(const std::string& why) {
+  end_.exit_code = 127;
+  end_.signal = 0;
+  end_.reason = why;
+  const std::string line = "trivet: " + why + "\n";
+  // exit.json says it, too; a full disk is no reason to end here.
+  (void)!::write(files_.errors, line.data(), line.size());
+}
+
+// Until it succeeds: an end that nobody can read would be a job done twice. Except where it never
+// will, since the directory is gone or closed.
+void Keeper::write() {
+  while (!write_end(files_.directory, end_)) {
+    if (errno == ENOENT || errno == EACCES || errno == EPERM || errno == EROFS) return;
+    ::sleep(1);
+  }
+}
+
+}  // namespace trivet::launch

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeper: looks after the process of one attempt until nothing of it is left.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "attempt_files.h"
+#include "job_process.h"
+
+namespace trivet::launch {
+
+class Keeper {
+ public:
+  // All signals must be blocked, and stay so while it runs.
+  Keeper(const Job& job, std::int64_t attempt, const AttemptOptions& options,
+         const JobFiles& files);
+
+  // Starts the job, ends it when that is asked for, and writes exit.json. Throws RetryError when
+  // there can be no process for it; then nothing has happened.
+  EndRecord run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void watch();
+  void on_signal(const siginfo_t& signal);
+  void on_time();
+  void look_for_request();
+  void begin_end(const std::string& reason, double grace_seconds);
+  bool has_ended();
+  void kill_rest();
+  void take_status(int status);
+  void tell_failure(const std::string& why);
+  void write();
+  std::optional<Clock::duration> time_left() const;
+
+  const Job& job_;
+  std::filesystem::path directory_;
+  const AttemptOptions& options_;
+  JobFiles files_;
+  pid_t process_ = 0;
+  std::optional<Clock::time_point> time_limit_;
+  std::optional<Clock::time_point> kill_at_;
+  EndRecord end_;
+};
+
+}  // namespace trivet::launch
