@@ -11,8 +11,8 @@
 #include "cli/host_catalog.h"
 #include "cli/inspection_text.h"
 #include "cli/terminal.h"
-#include "train/json_value.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 
 namespace trivet {
 namespace {

@@ -14,8 +14,8 @@
 #include "cli/text_columns.h"
 #include "train/checkpoint_directory.h"
 #include "train/checkpoint_files.h"
-#include "train/json_value.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 #include "trivet/safetensors.h"
 #include "trivet/schema.h"
 

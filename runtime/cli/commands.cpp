@@ -12,9 +12,12 @@ namespace trivet {
 namespace {
 
 constexpr const CommandInfo* kCommands[] = {
-    &kRunCommand,     &kCheckCommand,   &kSummaryCommand,     &kConfigCommand, &kExperimentsCommand,
-    &kPluginsCommand, &kExplainCommand, &kLsCommand,          &kPlotCommand,   &kDiffCommand,
-    &kCkptCommand,    &kSchemaCommand,  &kCompletionsCommand, &kHelpCommand,   &kCompleteCommand,
+    &kRunCommand,    &kLaunchCommand,      &kCheckCommand,     &kSummaryCommand,
+    &kConfigCommand, &kExperimentsCommand, &kPluginsCommand,   &kExplainCommand,
+    &kLsCommand,     &kPlotCommand,        &kDiffCommand,      &kCkptCommand,
+    &kSchemaCommand, &kStatusCommand,      &kShowCommand,      &kLogsCommand,
+    &kCancelCommand, &kRetryCommand,       &kResumeCommand,    &kCompletionsCommand,
+    &kHelpCommand,   &kCompleteCommand,    &kSuperviseCommand,
 };
 
 }  // namespace

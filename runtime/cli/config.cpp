@@ -5,8 +5,8 @@
 #include "cli/config_arguments.h"
 #include "cli/host_catalog.h"
 #include "cli/terminal.h"
-#include "train/json_value.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 
 namespace trivet {
 namespace {

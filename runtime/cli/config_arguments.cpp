@@ -63,9 +63,14 @@ bool looks_like_override(const std::string& text) {
 }  // namespace
 
 ConfigArguments parse_config_arguments(std::span<const std::string> words,
-                                       std::span<const OptionSpec> options) {
+                                       std::span<const OptionSpec> options, ConfigNeed need) {
   ConfigArguments parsed{parse_arguments(without_dotted_options(words), options), {}, {}, {}};
   bool first = true;
+  if (const std::string* file = parsed.arguments.last("cfg")) {
+    parsed.request.files.emplace_back(*file);
+    parsed.source = *file;
+    first = false;
+  }
   for (const Arguments::Given& given : parsed.arguments.given()) {
     if (given.name == "set") parsed.request.overrides.push_back(override_of(given.value, true));
     if (given.name == "experiment") parsed.request.experiment = given.value;
@@ -90,7 +95,7 @@ ConfigArguments parse_config_arguments(std::span<const std::string> words,
     add_params_override(parse_params_override(*text), parsed.request);
   }
   if (parsed.source.empty()) parsed.source = parsed.request.experiment;
-  if (parsed.source.empty()) {
+  if (parsed.source.empty() && need == ConfigNeed::required) {
     throw UsageError("a config file is missing",
                      {.hint = "name one before the overrides, or --experiment KEY"});
   }

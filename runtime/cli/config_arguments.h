@@ -20,6 +20,7 @@ inline constexpr OptionSpec kPluginDirOption{.name = "plugin-dir",
                                              .repeatable = true};
 
 inline constexpr std::array kConfigOptions{
+    OptionSpec{.name = "cfg", .value = "FILE", .doc = "The same as CONFIG"},
     OptionSpec{.name = "set",
                .value = "K=V",
                .doc = "The same as K=V; --cfg.K=V too, and --xp.K=V for [xp]",
@@ -54,10 +55,12 @@ struct ConfigArguments {
   std::string source;  // the config file, or the experiment when there is none
 };
 
-// Throws UsageError, also when there
-// is neither a config nor an experiment.
+enum class ConfigNeed { required, optional };
+
+// Throws UsageError, also when there is neither a config nor an experiment but needs to be.
 ConfigArguments parse_config_arguments(std::span<const std::string> words,
-                                       std::span<const OptionSpec> options);
+                                       std::span<const OptionSpec> options,
+                                       ConfigNeed need = ConfigNeed::required);
 
 // An option that stands for an override: --mode eval is mode=eval, and wins over those given.
 void add_override(ConfigArguments& arguments, const std::string& option, const std::string& path);

@@ -16,9 +16,9 @@
 #include "cli/text_table.h"
 #include "config/toml_reader.h"
 #include "config/value_diff.h"
-#include "train/json_value.h"
 #include "train/metrics_reader.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 
 namespace trivet {
 namespace {

@@ -13,8 +13,8 @@
 #include "cli/host_catalog.h"
 #include "cli/terminal.h"
 #include "cli/text_columns.h"
-#include "train/json_value.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 
 namespace trivet {
 namespace {

@@ -14,10 +14,10 @@
 #include "cli/run_numbers.h"
 #include "cli/terminal.h"
 #include "cli/text_table.h"
-#include "train/json_value.h"
 #include "train/process_info.h"
 #include "train/run_info.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 
 namespace trivet {
 namespace {

@@ -18,9 +18,9 @@
 #include "cli/run_numbers.h"
 #include "cli/terminal.h"
 #include "cli/text_columns.h"
-#include "train/json_value.h"
 #include "train/metrics_reader.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 #include "trivet/schema.h"
 
 namespace trivet {

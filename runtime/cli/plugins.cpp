@@ -11,7 +11,7 @@
 #include "cli/config_arguments.h"
 #include "cli/terminal.h"
 #include "host/plugin_host.h"
-#include "train/json_value.h"
+#include "trivet/json.h"
 
 namespace trivet {
 namespace {

@@ -15,8 +15,8 @@
 #include "cli/inspection_text.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
-#include "train/json_value.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 
 namespace trivet {
 namespace {

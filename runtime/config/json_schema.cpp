@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "config/value_json.h"
+#include "trivet/json.h"
 
 namespace trivet {
 namespace {
@@ -109,7 +109,7 @@ Json SchemaWriter::field(const Field& field) {
   Json described = Json::object();
   if (!field.doc.empty()) described["description"] = field.doc;
   if (!field.required && field.default_value && is_in_json(*field.default_value)) {
-    described["default"] = json_of(*field.default_value);
+    described["default"] = Json::parse(to_json(*field.default_value));
   }
   // Draft 7 ignores what stands beside a $ref.
   if (schema.contains("$ref")) schema = {{"allOf", Json::array({schema})}};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "config/predefined.h"
 #include "config/toml_reader.h"
 
 namespace trivet {
@@ -11,6 +12,14 @@ namespace {
 
 // A file may be a base in more than one place; a lattice of bases could double at each level.
 constexpr std::size_t kMostFiles = 200;
+
+// A file of the user's comes before one of the program's with the same name.
+Value read_layer(const std::filesystem::path& file, const Origin& named_at) {
+  const std::string_view text = predefined_config(file.generic_string());
+  std::error_code ignored;
+  if (text.empty() || std::filesystem::exists(file, ignored)) return read_toml_file(file, named_at);
+  return read_toml(text, file.generic_string());
+}
 
 }  // namespace
 
@@ -42,7 +51,7 @@ void LayerLoader::load(const std::filesystem::path& file, const Origin& named_at
     return;
   }
   try {
-    Value table = read_toml_file(file, named_at);
+    Value table = read_layer(file, named_at);
     chain_.push_back({std::move(identity), file.string()});
     load_bases(table, file);
     chain_.pop_back();

@@ -2,6 +2,7 @@
 #include "config/resolver.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -17,52 +18,7 @@
 namespace trivet {
 namespace {
 
-using Form = FieldType::Form;
-
 constexpr const char* kRestrictions = "restrictions";
-
-FieldType type_of_form(Form form) {
-  FieldType type;
-  type.form = form;
-  return type;
-}
-
-FieldType holding(Form form, FieldType element) {
-  FieldType type = type_of_form(form);
-  type.element.push_back(std::move(element));
-  return type;
-}
-
-Field file_field(std::string name, std::string doc, FieldType type) {
-  Field field;
-  field.name = std::move(name);
-  field.doc = std::move(doc);
-  field.type = std::move(type);
-  return field;
-}
-
-Schema make_file_schema() {
-  Schema schema = schema_of<ExperimentConfig>();
-  const FieldType free = type_of_form(Form::value);
-  const FieldType free_tables = holding(Form::map, holding(Form::map, free));
-  schema.fields.push_back(
-      file_field("experiment", "A registered experiment to start from.", type_of_form(Form::text)));
-  schema.fields.push_back(file_field(
-      kRestrictions,
-      "Registered experiments whose restrictions hold for this config. The program adds the one "
-      "that a config starts from, so that a run's config.toml is bound as well.",
-      holding(Form::list, type_of_form(Form::text))));
-  schema.fields.push_back(file_field("base", "Config files below this one, relative to it.",
-                                     holding(Form::list, type_of_form(Form::path))));
-  schema.fields.push_back(file_field(
-      "defaults", "Defaults for every table of a type: [defaults.\"plugin/Name\"].", free_tables));
-  schema.fields.push_back(file_field("sweep", "What a sweep varies: [sweep.NAME].", free_tables));
-  schema.fields.push_back(
-      file_field("xp", "Free values for references and launchers.", holding(Form::map, free)));
-  schema.fields.push_back(
-      file_field("backend", "Options of a backend: [backend.\"plugin/Name\"].", free_tables));
-  return schema;
-}
 
 // Takes a member out of a table; null when it is not there.
 Value take(Value& table, std::string_view key) {
@@ -79,6 +35,10 @@ Value experiment_part(Value tree) {
     return config_file_schema().find(member.key) != nullptr && schema.find(member.key) == nullptr;
   });
   return tree;
+}
+
+bool has_run(const Value& layer) {
+  return layer.find("task") != nullptr || layer.find("experiment") != nullptr;
 }
 
 // Sorted by place: files, the command line, defaults.
@@ -101,9 +61,19 @@ class Resolution {
       : request_(request),
         catalog_(catalog),
         problems_(problems),
-        tree_(config_file_schema(), catalog.schemas()) {}
+        schema_(&config_file_schema()),
+        tree_(*schema_, catalog.schemas()) {}
 
-  void merge_layers();
+  // Of a launch: [xp] is checked, and there may be no run's config.
+  Resolution(const ConfigRequest& request, ConfigCatalog& catalog, Problems& problems,
+             const Schema& schema)
+      : request_(request),
+        catalog_(catalog),
+        problems_(problems),
+        schema_(&schema),
+        tree_(*schema_, catalog.schemas()) {}
+
+  void merge_layers(std::vector<Value> layers);
   void fill();
   void resolve();
   Value take_root() { return std::move(root_); }
@@ -118,20 +88,27 @@ class Resolution {
   void check_experiment(RuleChecker& rules, Problems& found);
   void keep_distinct();
 
+  bool is_run() const { return schema_->find("task") != nullptr; }
+
   const ConfigRequest& request_;
   ConfigCatalog& catalog_;
   Problems& problems_;
+  const Schema* schema_;
   TypedTree tree_;
   Value root_ = Value::table();
   std::vector<std::string> restricted_;  // the experiments this config starts from
 };
 
-void Resolution::merge_layers() {
-  LayerLoader loader(problems_);
-  for (const std::filesystem::path& file : request_.files) loader.load(file);
-  std::vector<Value> layers = loader.take();
+std::vector<Value> load_layers(const std::vector<std::filesystem::path>& files,
+                               Problems& problems) {
+  LayerLoader loader(problems);
+  for (const std::filesystem::path& file : files) loader.load(file);
   // What is missing now would only give further, misleading problems.
-  throw_if_any(problems_);
+  throw_if_any(problems);
+  return loader.take();
+}
+
+void Resolution::merge_layers(std::vector<Value> layers) {
   Value experiment = take_experiment(layers);
   if (!request_.experiment.empty()) {
     experiment = request_.experiment;
@@ -202,11 +179,15 @@ void Resolution::keep_distinct() {
 std::exception_ptr Resolution::check(Problems& found) {
   check_defaults(found);
   check_backend(found);
-  validate(root_, config_file_schema(), &tree_.lookup(), found);
+  validate(root_, *schema_, &tree_.lookup(), found);
   RuleChecker rules(tree_, catalog_, found);
   rules.check_tree(root_);
   check_backend_rules(rules);
-  check_experiment(rules, found);
+  if (is_run()) check_experiment(rules, found);
+  const Value* xp = root_.find("xp");
+  if (xp != nullptr && schema_ != &config_file_schema()) {
+    check_rules<launch::Experiment>(*xp, "xp", found);
+  }
   return rules.refused();
 }
 
@@ -280,19 +261,11 @@ void Resolution::check_backend_rules(RuleChecker& rules) {
 
 }  // namespace
 
-const Schema& config_file_schema() {
-  static const Schema kSchema = make_file_schema();
-  return kSchema;
-}
+namespace {
 
-ResolvedConfig resolve_config(const ConfigRequest& request, ConfigCatalog& catalog) {
-  Problems problems;
-  Resolution resolution(request, catalog, problems);
-  resolution.merge_layers();
-  resolution.resolve();
-  throw_if_any(problems);
+ResolvedConfig run_config(Value tree) {
   ResolvedConfig config;
-  config.tree = resolution.take_root();
+  config.tree = std::move(tree);
   config.sweeps = take(config.tree, "sweep");
   take(config.tree, "defaults");
   config.experiment = decode<ExperimentConfig>(experiment_part(config.tree));
@@ -303,9 +276,44 @@ ResolvedConfig resolve_config(const ConfigRequest& request, ConfigCatalog& catal
   return config;
 }
 
+}  // namespace
+
+ResolvedConfig resolve_config(const ConfigRequest& request, ConfigCatalog& catalog) {
+  Problems problems;
+  Resolution resolution(request, catalog, problems);
+  resolution.merge_layers(load_layers(request.files, problems));
+  resolution.resolve();
+  throw_if_any(problems);
+  return run_config(resolution.take_root());
+}
+
+ResolvedLaunch resolve_launch(const ConfigRequest& request, ConfigCatalog& catalog) {
+  Problems problems;
+  std::vector<Value> layers = load_layers(request.files, problems);
+  const bool with_run =
+      !request.experiment.empty() || std::any_of(layers.begin(), layers.end(), has_run);
+  if (with_run && !request.below_run.empty()) {
+    std::vector<Value> below = load_layers({request.below_run}, problems);
+    layers.insert(layers.begin(), std::make_move_iterator(below.begin()),
+                  std::make_move_iterator(below.end()));
+  }
+  Resolution resolution(request, catalog, problems,
+                        with_run ? launch_file_schema() : plain_launch_schema());
+  resolution.merge_layers(std::move(layers));
+  resolution.resolve();
+  throw_if_any(problems);
+  ResolvedLaunch launch;
+  Value root = resolution.take_root();
+  launch.xp = take(root, "xp");
+  launch.experiment = decode<launch::Experiment>(launch.xp, "xp");
+  if (const Value* sweeps = root.find("sweep")) launch.sweeps = *sweeps;
+  if (with_run) launch.run = run_config(std::move(root));
+  return launch;
+}
+
 Value draft_config(const ConfigRequest& request, ConfigCatalog& catalog, Problems& problems) {
   Resolution resolution(request, catalog, problems);
-  resolution.merge_layers();
+  resolution.merge_layers(load_layers(request.files, problems));
   resolution.fill();
   return resolution.take_root();
 }

@@ -11,13 +11,16 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "config/catalog.h"
+#include "config/file_schema.h"
 #include "config/override.h"
 #include "config/typed_tree.h"
 #include "trivet/experiment.h"
+#include "trivet/launch/experiment.h"
 #include "trivet/schema.h"
 #include "trivet/value.h"
 
@@ -28,6 +31,8 @@ struct ConfigRequest {
   std::string experiment{};                  // "plugin/name" instead of what the files say
   std::vector<Override> overrides{};
   bool load_experiments = true;  // false: leave them out, so that no plugin is loaded
+  // Of a launch: a file below all others where there is a run's config.
+  std::filesystem::path below_run{};
 };
 
 struct ResolvedConfig {
@@ -41,11 +46,20 @@ struct ResolvedConfig {
   Value backend_options;
 };
 
-// The fields of a config file: those of ExperimentConfig and the ones used up by resolution.
-const Schema& config_file_schema();
-
 // Throws ConfigError with everything that is wrong, sorted by place.
 ResolvedConfig resolve_config(const ConfigRequest& request, ConfigCatalog& catalog);
+
+// What `trivet launch` is told. A file may launch anything: without a task there is no run's
+// config.
+struct ResolvedLaunch {
+  Value xp;  // with all defaults; what the command line says knows so (kCommandLine)
+  launch::Experiment experiment;
+  Value sweeps;  // the [sweep.NAME] tables
+  std::optional<ResolvedConfig> run;
+};
+
+// Throws as resolve_config does.
+ResolvedLaunch resolve_launch(const ConfigRequest& request, ConfigCatalog& catalog);
 
 // The merged and filled tree of a config that may still be wrong, for completion and `explain`.
 // Throws ConfigError only for files that cannot be read.

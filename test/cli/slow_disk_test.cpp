@@ -20,7 +20,7 @@
 #include "train/checkpoint_directory.h"
 #include "train/checkpoint_manager.h"
 #include "train/file_io.h"
-#include "train/json_value.h"
+#include "trivet/json.h"
 #include "trivet/value.h"
 #include "watched_run.h"
 

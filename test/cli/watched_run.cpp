@@ -16,7 +16,7 @@
 #include "support/paths.h"
 #include "support/shell.h"
 #include "train/file_io.h"
-#include "train/json_value.h"
+#include "trivet/json.h"
 #include "trivet/value.h"
 
 namespace trivet::test {

@@ -19,10 +19,10 @@
 #include "support/shell.h"
 #include "train/checkpoint_manager.h"
 #include "train/file_io.h"
-#include "train/json_value.h"
 #include "train_parts.h"
 #include "trivet/device.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 
 using namespace trivet;
 using Catch::Contains;

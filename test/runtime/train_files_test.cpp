@@ -18,11 +18,11 @@
 #include "support/shell.h"
 #include "train/event_log.h"
 #include "train/file_io.h"
-#include "train/json_value.h"
 #include "train/process_info.h"
 #include "train/run_directory.h"
 #include "train/status_file.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 
 using namespace trivet;
 using Catch::Contains;

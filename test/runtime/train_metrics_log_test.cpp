@@ -12,9 +12,9 @@
 
 #include "support/shell.h"
 #include "train/file_io.h"
-#include "train/json_value.h"
 #include "train/metrics_log.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 
 using namespace trivet;
 namespace fs = std::filesystem;

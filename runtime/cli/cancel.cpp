@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet cancel ID ...: ends work units.
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_command.h"
+#include "launch/unit_actions.h"
+
+namespace trivet {
+namespace {
+
+int run_cancel(std::span<const std::string> words) {
+  return run_on_experiments(
+      words, "cancel", [](LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
+        return fmt::format("experiment {}: {} work units cancelled\n", experiment.xid(),
+                           cancel_units(experiment, wids));
+      });
+}
+
+}  // namespace
+
+const CommandInfo kCancelCommand{
+    .name = "cancel",
+    .usage = "cancel ID ...",
+    .summary = "Ends the jobs of an experiment or of a work unit",
+    .details =
+        "ID is XID or XID/WID. Jobs get SIGTERM and a while to save, then SIGKILL. What has ended "
+        "stays\n"
+        "as it is; 'trivet retry' takes it back.",
+    .options = kExperimentOptions,
+    .operand = Operand::path,
+    .run = run_cancel,
+};
+
+}  // namespace trivet

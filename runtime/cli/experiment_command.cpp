@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/experiment_command.h"
+
+#include "cli/host_catalog.h"
+#include "cli/terminal.h"
+#include "launch/experiment_id.h"
+#include "launch/unit_actions.h"
+#include "trivet/error.h"
+
+namespace trivet {
+
+int run_on_experiments(
+    std::span<const std::string> words, const std::string& command,
+    const std::function<std::string(LaunchedExperiment&, const std::vector<std::int64_t>&)>& act) {
+  const Arguments arguments = parse_arguments(words, kExperimentOptions);
+  const std::vector<std::string> plain = arguments.plain();
+  if (plain.empty()) {
+    throw UsageError("'trivet " + command + "' takes an ID",
+                     {.hint = "'trivet status' lists them"});
+  }
+  HostCatalog catalog(arguments.all("plugin-dir"), UnknownDefaults::load_plugin);
+  const auto root = experiments_root(arguments.last("root"));
+  std::vector<ExperimentId> ids;
+  for (const std::string& text : plain) ids.push_back(find_experiment(text, root));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i].job) {
+      throw UsageError("'trivet " + command + "' works on whole units: " + plain[i],
+                       {.hint = "leave the job's name out"});
+    }
+    LaunchedExperiment experiment(ids[i].directory, catalog);
+    print_out(act(experiment, chosen_units(experiment, ids[i].wid)));
+  }
+  return 0;
+}
+
+}  // namespace trivet

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet logs ID [-f]: what jobs have printed.
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_command.h"
+#include "cli/terminal.h"
+#include "cli/text_columns.h"
+#include "launch/experiment_id.h"
+#include "launch/experiment_view.h"
+#include "train/file_io.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr OptionSpec kOptions[] = {
+    kRootOption,
+    {.name = "follow", .letter = 'f', .doc = "Go on until the jobs have ended"},
+    {.name = "attempt", .value = "N", .doc = "The output of this attempt; default: the last one"},
+};
+
+constexpr std::uint64_t kPiece = 1 << 20;
+
+// One file of one attempt, read as it grows.
+class Output {
+ public:
+  Output(fs::path file, std::string prefix) : file_(std::move(file)), prefix_(std::move(prefix)) {}
+
+  // Prints the whole lines that have come; at the end of all, also one without its end.
+  bool print(bool last) {
+    std::error_code missing;
+    if (!fs::exists(file_, missing)) return false;
+    const FileHandle file = open_file(file_, O_RDONLY);
+    struct stat info {};
+    if (::fstat(file.get(), &info) != 0) return false;
+    const auto size = static_cast<std::uint64_t>(info.st_size);
+    bool any = false;
+    while (offset_ < size) {
+      const std::string part = read_part(file, offset_, std::min(size - offset_, kPiece), file_);
+      offset_ += part.size();
+      rest_ += part;
+      any = print_lines() || any;
+    }
+    if (last && !rest_.empty()) {
+      show(rest_);
+      rest_.clear();
+    }
+    return any;
+  }
+
+ private:
+  bool print_lines() {
+    std::size_t begin = 0;
+    for (std::size_t end = rest_.find('\n'); end != std::string::npos;
+         end = rest_.find('\n', begin)) {
+      show(rest_.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    rest_.erase(0, begin);
+    return begin > 0;
+  }
+
+  // A terminal must not obey what a job has printed; a file gets the bytes as they are.
+  void show(const std::string& line) {
+    print_out(prefix_ + (is_screen(stdout) ? printable(line) : line) + "\n");
+  }
+
+  fs::path file_;
+  std::string prefix_, rest_;
+  std::uint64_t offset_ = 0;
+};
+
+// A job's streams; a further attempt takes the place of the one before.
+class JobOutput {
+ public:
+  JobOutput(launch::Job job, std::string prefix)
+      : job_(std::move(job)), prefix_(std::move(prefix)) {}
+
+  bool print(std::int64_t attempt, bool last) {
+    bool any = false;
+    if (attempt != attempt_) {
+      for (Output& output : outputs_) output.print(true);
+      outputs_.clear();
+      attempt_ = attempt;
+      const fs::path directory = job_.directory / std::to_string(attempt);
+      for (const char* name : {"stdout", "stderr"})
+        outputs_.emplace_back(directory / name, prefix_);
+    }
+    for (Output& output : outputs_) any = output.print(last) || any;
+    return any;
+  }
+
+ private:
+  launch::Job job_;
+  std::string prefix_;
+  std::int64_t attempt_ = 0;
+  std::vector<Output> outputs_;
+};
+
+struct Followed {
+  std::int64_t wid;
+  std::size_t job;
+  std::unique_ptr<JobOutput> output;
+};
+
+bool is_meant(const ExperimentId& id, const UnitView& unit, const launch::Job& job) {
+  return (!id.wid || unit.unit.wid == *id.wid) && (!id.job || job.name == *id.job);
+}
+
+std::vector<Followed> followed_jobs(const ExperimentView& view, const ExperimentId& id) {
+  std::vector<Followed> jobs;
+  for (const UnitView& unit : view.units) {
+    for (std::size_t i = 0; i < unit.unit.jobs.size(); ++i) {
+      const launch::Job& job = unit.unit.jobs[i];
+      if (is_meant(id, unit, job)) jobs.push_back({unit.unit.wid, i, nullptr});
+    }
+  }
+  for (Followed& each : jobs) {
+    const UnitView& unit = unit_of(view, each.wid);
+    const launch::Job& job = unit.unit.jobs[each.job];
+    const std::string prefix = jobs.size() == 1 ? "" : fmt::format("[{}/{}] ", each.wid, job.name);
+    each.output = std::make_unique<JobOutput>(job, prefix);
+  }
+  return jobs;
+}
+
+int run_logs(std::span<const std::string> words) {
+  const Arguments arguments = parse_arguments(words, kOptions);
+  const std::vector<std::string> plain = arguments.plain();
+  if (plain.size() != 1) throw UsageError("'trivet logs' takes one ID");
+  const ExperimentId id = find_experiment(plain[0], experiments_root(arguments.last("root")));
+  ExperimentView view = view_experiment(id.directory);
+  if (id.wid) unit_of(view, *id.wid);
+  std::vector<Followed> jobs = followed_jobs(view, id);
+  if (jobs.empty()) throw UsageError("'" + plain[0] + "' names no job");
+  std::int64_t wanted = 0;
+  if (const std::string* text = arguments.last("attempt")) wanted = std::atoll(text->c_str());
+  if (arguments.has("attempt") && wanted < 1) throw UsageError("--attempt is a number from 1");
+  while (true) {
+    bool ended = true, any = false;
+    for (Followed& each : jobs) {
+      const UnitView& unit = unit_of(view, each.wid);
+      const launch::JobStatus& status = unit.jobs[each.job];
+      const bool last = is_final(status.state);
+      ended = ended && last;
+      const std::int64_t attempt = wanted > 0 ? wanted : status.attempt;
+      if (attempt > 0) any = each.output->print(attempt, last || !arguments.has("follow")) || any;
+    }
+    flush_out();
+    if (!arguments.has("follow") || (ended && !any)) return 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    view = view_experiment(id.directory);
+  }
+}
+
+}  // namespace
+
+const CommandInfo kLogsCommand{
+    .name = "logs",
+    .usage = "logs ID",
+    .summary = "What jobs have printed",
+    .details = "ID is XID, XID/WID or XID/WID/JOB. Lines of several jobs begin with [WID/JOB].",
+    .options = kOptions,
+    .operand = Operand::path,
+    .run = run_logs,
+};
+
+}  // namespace trivet

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet retry ID ...: starts what failed once more.
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_command.h"
+#include "launch/unit_actions.h"
+
+namespace trivet {
+namespace {
+
+int run_retry(std::span<const std::string> words) {
+  return run_on_experiments(
+      words, "retry", [](LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
+        return fmt::format("experiment {}: {} work units started afresh\n", experiment.xid(),
+                           retry_units(experiment, wids));
+      });
+}
+
+}  // namespace
+
+const CommandInfo kRetryCommand{
+    .name = "retry",
+    .usage = "retry ID ...",
+    .summary = "Starts jobs once more that failed, were lost or cancelled",
+    .details =
+        "ID is XID or XID/WID. Jobs that have completed are left alone. A run continues from its "
+        "last\n"
+        "checkpoint.",
+    .options = kExperimentOptions,
+    .operand = Operand::path,
+    .run = run_retry,
+};
+
+}  // namespace trivet

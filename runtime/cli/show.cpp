@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet show ID: everything of an experiment, a work unit or a job.
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_command.h"
+#include "cli/terminal.h"
+#include "launch/experiment_id.h"
+#include "launch/experiment_view.h"
+#include "launch/unit_text.h"
+#include "trivet/enums.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+
+namespace trivet {
+namespace {
+
+using launch::JobStatus;
+
+constexpr OptionSpec kOptions[] = {
+    kRootOption,
+    {.name = "json", .doc = "Print JSON"},
+};
+
+std::string job_text(const launch::Job& job, const JobStatus& status) {
+  std::string text = fmt::format("  {}  {}", job.name, enum_name(status.state));
+  const std::string detail = detail_text(status);
+  text += (detail.empty() ? "" : " (" + detail + ")") + "\n    " + command_line(job) + "\n";
+  for (const auto& [name, value] : job.env) text += "    " + name + "=" + shell_word(value) + "\n";
+  text += fmt::format(
+      "    cores {}{}{}\n", job.cores, job.gpus > 0 ? fmt::format("  gpus {}", job.gpus) : "",
+      job.memory_bytes > 0 ? fmt::format("  memory {} bytes", job.memory_bytes) : "");
+  if (status.attempt > 0) {
+    text += "    " + (job.directory / std::to_string(status.attempt)).string() + "\n";
+  }
+  return text;
+}
+
+int run_show(std::span<const std::string> words) {
+  const Arguments arguments = parse_arguments(words, kOptions);
+  const std::vector<std::string> plain = arguments.plain();
+  if (plain.size() != 1) throw UsageError("'trivet show' takes one ID");
+  const ExperimentId id = find_experiment(plain[0], experiments_root(arguments.last("root")));
+  ExperimentView view = view_experiment(id.directory);
+  if (id.wid) view.units = {unit_of(view, *id.wid)};
+  if (arguments.has("json")) {
+    Value all = view_value(view);
+    Value& units = *all.find("units");
+    for (std::size_t i = 0; i < view.units.size(); ++i) {
+      units.items()[i].set("record", launch::to_value(view.units[i].unit));
+    }
+    print_out(to_json(all, JsonStyle::indented));
+    return 0;
+  }
+  std::string text = head_text(view);
+  for (const UnitView& unit : view.units) {
+    text += fmt::format("unit {}  {}  {}\n", unit.unit.wid, enum_name(unit.state),
+                        unit.unit.directory.string());
+    for (std::size_t i = 0; i < unit.jobs.size(); ++i) {
+      if (id.job && unit.unit.jobs[i].name != *id.job) continue;
+      text += job_text(unit.unit.jobs[i], unit.jobs[i]);
+    }
+  }
+  print_out(text);
+  return 0;
+}
+
+}  // namespace
+
+const CommandInfo kShowCommand{
+    .name = "show",
+    .usage = "show ID",
+    .summary = "Everything of an experiment or a unit: commands, environment, directories",
+    .details = "",
+    .options = kOptions,
+    .operand = Operand::path,
+    .run = run_show,
+};
+
+}  // namespace trivet

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet status [ID]: how experiments, their work units and jobs are.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_command.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+#include "cli/text_table.h"
+#include "launch/experiment_id.h"
+#include "launch/experiment_store.h"
+#include "launch/experiment_view.h"
+#include "train/process_info.h"
+#include "trivet/enums.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+using launch::JobState;
+using launch::JobStatus;
+
+constexpr OptionSpec kOptions[] = {
+    kRootOption,
+    {.name = "json", .doc = "Print JSON"},
+};
+
+std::string age_text(double time, double now) {
+  return time <= 0 ? "-" : format_duration(std::max(0.0, now - time));
+}
+
+std::string sweep_value(const UnitView& unit, const std::string& name) {
+  for (const auto& [known, value] : unit.unit.sweep.args) {
+    if (known == name) return value.is_text() ? value.as_text() : to_json(value);
+  }
+  return "-";
+}
+
+std::vector<std::string> sweep_names(const std::vector<UnitView>& units) {
+  std::vector<std::string> names;
+  for (const UnitView& unit : units) {
+    for (const auto& entry : unit.unit.sweep.args) {
+      if (std::find(names.begin(), names.end(), entry.first) == names.end()) {
+        names.push_back(entry.first);
+      }
+    }
+  }
+  return names;
+}
+
+std::string jobs_text(const UnitView& unit) {
+  std::string text;
+  for (std::size_t i = 0; i < unit.jobs.size(); ++i) {
+    const std::string detail = detail_text(unit.jobs[i]);
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : "; ", unit.unit.jobs[i].name,
+                        enum_name(unit.jobs[i].state), detail.empty() ? "" : " (" + detail + ")");
+  }
+  return text;
+}
+
+double last_change(const UnitView& unit) {
+  double time = 0;
+  for (const JobStatus& job : unit.jobs) time = std::max(time, job.time);
+  return time;
+}
+
+std::string units_text(const ExperimentView& view, int width) {
+  using Align = TextTable::Align;
+  TextTable table;
+  const std::vector<std::string> names = sweep_names(view.units);
+  table.column("WID", Align::right);
+  table.column("STATE");
+  table.column("AGE", Align::right);
+  for (const std::string& name : names) table.column(name, Align::right);
+  table.column("JOBS");
+  const double now = unix_time();
+  for (const UnitView& unit : view.units) {
+    std::vector<std::string> cells = {std::to_string(unit.unit.wid),
+                                      std::string(enum_name(unit.state)),
+                                      age_text(last_change(unit), now)};
+    for (const std::string& name : names) cells.push_back(sweep_value(unit, name));
+    cells.push_back(jobs_text(unit));
+    table.row(std::move(cells));
+  }
+  return table.text(width);
+}
+
+std::string experiments_text(const std::vector<ExperimentView>& views, int width) {
+  using Align = TextTable::Align;
+  TextTable table;
+  table.column("XID", Align::right);
+  table.column("NAME");
+  table.column("AUTHOR");
+  table.column("AGE", Align::right);
+  table.column("UNITS", Align::right);
+  table.column("STATES");
+  const double now = unix_time();
+  for (const ExperimentView& view : views) {
+    const Value* launched = view.facts.find("launched");
+    table.row({std::to_string(view.xid()), view.fact("name"), view.fact("author"),
+               age_text(launched != nullptr ? launched->as_number() : 0, now),
+               std::to_string(view.units.size()), counts_text(view.counts())});
+  }
+  return table.text(width);
+}
+
+int screen_width() {
+  return is_screen(stdout) ? terminal_columns(1) : 0;
+}
+
+int run_status(std::span<const std::string> words) {
+  const Arguments arguments = parse_arguments(words, kOptions);
+  const std::vector<std::string> plain = arguments.plain();
+  if (plain.size() > 1) throw UsageError("'trivet status' takes one ID");
+  const bool json = arguments.has("json");
+  const fs::path root = experiments_root(arguments.last("root"));
+  if (plain.empty()) {
+    std::vector<ExperimentView> views;
+    for (const auto& place : ExperimentStore(root).all()) {
+      views.push_back(view_experiment(place.directory));
+    }
+    if (json) {
+      Value rows = Value::array();
+      for (const ExperimentView& view : views) {
+        Value row = view_value(view);
+        row.erase("units");
+        rows.push_back(std::move(row));
+      }
+      print_out(to_json(rows, JsonStyle::indented));
+    } else if (views.empty()) {
+      print_out(fmt::format("There are no experiments in {}.\n", root.string()));
+    } else {
+      print_out(experiments_text(views, screen_width()));
+    }
+    return 0;
+  }
+  const ExperimentId id = find_experiment(plain[0], root);
+  ExperimentView view = view_experiment(id.directory);
+  if (id.wid) view.units = {unit_of(view, *id.wid)};
+  if (json) {
+    print_out(to_json(view_value(view), JsonStyle::indented));
+  } else {
+    print_out(head_text(view) + units_text(view, screen_width()));
+  }
+  return 0;
+}
+
+}  // namespace
+
+const CommandInfo kStatusCommand{
+    .name = "status",
+    .usage = "status [ID]",
+    .summary = "How experiments, their work units and jobs are",
+    .details =
+        "ID is XID, XID/WID or XID/WID/JOB, @last, or an experiment's directory. Without one:\n"
+        "all experiments of --root.",
+    .options = kOptions,
+    .operand = Operand::path,
+    .run = run_status,
+};
+
+}  // namespace trivet

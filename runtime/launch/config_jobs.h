@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The jobs providers that are part of the program.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trivet/config.h"
+#include "trivet/launch/jobs_provider.h"
+
+namespace trivet {
+
+class EmptyJobs final : public JobsProvider {
+ public:
+  using Config = JobsProviderConfig;
+  explicit EmptyJobs(const Config&) {}
+  std::vector<std::pair<std::string, launch::JobConfig>> jobs(const Value&) const override {
+    return {};
+  }
+};
+
+struct ConfigJobsConfig : JobsProviderConfig {
+  bool standalone_eval = false;
+};
+TRIVET_CONFIG(ConfigJobsConfig, JobsProviderConfig,
+              (standalone_eval,
+               "Evaluates in a job of its own, \"eval\", which follows the checkpoints of the job "
+               "\"train\", instead of in between."))
+
+// Of a run's config: "train" runs it; one whose mode only evaluates is the job "eval".
+class ConfigJobs final : public JobsProvider {
+ public:
+  using Config = ConfigJobsConfig;
+  explicit ConfigJobs(const Config& config) : config_(config) {}
+  std::vector<std::pair<std::string, launch::JobConfig>> jobs(const Value& config) const override;
+
+ private:
+  Config config_;
+};
+
+}  // namespace trivet

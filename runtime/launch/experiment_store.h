@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The experiments below a root directory:
+//
+//   ROOT/.trivet/experiments/3    the directory of experiment 3, relative to ROOT
+//   ROOT/.trivet/lock             held (flock) while a number is given
+//
+// and what lies in the directory of one:
+//
+//   experiment.json   what it is: xid, name, author, note, tags, when and by what it was launched
+//   launch.toml       [xp] and [sweep], resolved, above config.toml; launching it again adds what is
+//                     missing
+//   config.toml       the run's config, resolved, as the jobs get it
+//   units.jsonl, events.jsonl, requests.jsonl      see records.h
+//   supervisor.json, supervisor.log                see supervisor.h
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace trivet {
+
+class ExperimentStore {
+ public:
+  // The root need not exist.
+  explicit ExperimentStore(std::filesystem::path root) : root_(std::move(root)) {}
+
+  const std::filesystem::path& root() const { return root_; }
+
+  // Above all numbers in use, those of runs in the same directory included.
+  std::int64_t next_xid() const;
+
+  struct Place {
+    std::int64_t xid = 0;
+    std::filesystem::path directory;
+  };
+  // Gives the next number and makes the directory that `directory_of` names for it. Several
+  // processes may do this at the same time. Throws RunError when it cannot be made, or is there.
+  Place create(const std::function<std::filesystem::path(std::int64_t)>& directory_of) const;
+  // The same for a number that somebody chose and that is not in use.
+  Place create_as(std::int64_t xid, const std::filesystem::path& directory) const;
+
+  // Where an experiment lies; nothing when there is none.
+  std::optional<std::filesystem::path> find(std::int64_t xid) const;
+  std::vector<Place> all() const;  // by number
+
+ private:
+  std::filesystem::path index() const { return root_ / ".trivet" / "experiments"; }
+  void enter(const Place& place) const;
+
+  std::filesystem::path root_;
+};
+
+}  // namespace trivet

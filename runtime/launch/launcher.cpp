@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/launcher.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include <fmt/core.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/references.h"
+#include "config/toml_writer.h"
+#include "launch/experiment_store.h"
+#include "launch/supervisor.h"
+#include "launch/sweep_items.h"
+#include "train/file_io.h"
+#include "train/process_info.h"
+#include "trivet/digest.h"
+#include "trivet/enums.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+#include "trivet/registry.h"
+#include "trivet/version.h"
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+using launch::WorkUnit;
+
+std::string user_name() {
+  if (const passwd* entry = ::getpwuid(::getuid())) return entry->pw_name;
+  const char* name = std::getenv("USER");
+  return name != nullptr && *name != '\0' ? name : "unknown";
+}
+
+Value text_list(const std::vector<std::string>& texts) {
+  Value list = Value::array();
+  for (const std::string& text : texts) list.push_back(text);
+  return list;
+}
+
+// A list, or a text with commas.
+std::vector<std::string> tag_list(const Value& tags) {
+  std::vector<std::string> list;
+  if (tags.is_array()) {
+    for (const Value& tag : tags.items()) list.push_back(tag.as_text());
+  }
+  if (!tags.is_text()) return list;
+  std::string rest = tags.as_text();
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    if (comma != 0) list.push_back(rest.substr(0, comma));
+    rest = comma == std::string::npos ? std::string() : rest.substr(comma + 1);
+  }
+  return list;
+}
+
+std::unique_ptr<SubdirFormat> subdir_format(const launch::Experiment& experiment) {
+  return make(experiment.subdir_format);
+}
+
+// Without what only says where values came from: the text of config.toml as jobs get it.
+std::string run_config_text(const ResolvedConfig& run) {
+  ResolvedConfig plain = run;
+  plain.tree.erase("xp");
+  return config_text(plain, false);
+}
+
+// The [xp] and [sweep] of an experiment as a config file.
+std::string launch_text(const ResolvedLaunch& launch, const std::string& config_name) {
+  Value file = Value::table();
+  if (!config_name.empty()) file.set("base", text_list({config_name}));
+  file.set("xp", launch.xp);
+  if (launch.sweeps.is_table()) file.set("sweep", launch.sweeps);
+  escape_references(file);
+  return write_toml(file, {.header = "What trivet launch was told, complete."});
+}
+
+// Two units in one directory would overwrite each other.
+void refuse_shared_directories(const std::vector<WorkUnit>& units,
+                               const std::vector<WorkUnit>& there) {
+  std::map<fs::path, std::int64_t> taken;
+  const auto take = [&](const WorkUnit& unit) {
+    const auto [found, fresh] = taken.emplace(unit.directory, unit.wid);
+    if (fresh) return;
+    throw ConfigError(
+        Problem{.path = "xp.subdir_format.wu_dirname",
+                .what = fmt::format("work units {} and {} would share the directory {}",
+                                    found->second, unit.wid, unit.directory.string()),
+                .hint = "take {wid} into the name"});
+  };
+  for (const WorkUnit& unit : there) take(unit);
+  for (const WorkUnit& unit : units) take(unit);
+}
+
+}  // namespace
+
+struct Launcher::Impl {
+  Impl(LaunchRequest given, ConfigCatalog& known);
+
+  ExperimentPlace place_of(std::int64_t xid) const;
+  fs::path directory_of(std::int64_t xid) const;
+  std::string config_name(const fs::path& directory) const;
+  PlannedLaunch planned(const ExperimentPlace& place, std::vector<WorkUnit> recorded) const;
+  void check_with_orchestrator(const std::vector<WorkUnit>& units, const fs::path& directory) const;
+  void write_files(const ExperimentPlace& place, const PlannedLaunch& planned) const;
+
+  LaunchRequest request;
+  ConfigCatalog& catalog;
+  ResolvedLaunch launch;
+  std::vector<JobPlan> plans;
+  SweepItems sweep;
+  std::unique_ptr<SubdirFormat> format;
+  std::string name, author;
+  fs::path root;
+};
+
+Launcher::Impl::Impl(LaunchRequest given, ConfigCatalog& known)
+    : request(std::move(given)), catalog(known) {
+  launch = resolve_launch(request.config, catalog);
+  plans = plan_jobs(launch);
+  sweep = sweep_items(launch, request.sweeps);
+  check_items(sweep, request.config, catalog);
+  format = subdir_format(launch.experiment);
+  name = launch.experiment.name;
+  if (name.empty()) name = fs::path(request.source).stem().string();
+  author = launch.experiment.author.empty() ? user_name() : launch.experiment.author;
+  root = root_directory(launch.experiment, name, author);
+}
+
+fs::path Launcher::Impl::directory_of(std::int64_t xid) const {
+  ExperimentPlace place;
+  place.xid = xid;
+  place.name = name;
+  place.author = author;
+  return experiment_directory(*format, root, place, plans.front().config.cell);
+}
+
+// The run's config gets a name of its own where another one lies in the directory already.
+std::string Launcher::Impl::config_name(const fs::path& directory) const {
+  if (!launch.run) return {};
+  const std::string text = run_config_text(*launch.run);
+  std::error_code ignored;
+  const fs::path first = directory / "config.toml";
+  if (!fs::exists(first, ignored) || read_text(first) == text) return "config.toml";
+  return "config-" + digest(text).substr(0, 8) + ".toml";
+}
+
+ExperimentPlace Launcher::Impl::place_of(std::int64_t xid) const {
+  ExperimentPlace place;
+  place.xid = xid;
+  place.name = name;
+  place.author = author;
+  place.working_directory = fs::current_path();
+  const std::optional<fs::path> known = ExperimentStore(root).find(xid);
+  place.directory = known ? *known : directory_of(xid);
+  const std::string config = config_name(place.directory);
+  if (!config.empty()) place.config_file = place.directory / config;
+  return place;
+}
+
+PlannedLaunch Launcher::Impl::planned(const ExperimentPlace& place,
+                                      std::vector<WorkUnit> recorded) const {
+  const UnitBuilder builder(launch, plans, *format, place);
+  PlannedLaunch planned;
+  planned.xid = place.xid;
+  planned.root = root;
+  planned.directory = place.directory;
+  planned.tags = tag_list(launch.experiment.tags);
+  planned.tags.insert(planned.tags.end(), sweep.tags.begin(), sweep.tags.end());
+  std::set<std::string> known;
+  std::int64_t last = 0;
+  for (const WorkUnit& unit : recorded) {
+    known.insert(unit.identity);
+    last = std::max(last, unit.wid);
+  }
+  std::vector<const SweepItem*> missing;
+  for (const SweepItem& item : sweep.items) {
+    if (known.insert(builder.identity(item, sweep.sweeps_config)).second) missing.push_back(&item);
+  }
+  const std::int64_t units = last + std::ssize(missing);
+  for (const SweepItem* item : missing) {
+    planned.units.push_back(builder.build(*item, sweep.sweeps_config, ++last, units));
+  }
+  planned.there = std::move(recorded);
+  refuse_shared_directories(planned.units, planned.there);
+  return planned;
+}
+
+void Launcher::Impl::check_with_orchestrator(const std::vector<WorkUnit>& units,
+                                             const fs::path& directory) const {
+  // Checking needs no records; those of a directory that is not there are empty.
+  DiskRecords records(directory);
+  OrchestratorContext context{directory, records, [] {}};
+  Problems problems;
+  make(launch.experiment.orchestrator, context)->check(units, problems);
+  problems.throw_if_any();
+}
+
+void Launcher::Impl::write_files(const ExperimentPlace& place, const PlannedLaunch& planned) const {
+  std::string config;
+  if (!place.config_file.empty()) {
+    config = place.config_file.filename().string();
+    replace_file(place.config_file, run_config_text(*launch.run), Durability::synced);
+  }
+  replace_file(place.directory / "launch.toml", launch_text(launch, config), Durability::synced);
+  const Value facts = Value::table({{"xid", place.xid},
+                                    {"name", name},
+                                    {"author", author},
+                                    {"note", launch.experiment.note},
+                                    {"tags", text_list(planned.tags)},
+                                    {"importance", enum_name(launch.experiment.importance)},
+                                    {"launched", unix_time()},
+                                    {"host", host_name()},
+                                    {"version", std::string(version())},
+                                    {"root", root.string()},
+                                    {"source", request.source},
+                                    {"config", config},
+                                    {"working_directory", place.working_directory.string()},
+                                    {"plugin_dirs", text_list(request.plugin_dirs)},
+                                    {"orchestrator", launch.experiment.orchestrator.key()}});
+  replace_file(place.directory / "experiment.json", to_json(facts, JsonStyle::indented),
+               Durability::synced);
+}
+
+Launcher::Launcher(LaunchRequest request, ConfigCatalog& catalog)
+    : impl_(std::make_unique<Impl>(std::move(request), catalog)) {}
+Launcher::~Launcher() = default;
+
+PlannedLaunch Launcher::plan() {
+  const ExperimentStore store(impl_->root);
+  const std::int64_t xid = impl_->launch.experiment.xid.value_or(store.next_xid());
+  const ExperimentPlace place = impl_->place_of(xid);
+  PlannedLaunch planned = impl_->planned(place, DiskRecords(place.directory).all_units());
+  impl_->check_with_orchestrator(planned.units, place.directory);
+  return planned;
+}
+
+PlannedLaunch Launcher::launch() {
+  plan();
+  // Jobs inherit it: what they write is private as well.
+  if (!impl_->launch.experiment.shared) ::umask(077);
+  const ExperimentStore store(impl_->root);
+  const std::optional<std::int64_t> wanted = impl_->launch.experiment.xid;
+  ExperimentStore::Place at;
+  if (!wanted) {
+    at = store.create([&](std::int64_t xid) { return impl_->directory_of(xid); });
+  } else if (const auto known = store.find(*wanted)) {
+    at = {*wanted, *known};
+  } else {
+    at = store.create_as(*wanted, impl_->directory_of(*wanted));
+  }
+  const ExperimentPlace place = impl_->place_of(at.xid);
+  DiskRecords records(place.directory);
+  PlannedLaunch planned = impl_->planned(place, records.all_units());
+  impl_->write_files(place, planned);
+  records.append(planned.units);
+  LaunchedExperiment launched(place.directory, impl_->catalog);
+  launched.orchestrator().launch(planned.units);
+  return planned;
+}
+
+struct LaunchedExperiment::Impl {
+  fs::path directory;
+  ConfigCatalog& catalog;
+  Value facts;
+  ResolvedLaunch launch;
+  std::vector<JobPlan> plans;
+  std::unique_ptr<SubdirFormat> format;
+  ExperimentPlace place;
+  std::unique_ptr<DiskRecords> records;
+  std::unique_ptr<OrchestratorContext> context;
+  std::unique_ptr<Orchestrator> orchestrator;
+
+  WorkUnit add(DiskRecords& to, const SweepItem& item);
+};
+
+LaunchedExperiment::LaunchedExperiment(fs::path directory, ConfigCatalog& catalog)
+    : impl_(std::make_unique<Impl>(Impl{
+          fs::absolute(directory).lexically_normal(), catalog, {}, {}, {}, {}, {}, {}, {}, {}})) {
+  Impl& impl = *impl_;
+  const fs::path file = impl.directory / "experiment.json";
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) {
+    throw RunError(impl.directory.string() + " holds no experiment");
+  }
+  impl.facts = value_from_json(read_text(file), file.string());
+  impl.launch = resolve_launch({.files = {impl.directory / "launch.toml"}}, catalog);
+  impl.records = std::make_unique<DiskRecords>(
+      impl.directory,
+      [this](DiskRecords& to, const SweepItem& item) { return impl_->add(to, item); });
+  std::vector<std::string> plugin_dirs;
+  if (const Value* dirs = impl.facts.find("plugin_dirs")) {
+    for (const Value& dir : dirs->items()) plugin_dirs.push_back(dir.as_text());
+  }
+  impl.context = std::make_unique<OrchestratorContext>(OrchestratorContext{
+      impl.directory, *impl.records,
+      [at = impl.directory, plugin_dirs] { start_supervisor(at, plugin_dirs); }});
+  impl.orchestrator = make(impl.launch.experiment.orchestrator, *impl.context);
+}
+
+LaunchedExperiment::~LaunchedExperiment() = default;
+
+std::int64_t LaunchedExperiment::xid() const {
+  return impl_->facts.find("xid")->as_integer();
+}
+const Value& LaunchedExperiment::facts() const {
+  return impl_->facts;
+}
+DiskRecords& LaunchedExperiment::records() {
+  return *impl_->records;
+}
+Orchestrator& LaunchedExperiment::orchestrator() {
+  return *impl_->orchestrator;
+}
+
+WorkUnit LaunchedExperiment::Impl::add(DiskRecords& to, const SweepItem& item) {
+  if (format == nullptr) {
+    plans = plan_jobs(launch);
+    format = subdir_format(launch.experiment);
+    place.xid = facts.find("xid")->as_integer();
+    place.name = facts.find("name")->as_text();
+    place.author = facts.find("author")->as_text();
+    place.directory = directory;
+    place.working_directory = facts.find("working_directory")->as_text();
+    const std::string config = facts.find("config")->as_text();
+    if (!config.empty()) place.config_file = directory / config;
+  }
+  const bool sweeps_config = launch.run.has_value();
+  check_items({{item}, sweeps_config, {}}, {.files = {directory / "launch.toml"}}, catalog);
+  const UnitBuilder builder(launch, plans, *format, place);
+  const std::string identity = builder.identity(item, sweeps_config);
+  std::int64_t last = 0;
+  for (const WorkUnit& unit : to.all_units()) {
+    if (unit.identity == identity) return unit;
+    last = std::max(last, unit.wid);
+  }
+  const WorkUnit unit = builder.build(item, sweeps_config, last + 1, last + 1);
+  to.append(std::vector{unit});
+  return unit;
+}
+
+}  // namespace trivet

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/sweep_items.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "config/toml_reader.h"
+#include "launch/arguments.h"
+#include "trivet/json.h"
+#include "trivet/registry.h"
+
+namespace trivet {
+namespace {
+
+constexpr const char* kCommandLineSweep = "command line";
+constexpr std::size_t kMostProblems = 20;
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (std::size_t end = text.find(separator); end != std::string::npos;
+       end = text.find(separator, begin)) {
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+// What xp.sweep says; nothing when it says nothing.
+struct SweepChoice {
+  bool on = false;
+  std::vector<std::string> names;
+};
+std::optional<SweepChoice> choice(const Value& sweep) {
+  if (sweep.is_null()) return std::nullopt;
+  if (sweep.is_boolean()) return SweepChoice{sweep.as_boolean(), {}};
+  if (sweep.is_array()) {
+    SweepChoice chosen{true, {}};
+    for (const Value& name : sweep.items()) chosen.names.push_back(name.as_text());
+    return chosen;
+  }
+  const std::string& text = sweep.as_text();
+  if (text == "True" || text == "true") return SweepChoice{true, {}};
+  if (text == "False" || text == "false") return SweepChoice{false, {}};
+  return SweepChoice{true, split(text, ',')};
+}
+
+// Where lists and quotes are closed.
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  char quote = 0;
+  for (const char c : text) {
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '[' || c == '{' || c == '(') {
+      ++depth;
+    } else if (c == ']' || c == '}' || c == ')') {
+      --depth;
+    }
+    if (c == ',' && depth == 0 && quote == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+Value toml_or_text(const std::string& text) {
+  try {
+    return read_toml_value(text);
+  } catch (const ConfigError&) {
+    return text;
+  }
+}
+
+// "range(1, 5)" as {range = [1, 5]}; null for other text.
+Value function_value(const std::string& text) {
+  for (const std::string_view name : {"range", "linspace", "logspace"}) {
+    if (!text.starts_with(std::string(name) + "(") || !text.ends_with(")")) continue;
+    const std::string inside = text.substr(name.size() + 1, text.size() - name.size() - 2);
+    return Value::table({{name, toml_or_text("[" + inside + "]")}});
+  }
+  return {};
+}
+
+Value dimension(const std::string& text) {
+  if (Value function = function_value(text); !function.is_null()) return function;
+  Value values = Value::array();
+  for (const std::string& part : split_at_commas(text)) values.push_back(toml_or_text(part));
+  return values;
+}
+
+// The dimensions of --sweep as one named sweep.
+Value command_line_sweep(const std::vector<std::string>& further) {
+  Value table = Value::table();
+  for (const std::string& text : further) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      throw UsageError("--sweep " + text + " does not say what is swept",
+                       {.hint = "write --sweep PATH=V1,V2"});
+    }
+    const std::string path = text.substr(0, equals);
+    if (table.find(path) != nullptr) throw UsageError("--sweep names '" + path + "' twice");
+    table.set(path, dimension(text.substr(equals + 1)));
+  }
+  return table;
+}
+
+// A value that the command line sets and the sweep changes would be set in vain.
+void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>& items) {
+  if (!launch.run) return;
+  Problems problems;
+  std::set<std::string> seen;
+  for (const SweepItem& item : items) {
+    for (const auto& entry : item.args) {
+      const std::string& name = entry.first;
+      if (name.find('*') != std::string::npos || !seen.insert(name).second) continue;
+      const Value* set = launch.run->tree.find_path(name);
+      if (set == nullptr || set->origin().file != kCommandLine) continue;
+      problems.add({set->origin(), name, "this is both swept and set", "leave one of them out"});
+    }
+  }
+  problems.throw_if_any();
+}
+
+}  // namespace
+
+SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::string>& further) {
+  const std::optional<SweepChoice> chosen = choice(launch.experiment.sweep);
+  const bool asked = (chosen && chosen->on) || !further.empty();
+  const Value* at = launch.xp.find("sweep");
+  const Origin where = at != nullptr ? at->origin() : Origin();
+  SweepItems nothing{{SweepItem()}, false, {}};
+  if (!launch.experiment.sweep_info.has_value()) {
+    if (!asked) return nothing;
+    throw ConfigError(Problem{where, "xp.sweep", "there is no sweep to run",
+                              "set xp.sweep_info: sweeps/TrainerSweep varies the run's config, "
+                              "sweeps/ConfigSweep arguments of programs"});
+  }
+  SweepContext context;
+  if (launch.run) context.config = launch.run->tree;
+  context.sweeps = launch.sweeps.is_table() ? launch.sweeps : Value::table();
+  if (chosen && chosen->on) context.names = chosen->names;
+  if (!further.empty()) {
+    context.sweeps.set(kCommandLineSweep, command_line_sweep(further));
+    if (chosen && chosen->on && chosen->names.empty()) context.names.emplace_back("default");
+    context.names.emplace_back(kCommandLineSweep);
+  }
+  const std::unique_ptr<SweepInfo> sweep = make(launch.experiment.sweep_info, context);
+  const bool off = chosen && !chosen->on && further.empty();
+  if (off || (sweep->needs_names() && !asked)) return nothing;
+  SweepItems found{sweep->items(), sweep->sweeps_config(), sweep->tags()};
+  if (found.items.empty()) {
+    throw ConfigError(Problem{where, "xp.sweep", "the sweep has no items",
+                              "an empty list of values makes a sweep of nothing"});
+  }
+  if (found.sweeps_config && !launch.run) {
+    throw ConfigError(Problem{where, "xp.sweep_info",
+                              "the sweep varies a run's config, and there is none",
+                              "name one: --cfg=FILE"});
+  }
+  if (found.sweeps_config) refuse_conflicts(launch, found.items);
+  return found;
+}
+
+void check_items(const SweepItems& sweep, const ConfigRequest& request, ConfigCatalog& catalog) {
+  if (!sweep.sweeps_config) return;
+  Problems problems;
+  for (std::size_t i = 0; i < sweep.items.size(); ++i) {
+    ConfigRequest unit = request;
+    for (const auto& [path, value] : sweep.items[i].args) {
+      const std::string text = path + "=" + value_text(value, ValueText::toml);
+      const std::string shown = fmt::format("item {} of the sweep: {}", i + 1, text);
+      unit.overrides.push_back(
+          {.text = text, .shown = shown, .offset = shown.size() - text.size()});
+    }
+    try {
+      resolve_launch(unit, catalog);
+    } catch (const ConfigError& error) {
+      for (const Problem& problem : error.problems()) problems.add(problem);
+      if (problems.list().size() > kMostProblems) break;
+    }
+  }
+  problems.throw_if_any();
+}
+
+}  // namespace trivet

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The items of an experiment's sweep.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/catalog.h"
+#include "config/resolver.h"
+#include "trivet/launch/sweep_info.h"
+
+namespace trivet {
+
+struct SweepItems {
+  std::vector<SweepItem> items;  // one without members when nothing is swept
+  bool sweeps_config = false;    // their names are paths in the run's config
+  std::vector<std::string> tags;
+};
+
+// A sweep that is given in full is run unless xp.sweep is false, one of named sweeps if xp.sweep
+// names them. `further` is PATH=V1,V2 from the command line, each one more dimension. Throws
+// ConfigError for a sweep that is asked for and not there, one without items, and arguments that
+// are both swept and set on the command line.
+SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::string>& further);
+
+// Resolves the run's config of every item. Throws ConfigError with what is wrong, of all items.
+void check_items(const SweepItems& sweep, const ConfigRequest& request, ConfigCatalog& catalog);
+
+}  // namespace trivet

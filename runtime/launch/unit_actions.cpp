@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/unit_actions.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "launch/supervisor.h"
+#include "train/process_info.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+using launch::Job;
+using launch::JobEvent;
+using launch::JobState;
+using launch::JobStatus;
+using launch::WorkUnit;
+
+template <class Function>
+void for_each_job(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids,
+                  const Function& function) {
+  for (const std::int64_t wid : wids) {
+    const WorkUnit* unit = experiment.records().find_unit(wid);
+    for (const Job& job : unit->jobs)
+      function(*unit, job, experiment.records().status(wid, job.name));
+  }
+}
+
+std::vector<WorkUnit> units_of(LaunchedExperiment& experiment,
+                               const std::vector<std::int64_t>& wids) {
+  std::vector<WorkUnit> units;
+  for (const std::int64_t wid : wids) units.push_back(*experiment.records().find_unit(wid));
+  return units;
+}
+
+// Has the jobs of these states wait to be started, with all their retries.
+std::vector<std::int64_t> start_afresh(LaunchedExperiment& experiment,
+                                       const std::vector<std::int64_t>& wids,
+                                       const std::vector<JobState>& states) {
+  std::vector<JobEvent> events;
+  std::vector<std::int64_t> touched;
+  for_each_job(experiment, wids, [&](const WorkUnit& unit, const Job& job, JobStatus status) {
+    if (std::find(states.begin(), states.end(), status.state) == states.end()) return;
+    if (touched.empty() || touched.back() != unit.wid) touched.push_back(unit.wid);
+    JobStatus fresh;
+    fresh.attempt = status.attempt;
+    fresh.time = unix_time();
+    events.push_back({unit.wid, job.name, fresh});
+  });
+  if (events.empty()) return {};
+  // Taken back before the events: a supervisor must not cancel what has been started afresh.
+  experiment.records().request(touched, "retry");
+  experiment.records().record(events, true);
+  return touched;
+}
+
+void go_on(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
+  if (!wids.empty()) experiment.orchestrator().launch(units_of(experiment, wids));
+}
+
+}  // namespace
+
+std::vector<std::int64_t> chosen_units(LaunchedExperiment& experiment,
+                                       const std::optional<std::int64_t>& wid) {
+  if (wid) {
+    if (experiment.records().find_unit(*wid) == nullptr) {
+      throw UsageError(fmt::format("experiment {} has no work unit {}", experiment.xid(), *wid));
+    }
+    return {*wid};
+  }
+  std::vector<std::int64_t> wids;
+  for (const WorkUnit& unit : experiment.records().all_units()) wids.push_back(unit.wid);
+  return wids;
+}
+
+std::size_t cancel_units(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
+  std::vector<std::int64_t> going_on;
+  for_each_job(experiment, wids, [&](const WorkUnit& unit, const Job&, const JobStatus& status) {
+    if (is_final(status.state)) return;
+    if (going_on.empty() || going_on.back() != unit.wid) going_on.push_back(unit.wid);
+  });
+  if (going_on.empty()) return 0;
+  experiment.records().request(going_on, "cancel");
+  experiment.orchestrator().cancel(going_on);
+  return going_on.size();
+}
+
+std::size_t retry_units(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
+  const std::vector<std::int64_t> touched = start_afresh(
+      experiment, wids, {JobState::failed, JobState::lost, JobState::cancelled, JobState::skipped});
+  go_on(experiment, touched);
+  return touched.size();
+}
+
+std::size_t resume_units(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
+  std::vector<std::int64_t> going_on = start_afresh(experiment, wids, {JobState::lost});
+  for_each_job(experiment, wids, [&](const WorkUnit& unit, const Job&, const JobStatus& status) {
+    const bool known = std::find(going_on.begin(), going_on.end(), unit.wid) != going_on.end();
+    if (!is_final(status.state) && !known) going_on.push_back(unit.wid);
+  });
+  std::sort(going_on.begin(), going_on.end());
+  go_on(experiment, going_on);
+  return going_on.size();
+}
+
+}  // namespace trivet

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a launch would do, or has done, for people and for programs.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "launch/launcher.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+// {"xid", "xp_dir", "units": [{"wid", "wu_dir", "sweep": {}, "jobs": {NAME: {"argv", "env"}}}]}
+Value launch_value(const PlannedLaunch& launch);
+std::string dry_run_text(const PlannedLaunch& launch);
+std::string launched_text(const PlannedLaunch& launch);
+
+// A word as a shell reads it: quoted where it must be; control characters as $'\n'.
+std::string shell_word(std::string_view word);
+std::string command_line(const launch::Job& job);
+
+}  // namespace trivet

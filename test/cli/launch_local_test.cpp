@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Experiments on this machine from end to end: launched, looked at, cancelled, started once more,
+// and gone on with after their supervisor was killed. Jobs are shell scripts that leave files
+// behind.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "run_fixture.h"
+#include "support/paths.h"
+
+using namespace trivet::test;
+using Catch::Contains;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Waits for a fact that another process makes true.
+bool comes_true(const std::function<bool()>& fact, int seconds = 60) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  while (!fact()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
+struct Experiments {
+  // With nothing of this user's other experiments: their ledger is not ours.
+  ShellResult trivet(const std::string& words) const {
+    return trivet::test::trivet(words, "TRIVET_ROOT=" + quoted(root.string()) +
+                                           " XDG_RUNTIME_DIR=" + quoted(folder.path().string()) +
+                                           " ");
+  }
+  // Launches jobs that are /bin/sh -c SCRIPT N, N = 1 to `units`.
+  ShellResult launch(const std::string& script, int units, const std::string& more = {}) const {
+    const std::string text = "[xp]\nroot_dir = '" + root.string() +
+                             "'\n[xp.jobs.main]\ntarget = '/bin/sh'\n" + "args = ['-c', '''" +
+                             script + "''', '{wu_dir}']\n" +
+                             "[xp.sweep_info]\ntype = 'sweeps/ConfigSweep'\n[xp.orchestrator]\n" +
+                             "type = 'local/Orchestrator'\ncores = 2\ngrace = 1\n";
+    const fs::path file = folder.write("xp.toml", text);
+    return trivet("launch --xp=" + quoted(file.string()) + " --sweep 'n=range(1, " +
+                  std::to_string(units + 1) + ")' " + more);
+  }
+  Json status(const std::string& id = "1") const {
+    const ShellResult result = trivet("status --json " + id);
+    INFO(result.output);
+    REQUIRE(result.exit_code == 0);
+    return Json::parse(result.output);
+  }
+  int count(const std::string& state) const { return status().at("states").value(state, 0); }
+  bool all_are(const std::string& state) const {
+    const Json now = status();
+    return now.at("states").value(state, std::size_t{0}) == now.at("units").size();
+  }
+  fs::path supervisor_file() const { return root / "1/supervisor.json"; }
+  // No process of a test outlives it.
+  ~Experiments() {
+    if (!fs::exists(root / "1")) return;
+    trivet("cancel 1");
+    comes_true([&] {
+      const Json now = Json::parse(trivet("status --json 1").output, nullptr, false);
+      return !now.is_object() || !now.value("supervised", false);
+    });
+  }
+
+  TempDir folder;
+  fs::path root = folder / "root";
+};
+
+// A script that says something, and fails for one unit until a file is there.
+constexpr const char* kTalks = "echo unit $1; echo trouble >&2";
+
+}  // namespace
+
+TEST_CASE("jobs run to their end, and what they printed is kept") {
+  const Experiments at;
+  const ShellResult launched = at.launch(kTalks, 3);
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(comes_true([&] { return at.all_are("completed"); }));
+  const Json unit = at.status("1/2").at("units").at(0);
+  CHECK(unit.at("sweep") == Json{{"n", 2}});
+  CHECK(unit.at("jobs").at("main").at("exit_code") == 0);
+  CHECK_THAT(at.trivet("status").output, Contains("3 completed"));
+  CHECK_THAT(at.trivet("status 1").output, Contains("WID") && Contains("completed"));
+  const std::string logs = at.trivet("logs 1").output;
+  CHECK_THAT(logs, Contains("[1/main] unit --n=1\n") && Contains("[3/main] trouble\n"));
+  CHECK(at.trivet("logs 1/2/main").output == "unit --n=2\ntrouble\n");
+  CHECK(at.trivet("logs -f @last/2").output == "unit --n=2\ntrouble\n");
+  CHECK_THAT(at.trivet("show 1/3").output, Contains("/bin/sh -c") && Contains("--n=3"));
+}
+
+TEST_CASE("a job that fails is told, and can be started once more") {
+  const Experiments at;
+  const std::string script =
+      "test $1 != --n=2 -o -e " + (at.folder / "repaired").string() + " || exit 3";
+  REQUIRE(at.launch(script, 2).exit_code == 0);
+  REQUIRE(comes_true([&] { return at.count("failed") == 1 && at.count("completed") == 1; }));
+  CHECK_THAT(at.trivet("status 1").output, Contains("exit code 3"));
+  at.folder.write("repaired", "");
+  CHECK_THAT(at.trivet("retry 1").output, Contains("1 work units started afresh"));
+  REQUIRE(comes_true([&] { return at.all_are("completed"); }));
+  const Json units = at.status().at("units");
+  CHECK(units.at(0).at("jobs").at("main").at("attempt") == 1);
+  CHECK(units.at(1).at("jobs").at("main").at("attempt") == 2);
+}
+
+TEST_CASE("units are cancelled, those that run and those that wait") {
+  const Experiments at;
+  const std::string script = "touch $0/began; exec sleep 600";
+  REQUIRE(at.launch(script, 4).exit_code == 0);
+  REQUIRE(comes_true([&] { return at.count("running") == 2; }));
+  CHECK_THAT(at.trivet("cancel 1/4").output, Contains("1 work units cancelled"));
+  REQUIRE(comes_true([&] { return at.count("cancelled") == 1; }));
+  CHECK_THAT(at.trivet("cancel 1").output, Contains("3 work units cancelled"));
+  REQUIRE(comes_true([&] { return at.all_are("cancelled"); }));
+  CHECK_FALSE(fs::exists(at.root / "1/4/began"));
+  CHECK_THAT(at.trivet("cancel 1").output, Contains("0 work units cancelled"));
+}
+
+TEST_CASE("arguments arrive as they were written") {
+  const Experiments at;
+  const std::string text =
+      "[xp]\nroot_dir = '" + at.root.string() + "'\n[xp.jobs.main]\ntarget = '/usr/bin/printf'\n" +
+      "args = ['<%s>\\n', 'a b', '\"', \"it's\", \"two\\nlines\", 'äöü €', '', '$HOME *']\n";
+  const fs::path file = at.folder.write("a b.toml", text);
+  REQUIRE(at.trivet("launch --xp=" + quoted(file.string())).exit_code == 0);
+  REQUIRE(comes_true([&] { return at.all_are("completed"); }));
+  CHECK(at.trivet("logs 1").output ==
+        "<a b>\n<\">\n<it's>\n<two\nlines>\n<äöü €>\n<>\n<$HOME *>\n");
+}
+
+TEST_CASE("names that are not there are told with what there is") {
+  const Experiments at;
+  CHECK_THAT(at.trivet("status 1").output, Contains("there are no experiments in"));
+  REQUIRE(at.launch("true", 1).exit_code == 0);
+  CHECK_THAT(at.trivet("status 7").output,
+             Contains("no experiment '7'") && Contains("last one is 1"));
+  CHECK_THAT(at.trivet("status 1/5").output, Contains("no work unit 5"));
+  CHECK_THAT(at.trivet("status 1/x").output, Contains("no work unit's number"));
+  CHECK_THAT(at.trivet("logs 1/1/eval").output, Contains("names no job"));
+  CHECK_THAT(at.trivet("cancel").output, Contains("takes an ID"));
+  CHECK_THAT(at.trivet("status ../../etc").output, Contains("no experiment '..'"));
+}
+
+TEST_CASE("every unit is done once although supervisors are killed", "[slow][nosan]") {
+  const Experiments at;
+  constexpr int kUnits = 40, kKills = 12;
+  // Not atomic on purpose: two that did the same unit would leave two lines.
+  REQUIRE(at.launch("echo $$ >> $0/ran; sleep 0.1; echo done >> $0/ended", kUnits).exit_code == 0);
+  std::mt19937 random(7);
+  for (int kill = 0; kill < kKills; ++kill) {
+    const auto pause = std::chrono::milliseconds(random() % 400);
+    std::this_thread::sleep_for(pause);
+    std::ifstream in(at.supervisor_file());
+    const Json facts = Json::parse(in, nullptr, false);
+    if (facts.is_object() && at.status().at("supervised").get<bool>()) {
+      ::kill(facts.at("pid").get<pid_t>(), SIGKILL);
+    }
+    CHECK(at.trivet("resume 1").exit_code == 0);
+  }
+  REQUIRE(comes_true([&] { return at.all_are("completed"); }, 120));
+  for (int unit = 1; unit <= kUnits; ++unit) {
+    const std::string digits = std::to_string(unit);
+    const fs::path wu_dir = at.root / "1" / (std::string(2 - digits.size(), '0') + digits);
+    INFO(wu_dir.string());
+    const std::string ran = read_file(wu_dir / "ran");
+    CHECK(std::count(ran.begin(), ran.end(), '\n') == 1);
+    CHECK(read_file(wu_dir / "ended") == "done\n");
+  }
+}
+
+TEST_CASE("a run's config is swept on this machine", "[slow]") {
+  const Experiments at;
+  const ShellResult launched =
+      at.trivet("launch " + quoted(config("vision/local.toml").string()) +
+                " --xp.root_dir=" + quoted(at.root.string()) +
+                " --sweep trainer.learning_rate=1e-2,1e-3 trainer.train_steps=20 " + kSmallRun);
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(comes_true([&] { return at.all_are("completed"); }));
+  for (const char* name : {"1-trainer.learning_rate=0.01", "2-trainer.learning_rate=0.001"}) {
+    INFO(name);
+    CHECK(json_of(at.root / "1" / name / "summary.json").at("state") == "done");
+  }
+  CHECK_THAT(at.trivet("logs 1/1").output, Contains("done      step 20 of 20"));
+}
