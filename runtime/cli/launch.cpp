@@ -3,6 +3,8 @@
 // trivet launch [CONFIG] [--cfg F] [--xp F] [K=V ...]
 #include "launch/launcher.h"
 
+#include <filesystem>
+
 #include <fmt/core.h>
 
 #include "cli/commands.h"
@@ -49,6 +51,10 @@ int run_launch(std::span<const std::string> words) {
   if (xp_files.empty()) given.request.below_run = "xp/trainer.toml";
   add_override(given, "xid", "xp.xid");
   add_override(given, "author", "xp.author");
+  // A supervisor may be started from another directory later.
+  for (std::string& folder : given.plugin_dirs) {
+    folder = std::filesystem::absolute(folder).lexically_normal().string();
+  }
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   Launcher launcher({.config = given.request,
                      .source = given.source.empty() ? xp_files.back() : given.source,

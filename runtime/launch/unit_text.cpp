@@ -69,7 +69,10 @@ std::string launched_text(const PlannedLaunch& launch) {
   if (!launch.there.empty()) {
     text += fmt::format("{} units were there already and are left alone\n", launch.there.size());
   }
-  return text;
+  const std::string root = launch.root == std::filesystem::absolute("runs").lexically_normal()
+                               ? ""
+                               : " --root " + shell_word(launch.root.string());
+  return text + fmt::format("  trivet status {0}{1}    trivet logs -f {0}{1}\n", launch.xid, root);
 }
 
 std::string shell_word(std::string_view word) {
