@@ -116,6 +116,13 @@ TEST_CASE("a run by name does what the seeds' command line asks for") {
   const std::string again =
       with_plugins("config show " + quoted((workdir / "config.toml").string())).output;
   CHECK(config.substr(config.find("name = ")) == again);
+  // One that cannot be written is replaced when the run goes on, and binds as before.
+  fs::permissions(workdir / "config.toml", fs::perms::owner_read);
+  const ShellResult longer = run(workdir / "config.toml", workdir, "trainer.train_steps=45");
+  INFO(longer.output);
+  REQUIRE(longer.exit_code == 0);
+  CHECK_THAT(read_file(workdir / "config.toml"),
+             Contains("train_steps = 45") && Contains("restrictions = [\"vision/mnist_local\"]"));
   // And is bound by what binds the experiment.
   const ShellResult broken =
       run(workdir / "config.toml", workdir, "'task.train_input.image_shape=[8, 8, 1]'");

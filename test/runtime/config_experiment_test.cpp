@@ -108,6 +108,8 @@ TEST_CASE("restrictions that cannot be checked are an error, unless they are lef
   Configs text("restrictions = 'demo/small'\n" + good);
   CHECK_THAT(text.problems(),
              Catch::StartsWith("main.toml:1:16: restrictions: expected an array, found a string"));
+  Configs bytes("restrictions = ['demo/\xFF']\n" + good);
+  CHECK_THAT(bytes.problems(), Catch::StartsWith("main.toml:1:23: this is not UTF-8 text"));
 }
 
 TEST_CASE("a batch that gradient accumulation cannot cut evenly is refused with the place") {
