@@ -87,6 +87,31 @@ TEST_CASE("a periodic action runs at the first loop behind each multiple of its 
   CHECK(records(temp / "eval", "eval").at(0).at("values") == of_run.at("values"));
 }
 
+TEST_CASE("a periodic action runs again for the loops that a recovery does again") {
+  const TempDir temp;
+  const fs::path file =
+      config_with(temp,
+                  "[trainer]\ntrain_steps = 60\ncheckpoint_interval = 40\n"
+                  "[[trainer.train_actions]]\ntype = 'trivet/Periodic'\ninterval = 10\n"
+                  "actions = ['trivet/Export']\n");
+  REQUIRE(run(file, temp / "plain", "trainer.steps_per_loop=1").exit_code == 0);
+  // Whether it ends well depends on the data that follows, and matters not.
+  const auto result = run(file, temp / "run",
+                          "trainer.steps_per_loop=10 " + test::one_bad_step(temp / "plain", 51) +
+                              "trainer.recovery_max_trials=2");
+  INFO(result.output);
+  const auto count = [&](const std::string& part) {
+    const std::string log = read_file(temp / "run/log.jsonl");
+    int found = 0;
+    for (auto at = log.find(part); at != std::string::npos; at = log.find(part, at + 1)) ++found;
+    return found;
+  };
+  const int restores = count("back to step 40");
+  CHECK(restores >= 1);
+  CHECK(count("exported step 40 to") == 1);
+  CHECK(count("exported step 50 to") == 1 + restores);
+}
+
 TEST_CASE("a periodic action upon evaluations counts from the last one, also over a restart") {
   const TempDir temp;
   const fs::path file =

@@ -204,22 +204,31 @@ TEST_CASE("continuous_train_and_eval ends a training that was killed before it t
                            "task.init_checkpoint=" +
                            quoted((temp / "base").string());
   REQUIRE(run(base, temp / "alone", tune).exit_code == 0);
-  const fs::path begun = temp / "tuned" / "from_step_00000200";
-  // As it gives its second checkpoint the name.
-  const SlowDisk disk{.below = begun / "checkpoints" / "step_00000200", .kill = 1};
-  REQUIRE(run(base, temp / "tuned", tune, disk.prefix()).exit_code == 128 + SIGKILL);
-  REQUIRE(fs::exists(begun / "checkpoints" / "step_00000100"));
+  const auto alone = records(temp / "alone", "eval");
+  // One as its training gives its second checkpoint the name, one as it writes down what its
+  // training came to, which is the second call to that file.
+  const fs::path inside = temp / "inside", behind = temp / "behind";
+  const fs::path saved = inside / "from_step_00000200/checkpoints/step_00000200";
+  for (const SlowDisk& disk : {SlowDisk{.below = saved, .kill = 1},
+                               SlowDisk{.below = behind / "metrics.jsonl", .kill = 2}}) {
+    const fs::path& workdir = disk.kill == 1 ? inside : behind;
+    REQUIRE(run(base, workdir, tune, disk.prefix()).exit_code == 128 + SIGKILL);
+    CHECK(records(workdir, "eval").empty());
+  }
+  REQUIRE(steps_of(records(behind / "from_step_00000200", "eval")).back() == 300);
   REQUIRE(run(base, temp / "base", kSmall + "trainer.train_steps=400 --mode train").exit_code == 0);
 
-  const auto told = run(base, temp / "tuned", tune);
-  INFO(told.output);
-  CHECK(told.exit_code == 0);
-  CHECK_THAT(told.output,
-             Contains("continue step=100") && Contains("training from the checkpoint of step 400"));
-  const auto all = records(temp / "tuned", "eval"), alone = records(temp / "alone", "eval");
-  REQUIRE(steps_of(all) == std::vector<std::int64_t>{200, 400});
-  CHECK(all[0].at("values") == alone.at(0).at("values"));
-  CHECK(all[1].at("values") != all[0].at("values"));
+  for (const fs::path& workdir : {inside, behind}) {
+    const auto told = run(base, workdir, tune);
+    INFO(told.output);
+    CHECK(told.exit_code == 0);
+    CHECK_THAT(told.output, Contains("training from the checkpoint of step 400"));
+    CHECK((told.output.find("continue step=100") != std::string::npos) == (workdir == inside));
+    const auto all = records(workdir, "eval");
+    REQUIRE(steps_of(all) == std::vector<std::int64_t>{200, 400});
+    CHECK(all[0].at("values") == alone.at(0).at("values"));
+    CHECK(all[1].at("values") != all[0].at("values"));
+  }
 }
 
 TEST_CASE("a classifier of ten classes is tuned for two by rules, every variable told") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run_fixture.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "support/paths.h"
@@ -35,6 +36,17 @@ std::vector<nlohmann::json> records(const std::filesystem::path& workdir, std::s
     if (record.at("kind") == kind) found.push_back(std::move(record));
   }
   return found;
+}
+
+std::string one_bad_step(const std::filesystem::path& workdir, std::int64_t first) {
+  std::vector<double> losses;
+  for (const auto& record : records(workdir, "train")) {
+    if (record.at("step") >= first) losses.push_back(record.at("values").at("training_loss"));
+  }
+  std::sort(losses.rbegin(), losses.rend());
+  return "trainer.recovery_begin_steps=" + std::to_string(first) +
+         " trainer.recovery_max_trials=9 trainer.loss_upper_bound=" +
+         std::to_string((losses.at(0) + losses.at(1)) / 2) + " ";
 }
 
 std::vector<std::string> composed_slots(const std::filesystem::path& workdir) {

@@ -2,6 +2,7 @@
 // Runs of the real program in a folder of their own, for end-to-end tests.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -32,6 +33,11 @@ nlohmann::json json_of(const std::filesystem::path& file);
 
 // The lines of metrics.jsonl of one kind, "train" or "eval".
 std::vector<nlohmann::json> records(const std::filesystem::path& workdir, std::string_view kind);
+
+// Overrides by which one step at or behind `first` is a bad one that the run recovers from: the
+// bound lies between the largest two of the losses in `workdir`, where the same run left alone
+// wrote those of every step. The data that follows may hold more bad ones.
+std::string one_bad_step(const std::filesystem::path& workdir, std::int64_t first);
 
 // The names of the slots in summary.json that were composed.
 std::vector<std::string> composed_slots(const std::filesystem::path& workdir);

@@ -99,9 +99,11 @@ namespace {
 struct LineModelConfig : ModelConfig {
   std::string slope = "w";
   bool curved = false;
+  bool counts = false;
 };
 TRIVET_CONFIG(LineModelConfig, ModelConfig, (slope, "Name of the slope."),
-              (curved, "Adds c x^2, c = 0.25 at the start."))
+              (curved, "Adds c x^2, c = 0.25 at the start."),
+              (counts, "Counts training batches in the state 'seen'."))
 
 class LineModel final : public Model {
  public:
@@ -110,11 +112,13 @@ class LineModel final : public Model {
       : w_(scope.parameter(config.slope, {1}, {.init = {Init::constant, 0.5}})),
         b_(scope.parameter("b", {1}, {.init = {Init::constant, 0.0}})) {
     if (config.curved) c_ = &scope.parameter("c", {1}, {.init = {Init::constant, 0.25}});
+    if (config.counts) seen_ = &scope.state("seen", {1}, 0);
     journal().add("model");
   }
   NestedMap fprop(const Batch& batch, FpropContext& context) override {
     const Tensor& x = batch.at("x");
     context.summaries.scalar("line/step", static_cast<double>(context.step));
+    if (seen_ != nullptr && context.train) seen_->assign(ops::add(seen_->value(), 1));
     const Tensor y = ops::add(ops::mul(x, w_.value()), b_.value());
     if (c_ == nullptr) return {{"y", y}};
     return {{"y", ops::add(y, ops::mul(ops::square(x), c_->value()))}};
@@ -124,6 +128,7 @@ class LineModel final : public Model {
   Parameter& w_;
   Parameter& b_;
   Parameter* c_ = nullptr;
+  Parameter* seen_ = nullptr;
 };
 
 // The largest output it has seen.
@@ -219,13 +224,15 @@ class LineTask final : public Task {
   ThreadPool& pool_;
 };
 
-struct MomentumConfig : OptimizerConfig {};
-TRIVET_CONFIG(MomentumConfig, OptimizerConfig)
+struct MomentumConfig : OptimizerConfig {
+  float decay = 0.5f;
+};
+TRIVET_CONFIG(MomentumConfig, OptimizerConfig, (decay, "Of the sum of gradients."))
 
 class Momentum final : public Optimizer {
  public:
   using Config = MomentumConfig;
-  explicit Momentum(Config) {}
+  explicit Momentum(Config config) : decay_(config.decay) {}
   std::vector<std::string> slots() const override { return {"m"}; }
   void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override {
     for (OptimizerSegment& segment : segments) {
@@ -233,11 +240,14 @@ class Momentum final : public Optimizer {
       const auto m = segment.slots[0].mutable_span<float>();
       const auto gradient = segment.gradient.span<float>();
       for (std::size_t i = 0; i < value.size(); ++i) {
-        m[i] = 0.5f * m[i] + step.gradient_scale * gradient[i];
+        m[i] = decay_ * m[i] + step.gradient_scale * gradient[i];
         value[i] -= static_cast<float>(step.learning_rate) * m[i];
       }
     }
   }
+
+ private:
+  float decay_;
 };
 
 struct FallingConfig : ScheduleConfig {
@@ -266,7 +276,7 @@ void register_parts() {
     detail::register_item(parts, about, task<LineTask>("Task", "A line."));
     detail::register_item(parts, about, model<LineModel>("Model", "y = w x + b."));
     detail::register_item(parts, about, input<CountInput>("Input", "Counts."));
-    detail::register_item(parts, about, optimizer<Momentum>("Momentum", "Momentum 0.5."));
+    detail::register_item(parts, about, optimizer<Momentum>("Momentum", "Sums gradients."));
     detail::register_item(parts, about, schedule<Falling>("Falling", "value / (step + 1)."));
     registry().add({.name = "parts", .version = "1.0.0"}, std::move(parts.items));
     return true;

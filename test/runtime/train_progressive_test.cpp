@@ -145,6 +145,16 @@ TEST_CASE("a stage with another rate alone keeps the weights and starts a new op
   CHECK(after.state("trainer").find("updates")->as_integer() == 1);
 }
 
+TEST_CASE("a stage with the same optimizer in another setting starts it anew") {
+  StageConfig lasting = stage(0);
+  lasting.optimizer = {"parts/Momentum", Value::table({{"decay", 0.75}})};
+  Bench bench(stages({stage(5), lasting}));
+  bench.trainer->initialize();
+  const test::MemoryCheckpoint before = bench.train(5), after = bench.train(6);
+  CHECK(after.files.at("model") != before.files.at("model"));
+  CHECK(after.state("trainer").find("updates")->as_integer() == 1);
+}
+
 TEST_CASE("rules of a stage rename weights, and ignored ones start anew") {
   StageConfig renamed = with_model(0, Value::table({{"slope", "slant"}}));
   renamed.learning_rate = rate(0);
@@ -243,8 +253,7 @@ TEST_CASE("an evaluation alone uses the model of the stage that was saved") {
         *trained.trainer->evaluate(-1).find("validation_loss"));
 }
 
-TEST_CASE(
-    "a bad step of a stage may go back into the one before, and does not meet its data again") {
+TEST_CASE("a bad step goes back within its stage or into the one before, and meets new data") {
   const auto config = [](std::int64_t nan_at) {
     StageConfig second = curved(0);
     second.train_input = input(4, nan_at);
@@ -252,16 +261,22 @@ TEST_CASE(
     all.recovery_max_trials = 1;
     return all;
   };
-  // The data repeats every seven batches, so that after the bad one, the seventh of the stage, come
-  // those that the stage begins with.
-  Bench bad(config(6)), good(config(-1));
+  // The data repeats every seven batches, so that those after the bad one are those that came after
+  // the checkpoint: the first of the second stage, or its third.
+  struct Case {
+    std::int64_t saved_at, bad_batch;
+    std::size_t stage;
+  };
+  const Case given = GENERATE(Case{4, 6, 0}, Case{7, 8, 1});
+  INFO("saved at " << given.saved_at);
+  Bench bad(config(given.bad_batch)), good(config(-1));
   for (Bench* bench : {&bad, &good}) bench->trainer->initialize();
-  const test::MemoryCheckpoint saved = bad.train(4);
+  const test::MemoryCheckpoint saved = bad.train(given.saved_at);
   CHECK_THROWS_AS(bad.trainer->train(20), DivergedError);
-  CHECK(bad.trainer->global_step() == 11);
+  CHECK(bad.trainer->global_step() == 5 + given.bad_batch);
   bad.trainer->recover(saved);
-  CHECK(bad.trainer->global_step() == 4);
-  CHECK(bad.trainer->stage() == 0);
+  CHECK(bad.trainer->global_step() == given.saved_at);
+  CHECK(bad.trainer->stage() == given.stage);
   CHECK(bad.train(20).files == good.train(20).files);
   CHECK(*bad.trainer->train_logs().find("restores") == 1);
 }

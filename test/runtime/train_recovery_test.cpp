@@ -38,13 +38,16 @@ TEST_CASE("a step whose loss is not a number is left out as often as the config 
   TrainerConfig config = recovering(Recovery::skip, 1);
   config.ema.decay = 0.9;
   config.gradient_accumulation = GENERATE(1, 2);
-  Bench bench(config, test::task_with("explode_at", 3.0));
+  Value fields = test::task_with("explode_at", 3.0).fields();
+  fields.set("model", Value::table({{"type", "parts/Model"}, {"counts", true}}));
+  Bench bench(config, ConfigOf<Task>("parts/Task", std::move(fields)));
   bench.trainer->initialize();
   bench.trainer->train(2);
   const test::MemoryCheckpoint before = bench.save();
   bench.trainer->train(3);
   const test::MemoryCheckpoint after = bench.save();
-  CHECK(after.files == before.files);  // weights, slots and averages
+  CHECK(after.files == before.files);  // weights, states of layers, slots and averages
+  CHECK(bench.weight("seen") == 2.0 * static_cast<double>(config.gradient_accumulation));
   // Its outputs are the largest so far, and do not count; nor does it as a batch.
   for (const char* key : {"metrics", "logs", "loss"}) {
     INFO(key);

@@ -141,6 +141,20 @@ TEST_CASE("the end of the training data ends training") {
   CHECK(bench.trainer->global_step() == 5);
 }
 
+TEST_CASE("a trainer at the end of its data that is taken back trains to that end again") {
+  Bench bench(test::trainer_config(), test::task_config(Value::table({{"batches", 5}})));
+  bench.trainer->initialize();
+  bench.trainer->train(3);
+  const test::MemoryCheckpoint middle = bench.save();
+  bench.trainer->train(100);
+  const test::MemoryCheckpoint end = bench.save();
+  bench.trainer->restore(middle);
+  CHECK_FALSE(bench.trainer->exhausted());
+  bench.trainer->train(100);
+  CHECK(bench.trainer->exhausted());
+  CHECK(bench.save().files == end.files);
+}
+
 TEST_CASE("a stop is taken at the next step boundary") {
   Bench bench;
   bench.trainer->initialize();
