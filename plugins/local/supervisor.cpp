@@ -2,7 +2,6 @@
 #include "supervisor.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -41,15 +40,6 @@ bool was_short(const JobStatus& attempt) {
   return attempt.time - attempt.started < kShortSeconds;
 }
 
-// Reads away what is there; a descriptor that blocks would block only when it is empty.
-void drain(int fd) {
-  std::array<char, 4096> bytes;
-  pollfd one{fd, POLLIN, 0};
-  while (::poll(&one, 1, 0) > 0 && (one.revents & POLLIN) != 0 &&
-         ::read(fd, bytes.data(), bytes.size()) > 0) {
-  }
-}
-
 launch::AttemptOptions options_for(const Row& row, const Machine& machine, double grace_seconds) {
   launch::AttemptOptions options{.grace_seconds = grace_seconds, .cpus = row.cpus};
   options.env.emplace_back("OMP_NUM_THREADS", std::to_string(row.taken.cores));
@@ -85,14 +75,13 @@ void Supervisor::run(const Supervision& supervision) {
   write_events();
 }
 
-// --- records
-// --------------------------------------------------------------------------------------
-
 void Supervisor::read_records() {
   // A large experiment whose records change all the time must not be read all the time.
   const Clock::time_point now = Clock::now();
   if (!has_news_ || now < read_at_ + 20 * read_took_) return;
   has_news_ = false;
+  // What is known here and not there would look like somebody's wish for another try.
+  write_events();
   records_.refresh();
   std::vector<launch::WorkUnit> units = records_.units();
   for (std::size_t i = 0; i < units.size(); ++i) {
@@ -174,9 +163,6 @@ void Supervisor::write_events() {
   records_.record(events_);
   events_.clear();
 }
-
-// --- starting
-// -------------------------------------------------------------------------------------
 
 void Supervisor::skip_hopeless() {
   for (std::size_t i = first_open_; i < units_.size(); ++i) {
@@ -291,9 +277,6 @@ void Supervisor::tell(const UnitTasks& unit, Task& task, const std::string& why)
   set_state(unit, task, status);
 }
 
-// --- ends
-// -----------------------------------------------------------------------------------------
-
 void Supervisor::watch(UnitTasks& unit, Task& task, pid_t keeper) {
   if (!task.runs) running_.push_back({&unit, &task});
   task.runs = true;
@@ -353,9 +336,6 @@ void Supervisor::settle(const UnitTasks& unit, Task& task, const JobStatus& atte
   for (UnitTasks& other : units_) cancel(other, why);
 }
 
-// --- sleeping
-// -------------------------------------------------------------------------------------
-
 bool Supervisor::is_done() {
   const auto has_open = [](const UnitTasks& unit) { return unit.is_open(); };
   if (std::any_of(units_.begin() + static_cast<std::ptrdiff_t>(first_open_), units_.end(),
@@ -404,10 +384,7 @@ void Supervisor::wait(int wake_fd) {
     has_news_ = true;
     for (pollfd& file : files) file.revents = 0;
   }
-  if (files[0].revents != 0) {
-    has_news_ = true;
-    drain(wake_fd);
-  }
+  if (files[0].revents != 0) has_news_ = true;
   ledger_.take_news();
   for (std::size_t i = 0; i < running.size(); ++i) {
     const bool is_unknown = running[i].task->keeper_fd < 0;
