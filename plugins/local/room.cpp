@@ -57,7 +57,8 @@ bool Room::ask(const Resources& want, std::int64_t jobs) {
 }
 
 bool Room::is_full() const {
-  return jobs_left_ <= 0 || left_here_.cores <= 0 || left_machine_.cores <= 0;
+  const bool machine_is_full = left_machine_.cores <= 0 && waits_for_others_;
+  return jobs_left_ <= 0 || left_here_.cores <= 0 || machine_is_full;
 }
 
 Row Room::take(const Resources& want) {

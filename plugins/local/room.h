@@ -29,7 +29,7 @@ class Room {
   bool ask(const Resources& want, std::int64_t jobs);
   // What asked and failed only because others use the machine: the first one.
   const std::optional<Resources>& waits_for_others() const { return waits_for_others_; }
-  // Nothing more can fit.
+  // Nothing more can fit, and who is first to wait for others has asked.
   bool is_full() const;
 
   // Takes what one job wants, with the cores and GPUs it is to use. The owner is the caller's to

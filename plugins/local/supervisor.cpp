@@ -101,8 +101,15 @@ void Supervisor::read_records() {
 // What an earlier supervisor has started, and what has ended since.
 void Supervisor::take_up(UnitTasks& unit, Task& task) {
   if (!task.is_open()) return;
-  if (const std::optional<JobStatus> now = unrecorded_status(*task.job, task.status)) {
-    set_state(unit, task, *now);
+  try {
+    const std::optional<JobStatus> now = unrecorded_status(*task.job, task.status);
+    if (now) set_state(unit, task, *now);
+  } catch (const RunError& error) {
+    // Started anew it might run twice, and the other units need not wait for it.
+    JobStatus status = task.status;
+    status.state = JobState::failed;
+    status.detail = error.message();
+    set_state(unit, task, status);
   }
   if (task.status.state != JobState::running) return;
   task.row.taken = resources_of(*task.job);
@@ -215,21 +222,33 @@ void Supervisor::renew_ticket(const Room& room, const Ledger::Page& page) {
   }
 }
 
-// All jobs that wait for no other start together; the others as each can.
 void Supervisor::admit_from(UnitTasks& unit, Room& room) {
   const Clock::time_point now = Clock::now();
-  std::vector<Task*> together;
-  Resources want;
+  std::vector<Task*> together, alone;
   for (Task& task : unit.tasks) {
     if (!task.is_open() || task.runs || task.not_before > now) continue;
-    if (task.job->after.empty()) {
-      together.push_back(&task);
-      want += resources_of(*task.job);
-    } else if (unit.readiness(task).readiness == Readiness::ready &&
-               room.ask(resources_of(*task.job), 1)) {
-      start(unit, task, room);
-    }
+    (task.job->after.empty() ? together : alone).push_back(&task);
   }
+  admit_together(unit, together, room);
+  // Each start may be what another job waits for.
+  while (admit_one(unit, alone, room)) {
+  }
+}
+
+bool Supervisor::admit_one(UnitTasks& unit, std::vector<Task*>& waiting, Room& room) {
+  for (auto at = waiting.begin(); at != waiting.end(); ++at) {
+    Task& task = **at;
+    if (!task.is_open() || unit.readiness(task).readiness != Readiness::ready) continue;
+    waiting.erase(at);
+    if (room.ask(resources_of(*task.job), 1)) start(unit, task, room);
+    return true;
+  }
+  return false;
+}
+
+void Supervisor::admit_together(UnitTasks& unit, const std::vector<Task*>& together, Room& room) {
+  Resources want;
+  for (const Task* task : together) want += resources_of(*task->job);
   if (together.empty() || !room.ask(want, std::ssize(together))) return;
   for (Task* task : together) {
     // With fail_fast, one that cannot be started takes the others with it.

@@ -52,7 +52,11 @@ class Supervisor {
   void skip_hopeless();
   void admit();
   void renew_ticket(const Room& room, const Ledger::Page& page);
+  // All jobs of the unit that wait for no other start together, the others as each can.
   void admit_from(UnitTasks& unit, Room& room);
+  void admit_together(UnitTasks& unit, const std::vector<Task*>& together, Room& room);
+  // Asks for the first one that may start; false when none may.
+  bool admit_one(UnitTasks& unit, std::vector<Task*>& waiting, Room& room);
   void start(UnitTasks& unit, Task& task, Room& room);
   void postpone(const UnitTasks& unit, Task& task, const std::string& why);
   void pause(Task& task);

@@ -172,7 +172,8 @@ TEST_CASE("ledger: writing wakes those who wait") {
 }
 
 TEST_CASE("room: what runs takes its part") {
-  Room room(kMachine, kLimits, {{.taken = {2, 600, 1}, .cpus = {0, 2}, .gpus = {"x"}}}, {}, {});
+  Room room(kMachine, kLimits, {{.owner = {}, .taken = {2, 600, 1}, .cpus = {0, 2}, .gpus = {"x"}}},
+            {}, {});
   CHECK(room.ask({1, 400, 1}, 1));
   const Row row = room.take({1, 400, 1});
   CHECK(row.cpus == std::vector<int>{1});
@@ -182,7 +183,8 @@ TEST_CASE("room: what runs takes its part") {
 }
 
 TEST_CASE("room: a job that finds none is not overtaken by one that takes what it waits for") {
-  Room room(kMachine, kLimits, {{.taken = {1, 0, 2}, .cpus = {0}, .gpus = {"x", "y"}}}, {}, {});
+  Room room(kMachine, kLimits, {{.owner = {}, .taken = {1, 0, 2}, .cpus = {0}, .gpus = {"x", "y"}}},
+            {}, {});
   CHECK_FALSE(room.ask({2, 0, 1}, 1));
   // One core is left beside those two, and no GPU.
   CHECK(room.ask({1, 0, 0}, 1));
@@ -194,15 +196,26 @@ TEST_CASE("room: a job that finds none is not overtaken by one that takes what i
 TEST_CASE("room: experiments keep to their own limits and to what others leave") {
   const Limits limits{{2, 1000, 2}, 2, true};
   SECTION("own limit") {
-    Room room(kMachine, limits, {{.taken = {2, 0, 0}, .cpus = {0, 1}, .gpus = {}}}, {}, {});
+    Room room(kMachine, limits, {{.owner = {}, .taken = {2, 0, 0}, .cpus = {0, 1}, .gpus = {}}}, {},
+              {});
     CHECK_FALSE(room.ask({1, 0, 0}, 1));
     CHECK_FALSE(room.waits_for_others());
   }
   SECTION("others") {
-    Room room(kMachine, limits, {}, {{.taken = {3, 0, 0}, .cpus = {0, 1, 2}, .gpus = {}}}, {});
+    Room room(kMachine, limits, {},
+              {{.owner = {}, .taken = {3, 0, 0}, .cpus = {0, 1, 2}, .gpus = {}}}, {});
     CHECK_FALSE(room.ask({2, 0, 0}, 1));
     REQUIRE(room.waits_for_others());
     CHECK(room.waits_for_others()->cores == 2);
+  }
+  SECTION("others that have all") {
+    Room room(kMachine, limits, {}, {{.owner = {}, .taken = {4, 0, 0}, .cpus = {}, .gpus = {}}},
+              {});
+    // The first must ask, or nobody knows that it waits.
+    CHECK_FALSE(room.is_full());
+    CHECK_FALSE(room.ask({1, 0, 0}, 1));
+    CHECK(room.waits_for_others());
+    CHECK(room.is_full());
   }
   SECTION("others that wait longer") {
     Room room(kMachine, limits, {}, {}, {{.owner = {}, .wanted = {4, 0, 0}, .number = 1}});

@@ -118,7 +118,9 @@ std::int64_t last_attempt(const Job& job) {
       last = number;
     }
   }
-  if (error && error != std::errc::no_such_file_or_directory) {
+  const bool is_none =
+      error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+  if (error && !is_none) {
     throw_errno("read", job.directory, error.value());
   }
   return last;
