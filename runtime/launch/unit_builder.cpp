@@ -218,7 +218,9 @@ UnitBuilder::UnitBuilder(const ResolvedLaunch& launch, const std::vector<JobPlan
 std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepItem& item,
                                              bool sweeps_config) const {
   std::vector<Argument> arguments = plan.arguments;
-  for (const auto& [name, value] : item.args) {
+  for (const auto& swept : item.args) {
+    const std::string& name = swept.first;
+    const Value& value = swept.second;
     if (sweeps_config) {
       set_argument(arguments, "cfg." + name, value_text(value, ValueText::toml));
       continue;
