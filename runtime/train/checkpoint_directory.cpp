@@ -7,7 +7,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <future>
 #include <map>
+#include <span>
 #include <utility>
 
 #include <fmt/core.h>
@@ -27,11 +29,6 @@ constexpr std::int64_t kVersion = 1;
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kState = "state.json";
 
-struct FileSum {
-  std::uint64_t size = 0;
-  std::string crc32;  // 8 hexadecimal digits
-};
-
 FileSum sum_of(const std::filesystem::path& path) {
   const FileHandle file = open_file(path, O_RDONLY);
   struct stat about = {};
@@ -44,6 +41,18 @@ FileSum sum_of(const std::filesystem::path& path) {
     if (data == MAP_FAILED) throw_system_error("read", path, errno);
     crc = libdeflate_crc32(crc, data, size);
     ::munmap(data, size);
+  }
+  return {size, fmt::format("{:08x}", crc)};
+}
+
+// Of the file that write_safetensors makes of these entries, from their data in memory.
+FileSum sum_of(std::span<const SafetensorsEntry> entries) {
+  const std::string header = safetensors_header(entries);
+  std::uint64_t size = header.size();
+  std::uint32_t crc = libdeflate_crc32(libdeflate_crc32(0, nullptr, 0), header.data(), size);
+  for (const SafetensorsEntry& entry : entries) {
+    crc = libdeflate_crc32(crc, entry.data.data(), entry.data.size());
+    size += entry.data.size();
   }
   return {size, fmt::format("{:08x}", crc)};
 }
@@ -87,8 +96,10 @@ void CheckpointDirectoryWriter::tensors(std::string_view name, const NamedTensor
 
 void CheckpointDirectoryWriter::entries(std::string_view name,
                                         std::span<const SafetensorsEntry> entries) {
+  // While the disk is busy. Not from the file, so that what went wrong on the way there is found.
+  std::future<FileSum> sum = std::async(std::launch::async, [&] { return sum_of(entries); });
   write_safetensors(directory_ / file_name(name), entries);
-  add_file(file_name(name));
+  add_file(file_name(name), sum.get());
 }
 
 void CheckpointDirectoryWriter::state(std::string_view key, const Value& value) {
@@ -97,15 +108,14 @@ void CheckpointDirectoryWriter::state(std::string_view key, const Value& value) 
 
 void CheckpointDirectoryWriter::finish(std::int64_t step) {
   write_file(directory_ / kState, to_json(state_, JsonStyle::indented), Durability::synced);
-  add_file(kState);
+  add_file(kState, sum_of(directory_ / kState));
   const Value manifest =
       Value::table({{"format", kFormat}, {"version", kVersion}, {"step", step}, {"files", files_}});
   write_file(directory_ / kManifest, to_json(manifest, JsonStyle::indented), Durability::synced);
   sync_directory(directory_);
 }
 
-void CheckpointDirectoryWriter::add_file(const std::string& name) {
-  const FileSum sum = sum_of(directory_ / name);
+void CheckpointDirectoryWriter::add_file(const std::string& name, const FileSum& sum) {
   bytes_ += sum.size;
   files_.push_back(Value::table({{"name", name}, {"size", sum.size}, {"crc32", sum.crc32}}));
 }

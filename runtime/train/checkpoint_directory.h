@@ -23,6 +23,11 @@
 
 namespace trivet {
 
+struct FileSum {
+  std::uint64_t size = 0;
+  std::string crc32;  // 8 hexadecimal digits
+};
+
 // Fills a directory that exists and is empty. Every file is on the disk when `finish` returns; the
 // directory's own entry in its parent is the caller's to sync.
 class CheckpointDirectoryWriter : public CheckpointWriter {
@@ -38,7 +43,7 @@ class CheckpointDirectoryWriter : public CheckpointWriter {
   std::uint64_t bytes() const { return bytes_; }  // of all files so far
 
  private:
-  void add_file(const std::string& name);
+  void add_file(const std::string& name, const FileSum& sum);
 
   std::filesystem::path directory_;
   Value state_ = Value::table();

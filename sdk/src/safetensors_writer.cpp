@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -49,10 +50,75 @@ std::string extents_text(const Shape& shape) {
   return text;
 }
 
+// The file being written; gone again unless `finish` was reached.
+class Output {
+ public:
+  explicit Output(const std::string& file) : file_(file) {
+    descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) fail("create");
+  }
+  ~Output() {
+    if (descriptor_ < 0) return;
+    // Only what open() may have made is taken away: never a device.
+    struct stat status;
+    const bool ours = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
+    ::close(descriptor_);
+    if (ours) ::unlink(file_.c_str());
+  }
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  void write(const void* data, std::size_t size) {
+    const char* next = static_cast<const char*>(data);
+    while (size > 0) {
+      const ssize_t count = ::write(descriptor_, next, std::min(size, kPiece));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) fail("write");
+      next += count;
+      size -= static_cast<std::size_t>(count);
+      begin_to_store(count);
+    }
+  }
+
+  void finish() {
+    if (::fsync(descriptor_) != 0) fail("write to disk");
+    const int descriptor = std::exchange(descriptor_, -1);
+    if (::close(descriptor) == 0) return;
+    const int reason = errno;
+    ::unlink(file_.c_str());
+    errno = reason;
+    fail("close");
+  }
+
+ private:
+  // Has the disk work on what is written while the rest is: fsync finds little left to do.
+  void begin_to_store(ssize_t count) {
+    written_ += count;
+    if (written_ - told_ < kAhead) return;
+    ::sync_file_range(descriptor_, told_, written_ - told_, SYNC_FILE_RANGE_WRITE);
+    told_ = written_;
+  }
+
+  [[noreturn]] void fail(const char* what) const {
+    throw Error(file_ + ": cannot " + what + ": " + std::generic_category().message(errno));
+  }
+
+  // The kernel lets a writer of large pieces wait for the disk in the middle of them.
+  static constexpr std::size_t kPiece = std::size_t{256} << 10;
+  static constexpr off_t kAhead = off_t{16} << 20;
+
+  std::string file_;
+  int descriptor_ = -1;
+  off_t written_ = 0, told_ = 0;
+};
+
+}  // namespace
+
 // The 8 bytes of length and the JSON, padded with blanks so that the data begins at a multiple
 // of 8.
-std::string header_of(std::span<const SafetensorsEntry> entries,
-                      const std::map<std::string, std::string>& metadata, const std::string& file) {
+std::string safetensors_header(std::span<const SafetensorsEntry> entries,
+                               const std::map<std::string, std::string>& metadata,
+                               const std::string& file) {
   std::string json = "{";
   if (!metadata.empty()) json += metadata_text(metadata, file);
   std::unordered_set<std::string_view> names;
@@ -79,60 +145,10 @@ std::string header_of(std::span<const SafetensorsEntry> entries,
   return length + json;
 }
 
-// The file being written; gone again unless `finish` was reached.
-class Output {
- public:
-  explicit Output(const std::string& file) : file_(file) {
-    descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) fail("create");
-  }
-  ~Output() {
-    if (descriptor_ < 0) return;
-    // Only what open() may have made is taken away: never a device.
-    struct stat status;
-    const bool ours = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
-    ::close(descriptor_);
-    if (ours) ::unlink(file_.c_str());
-  }
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
-
-  void write(const void* data, std::size_t size) {
-    const char* next = static_cast<const char*>(data);
-    while (size > 0) {
-      const ssize_t count = ::write(descriptor_, next, size);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail("write");
-      next += count;
-      size -= static_cast<std::size_t>(count);
-    }
-  }
-
-  void finish() {
-    if (::fsync(descriptor_) != 0) fail("write to disk");
-    const int descriptor = std::exchange(descriptor_, -1);
-    if (::close(descriptor) == 0) return;
-    const int reason = errno;
-    ::unlink(file_.c_str());
-    errno = reason;
-    fail("close");
-  }
-
- private:
-  [[noreturn]] void fail(const char* what) const {
-    throw Error(file_ + ": cannot " + what + ": " + std::generic_category().message(errno));
-  }
-
-  std::string file_;
-  int descriptor_ = -1;
-};
-
-}  // namespace
-
 void write_safetensors(const std::filesystem::path& path, std::span<const SafetensorsEntry> entries,
                        const std::map<std::string, std::string>& metadata) {
   const std::string file = path.string();
-  const std::string header = header_of(entries, metadata, file);
+  const std::string header = safetensors_header(entries, metadata, file);
   Output output(file);
   output.write(header.data(), header.size());
   for (const SafetensorsEntry& entry : entries) output.write(entry.data.data(), entry.data.size());

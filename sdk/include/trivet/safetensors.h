@@ -56,4 +56,10 @@ TRIVET_API void write_safetensors(const std::filesystem::path& path,
                                   std::span<const SafetensorsEntry> entries,
                                   const std::map<std::string, std::string>& metadata = {});
 
+// What the file begins with, its data follow: for sums of a file whose data is at hand. Throws as
+// write_safetensors, with `file` in the message. [any thread]
+TRIVET_API std::string safetensors_header(std::span<const SafetensorsEntry> entries,
+                                          const std::map<std::string, std::string>& metadata = {},
+                                          const std::string& file = {});
+
 }  // namespace trivet
