@@ -147,13 +147,15 @@ TEST_CASE("local: a job goes on without its supervisor, and the next one takes i
   const pid_t supervisor = experiment.start_supervisor();
   REQUIRE(wait_until([&] { return experiment.has("up"); }));
   kill_now(supervisor);
-  SECTION("it still runs") {
+  const std::string how = GENERATE(as<std::string>{}, "it still runs", "it has ended");
+  INFO(how);
+  if (how == "it still runs") {
     experiment.supervise([&] {
       experiment.dir.write("go", "");
       return false;
     });
   }
-  SECTION("it has ended") {
+  if (how == "it has ended") {
     experiment.dir.write("go", "");
     const Job& job = experiment.units[0].jobs[0];
     REQUIRE(wait_until([&] { return read_attempt(job, 1).phase == AttemptPhase::ended; }));
@@ -208,13 +210,14 @@ TEST_CASE(
   kill_now(supervisor);
   const Job& job = experiment.units[0].jobs[0];
   JobState expected = JobState::running;
-  SECTION("it runs") {}
-  SECTION("it has ended") {
+  const std::string how = GENERATE(as<std::string>{}, "it runs", "it has ended", "it is gone");
+  INFO(how);
+  if (how == "it has ended") {
     experiment.dir.write("go", "");
     REQUIRE(wait_until([&] { return read_attempt(job, 1).phase == AttemptPhase::ended; }));
     expected = JobState::completed;
   }
-  SECTION("it is gone") {
+  if (how == "it is gone") {
     ::kill(read_attempt(job, 1).keeper, SIGKILL);
     REQUIRE(wait_until([&] { return read_attempt(job, 1).phase == AttemptPhase::lost; }));
     expected = JobState::lost;

@@ -48,13 +48,16 @@ TEST_CASE("local: the config survives the way to a file and back") {
 TEST_CASE("local: units run in order, one after the other where there is room for one") {
   LocalExperiment experiment;
   for (int wid = 1; wid <= 5; ++wid) experiment.add_unit("echo " + std::to_string(wid) + " >> log");
-  SECTION("one core") {
+  const std::string how =
+      GENERATE(as<std::string>{}, "one core", "one job at once", "memory for one");
+  INFO(how);
+  if (how == "one core") {
     experiment.config.cores = 1;
   }
-  SECTION("one job at once") {
+  if (how == "one job at once") {
     experiment.config.max_parallel = 1;
   }
-  SECTION("memory for one") {
+  if (how == "memory for one") {
     experiment.config.memory = "100MB";
     for (WorkUnit& unit : experiment.units) unit.jobs[0].memory_bytes = 60'000'000;
   }

@@ -184,16 +184,19 @@ TEST_CASE("a program that cannot be started is a failed attempt that says why") 
   const TempDir dir;
   Job job = shell_job(dir, "");
   std::string reason;
-  SECTION("it is not there") {
+  const std::string how =
+      GENERATE(as<std::string>{}, "it is not there", "it is no program", "its directory is gone");
+  INFO(how);
+  if (how == "it is not there") {
     job.argv = {"/no/such/program"};
     reason = "cannot start /no/such/program: No such file or directory";
   }
-  SECTION("it is no program") {
+  if (how == "it is no program") {
     const fs::path file = dir.write("text", "hello");
     job.argv = {file.string()};
     reason = "cannot start " + file.string() + ": Permission denied";
   }
-  SECTION("its directory is gone") {
+  if (how == "its directory is gone") {
     job.working_directory = "/no/such/place";
     reason = "cannot change to the working directory of /bin/sh: No such file or directory";
   }
