@@ -2,6 +2,7 @@
 //
 // trivet logs ID [-f]: what jobs have printed.
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -149,7 +150,11 @@ int run_logs(std::span<const std::string> words) {
   std::vector<Followed> jobs = followed_jobs(view, id);
   if (jobs.empty()) throw UsageError("'" + plain[0] + "' names no job");
   std::int64_t wanted = 0;
-  if (const std::string* text = arguments.last("attempt")) wanted = std::atoll(text->c_str());
+  if (const std::string* text = arguments.last("attempt")) {
+    const char* end = text->data() + text->size();
+    const auto [stop, error] = std::from_chars(text->data(), end, wanted);
+    if (error != std::errc() || stop != end) wanted = 0;
+  }
   if (arguments.has("attempt") && wanted < 1) throw UsageError("--attempt is a number from 1");
   while (true) {
     bool ended = true, any = false;

@@ -68,8 +68,9 @@ TRIVET_CONFIG(
      "is not."),
     (sweep_info, "What is swept over. Default: sweeps/TrainerSweep where there is a run's config."),
     (orchestrator, "Where the jobs run."),
-    (importance, "For people and schedulers: low, normal, high."),
-    (shared, "Others may read the files; default: the owner only."),
+    (importance, "Kept in the record, for people: low, normal, high."),
+    (shared,
+     "Others may read the records; what jobs print stays with the owner. Default: the owner only."),
     (xid, "Adds what is missing to this experiment instead of making a new one.", at_least(1)),
     (author, "Who launches it; default: the user.", alias("user")),
     (aux, "A free table for references, ${xp.aux.x}, and for own tools."))

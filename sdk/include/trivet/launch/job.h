@@ -66,7 +66,10 @@ TRIVET_CONFIG(
     (platform, "\"cpu\", \"cpu=8\" (cores), \"cuda=2\" (GPUs); default cpu."),
     (cores, "Processor cores it takes; default 1, or what platform says.", at_least(0),
      alias("cpus")),
-    (memory, "Memory it takes at most: \"16GiB\", \"500MB\"; default: not limited.", alias("ram")),
+    (memory,
+     "Memory it is counted with: \"16GiB\", \"500MB\"; default: none. Nothing ends a job that "
+     "takes more.",
+     alias("ram")),
     (gpus, "GPUs it takes; default 0, or what platform says.", at_least(0)),
     (time_limit, "It is ended after this time: \"90s\", \"4h\"; default: none."),
     (priority, "200 production (the default), 115 batch, 25 freebie; for schedulers.", at_least(0)),

@@ -7,7 +7,6 @@
 //   a supervisor      for those with has_supervisor(): a process without a terminal in which
 //                     supervise() works until every unit has ended. One at a time for an
 //                     experiment; start_supervisor() and `trivet resume` start it.
-//   trivet status     calls refresh(), so that states known only to a cluster get into the records.
 //   trivet cancel     marks the units in the records and calls cancel().
 //   trivet resume     calls launch() again with the units that have not ended.
 #pragma once
@@ -70,7 +69,8 @@ class TRIVET_API Orchestrator {
   // SIGKILL. Returns once they are told.
   virtual void cancel(std::span<const std::int64_t> wids) = 0;
 
-  // Brings the records up to date with what only the orchestrator knows. Default: nothing.
+  // Brings the records up to date with what only the orchestrator knows; only while no supervisor
+  // is at work. The program does not call it yet. Default: nothing.
   virtual void refresh(std::span<const std::int64_t> wids);
 
   // True for one that makes its units itself, by UnitRecords::add: there are none at first.
