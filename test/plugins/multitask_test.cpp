@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several tasks trained together: what a step is made of, what the logs say, and where each input
 // goes on.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <memory>
@@ -195,6 +196,17 @@ TEST_CASE("a step of interleaved training is the step of the task that was drawn
   CHECK(*step.logs.find(name + "/training_loss") == static_cast<double>(expected.loss.item()));
 }
 
+TEST_CASE("a step of interleaved training hands on what its task tells") {
+  Bench bench("multitask/Interleaved", two());
+  FpropContext context;
+  context.summaries.want();
+  StepState state{*bench.model, *bench.store, bench.learner.get(), bench.metrics, context};
+  bench.task->train_step(*bench.input(true)->get_next(), state);
+  const auto& told = context.summaries.entries();
+  CHECK(std::any_of(told.begin(), told.end(),
+                    [](const Summaries::Entry& entry) { return entry.name == "logits"; }));
+}
+
 TEST_CASE("a joint step is one update by the weighted sum of the losses") {
   Bench joint("multitask/Joint", two(2, 0.5));
   Bench a("vision/ImageClassification", single_with_model(1));
@@ -275,6 +287,12 @@ TEST_CASE("eval_steps limits each task's evaluation") {
   std::string order;
   while (const auto batch = data->get_next()) order += batch->child("a").empty() ? "b" : "a";
   CHECK(order == "aabbb");
+  fields.set_path("tasks[1].eval_steps", 1);
+  Bench both("multitask/Joint", fields);
+  const auto less = both.input(false);
+  order.clear();
+  while (const auto batch = less->get_next()) order += batch->child("a").empty() ? "b" : "a";
+  CHECK(order == "aab");
   data->reset();
   CHECK_FALSE(data->get_next()->child("a").empty());
 }
@@ -283,7 +301,9 @@ TEST_CASE("inputs that are restored give the batches that would have come") {
   const std::string key = GENERATE("multitask/Interleaved", "multitask/Joint");
   const bool training = GENERATE(true, false);
   INFO(key << (training ? " training" : " evaluation"));
-  Bench bench(key, two(1, 2));
+  Value fields = two(1, 2);
+  fields.set_path("tasks[0].eval_steps", 1);  // so that it has more when its turn is over
+  Bench bench(key, fields);
   const auto straight = bench.input(training);
   for (int done = 0; done < 6; ++done) {
     const auto resumed = bench.input(training);
@@ -362,13 +382,15 @@ TEST_CASE("a step of one task leaves the variables of the others and their slots
 
 TEST_CASE("a joint step in parts is the step of the whole batch") {
   Value fields = two(2, 0.5);
-  const bool even = GENERATE(true, false);
+  const std::int64_t rows = GENERATE(4, 5, 7);
+  const bool even = rows == 4;
   INFO((even ? "equal parts" : "parts of other sizes, some rows only padding"));
   if (!even) {
-    // Five rows and seven of twelve examples, cut in three, the last batches filled with padding.
-    fields.set_path("tasks[0].task.train_input.batch_size", 5);
+    // Five rows and seven of twelve examples, or the other way round, cut in three: the second
+    // batch of seven is filled with padding.
+    fields.set_path("tasks[0].task.train_input.batch_size", rows);
     fields.set_path("tasks[0].task.train_input.epochs", 1);
-    fields.set_path("tasks[1].task.train_input.batch_size", 7);
+    fields.set_path("tasks[1].task.train_input.batch_size", 12 - rows);
     fields.set_path("tasks[1].task.train_input.epochs", 1);
   }
   Bench whole("multitask/Joint", fields), cut("multitask/Joint", fields);
