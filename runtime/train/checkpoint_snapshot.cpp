@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/checkpoint_snapshot.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <new>
 #include <string_view>
 
 #include <fmt/core.h>
@@ -36,6 +39,19 @@ void copy_on_pool(const Tensor& tensor, std::span<std::byte> out) {
 
 }  // namespace
 
+// The first save touches every page of its copy for the first time while training waits: with huge
+// pages there are 512 times fewer of them.
+std::unique_ptr<std::byte[], CheckpointSnapshot::Free> CheckpointSnapshot::block_of(
+    std::size_t bytes) {
+  constexpr std::size_t kHugePage = 2 << 20, kCacheLine = 64;
+  const std::size_t alignment = bytes < kHugePage ? kCacheLine : kHugePage;
+  const std::size_t size = (bytes + alignment - 1) / alignment * alignment;
+  auto* const block = static_cast<std::byte*>(std::aligned_alloc(alignment, size));
+  if (block == nullptr) throw std::bad_alloc();
+  if (alignment == kHugePage) ::madvise(block, size, MADV_HUGEPAGE);  // a wish: it may be refused
+  return std::unique_ptr<std::byte[], Free>(block);
+}
+
 void CheckpointSnapshot::clear() {
   used_ = 0;
   state_ = Value::table();
@@ -55,7 +71,7 @@ void CheckpointSnapshot::tensors(std::string_view name, const NamedTensors& tens
     copy.shape = tensor.shape();
     copy.size = tensor.bytes();
     if (copy.size > copy.capacity) {
-      copy.data = std::make_unique_for_overwrite<std::byte[]>(copy.size);
+      copy.data = block_of(copy.size);
       copy.capacity = copy.size;
     }
     copy_on_pool(tensor, {copy.data.get(), copy.size});

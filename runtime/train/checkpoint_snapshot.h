@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,13 +35,16 @@ class CheckpointSnapshot final : public CheckpointWriter, public CheckpointReade
   void write(CheckpointDirectoryWriter& writer) const;
 
  private:
+  struct Free {
+    void operator()(std::byte* block) const { std::free(block); }
+  };
   struct Copy {
     SafetensorsEntry entry() const { return {name, dtype, shape, {data.get(), size}}; }
 
     std::string name;
     DType dtype = DType::f32;
     Shape shape;
-    std::unique_ptr<std::byte[]> data;
+    std::unique_ptr<std::byte[], Free> data;
     std::size_t size = 0, capacity = 0;
   };
   struct File {
@@ -49,6 +53,7 @@ class CheckpointSnapshot final : public CheckpointWriter, public CheckpointReade
     std::size_t used = 0;  // of copies
   };
 
+  static std::unique_ptr<std::byte[], Free> block_of(std::size_t bytes);
   const File& file(std::string_view name) const;
 
   std::vector<File> files_;
