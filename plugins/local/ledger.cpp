@@ -126,7 +126,7 @@ fs::path ledger_directory() {
   return "/tmp/trivet-" + user;
 }
 
-Ledger::Ledger(fs::path directory) : path_(directory / "ledger.json") {
+Ledger::Ledger(fs::path directory) : path_(directory / "ledger.json"), self_(this_process()) {
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) fail("make directory", directory);
   if (!is_own_directory(directory)) {
     throw RunError(
@@ -157,7 +157,6 @@ Ledger::Page::Page(Ledger& ledger, const std::vector<Row>& own) : ledger_(ledger
     ::close(file_);
     fail("lock", ledger.path_);
   }
-  const Owner self = this_process();
   try {
     before_ = text_of(file_, ledger.path_);
     const Value book = value_from_json(before_, ledger.path_.string());
@@ -171,7 +170,7 @@ Ledger::Page::Page(Ledger& ledger, const std::vector<Row>& own) : ledger_(ledger
     }
     for (const Value& value : member(book, "tickets").items()) {
       const Ticket ticket = ticket_from(value);
-      if (ticket.owner != self && is_alive(ticket.owner)) tickets_.push_back(ticket);
+      if (ticket.owner != ledger.self_ && is_alive(ticket.owner)) tickets_.push_back(ticket);
     }
   } catch (const Error&) {
     // New, or half written by a process that was killed: it fills again.

@@ -86,6 +86,7 @@ class Ledger {
 
  private:
   std::filesystem::path path_;
+  Owner self_;
   int news_ = -1;
 };
 

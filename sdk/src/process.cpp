@@ -1,22 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/process.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
-#include <sstream>
+#include <string_view>
 
+#include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
 
 namespace trivet {
 namespace {
 
-std::string first_line(const std::string& path) {
+std::string first_line(const char* path) {
   std::ifstream file(path);
   std::string line;
   std::getline(file, line);
   return line;
+}
+
+// Behind the program's name, which may hold blanks and brackets: "S 1 77 ...", from field 3 on.
+std::string_view fields_behind_name(std::string_view stat) {
+  const std::size_t end = stat.rfind(')');
+  return end == std::string_view::npos || end + 2 > stat.size() ? std::string_view()
+                                                                : stat.substr(end + 2);
 }
 
 }  // namespace
@@ -34,21 +44,30 @@ std::string host_name() {
 }
 
 std::string boot_id() {
-  return first_line("/proc/sys/kernel/random/boot_id");
+  static const std::string id = first_line("/proc/sys/kernel/random/boot_id");
+  return id;
 }
 
-std::int64_t start_ticks(pid_t pid) {
-  const std::string line = first_line("/proc/" + std::to_string(pid) + "/stat");
-  // The second field, the program's name, may hold blanks and brackets.
-  const std::size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  std::istringstream fields(line.substr(name_end + 1));
-  std::string field;
-  for (int number = 3; number <= 22; ++number) {
-    fields >> field;
-    if (number == 3 && (field == "Z" || field == "X")) return 0;
+std::int64_t start_ticks(pid_t pid) noexcept {
+  std::array<char, 32> path = {"/proc/"};
+  char* end = std::to_chars(path.data() + 6, path.data() + 20, pid).ptr;
+  std::copy_n("/stat", 6, end);
+  const int file = ::open(path.data(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  std::array<char, 1024> text;
+  const ssize_t size = ::read(file, text.data(), text.size());
+  ::close(file);
+  if (size <= 0) return 0;
+  std::string_view fields = fields_behind_name({text.data(), static_cast<std::size_t>(size)});
+  if (fields.empty() || fields.front() == 'Z' || fields.front() == 'X') return 0;
+  for (int number = 3; number < 22; ++number) {
+    const std::size_t blank = fields.find(' ');
+    if (blank == std::string_view::npos) return 0;
+    fields.remove_prefix(blank + 1);
   }
-  return std::strtoll(field.c_str(), nullptr, 10);
+  std::int64_t ticks = 0;
+  std::from_chars(fields.data(), fields.data() + fields.size(), ticks);
+  return ticks;
 }
 
 }  // namespace trivet

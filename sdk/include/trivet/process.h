@@ -20,7 +20,8 @@ TRIVET_API std::string host_name();
 TRIVET_API std::string boot_id();
 
 // When a process started, in clock ticks since boot (proc(5)); with its id it names one process
-// only. 0: there is none, or it has ended and waits for its parent.
-TRIVET_API std::int64_t start_ticks(pid_t pid);
+// only. 0: there is none, or it has ended and waits for its parent. Allocates nothing, so it may be
+// asked between a fork and what follows.
+TRIVET_API std::int64_t start_ticks(pid_t pid) noexcept;
 
 }  // namespace trivet

@@ -45,27 +45,6 @@ int give_up(Plan& plan, const char* action) {
   return 127;
 }
 
-// As start_ticks(), of this process.
-std::int64_t own_start_ticks() {
-  std::array<char, 1024> text;
-  const int file = ::open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  const ssize_t size = ::read(file, text.data(), text.size());
-  ::close(file);
-  if (size <= 0) return 0;
-  const char* end = text.data() + size;
-  const char* at = end;
-  while (at != text.data() && at[-1] != ')') --at;
-  for (int number = 2; number < 22; ++number) {
-    at = std::find(at, end, ' ');
-    if (at == end) return 0;
-    ++at;
-  }
-  std::int64_t ticks = 0;
-  std::from_chars(at, end, ticks);
-  return ticks;
-}
-
 bool write_start(const Plan& plan) {
   std::array<char, 2048> text;
   char* at = text.data();
@@ -80,7 +59,7 @@ bool write_start(const Plan& plan) {
   put(",\"pid\":");
   put_number(::getpid());
   put(",\"start_ticks\":");
-  put_number(own_start_ticks());
+  put_number(start_ticks(::getpid()));
   put("}\n");
   const int file = ::openat(plan.files.directory, "started.json.tmp",
                             O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
