@@ -9,6 +9,9 @@
 #include <string>
 #include <thread>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "local_experiment.h"
 #include "trivet/launch/attempt.h"
 #include "trivet/process.h"
@@ -266,6 +269,25 @@ TEST_CASE("local: a job that has failed is tried again when somebody asks for it
   });
   CHECK(experiment.state(1) == JobState::completed);
   CHECK(experiment.status(1).attempt == 2);
+}
+
+TEST_CASE("local: a supervisor that is woken all the time records everything once") {
+  LocalExperiment experiment({"exit 0", "exit 1", "exit 0"});
+  experiment.config.max_parallel = 1;
+  FileRecords records = experiment.records();
+  const int always_readable = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  // Slow enough that the records are read each time, too.
+  const auto slowly = [] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return false;
+  };
+  experiment.with(records, [&](Orchestrator& orchestrator) {
+    orchestrator.supervise({.should_stop = slowly, .wake_fd = always_readable});
+  });
+  ::close(always_readable);
+  CHECK(records.history() == std::vector<std::string>{"1/main running 1", "1/main completed 1",
+                                                      "2/main running 1", "2/main failed 1",
+                                                      "3/main running 1", "3/main completed 1"});
 }
 
 TEST_CASE("local: supervisors killed at random moments do every unit exactly once") {

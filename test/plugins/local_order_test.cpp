@@ -2,9 +2,10 @@
 // In which order the local orchestrator starts jobs, and what it gives them.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
-#include <thread>
+#include <vector>
 
 #include "config_round_trip.h"
 #include "local_experiment.h"
@@ -108,6 +109,13 @@ TEST_CASE("local: jobs of a unit start together, and only together") {
     CHECK(experiment.state(wid) == JobState::completed);
     CHECK(experiment.state(wid, "second") == JobState::completed);
   }
+  const std::vector<std::string> history = experiment.records().history();
+  const auto place_of = [&](const std::string& event) {
+    return std::find(history.begin(), history.end(), event) - history.begin();
+  };
+  CHECK(place_of("2/second running 1") == place_of("2/main running 1") + 1);
+  CHECK(place_of("2/main running 1") >
+        std::min(place_of("1/main completed 1"), place_of("1/second completed 1")));
 }
 
 TEST_CASE("local: a job waits for those that it is after, and is skipped when that is in vain") {
