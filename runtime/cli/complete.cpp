@@ -138,7 +138,7 @@ class Completer {
   }
 
   void complete_override(const Value& root, const std::string& text, const std::string& prefix) {
-    const TypedTree tree(config_file_schema(), catalog().schemas());
+    const TypedTree tree(launch_file_schema(), catalog().schemas());
     const std::size_t equals = text.find('=');
     const std::string path = text.substr(0, equals);
     const std::size_t cut = equals == std::string::npos ? path.find_last_of('.') : path.size();

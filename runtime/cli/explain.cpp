@@ -15,9 +15,9 @@
 #include "cli/field_text.h"
 #include "cli/host_catalog.h"
 #include "cli/terminal.h"
+#include "config/file_schema.h"
 #include "host/plugin_host.h"
 #include "trivet/config.h"
-#include "trivet/experiment.h"
 
 namespace trivet {
 namespace {
@@ -119,12 +119,17 @@ class Explainer {
   // A dotted path in the config of an experiment. Where a path goes through a ConfigOf, its default
   // type is meant.
   std::string explain_path(const std::string& path) {
-    std::vector<Field> fields = schema_of<ExperimentConfig>().fields;
+    std::vector<Field> fields = launch_file_schema().fields;
     const Field* found = nullptr;
     Field at;
     std::string walked;
     for (const PathStep& step : steps_of(path)) {
       if (step.index >= 0) continue;
+      if (found != nullptr && at.type.form == FieldType::Form::map) {
+        at = named_element(at, step.name);
+        walked = joined_path(walked, step.name);
+        continue;
+      }
       if (found != nullptr) fields = fields_below(at);
       const auto field = std::find_if(fields.begin(), fields.end(),
                                       [&](const Field& f) { return f.name == step.name; });
@@ -144,6 +149,13 @@ class Explainer {
     text += fmt::format("\nThere are\n");
     for (const std::string& key : catalog_.keys(found->type.kind)) text += "  " + key + "\n";
     return text;
+  }
+
+  static Field named_element(const Field& map, const std::string& name) {
+    Field element;
+    element.name = name;
+    element.type = FieldType(map.type.element.front());
+    return element;
   }
 
   std::vector<Field> fields_below(const Field& field) {

@@ -91,7 +91,7 @@ std::vector<PathStep> steps_of(const std::string& path) {
 
 std::string explain_value(const std::string& path, const ResolvedConfig& config,
                           ConfigCatalog& catalog) {
-  const TypedTree tree(config_file_schema(), catalog.schemas());
+  const TypedTree tree(launch_file_schema(), catalog.schemas());
   Place place{"", &config.tree, tree.root()};
   for (const PathStep& step : steps_of(path)) {
     place =

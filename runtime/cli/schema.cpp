@@ -24,7 +24,7 @@ int run_schema(std::span<const std::string> words) {
   if (subjects.size() > 1) throw UsageError("'trivet schema' takes one kind or key");
   HostCatalog catalog(arguments.all("plugin-dir"));
   if (subjects.empty()) {
-    print_out(config_json_schema(config_file_schema(), catalog));
+    print_out(config_json_schema(launch_file_schema(), catalog));
     return 0;
   }
   const std::vector<std::string> kinds = catalog.kinds_of({});

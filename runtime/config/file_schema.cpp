@@ -31,6 +31,7 @@ Field file_field(std::string name, std::string doc, FieldType type) {
   field.name = std::move(name);
   field.doc = std::move(doc);
   field.type = std::move(type);
+  field.default_value = Value();
   return field;
 }
 

@@ -179,14 +179,16 @@ Json SchemaWriter::kind_ref(const std::string& kind) {
 std::string config_json_schema(const Schema& root, ConfigCatalog& catalog) {
   SchemaWriter writer(catalog, false);
   Json schema = writer.table(root.fields);
-  // A file that stands alone must be complete at the top.
+  // A file that stands alone must be complete at the top, unless it launches other programs.
   Json required = Json::array();
   for (const Field& field : root.fields) {
     if (field.required) required.push_back(field.name);
   }
-  const Json has_base = {{"required", Json::array({"base"})}};
-  const Json has_experiment = {{"required", Json::array({"experiment"})}};
-  schema["if"] = {{"not", {{"anyOf", Json::array({has_base, has_experiment})}}}};
+  Json has_one = Json::array();
+  for (const char* key : {"base", "experiment", "xp"}) {
+    has_one.push_back({{"required", Json::array({key})}});
+  }
+  schema["if"] = {{"not", {{"anyOf", std::move(has_one)}}}};
   schema["then"] = {{"required", std::move(required)}};
   return writer.finish(std::move(schema), "trivet config");
 }

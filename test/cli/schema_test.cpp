@@ -176,3 +176,41 @@ TEST_CASE("the schema refuses configs that are broken") {
     CHECK(trivet::test::trivet("config show " + quoted(files[i].string())).exit_code == 2);
   }
 }
+
+TEST_CASE("the schema knows what an experiment to launch holds") {
+  const TempDir dir;
+  const std::string good =
+      "[xp]\nname = \"widths\"\nroot_dir = \"/tmp/xps\"\n"
+      "orchestrator = {type = \"local/Orchestrator\"}\n"
+      "sweep_info = {type = \"sweeps/SimpleSweep\", items = [{steps = 1}, {steps = 2}]}\n"
+      "[xp.jobs.train]\ntarget = \"true\"\nargs = {steps = 3}\n";
+  const char* const changes[][2] = {
+      {"name = ", "nmae = "},
+      {"\"local/Orchestrator\"", "\"local/Nothing\""},
+      {"\"sweeps/SimpleSweep\"", "\"optim/Adam\""},
+      {"target = \"true\"", "target = 3"},
+      {"args = ", "agrs = "},
+  };
+  std::vector<fs::path> files{dir.write("good.toml", good)};
+  for (const auto& [from, to] : changes) {
+    std::string text = good;
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, std::string(from).size(), to);
+    files.push_back(dir.write("broken" + std::to_string(files.size()) + ".toml", text));
+  }
+  for (const Validator* validator : validators()) {
+    const auto found = answers(*validator, dir, files);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      INFO(validator->name << ": " << files[i].string());
+      CHECK(found[i].substr(0, 8) == (i == 0 ? "valid" : "invalid "));
+    }
+  }
+  // Ours agrees.
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const ShellResult launched =
+        trivet::test::trivet("launch --dry-run --xp=" + quoted(files[i].string()));
+    INFO(launched.output);
+    CHECK(launched.exit_code == (i == 0 ? 0 : 2));
+  }
+}
