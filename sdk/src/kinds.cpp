@@ -6,6 +6,8 @@
 #include "trivet/input.h"
 #include "trivet/launch/jobs_provider.h"
 #include "trivet/launch/orchestrator.h"
+#include "trivet/launch/sampler.h"
+#include "trivet/launch/stopper.h"
 #include "trivet/launch/subdir_format.h"
 #include "trivet/launch/sweep_info.h"
 #include "trivet/layer.h"
@@ -130,7 +132,8 @@ void Orchestrator::supervise(const Supervision&) {
 launch::UnitRecords::~UnitRecords() = default;
 
 JobsProvider::~JobsProvider() = default;
-
+Sampler::~Sampler() = default;
+Stopper::~Stopper() = default;
 SweepInfo::~SweepInfo() = default;
 std::vector<std::string> SweepInfo::tags() const {
   return {};

@@ -53,6 +53,7 @@ TEST_CASE("a value for every field type arrives in its member") {
   CHECK(config.gadgets[1].path() == "gadgets[1]");
   CHECK(config.named.at("first").fields().find("weight")->as_integer() == 2);
   CHECK(config.free.find_path("a[1]")->as_text() == "b");
+  CHECK(config.long_ == 5);  // a C++ word: "long" in files
 }
 
 TEST_CASE("fields that a value leaves out keep their defaults") {
@@ -126,7 +127,7 @@ TEST_CASE("the schema tells everything about the fields") {
   const trivet::Schema& schema = trivet::schema_of<Everything>();
   using Form = FieldType::Form;
   CHECK(schema.name == "Everything");
-  REQUIRE(schema.fields.size() == 28);
+  REQUIRE(schema.fields.size() == 29);
   CHECK(schema.fields[0].name == "name");  // fields of the base struct come first
   const auto form = [&](const char* name) { return schema.find(name)->type.form; };
   CHECK(form("flag") == Form::boolean);
@@ -152,6 +153,8 @@ TEST_CASE("the schema tells everything about the fields") {
   CHECK(schema.find("bytes")->type.lowest == 0);
   CHECK(schema.find("big")->required);
   CHECK(schema.find("old_words")->name == "words");
+  CHECK(schema.find("long")->default_value == Value(4));
+  CHECK(schema.find("long_") == nullptr);
   CHECK(schema.find("flag")->doc == "A boolean.");
   CHECK(trivet::range_text(*schema.find("single")) == "in (0, 2)");
   CHECK(trivet::range_text(*schema.find("real")) == "<= 10");

@@ -59,6 +59,7 @@ struct Everything : Common {
   std::vector<trivet::ConfigOf<Gadget>> gadgets{};
   trivet::Map<trivet::ConfigOf<Gadget>> named{};
   trivet::Value free{};
+  int long_ = 4;
 };
 TRIVET_CONFIG(Everything, Common, (flag, "A boolean."), (small, "8 bits."), (port, "16 bits."),
               (big, "64 bits.", required, at_least(1)), (bytes, "Not negative."),
@@ -70,7 +71,7 @@ TRIVET_CONFIG(Everything, Common, (flag, "A boolean."), (small, "8 bits."), (por
               (places, "Structs by name."), (limit, "Maybe a number."),
               (rate, "Maybe, by default."), (center, "Maybe a struct."), (note, "Maybe a text."),
               (gadget, "A template."), (nothing, "Empty."), (gadgets, "Templates."),
-              (named, "Templates by name."), (free, "Anything."))
+              (named, "Templates by name."), (free, "Anything."), (long_, "A C++ word."))
 
 struct Empty {};
 TRIVET_CONFIG(Empty, trivet::NoBase)
@@ -127,6 +128,7 @@ inline trivet::Value everything_value() {
       {"gadgets", Value::array({"shop/Saw", hammer})},
       {"named", Value::table({{"first", hammer}})},
       {"free", Value::table({{"a", Value::array({1, "b", false})}})},
+      {"long", 5},
   });
 }
 

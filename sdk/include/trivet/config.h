@@ -24,7 +24,8 @@
 // trivet::Path, trivet::Duration, trivet::Interval, other config structs, ConfigOf<Base>,
 // trivet::Value (anything goes), and std::vector, std::optional and trivet::Map of these. A struct
 // must not contain itself: use ConfigOf. A member that is missing from the list, or stands in it
-// twice, is a compile error.
+// twice, is a compile error. One that would be a C++ word takes an underscore (`int_`), which its
+// name in files lacks.
 //
 // Behind the doc may stand
 //   required                          the file must set it

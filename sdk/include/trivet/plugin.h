@@ -67,6 +67,8 @@ class Orchestrator;
 class SweepInfo;
 class JobsProvider;
 class SubdirFormat;
+class Sampler;
+class Stopper;
 class SummaryWriter;
 class Command;
 
@@ -90,6 +92,8 @@ TRIVET_KIND_(orchestrator, Orchestrator)
 TRIVET_KIND_(sweep, SweepInfo)
 TRIVET_KIND_(jobs, JobsProvider)
 TRIVET_KIND_(subdir, SubdirFormat)
+TRIVET_KIND_(sampler, Sampler)
+TRIVET_KIND_(stopper, Stopper)
 TRIVET_KIND_(summary_writer, SummaryWriter)
 TRIVET_KIND_(command, Command)
 #undef TRIVET_KIND_

@@ -81,7 +81,7 @@ void read(const Value& value, const FieldType& type, const std::string& path, Pr
     out = interval_of(value);
   } else if constexpr (DescribedEnum<T>) {
     for (const auto& [text, entry] : trivet_enum_entries(Tag<T>{})) {
-      if (enumerator_text(text) == value.as_text()) out = entry;
+      if (name_in_files(text) == value.as_text()) out = entry;
     }
   } else if constexpr (IsVector<T>::value) {
     out.clear();
@@ -122,7 +122,7 @@ struct FieldEncoder {
 
   template <class M, class B>
   void operator()(const char* name, M B::*member, MakeAttributes) {
-    table.set(name, write<M>(config.*member, &(defaults.*member)));
+    table.set(name_in_files(name), write<M>(config.*member, &(defaults.*member)));
   }
 };
 
@@ -137,7 +137,7 @@ Value write(const T& value, const T* fallback) {
     return value_of(value);
   } else if constexpr (DescribedEnum<T>) {
     for (const auto& [text, entry] : trivet_enum_entries(Tag<T>{})) {
-      if (entry == value) return std::string(enumerator_text(text));
+      if (entry == value) return std::string(name_in_files(text));
     }
     throw Error("an enum in a config holds a number without a name");
   } else if constexpr (IsVector<T>::value) {

@@ -117,8 +117,9 @@ concept DescribedEnum = std::is_enum_v<E> && requires {
   trivet_enum_entries(Tag<E>{});
 };
 
-// Enumerators that would be C++ words end with an underscore, which their names in files lack.
-constexpr std::string_view enumerator_text(std::string_view name) {
+// Members and enumerators that would be C++ words end with an underscore, which their names in
+// files lack.
+constexpr std::string_view name_in_files(std::string_view name) {
   return name.ends_with('_') ? name.substr(0, name.size() - 1) : name;
 }
 
@@ -175,7 +176,9 @@ template <std::size_t N>
 struct NameCollector {
   std::array<std::string_view, N> names{};
   std::size_t count = 0;
-  constexpr void operator()(const char* name, auto, MakeAttributes) { names[count++] = name; }
+  constexpr void operator()(const char* name, auto, MakeAttributes) {
+    names[count++] = name_in_files(name);
+  }
 };
 template <Described C>
 constexpr bool has_distinct_names() {

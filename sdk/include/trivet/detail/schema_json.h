@@ -89,7 +89,7 @@ struct DefaultsWriter {
   constexpr void operator()(const char* name, auto member, MakeAttributes) {
     if (!first) out.put(',');
     first = false;
-    json_text(out, name);
+    json_text(out, name_in_files(name));
     out.put(':');
     json_default(out, config.*member);
   }
@@ -115,7 +115,7 @@ constexpr void json_default(Sink& out, const T& value) {
     value.is_time() ? json_double(out, value.time.seconds) : json_integer(out, value.steps);
   } else if constexpr (DescribedEnum<T>) {
     for (const auto& [text, entry] : trivet_enum_entries(Tag<T>{})) {
-      if (entry == value) return json_text(out, enumerator_text(text));
+      if (entry == value) return json_text(out, name_in_files(text));
     }
     out.raw("null");
   } else if constexpr (IsVector<T>::value) {
@@ -207,7 +207,7 @@ constexpr void json_type(Sink& out) {
     for (const auto& entry : trivet_enum_entries(Tag<T>{})) {
       if (!first) out.put(',');
       first = false;
-      json_text(out, enumerator_text(entry.first));
+      json_text(out, name_in_files(entry.first));
     }
     out.put(']');
   } else if constexpr (IsVector<T>::value) {
@@ -278,7 +278,7 @@ struct FieldsWriter {
     if (!first) out.put(',');
     first = false;
     out.raw("{\"name\":");
-    json_text(out, name);
+    json_text(out, name_in_files(name));
     out.put(',');
     write_type<M>(defaults != nullptr ? &(defaults->*member) : nullptr);
     out.raw(",\"doc\":");
