@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// search/Asha: asynchronous successive halving (Li et al., MLSys 2020) as a rule for stopping. The
+// rungs are the steps min_steps * reduction_factor^k, k = 0, 1, ... A trial's result at a rung is
+// its first measurement there or later. At the highest rung that a trial has reached it goes on
+// while it is among the best floor(m / reduction_factor) of the m trials that have been there, or
+// the best of them all; nobody waits for a rung to fill.
+//
+// Ranks are taken anew at every look, so a trial between two rungs stops, too, when later trials
+// push it out. Trials with equal results share the better rank.
+#pragma once
+
+#include <cstdint>
+
+#include "trivet/launch/stopper.h"
+
+namespace trivet::search {
+
+struct AshaConfig : StopperConfig {
+  std::int64_t min_steps = 1;
+  std::int64_t reduction_factor = 3;
+};
+TRIVET_CONFIG(AshaConfig, trivet::StopperConfig,
+              (min_steps, "The first rung: what every trial may train.", required, at_least(1)),
+              (reduction_factor, "One in so many trials goes on from a rung; eta in the paper.",
+               at_least(2)))
+
+class Asha final : public Stopper {
+ public:
+  using Config = AshaConfig;
+  Asha(const Config& config, StopperContext& context);
+  std::optional<std::string> should_stop(const Trial& trial,
+                                         std::span<const Trial> trials) const override;
+
+ private:
+  // The highest rung at or below a step; 0: none.
+  std::int64_t rung_below(std::int64_t step) const;
+  // Infinity for a number that is not finite.
+  std::optional<double> loss_at(const Trial& trial, std::int64_t rung) const;
+
+  Config config_;
+  Goal goal_;
+};
+
+}  // namespace trivet::search

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws: random numbers of a key, one after the other, with all bits of a double.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "trivet/random.h"
+
+namespace trivet::search {
+
+class Draws {
+ public:
+  explicit Draws(Key key) : key_(key.value()) {}
+
+  double uniform();  // in [0, 1)
+  double normal();   // Box-Muller
+  // An index with the probability of its weight; weights are not negative, their sum is positive.
+  std::size_t weighted(std::span<const double> weights);
+
+ private:
+  std::uint64_t key_;
+  std::uint64_t counter_ = 0;
+};
+
+// The key of what a sampler draws for a trial.
+Key trial_key(std::int64_t seed, std::int64_t number);
+
+}  // namespace trivet::search

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugin "search": strategies that look for good hyper-parameters.
+#include "trivet/plugin.h"
+
+#include "asha.h"
+#include "cma_es.h"
+#include "gaussian_process.h"
+#include "median.h"
+#include "random.h"
+#include "sobol.h"
+#include "tpe.h"
+
+namespace search = trivet::search;
+
+TRIVET_PLUGIN(
+    ({.name = "search",
+      .version = "1.0.0",
+      .license = "Apache-2.0",
+      .doc = "Search for hyper-parameters."}),
+    trivet::sampler<search::Random>("Random", "Points drawn from the whole space."),
+    trivet::sampler<search::Sobol>("Sobol", "A sequence that fills the space evenly."),
+    trivet::sampler<search::Tpe>("Tpe", "Tree-structured Parzen estimator."),
+    trivet::sampler<search::CmaEs>("CmaEs", "Evolution by an adapting normal distribution."),
+    trivet::sampler<search::GaussianProcess>("GaussianProcess",
+                                             "Greatest expected improvement of a regression."),
+    trivet::stopper<search::Median>("Median", "Stops what is worse than the median of the others."),
+    trivet::stopper<search::Asha>("Asha", "Asynchronous successive halving."))

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// search/Sobol: a low-discrepancy sequence, which fills the space more evenly than random points.
+// Directions are those of Joe and Kuo (2008), from Boost.Random. The first 2^k points, the one of
+// zeros among them, put equally many into each of 2^k equal slices of every dimension (Owen 2020
+// on why the first is kept).
+#pragma once
+
+#include <boost/random/sobol.hpp>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "trivet/launch/sampler.h"
+#include "trivet/random.h"
+
+namespace trivet::search {
+
+// The sequence in the unit cube. With a key a random digital shift is on it: bits of each
+// coordinate are flipped, the same for all points, which keeps what the sequence promises.
+class SobolSequence {
+ public:
+  // Throws Error for more dimensions than there are directions.
+  SobolSequence(std::size_t dimensions, std::optional<Key> shift);
+  std::vector<double> point(std::uint64_t index) const;
+
+ private:
+  boost::random::sobol directions_;
+  std::vector<std::uint64_t> flips_;
+};
+
+struct SobolConfig : SamplerConfig {
+  bool scramble = true;
+};
+TRIVET_CONFIG(SobolConfig, trivet::SamplerConfig,
+              (scramble, "Shifts the sequence by the seed; else it is the same for all seeds."))
+
+class Sobol final : public Sampler {
+ public:
+  using Config = SobolConfig;
+  Sobol(const Config& config, SamplerContext& context);
+  SearchPoint ask(std::int64_t number, std::span<const Trial> history) const override;
+
+ private:
+  SearchSpace space_;
+  SobolSequence sequence_;
+};
+
+}  // namespace trivet::search
