@@ -12,9 +12,9 @@ namespace {
 
 int run_cancel(std::span<const std::string> words) {
   return run_on_experiments(
-      words, "cancel", [](LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
+      words, "cancel", [](LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
         return fmt::format("experiment {}: {} work units cancelled\n", experiment.xid(),
-                           cancel_units(experiment, wids));
+                           cancel_units(experiment, wid));
       });
 }
 

@@ -9,9 +9,9 @@
 
 namespace trivet {
 
-int run_on_experiments(
-    std::span<const std::string> words, const std::string& command,
-    const std::function<std::string(LaunchedExperiment&, const std::vector<std::int64_t>&)>& act) {
+int run_on_experiments(std::span<const std::string> words, const std::string& command,
+                       const std::function<std::string(LaunchedExperiment&,
+                                                       const std::optional<std::int64_t>&)>& act) {
   const Arguments arguments = parse_arguments(words, kExperimentOptions);
   const std::vector<std::string> plain = arguments.plain();
   if (plain.empty()) {
@@ -28,7 +28,7 @@ int run_on_experiments(
                        {.hint = "leave the job's name out"});
     }
     LaunchedExperiment experiment(ids[i].directory, catalog);
-    print_out(act(experiment, chosen_units(experiment, ids[i].wid)));
+    print_out(act(experiment, ids[i].wid));
   }
   return 0;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,9 +24,10 @@ inline constexpr OptionSpec kRootOption{
 
 inline constexpr std::array kExperimentOptions{kRootOption, kPluginDirOption};
 
-// Calls `act` for each ID with its units and prints what it gives back; returns the exit code.
+// Calls `act` for each ID, with its unit or nothing for all of them, and prints what it gives back;
+// returns the exit code.
 int run_on_experiments(
     std::span<const std::string> words, const std::string& command,
-    const std::function<std::string(LaunchedExperiment&, const std::vector<std::int64_t>&)>& act);
+    const std::function<std::string(LaunchedExperiment&, const std::optional<std::int64_t>&)>& act);
 
 }  // namespace trivet

@@ -12,9 +12,9 @@ namespace {
 
 int run_resume(std::span<const std::string> words) {
   return run_on_experiments(
-      words, "resume", [](LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
+      words, "resume", [](LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
         return fmt::format("experiment {}: {} work units go on\n", experiment.xid(),
-                           resume_units(experiment, wids));
+                           resume_units(experiment, wid));
       });
 }
 

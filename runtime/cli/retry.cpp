@@ -12,9 +12,9 @@ namespace {
 
 int run_retry(std::span<const std::string> words) {
   return run_on_experiments(
-      words, "retry", [](LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
+      words, "retry", [](LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
         return fmt::format("experiment {}: {} work units started afresh\n", experiment.xid(),
-                           retry_units(experiment, wids));
+                           retry_units(experiment, wid));
       });
 }
 

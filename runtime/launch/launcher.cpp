@@ -108,7 +108,9 @@ struct Launcher::Impl {
   fs::path directory_of(std::int64_t xid) const;
   std::string config_name(const fs::path& directory) const;
   PlannedLaunch planned(const ExperimentPlace& place, std::vector<WorkUnit> recorded) const;
-  void check_with_orchestrator(const std::vector<WorkUnit>& units, const fs::path& directory) const;
+  void leave_units_to_orchestrator();
+  void check_with_orchestrator(const std::vector<WorkUnit>& units,
+                               const ExperimentPlace& place) const;
   void write_files(const ExperimentPlace& place, const PlannedLaunch& planned) const;
 
   LaunchRequest request;
@@ -132,6 +134,23 @@ Launcher::Impl::Impl(LaunchRequest given, ConfigCatalog& known)
   if (name.empty()) name = fs::path(request.source).stem().string();
   author = launch.experiment.author.empty() ? user_name() : launch.experiment.author;
   root = root_directory(launch.experiment, name, author);
+  leave_units_to_orchestrator();
+}
+
+// Where the orchestrator makes the units there are none at first, and no sweep.
+void Launcher::Impl::leave_units_to_orchestrator() {
+  DiskRecords none(root);
+  OrchestratorContext context{root, none, [] {}};
+  if (!make(launch.experiment.orchestrator, context)->makes_units()) return;
+  if (sweep.items.size() != 1 || !sweep.items.front().args.empty()) {
+    throw ConfigError(
+        Problem{.where = {},
+                .path = "xp.sweep",
+                .what = fmt::format("there is a sweep, but {} makes the work units itself",
+                                    launch.experiment.orchestrator.key()),
+                .hint = "set xp.sweep to false, or take another orchestrator"});
+  }
+  sweep.items.clear();
 }
 
 fs::path Launcher::Impl::directory_of(std::int64_t xid) const {
@@ -194,10 +213,15 @@ PlannedLaunch Launcher::Impl::planned(const ExperimentPlace& place,
 }
 
 void Launcher::Impl::check_with_orchestrator(const std::vector<WorkUnit>& units,
-                                             const fs::path& directory) const {
-  // Checking needs no records; those of a directory that is not there are empty.
-  DiskRecords records(directory);
-  OrchestratorContext context{directory, records, [] {}};
+                                             const ExperimentPlace& place) const {
+  // Checking records nothing: a unit that is added is made, and forgotten.
+  const UnitBuilder builder(launch, plans, *format, place);
+  const bool sweeps_config = launch.run.has_value();
+  DiskRecords records(place.directory, [&](DiskRecords&, const SweepItem& item) {
+    check_items({{item}, sweeps_config, {}}, request.config, catalog);
+    return builder.build(item, sweeps_config, 1, 1);
+  });
+  OrchestratorContext context{place.directory, records, [] {}};
   Problems problems;
   make(launch.experiment.orchestrator, context)->check(units, problems);
   problems.throw_if_any();
@@ -238,7 +262,7 @@ PlannedLaunch Launcher::plan() {
   const std::int64_t xid = impl_->launch.experiment.xid.value_or(store.next_xid());
   const ExperimentPlace place = impl_->place_of(xid);
   PlannedLaunch planned = impl_->planned(place, DiskRecords(place.directory).all_units());
-  impl_->check_with_orchestrator(planned.units, place.directory);
+  impl_->check_with_orchestrator(planned.units, place);
   return planned;
 }
 

@@ -2,6 +2,7 @@
 #include "launch/unit_actions.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -56,11 +57,11 @@ std::vector<std::int64_t> start_afresh(LaunchedExperiment& experiment,
   return touched;
 }
 
+// An orchestrator that makes its units may have more of them to make.
 void go_on(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
-  if (!wids.empty()) experiment.orchestrator().launch(units_of(experiment, wids));
+  if (wids.empty() && !experiment.orchestrator().makes_units()) return;
+  experiment.orchestrator().launch(units_of(experiment, wids));
 }
-
-}  // namespace
 
 std::vector<std::int64_t> chosen_units(LaunchedExperiment& experiment,
                                        const std::optional<std::int64_t>& wid) {
@@ -75,26 +76,50 @@ std::vector<std::int64_t> chosen_units(LaunchedExperiment& experiment,
   return wids;
 }
 
-std::size_t cancel_units(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
-  std::vector<std::int64_t> going_on;
-  for_each_job(experiment, wids, [&](const WorkUnit& unit, const Job&, const JobStatus& status) {
-    if (is_final(status.state)) return;
-    if (going_on.empty() || going_on.back() != unit.wid) going_on.push_back(unit.wid);
-  });
-  if (going_on.empty()) return 0;
-  experiment.records().request(going_on, "cancel");
-  experiment.orchestrator().cancel(going_on);
-  return going_on.size();
+std::set<std::int64_t> open_units(LaunchedExperiment& experiment,
+                                  const std::optional<std::int64_t>& wid) {
+  std::set<std::int64_t> open;
+  for_each_job(experiment, chosen_units(experiment, wid),
+               [&](const WorkUnit& unit, const Job&, const JobStatus& status) {
+                 if (!is_final(status.state)) open.insert(unit.wid);
+               });
+  return open;
 }
 
-std::size_t retry_units(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
-  const std::vector<std::int64_t> touched = start_afresh(
-      experiment, wids, {JobState::failed, JobState::lost, JobState::cancelled, JobState::skipped});
+void request_for_all(LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid,
+                     std::string_view what) {
+  constexpr std::int64_t kAll[] = {launch::kWholeExperiment};
+  if (!wid && experiment.orchestrator().makes_units()) experiment.records().request(kAll, what);
+}
+
+}  // namespace
+
+std::size_t cancel_units(LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
+  std::set<std::int64_t> cancelled = open_units(experiment, wid);
+  // First, so that the end of a unit is not the reason for one more. A supervisor that hears of it
+  // may cancel units at once.
+  request_for_all(experiment, wid, "cancel");
+  experiment.records().refresh();
+  const std::set<std::int64_t> open = open_units(experiment, wid);
+  cancelled.insert(open.begin(), open.end());
+  if (open.empty()) return cancelled.size();
+  const std::vector<std::int64_t> wids(open.begin(), open.end());
+  experiment.records().request(wids, "cancel");
+  experiment.orchestrator().cancel(wids);
+  return cancelled.size();
+}
+
+std::size_t retry_units(LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
+  request_for_all(experiment, wid, "retry");
+  const std::vector<std::int64_t> touched =
+      start_afresh(experiment, chosen_units(experiment, wid),
+                   {JobState::failed, JobState::lost, JobState::cancelled, JobState::skipped});
   go_on(experiment, touched);
   return touched.size();
 }
 
-std::size_t resume_units(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
+std::size_t resume_units(LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
+  const std::vector<std::int64_t> wids = chosen_units(experiment, wid);
   std::vector<std::int64_t> going_on = start_afresh(experiment, wids, {JobState::lost});
   for_each_job(experiment, wids, [&](const WorkUnit& unit, const Job&, const JobStatus& status) {
     const bool known = std::find(going_on.begin(), going_on.end(), unit.wid) != going_on.end();

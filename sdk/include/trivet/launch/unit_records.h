@@ -62,6 +62,9 @@ struct JobEvent {
   JobStatus status;
 };
 
+// A number that no unit has.
+inline constexpr std::int64_t kWholeExperiment = 0;
+
 class TRIVET_API UnitRecords {
  public:
   virtual ~UnitRecords();
@@ -78,7 +81,8 @@ class TRIVET_API UnitRecords {
   // Appends to events.jsonl, all or none; durable when `synced`.
   virtual void record(std::span<const JobEvent> events, bool synced = false) = 0;
 
-  // Of the whole unit, asked for by `trivet cancel`.
+  // Of the whole unit, asked for by `trivet cancel`. Of kWholeExperiment: no more units are to be
+  // added.
   virtual bool is_cancelled(std::int64_t wid) = 0;
 
   // Reads what other processes have appended since; the functions above do not.
