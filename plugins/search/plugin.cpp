@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin "search": strategies that look for good hyper-parameters.
+// The plugin "search": looks for good hyper-parameters, one work unit a trial.
 #include "trivet/plugin.h"
 
 #include "asha.h"
@@ -7,6 +7,7 @@
 #include "gaussian_process.h"
 #include "median.h"
 #include "random.h"
+#include "search_orchestrator.h"
 #include "sobol.h"
 #include "tpe.h"
 
@@ -17,6 +18,8 @@ TRIVET_PLUGIN(
       .version = "1.0.0",
       .license = "Apache-2.0",
       .doc = "Search for hyper-parameters."}),
+    trivet::orchestrator<search::SearchOrchestrator>("Orchestrator",
+                                                     "Searches: makes a unit of each trial."),
     trivet::sampler<search::Random>("Random", "Points drawn from the whole space."),
     trivet::sampler<search::Sobol>("Sobol", "A sequence that fills the space evenly."),
     trivet::sampler<search::Tpe>("Tpe", "Tree-structured Parzen estimator."),

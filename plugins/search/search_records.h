@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SearchRecords: the records of an experiment as the orchestrator below a search sees them. They
+// are the host's, but for two things: units of trials that the search has stopped count as
+// cancelled, and the search is told as soon as something was recorded.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trivet/launch/unit_records.h"
+
+namespace trivet::search {
+
+class SearchRecords final : public launch::UnitRecords {
+ public:
+  // `records` must outlive it.
+  explicit SearchRecords(launch::UnitRecords& records) : records_(records) {}
+
+  // Called behind record(); may call anything here.
+  void on_record(std::function<void()> call) { on_record_ = std::move(call); }
+  // The unit is to be cancelled; the events of that say why.
+  void stop(std::int64_t wid, std::string why) { stopped_[wid] = std::move(why); }
+
+  std::vector<launch::WorkUnit> units() override { return records_.units(); }
+  launch::WorkUnit add(const SweepItem& item) override { return records_.add(item); }
+  launch::JobStatus status(std::int64_t wid, std::string_view job) override {
+    return records_.status(wid, job);
+  }
+  bool is_cancelled(std::int64_t wid) override {
+    return stopped_.contains(wid) || records_.is_cancelled(wid);
+  }
+  void refresh() override { records_.refresh(); }
+  void record(std::span<const launch::JobEvent> events, bool synced) override;
+
+ private:
+  launch::UnitRecords& records_;
+  std::function<void()> on_record_;
+  std::map<std::int64_t, std::string> stopped_;  // wid -> why
+};
+
+}  // namespace trivet::search

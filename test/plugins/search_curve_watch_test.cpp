@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Being woken by what trials write.
+#include "search/curve_watch.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "support/shell.h"
+
+using namespace trivet::test;
+using trivet::search::CurveWatch;
+
+namespace {
+
+bool is_readable(int fd) {
+  pollfd poll{fd, POLLIN, 0};
+  return ::poll(&poll, 1, 0) == 1;
+}
+
+}  // namespace
+
+TEST_CASE("a file that is followed wakes once when it is made, and once when it grows") {
+  const TempDir dir;
+  const auto file = dir.path() / "metrics.jsonl";
+  const CurveWatch watch(-1);
+  watch.follow(file);
+  CHECK_FALSE(is_readable(watch.fd()));
+  std::ofstream(file) << "";
+  CHECK(is_readable(watch.fd()));
+  watch.quiet();
+  watch.follow(file);
+  CHECK_FALSE(is_readable(watch.fd()));
+  std::ofstream(file, std::ios::app) << "a line\n";
+  CHECK(is_readable(watch.fd()));
+  watch.quiet();
+  std::ofstream(file, std::ios::app) << "another\n";
+  CHECK_FALSE(is_readable(watch.fd()));
+}
+
+TEST_CASE("following a file nowhere does no harm") {
+  const TempDir dir;
+  const CurveWatch watch(-1);
+  watch.follow(dir.path() / "none" / "metrics.jsonl");
+  CHECK_FALSE(is_readable(watch.fd()));
+}
+
+TEST_CASE("a watch wakes for what its owner is woken by") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  {
+    const CurveWatch watch(ends[0]);
+    CHECK_FALSE(is_readable(watch.fd()));
+    REQUIRE(::write(ends[1], "x", 1) == 1);
+    CHECK(is_readable(watch.fd()));
+    watch.quiet();
+    CHECK(is_readable(watch.fd()));
+  }
+  ::close(ends[0]);
+  ::close(ends[1]);
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// A number followed through a file that another program writes.
+#include "search/measurements.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <fstream>
+
+#include "support/shell.h"
+
+using namespace trivet;
+using namespace trivet::test;
+using search::MeasurementReader;
+using search::parse_objective;
+
+namespace {
+
+std::string eval(std::int64_t step, const std::string& value, const std::string& name = "loss") {
+  return R"({"step": )" + std::to_string(step) + R"(, "kind": "eval", "values": {")" + name +
+         R"(": )" + value + "}, \"rates\": {}, \"time\": 1.5}\n";
+}
+
+void append(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream(file, std::ios::app) << text;
+}
+
+struct Run {
+  TempDir dir;
+  std::filesystem::path file = dir.path() / "metrics.jsonl";
+  MeasurementReader reader{file, parse_objective("loss")};
+
+  std::vector<Measurement> after(const std::string& text) {
+    append(file, text);
+    reader.update();
+    return reader.measurements();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an objective is a number of evaluations unless it says otherwise") {
+  const auto parts = [](const char* text) {
+    const search::Objective objective = parse_objective(text);
+    return objective.kind + " " + objective.name;
+  };
+  CHECK(parts("accuracy") == "eval accuracy");
+  CHECK(parts("eval/accuracy") == "eval accuracy");
+  CHECK(parts("train/training_loss") == "train training_loss");
+  CHECK(parts("digits/accuracy") == "eval digits/accuracy");
+  CHECK(parts("evaluation") == "eval evaluation");
+}
+
+TEST_CASE("measurements come as lines are written") {
+  Run run;
+  CHECK_FALSE(run.reader.update());
+  CHECK(run.reader.measurements().empty());
+  CHECK(run.after(eval(10, "0.5")) == std::vector<Measurement>{{10, 0.5}});
+  CHECK_FALSE(run.reader.update());
+  CHECK(run.after(eval(20, "1") + eval(30, "0.25")) ==
+        std::vector<Measurement>{{10, 0.5}, {20, 1}, {30, 0.25}});
+}
+
+TEST_CASE("half a line counts once it is whole") {
+  Run run;
+  const std::string line = eval(10, "0.125");
+  CHECK(run.after(line.substr(0, 20)).empty());
+  CHECK(run.after(line.substr(20, 30)).empty());
+  CHECK(run.after(line.substr(50)) == std::vector<Measurement>{{10, 0.125}});
+}
+
+TEST_CASE("only records of the objective's kind and name count") {
+  Run run;
+  CHECK(run.after("{\"step\": 1, \"kind\": \"train\", \"values\": {\"loss\": 3}}\n" +
+                  eval(2, "0.5", "other_loss") +
+                  "{\"kind\": \"eval\", \"values\": {\"loss\": 3}}\n" +
+                  "{\"step\": 3, \"kind\": \"eval\", \"values\": {\"loss\": \"low\"}}\n" +
+                  "{\"step\": 4, \"kind\": \"eval\", \"values\": \"loss\"}\n" +
+                  "[\"loss\"]\n\"loss\"\nloss {\n\n" + eval(5, "0.75")) ==
+        std::vector<Measurement>{{5, 0.75}});
+}
+
+TEST_CASE("a number that is not finite is measured, too") {
+  Run run;
+  const auto found = run.after(eval(10, "null") + eval(20, "0.5"));
+  REQUIRE(found.size() == 2);
+  CHECK(std::isnan(found[0].value));
+  CHECK(found[1] == Measurement{20, 0.5});
+}
+
+TEST_CASE("numbers that JSON does not have are read as Python writes them") {
+  Run run;
+  const auto found = run.after(eval(10, "NaN") + eval(20, "-Infinity") +
+                               R"({"note": "\"NaN, \\", "step": 30, "kind": "eval", )" +
+                               R"("values": {"other": Infinity, "loss": 0.5}})" + "\n");
+  REQUIRE(found.size() == 3);
+  CHECK(std::isnan(found[0].value));
+  CHECK(std::isnan(found[1].value));
+  CHECK(found[2] == Measurement{30, 0.5});
+}
+
+TEST_CASE("what a run writes anew after a restart replaces what it had written") {
+  Run run;
+  run.after(eval(10, "1") + eval(20, "2") + eval(30, "3"));
+  SECTION("appended, as after a kill behind a checkpoint") {
+    CHECK(run.after(eval(20, "0.5")) == std::vector<Measurement>{{10, 1}, {20, 0.5}});
+  }
+  SECTION("in a shorter file") {
+    std::ofstream(run.file, std::ios::trunc) << eval(10, "0.5");
+    CHECK(run.after("") == std::vector<Measurement>{{10, 0.5}});
+  }
+  SECTION("in another file of the same name") {
+    const auto other = run.dir.path() / "other";
+    append(other, eval(10, "4") + eval(20, "5") + eval(30, "6") + eval(40, "7"));
+    std::filesystem::rename(other, run.file);
+    CHECK(run.after("") == std::vector<Measurement>{{10, 4}, {20, 5}, {30, 6}, {40, 7}});
+  }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Units of a search whose jobs are played by the test: it writes their metrics and says how they
+// end.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/shell.h"
+#include "trivet/launch/unit_records.h"
+
+namespace trivet::test {
+
+// Records in memory; what outlives a search that is killed.
+class PlayedUnits final : public launch::UnitRecords {
+ public:
+  std::vector<launch::WorkUnit> units() override { return units_; }
+
+  launch::WorkUnit add(const SweepItem& item) override {
+    if (refuses && refuses(item)) {
+      throw ConfigError(Problem{.where = {}, .path = "n", .what = "cannot be", .hint = {}});
+    }
+    for (const launch::WorkUnit& unit : units_) {
+      if (unit.sweep.args == item.args) return unit;
+    }
+    launch::WorkUnit unit;
+    unit.wid = std::ssize(units_) + 1;
+    unit.directory = dir_.path() / std::to_string(unit.wid);
+    unit.sweep = item;
+    unit.jobs.resize(1);
+    unit.jobs[0].name = "main";
+    std::filesystem::create_directory(unit.directory);
+    return units_.emplace_back(unit);
+  }
+
+  launch::JobStatus status(std::int64_t wid, std::string_view) override { return statuses_[wid]; }
+  void record(std::span<const launch::JobEvent> events, bool) override {
+    for (const launch::JobEvent& event : events) statuses_[event.wid] = event.status;
+  }
+  bool is_cancelled(std::int64_t wid) override { return cancelled.contains(wid); }
+  void refresh() override {}
+
+  // What the job of a unit does.
+  void measure(std::int64_t wid, std::int64_t step, double value) const {
+    std::ofstream(directory(wid) / "metrics.jsonl", std::ios::app)
+        << R"({"step": )" << step << R"(, "kind": "eval", "values": {"loss": )" << value << "}}\n";
+  }
+  void end(std::int64_t wid, launch::JobState state = launch::JobState::completed) {
+    statuses_[wid].state = state;
+  }
+
+  const std::filesystem::path& experiment() const { return dir_.path(); }
+  std::filesystem::path directory(std::int64_t wid) const {
+    return dir_.path() / std::to_string(wid);
+  }
+
+  // What people have asked for.
+  std::set<std::int64_t> cancelled;
+  std::function<bool(const SweepItem&)> refuses;
+
+ private:
+  TempDir dir_;
+  std::vector<launch::WorkUnit> units_;
+  std::map<std::int64_t, launch::JobStatus> statuses_;
+};
+
+}  // namespace trivet::test
