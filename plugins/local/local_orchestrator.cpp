@@ -50,15 +50,6 @@ std::vector<Lack> lacks(const Resources& want, const Resources& there) {
   return found;
 }
 
-template <class Visit>
-void visit_jobs(launch::UnitRecords& records, std::span<const std::int64_t> wids, Visit&& visit) {
-  const std::set<std::int64_t> wanted(wids.begin(), wids.end());
-  for (const WorkUnit& unit : records.units()) {
-    if (!wanted.contains(unit.wid)) continue;
-    for (const Job& job : unit.jobs) visit(unit, job, records.status(unit.wid, job.name));
-  }
-}
-
 }  // namespace
 
 void LocalConfig::validate(Problems& problems) const {
@@ -131,28 +122,30 @@ void LocalOrchestrator::launch(std::span<const WorkUnit>) {
 // The supervisor, if one is at work, does the same; both may.
 void LocalOrchestrator::cancel(std::span<const std::int64_t> wids) {
   std::vector<JobEvent> events;
-  visit_jobs(context_.records, wids, [&](const WorkUnit& unit, const Job& job, JobStatus status) {
-    if (launch::is_final(status.state)) return;
-    const std::int64_t attempt = launch::last_attempt(job);
-    if (attempt > 0 && launch::read_attempt(job, attempt).phase == AttemptPhase::running) {
-      launch::end_attempt(job, attempt, "cancelled", config_.grace.seconds);
-      return;
-    }
-    status.state = JobState::cancelled;
-    status.time = unix_time();
-    events.push_back({unit.wid, job.name, status});
-  });
+  launch::visit_jobs(
+      context_.records, wids, [&](const WorkUnit& unit, const Job& job, JobStatus status) {
+        if (launch::is_final(status.state)) return;
+        const std::int64_t attempt = launch::last_attempt(job);
+        if (attempt > 0 && launch::read_attempt(job, attempt).phase == AttemptPhase::running) {
+          launch::end_attempt(job, attempt, launch::kReasonCancelled, config_.grace.seconds);
+          return;
+        }
+        status.state = JobState::cancelled;
+        status.time = unix_time();
+        events.push_back({unit.wid, job.name, status});
+      });
   if (!events.empty()) context_.records.record(events);
 }
 
 // Ends that a killed supervisor could not record.
 void LocalOrchestrator::refresh(std::span<const std::int64_t> wids) {
   std::vector<JobEvent> events;
-  visit_jobs(context_.records, wids, [&](const WorkUnit& unit, const Job& job, JobStatus status) {
-    if (launch::is_final(status.state)) return;
-    const std::optional<JobStatus> now = unrecorded_status(job, status);
-    if (now) events.push_back({unit.wid, job.name, *now});
-  });
+  launch::visit_jobs(context_.records, wids,
+                     [&](const WorkUnit& unit, const Job& job, JobStatus status) {
+                       if (launch::is_final(status.state)) return;
+                       const std::optional<JobStatus> now = launch::unrecorded_status(job, status);
+                       if (now) events.push_back({unit.wid, job.name, *now});
+                     });
   if (!events.empty()) context_.records.record(events);
 }
 

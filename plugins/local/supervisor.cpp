@@ -20,25 +20,16 @@ namespace {
 
 using launch::AttemptInfo;
 using launch::AttemptPhase;
+using launch::DependencyAnswer;
 using launch::Job;
 using launch::JobState;
 using launch::JobStatus;
+using launch::Readiness;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLongestWait{1000};
 // How soon after its start a keeper that is still unknown is looked for again.
 constexpr milliseconds kSoon{50};
-
-// A job that ends at once is not started again at once: 0.1 s, 0.2 s, 0.4 s, ... a minute.
-Clock::duration pause_after(int short_runs) {
-  constexpr milliseconds kFirst{100}, kLongest{60'000};
-  return short_runs > 9 ? kLongest : kFirst * (1 << std::max(0, short_runs - 1));
-}
-
-bool was_short(const JobStatus& attempt) {
-  constexpr double kShortSeconds = 10;
-  return attempt.time - attempt.started < kShortSeconds;
-}
 
 launch::AttemptOptions options_for(const Row& row, const Machine& machine, double grace_seconds) {
   launch::AttemptOptions options{.grace_seconds = grace_seconds, .cpus = row.cpus};
@@ -102,7 +93,7 @@ void Supervisor::read_records() {
 void Supervisor::take_up(UnitTasks& unit, Task& task) {
   if (!task.is_open()) return;
   try {
-    const std::optional<JobStatus> now = unrecorded_status(*task.job, task.status);
+    const std::optional<JobStatus> now = launch::unrecorded_status(*task.job, task.status);
     if (now) set_state(unit, task, *now);
   } catch (const RunError& error) {
     // Started anew it might run twice, and the other units need not wait for it.
@@ -150,7 +141,8 @@ void Supervisor::cancel(UnitTasks& unit, const std::string& why) {
 
 void Supervisor::end(const UnitTasks& unit, Task& task) {
   try {
-    launch::end_attempt(*task.job, task.status.attempt, "cancelled", options_.grace_seconds);
+    launch::end_attempt(*task.job, task.status.attempt, launch::kReasonCancelled,
+                        options_.grace_seconds);
     task.told_to_end = true;
   } catch (const RunError& error) {
     // It is told again when the records are read again.
@@ -285,7 +277,8 @@ void Supervisor::postpone(const UnitTasks& unit, Task& task, const std::string& 
 }
 
 void Supervisor::pause(Task& task) {
-  task.not_before = Clock::now() + pause_after(++task.short_runs);
+  const std::chrono::duration<double> pause(launch::pause_after(++task.short_runs));
+  task.not_before = Clock::now() + std::chrono::duration_cast<Clock::duration>(pause);
   try_again_at_ = std::min(try_again_at_, task.not_before);
 }
 
@@ -341,7 +334,7 @@ void Supervisor::settle(const UnitTasks& unit, Task& task, const JobStatus& atte
   JobStatus status = launch::after_attempt(*task.job, task.status, attempt);
   if (!launch::is_final(status.state)) {
     if (task.told_to_end) status.state = JobState::cancelled;
-    if (was_short(attempt)) {
+    if (launch::was_short(attempt)) {
       pause(task);
     } else {
       task.short_runs = 0;

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "dependencies.h"
 #include "ledger.h"
+#include "trivet/launch/dependencies.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/unit_records.h"
 
@@ -44,12 +44,7 @@ struct UnitTasks {
   UnitTasks& operator=(const UnitTasks&) = delete;
 
   bool is_open() const;
-  DependencyAnswer readiness(const Task& task) const;
+  launch::DependencyAnswer readiness(const Task& task) const;
 };
-
-// What the directories of attempts say of a job and the records do not yet: its last attempt has
-// ended, was lost, or runs. Nothing when the records are up to date.
-std::optional<launch::JobStatus> unrecorded_status(const launch::Job& job,
-                                                   const launch::JobStatus& recorded);
 
 }  // namespace trivet::local

@@ -86,7 +86,7 @@ SearchOrchestrator::SearchOrchestrator(const Config& config, OrchestratorContext
       space_(config.space),
       records_(context_.records),
       // The supervisor of the search is that of the orchestrator below, too.
-      inner_context_{context_.experiment_directory, records_, [] {}},
+      inner_context_{context_.experiment_directory, records_, [] {}, context_.program},
       inner_(make(config_.orchestrator, inner_context_)) {}
 
 // The units are not known yet; those at the ends of the space stand for them.

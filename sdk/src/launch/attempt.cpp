@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/launch/attempt.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -19,12 +20,12 @@ namespace {
 namespace fs = std::filesystem;
 
 JobState state_after(const EndRecord& end) {
-  if (end.reason == "cancelled") return JobState::cancelled;
-  if (end.reason == "preempted") return JobState::preempted;
+  if (end.reason == kReasonCancelled) return JobState::cancelled;
+  if (end.reason == kReasonPreempted) return JobState::preempted;
   // A job that saves and ends well when its time is up has not done its work.
-  if (end.reason == "time limit") return JobState::failed;
-  if (end.exit_code == 0) return JobState::completed;
+  if (end.reason == kReasonTimeLimit) return JobState::failed;
   if (end.exit_code == kExitPreempted) return JobState::preempted;
+  if (end.exit_code == 0 && end.reason != kReasonOutOfTime) return JobState::completed;
   return JobState::failed;
 }
 
@@ -143,6 +144,43 @@ JobStatus after_attempt(const Job& job, const JobStatus& before, const JobStatus
     return again_or(attempt.state, job, status);
   }
   return status;
+}
+
+std::optional<JobStatus> unrecorded_status(const Job& job, const JobStatus& recorded) {
+  const bool said_to_run = recorded.state == JobState::running;
+  const std::int64_t last = std::max(last_attempt(job), recorded.attempt);
+  // The end of an attempt that is recorded, and not as running, has been counted.
+  if (last == 0 || (last == recorded.attempt && !said_to_run)) return std::nullopt;
+  const AttemptInfo info = read_attempt(job, last);
+  switch (info.phase) {
+    case AttemptPhase::running: {
+      if (said_to_run && last == recorded.attempt) return std::nullopt;
+      JobStatus status = info.status;
+      status.failures = recorded.failures;
+      return status;
+    }
+    case AttemptPhase::fresh: {
+      // A keeper that was killed before its job began: the same attempt is made again.
+      if (!said_to_run) return std::nullopt;
+      JobStatus status = recorded;
+      status.state = JobState::pending;
+      status.attempt = std::max<std::int64_t>(last - 1, 0);
+      status.time = unix_time();
+      return status;
+    }
+    default:
+      return after_attempt(job, recorded, info.status);
+  }
+}
+
+bool was_short(const JobStatus& attempt) {
+  constexpr double kShortSeconds = 10;
+  return attempt.time - attempt.started < kShortSeconds;
+}
+
+double pause_after(int short_runs) {
+  constexpr double kFirst = 0.1, kLongest = 60;
+  return short_runs > 9 ? kLongest : kFirst * (1 << std::max(0, short_runs - 1));
 }
 
 }  // namespace trivet::launch

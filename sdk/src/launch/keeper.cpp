@@ -108,11 +108,22 @@ void Keeper::on_signal(const siginfo_t& signal) {
     case SIGTERM:
     case SIGINT:
       look_for_request();
-      if (end_.reason.empty()) ::kill(-process_, signal.si_signo);
+      if (end_.reason.empty() && !is_announced(signal.si_signo)) {
+        ::kill(-process_, signal.si_signo);
+      }
       break;
     default:
-      ::kill(process_, signal.si_signo);
+      if (!is_announced(signal.si_signo)) ::kill(process_, signal.si_signo);
   }
+}
+
+bool Keeper::is_announced(int signal) {
+  for (const auto& [announcing, reason] : options_.end_signals) {
+    if (announcing != signal) continue;
+    begin_end(reason, options_.grace_seconds);
+    return true;
+  }
+  return false;
 }
 
 void Keeper::look_for_request() {
@@ -137,7 +148,7 @@ void Keeper::on_time() {
   const Clock::time_point now = Clock::now();
   if (time_limit_ && now >= *time_limit_) {
     time_limit_.reset();
-    begin_end("time limit", options_.grace_seconds);
+    begin_end(std::string(kReasonTimeLimit), options_.grace_seconds);
   }
   if (kill_at_ && now >= *kill_at_) {
     kill_at_.reset();

@@ -30,6 +30,8 @@ class Keeper {
   void on_signal(const siginfo_t& signal);
   void on_time();
   void look_for_request();
+  // Begins the end when the signal announces it; false for any other.
+  bool is_announced(int signal);
   void begin_end(const std::string& reason, double grace_seconds);
   bool has_ended();
   void kill_rest();

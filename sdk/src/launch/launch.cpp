@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // launch(): an experiment that a program has built, handed to `trivet launch`.
-#include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "trivet/config.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
 #include "trivet/launch/experiment.h"
+#include "trivet/subprocess.h"
 #include "trivet/version.h"
-
-extern char** environ;
 
 namespace trivet::launch {
 namespace {
@@ -108,57 +102,13 @@ std::string program() {
   return "trivet";
 }
 
-struct Outcome {
-  int exit_code = 0;
-  std::string out, errors;
-};
-
-// Runs a command to its end with both of its outputs collected.
-Outcome run(const std::vector<std::string>& words) {
-  std::array<int, 2> out{}, errors{};
-  if (::pipe2(out.data(), O_CLOEXEC) != 0) throw RunError("cannot make a pipe");
-  if (::pipe2(errors.data(), O_CLOEXEC) != 0) {
-    ::close(out[0]);
-    ::close(out[1]);
-    throw RunError("cannot make a pipe");
+// Runs the program to its end.
+ProgramResult run(const std::vector<std::string>& words) {
+  try {
+    return run_program(words);
+  } catch (const RunError& error) {
+    throw RunError(error.message(), {.hint = "TRIVET_PROGRAM names the program to launch with"});
   }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-  posix_spawn_file_actions_adddup2(&actions, errors[1], 2);
-  std::vector<char*> argv;
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  pid_t child = 0;
-  const int failure = ::posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  ::close(out[1]);
-  ::close(errors[1]);
-  Outcome outcome;
-  std::array<pollfd, 2> ends{pollfd{out[0], POLLIN, 0}, pollfd{errors[0], POLLIN, 0}};
-  std::array<std::string*, 2> texts{&outcome.out, &outcome.errors};
-  while (failure == 0 && (ends[0].fd >= 0 || ends[1].fd >= 0)) {
-    if (::poll(ends.data(), ends.size(), -1) < 0) continue;
-    for (std::size_t i = 0; i < ends.size(); ++i) {
-      if (ends[i].fd < 0 || ends[i].revents == 0) continue;
-      std::array<char, 4096> part{};
-      const ssize_t n = ::read(ends[i].fd, part.data(), part.size());
-      if (n > 0) texts[i]->append(part.data(), static_cast<std::size_t>(n));
-      if (n == 0 || (n < 0 && errno != EINTR)) ends[i].fd = -1;
-    }
-  }
-  ::close(out[0]);
-  ::close(errors[0]);
-  if (failure != 0) {
-    throw RunError("cannot start '" + words[0] + "': " + std::generic_category().message(failure),
-                   {.hint = "TRIVET_PROGRAM names the program to launch with"});
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return outcome;
 }
 
 }  // namespace
@@ -169,7 +119,7 @@ Launched launch(const Experiment& experiment, const fs::path& config,
   std::vector<std::string> words = {program(), "launch", "--json", "--xp=" + file.path().string()};
   if (!config.empty()) words.push_back("--cfg=" + config.string());
   for (const std::string& text : overrides) words.push_back("--cfg." + text);
-  const Outcome outcome = run(words);
+  const ProgramResult outcome = run(words);
   if (outcome.exit_code == 2) throw ConfigError(Problem{.what = outcome.errors});
   if (outcome.exit_code != 0) {
     throw RunError("'trivet launch' ended with exit code " + std::to_string(outcome.exit_code) +

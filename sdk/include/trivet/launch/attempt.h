@@ -21,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,6 +50,13 @@ class TRIVET_API RetryError : public RunError {
   ~RetryError() override;
 };
 
+// Reasons in exit.json that decide what becomes of the job, whatever its exit code.
+inline constexpr std::string_view kReasonCancelled = "cancelled";
+inline constexpr std::string_view kReasonPreempted = "preempted";
+inline constexpr std::string_view kReasonTimeLimit = "time limit";  // the job's own: failed
+// The time that a cluster gives was up: preempted when the job says so (75), else failed.
+inline constexpr std::string_view kReasonOutOfTime = "out of time";
+
 enum class AttemptPhase { fresh, running, ended, lost };
 TRIVET_ENUM(AttemptPhase, fresh, running, ended, lost)
 
@@ -64,6 +72,10 @@ struct AttemptOptions {
   std::vector<int> cpus{};    // numbers of the cores it runs on; empty: all that the caller may use
   // Beside Job::env, which wins: what only the place where it runs knows (CUDA_VISIBLE_DEVICES).
   std::vector<std::pair<std::string, std::string>> env{};
+  // For run_attempt: signals by which the place announces that it ends the job, and the `reason` of
+  // exit.json for each: {SIGTERM, "preempted"}. The job gets SIGTERM then, and SIGKILL when
+  // grace_seconds are over. Signals that are not listed are passed on as they are.
+  std::vector<std::pair<int, std::string>> end_signals{};
 };
 
 // What the files of an attempt say. Throws RunError for files that cannot be read.
@@ -87,8 +99,8 @@ TRIVET_API int run_attempt(const Job& job, std::int64_t attempt,
                            const AttemptOptions& options = {});
 
 // SIGTERM to all of the job's processes, SIGKILL after `grace_seconds`, by the keeper; exit.json
-// gets `reason`: "cancelled", "preempted". Does nothing for an attempt that does not run here; when
-// called again, a shorter grace counts. Throws RunError when the keeper cannot be told.
+// gets `reason`, for instance kReasonCancelled. Does nothing for an attempt that does not run here;
+// when called again, a shorter grace counts. Throws RunError when the keeper cannot be told.
 TRIVET_API void end_attempt(const Job& job, std::int64_t attempt, std::string_view reason,
                             double grace_seconds);
 
@@ -97,5 +109,14 @@ TRIVET_API void end_attempt(const Job& job, std::int64_t attempt, std::string_vi
 // `attempt` that of read_attempt().
 TRIVET_API JobStatus after_attempt(const Job& job, const JobStatus& before,
                                    const JobStatus& attempt);
+
+// What the directories of attempts say of a job and the records do not yet: its last attempt has
+// ended, was lost, or runs. Nothing when the records are up to date.
+TRIVET_API std::optional<JobStatus> unrecorded_status(const Job& job, const JobStatus& recorded);
+
+// A job that ends at once, in less than ten seconds, is not started again at once: 0.1 s, 0.2 s,
+// 0.4 s, ... a minute after so many short attempts in a row.
+TRIVET_API bool was_short(const JobStatus& attempt);
+TRIVET_API double pause_after(int short_runs);
 
 }  // namespace trivet::launch

@@ -36,6 +36,8 @@ struct OrchestratorContext {
   launch::UnitRecords& records;
   // Starts the supervisor unless one is at work already.
   std::function<void()> start_supervisor;
+  // This program, for the scripts of a cluster's jobs (job_array.h).
+  std::filesystem::path program{};
 };
 
 // What supervise() is given.
@@ -70,7 +72,9 @@ class TRIVET_API Orchestrator {
   virtual void cancel(std::span<const std::int64_t> wids) = 0;
 
   // Brings the records up to date with what only the orchestrator knows; only while no supervisor
-  // is at work. The program does not call it yet. Default: nothing.
+  // is at work. Called before somebody looks at the units, and before they are retried or resumed.
+  // Throws RunError when it cannot know (a cluster that does not answer); what the records say is
+  // shown then. Default: nothing.
   virtual void refresh(std::span<const std::int64_t> wids);
 
   // True for one that makes its units itself, by UnitRecords::add: there are none at first.

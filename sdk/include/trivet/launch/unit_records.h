@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +26,7 @@ namespace trivet::launch {
 
 enum class JobState {
   pending,    // not started yet
-  queued,     // a cluster has it
+  queued,     // a cluster has it, and starts the attempt behind `attempt`
   running,    //
   preempted,  // was ended to make room (exit code 75) and starts again
   completed,  // exit code 0
@@ -88,5 +89,15 @@ class TRIVET_API UnitRecords {
   // Reads what other processes have appended since; the functions above do not.
   virtual void refresh() = 0;
 };
+
+// Calls visit(unit, job, status) for each job of the units with these numbers.
+template <class Visit>
+void visit_jobs(UnitRecords& records, std::span<const std::int64_t> wids, Visit&& visit) {
+  const std::set<std::int64_t> wanted(wids.begin(), wids.end());
+  for (const WorkUnit& unit : records.units()) {
+    if (!wanted.contains(unit.wid)) continue;
+    for (const Job& job : unit.jobs) visit(unit, job, records.status(unit.wid, job.name));
+  }
+}
 
 }  // namespace trivet::launch

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dependencies.h"
+#include "trivet/launch/dependencies.h"
 
 #include "trivet/enums.h"
 
-namespace trivet::local {
+namespace trivet::launch {
 namespace {
-
-using launch::AfterKind;
-using launch::JobState;
-using launch::JobStatus;
 
 Readiness ended_as(bool wanted) {
   return wanted ? Readiness::ready : Readiness::never;
@@ -21,9 +17,9 @@ bool has_failed(JobState state) {
 Readiness readiness_after(AfterKind kind, const JobStatus& other) {
   if (kind == AfterKind::after) {
     if (other.attempt > 0) return Readiness::ready;
-    return launch::is_final(other.state) ? Readiness::never : Readiness::waiting;
+    return is_final(other.state) ? Readiness::never : Readiness::waiting;
   }
-  if (!launch::is_final(other.state)) return Readiness::waiting;
+  if (!is_final(other.state)) return Readiness::waiting;
   switch (kind) {
     case AfterKind::afterok:
       return ended_as(other.state == JobState::completed);
@@ -37,10 +33,9 @@ Readiness readiness_after(AfterKind kind, const JobStatus& other) {
 }  // namespace
 
 DependencyAnswer readiness_of(
-    const launch::Job& job,
-    const std::function<const JobStatus*(std::string_view job)>& status_of) {
+    const Job& job, const std::function<const JobStatus*(std::string_view job)>& status_of) {
   DependencyAnswer answer;
-  for (const launch::Dependency& dependency : job.after) {
+  for (const Dependency& dependency : job.after) {
     const JobStatus* other = status_of(dependency.job);
     const Readiness one =
         other == nullptr ? Readiness::never : readiness_after(dependency.kind, *other);
@@ -55,4 +50,4 @@ DependencyAnswer readiness_of(
   return answer;
 }
 
-}  // namespace trivet::local
+}  // namespace trivet::launch

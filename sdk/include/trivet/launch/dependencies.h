@@ -6,10 +6,11 @@
 #include <string>
 #include <string_view>
 
+#include "trivet/export.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/unit_records.h"
 
-namespace trivet::local {
+namespace trivet::launch {
 
 enum class Readiness {
   ready,
@@ -23,8 +24,7 @@ struct DependencyAnswer {
 };
 
 // `status_of` tells the state of a job of the unit; null for one that the unit does not have.
-DependencyAnswer readiness_of(
-    const launch::Job& job,
-    const std::function<const launch::JobStatus*(std::string_view job)>& status_of);
+TRIVET_API DependencyAnswer readiness_of(
+    const Job& job, const std::function<const JobStatus*(std::string_view job)>& status_of);
 
-}  // namespace trivet::local
+}  // namespace trivet::launch

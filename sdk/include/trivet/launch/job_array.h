@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// JobArray: one job of many units, each of which a cluster starts as a task of its own. What they
+// are lies in a file that all machines see, so that nothing of a job has to pass through a shell:
+//
+//   trivet job FILE TASK      runs the job of unit wids[TASK] under a keeper (attempt.h)
+//
+// This is run_job(), which records what becomes of the job, tries it again as `retries` says, and
+// asks to be started once more, elsewhere or later, by its exit code.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trivet/export.h"
+#include "trivet/launch/attempt.h"
+#include "trivet/launch/job.h"
+#include "trivet/launch/unit_records.h"
+#include "trivet/value.h"
+
+namespace trivet::launch {
+
+struct JobArray {
+  std::filesystem::path experiment;  // its directory, which holds the records
+  std::string job;
+  std::vector<std::int64_t> wids;                          // of the tasks 0, 1, ...
+  double grace_seconds = 30;                               // from SIGTERM to SIGKILL
+  std::vector<std::pair<std::string, std::string>> env{};  // beside that of the job, which wins
+  // Variables of the task's environment that the job gets, too: "CUDA_VISIBLE_DEVICES"; "SLURM_*"
+  // is all that begin so.
+  std::vector<std::string> pass_env{};
+};
+
+// For the file. Throws RunError for a table that is none.
+TRIVET_API Value to_value(const JobArray& array);
+TRIVET_API JobArray job_array_from(const Value& value);
+
+struct JobRunOptions {
+  AttemptOptions attempt{};
+  std::string detail{};  // of the job's status while it runs, for people: "Slurm job 12_3"
+};
+
+// Runs a job of a unit in this process. Returns the exit code to end with:
+//
+//   0     it has completed, now or before
+//   75    it is to be started again: preempted, or out of time
+//   143   it was cancelled
+//   other it has failed for good: the job's exit code, 128 + signal, 124 for its time limit
+//
+// An attempt that was lost does not count as a failure: that it is started again says that its
+// machine was. Throws RunError when an attempt runs already, or the records cannot be written.
+TRIVET_API int run_job(UnitRecords& records, std::int64_t wid, const Job& job,
+                       const JobRunOptions& options);
+
+// The options for a task of an array in this process's environment, with SIGTERM for "preempted"
+// and SIGUSR1 for "out of time".
+TRIVET_API AttemptOptions attempt_options(const JobArray& array);
+
+}  // namespace trivet::launch

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/launch/job_array.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <optional>
+#include <string_view>
+
+#include <unistd.h>
+
+#include "trivet/error.h"
+#include "trivet/process.h"
+
+extern char** environ;
+
+namespace trivet::launch {
+namespace {
+
+constexpr int kExitTimeLimit = 124;  // as timeout(1) has it
+constexpr int kExitCancelled = 128 + SIGTERM;
+
+Value list_of(const std::vector<std::string>& texts) {
+  Value list = Value::array();
+  for (const std::string& text : texts) list.push_back(text);
+  return list;
+}
+
+const Value& member(const Value& table, std::string_view name, bool (Value::*is_kind)() const) {
+  const Value* found = table.is_table() ? table.find(name) : nullptr;
+  if (found == nullptr || !(found->*is_kind)()) {
+    throw RunError("the file of a job array lacks '" + std::string(name) + "'");
+  }
+  return *found;
+}
+
+bool is_passed(std::string_view name, const std::vector<std::string>& passed) {
+  return std::any_of(passed.begin(), passed.end(), [&](std::string_view pattern) {
+    if (!pattern.ends_with('*')) return name == pattern;
+    return name.starts_with(pattern.substr(0, pattern.size() - 1));
+  });
+}
+
+// Signals stay pending until a keeper takes them, so that none ends this process between attempts.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    ::sigemptyset(&held_);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
+      ::sigaddset(&held_, signal);
+    }
+    ::pthread_sigmask(SIG_BLOCK, &held_, &before_);
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+  ~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  // Waits; true as soon as one of them comes.
+  bool wait(double seconds) const {
+    timespec time{};
+    time.tv_sec = static_cast<time_t>(seconds);
+    time.tv_nsec = static_cast<long>((seconds - static_cast<double>(time.tv_sec)) * 1e9);
+    while (true) {
+      if (::sigtimedwait(&held_, nullptr, &time) >= 0) return true;
+      if (errno != EINTR) return false;
+    }
+  }
+
+ private:
+  sigset_t held_{}, before_{};
+};
+
+int exit_code_of(const JobStatus& status) {
+  switch (status.state) {
+    case JobState::completed:
+      return 0;
+    case JobState::cancelled:
+      return kExitCancelled;
+    case JobState::failed:
+      if (status.detail == kReasonTimeLimit) return kExitTimeLimit;
+      if (status.exit_code.value_or(0) != 0) return *status.exit_code;
+      return status.signal != 0 ? 128 + status.signal : 1;
+    case JobState::preempted:
+    case JobState::queued:
+    case JobState::pending:
+      return kExitPreempted;
+    default:
+      return 1;
+  }
+}
+
+class JobRunner {
+ public:
+  JobRunner(UnitRecords& records, std::int64_t wid, const Job& job, const JobRunOptions& options)
+      : records_(records), wid_(wid), job_(job), options_(options) {}
+
+  int run() {
+    const HeldSignals signals;
+    records_.refresh();
+    status_ = records_.status(wid_, job_.name);
+    if (is_final(status_.state)) return exit_code_of(status_);
+    take_up();
+    int short_runs = 0;
+    while (!is_final(status_.state)) {
+      if (cancel_if_asked()) break;
+      const JobStatus attempt = run_once();
+      const bool again = status_.state == JobState::pending || status_.state == JobState::queued;
+      if (!again || attempt.detail == kReasonOutOfTime) break;
+      short_runs = was_short(attempt) ? short_runs + 1 : 0;
+      if (short_runs > 0 && signals.wait(pause_after(short_runs))) break;
+    }
+    return exit_code_of(status_);
+  }
+
+ private:
+  // What became of an attempt that nobody could record.
+  void take_up() {
+    const std::int64_t last = std::max(last_attempt(job_), status_.attempt);
+    const AttemptInfo info = last > 0 ? read_attempt(job_, last) : AttemptInfo();
+    if (info.phase == AttemptPhase::running) {
+      throw RunError("job '" + job_.name + "' of unit " + std::to_string(wid_) +
+                     " runs already, in " + (job_.directory / std::to_string(last)).string());
+    }
+    if (info.phase == AttemptPhase::lost) {
+      status_.attempt = last;
+      return;
+    }
+    if (const std::optional<JobStatus> now = unrecorded_status(job_, status_)) record(*now);
+  }
+
+  bool cancel_if_asked() {
+    records_.refresh();
+    if (!records_.is_cancelled(wid_)) return false;
+    JobStatus status = status_;
+    status.state = JobState::cancelled;
+    status.time = unix_time();
+    record(status);
+    return true;
+  }
+
+  // What the attempt alone tells; status_ is what becomes of the job.
+  JobStatus run_once() {
+    JobStatus running{.state = JobState::running,
+                      .attempt = status_.attempt + 1,
+                      .failures = status_.failures,
+                      .host = host_name(),
+                      .detail = options_.detail};
+    running.time = running.started = unix_time();
+    record(running);
+    JobStatus attempt = running;
+    try {
+      run_attempt(job_, running.attempt, options_.attempt);
+      attempt = read_attempt(job_, running.attempt).status;
+    } catch (const RetryError& error) {
+      return postpone(running, error.message());
+    } catch (const RunError& error) {
+      attempt.state = JobState::failed;
+      attempt.detail = error.message();
+      attempt.time = unix_time();
+    }
+    JobStatus status = after_attempt(job_, running, attempt);
+    records_.refresh();
+    if (!is_final(status.state) && records_.is_cancelled(wid_)) status.state = JobState::cancelled;
+    record(status);
+    return attempt;
+  }
+
+  // Nothing is wrong with the job: what it lacks may be there in a while.
+  JobStatus postpone(JobStatus status, const std::string& why) {
+    status.state = JobState::queued;
+    --status.attempt;
+    status.detail = why;
+    status.time = unix_time();
+    record(status);
+    return status;
+  }
+
+  void record(const JobStatus& status) {
+    status_ = status;
+    const JobEvent event{wid_, job_.name, status};
+    records_.record({&event, 1});
+  }
+
+  UnitRecords& records_;
+  const std::int64_t wid_;
+  const Job& job_;
+  const JobRunOptions& options_;
+  JobStatus status_;
+};
+
+}  // namespace
+
+Value to_value(const JobArray& array) {
+  Value wids = Value::array(), env = Value::table();
+  for (const std::int64_t wid : array.wids) wids.push_back(wid);
+  for (const auto& [name, value] : array.env) env.set(name, value);
+  return Value::table({{"experiment", array.experiment.string()},
+                       {"job", array.job},
+                       {"wids", wids},
+                       {"grace_seconds", array.grace_seconds},
+                       {"env", env},
+                       {"pass_env", list_of(array.pass_env)}});
+}
+
+JobArray job_array_from(const Value& value) {
+  JobArray array;
+  array.experiment = member(value, "experiment", &Value::is_text).as_text();
+  array.job = member(value, "job", &Value::is_text).as_text();
+  for (const Value& wid : member(value, "wids", &Value::is_array).items()) {
+    array.wids.push_back(wid.as_integer());
+  }
+  const Value* grace = value.find("grace_seconds");
+  if (grace != nullptr && (grace->is_number() || grace->is_integer())) {
+    array.grace_seconds = grace->as_number();
+  }
+  for (const Value::Member& entry : member(value, "env", &Value::is_table).members()) {
+    array.env.emplace_back(entry.key, entry.value.as_text());
+  }
+  for (const Value& name : member(value, "pass_env", &Value::is_array).items()) {
+    array.pass_env.push_back(name.as_text());
+  }
+  return array;
+}
+
+int run_job(UnitRecords& records, std::int64_t wid, const Job& job, const JobRunOptions& options) {
+  return JobRunner(records, wid, job, options).run();
+}
+
+AttemptOptions attempt_options(const JobArray& array) {
+  AttemptOptions options{.grace_seconds = array.grace_seconds, .env = array.env};
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos || !is_passed(text.substr(0, equals), array.pass_env)) {
+      continue;
+    }
+    options.env.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  options.end_signals = {{SIGTERM, std::string(kReasonPreempted)},
+                         {SIGUSR1, std::string(kReasonOutOfTime)}};
+  return options;
+}
+
+}  // namespace trivet::launch

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// run_job(): a job of a recorded unit, as the script of a cluster's job has it run.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/file_records.h"
+#include "support/jobs.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+#include "trivet/launch/job_array.h"
+#include "trivet/process.h"
+
+using namespace trivet;
+using namespace trivet::launch;
+using namespace trivet::test;
+using Catch::Contains;
+
+namespace {
+
+// Counts its runs in a file and gives the number as $RUN.
+const std::string kCounted = "echo run >> runs; RUN=$(wc -l < runs); ";
+
+struct RecordedJob {
+  explicit RecordedJob(const std::string& script) : unit(shell_unit(dir, 1, script)) {}
+
+  Job& job() { return unit.jobs[0]; }
+  FileRecords records() const { return FileRecords(dir.path(), {unit}); }
+  JobStatus status() const { return records().status(1, "main"); }
+  void record(JobState state, std::int64_t attempt) const {
+    FileRecords own = records();
+    const JobEvent event{1, "main", {.state = state, .attempt = attempt}};
+    own.record({&event, 1});
+  }
+  std::string runs() const {
+    return std::filesystem::exists(dir / "runs") ? read_file(dir / "runs") : "";
+  }
+
+  int run() {
+    FileRecords own = records();
+    return run_job(own, 1, job(), options());
+  }
+  // In a process of its own, which ends with the exit code.
+  pid_t start() {
+    return in_child([this] { ::_exit(run()); });
+  }
+  static JobRunOptions options() {
+    JobArray array;
+    array.grace_seconds = 20;
+    return {.attempt = attempt_options(array), .detail = "task 7"};
+  }
+
+  TempDir dir;
+  WorkUnit unit;
+};
+
+}  // namespace
+
+TEST_CASE("a job of an array runs, and what becomes of it is recorded") {
+  RecordedJob one("echo said");
+  CHECK(one.run() == 0);
+  CHECK(one.status().state == JobState::completed);
+  CHECK(one.records().history() ==
+        std::vector<std::string>{"1/main running 1", "1/main completed 1"});
+  CHECK(read_file(one.job().directory / "1/stdout") == "said\n");
+  // A second task for the same job, or the same one again, does nothing.
+  CHECK(one.run() == 0);
+  CHECK(one.status().attempt == 1);
+}
+
+TEST_CASE("a job of an array is tried again where it is, as often as it says") {
+  RecordedJob one(kCounted + "[ $RUN = 3 ] || exit 9");
+  one.job().retries = GENERATE(1, 2);
+  const bool is_enough = one.job().retries == 2;
+  CHECK(one.run() == (is_enough ? 0 : 9));
+  CHECK(one.status().state == (is_enough ? JobState::completed : JobState::failed));
+  CHECK(one.status().attempt == one.job().retries + 1);
+}
+
+TEST_CASE("a job of an array is not tried again after a mistake in its config") {
+  RecordedJob one(kCounted + "exit 2");
+  one.job().retries = 5;
+  CHECK(one.run() == 2);
+  CHECK(one.runs() == "run\n");
+}
+
+TEST_CASE("a preempted job of an array asks to be started again, and goes on then") {
+  RecordedJob one(kCounted + "[ $RUN = 2 ] || exit 75");
+  CHECK(one.run() == 75);
+  CHECK(one.status().state == JobState::preempted);
+  // What an orchestrator records while Slurm has it in its queue.
+  if (GENERATE(false, true)) one.record(JobState::queued, 1);
+  CHECK(one.run() == 0);
+  CHECK(one.status().attempt == 2);
+  CHECK(one.status().failures == 0);
+}
+
+TEST_CASE("a lost attempt of a job that is started again is no failure") {
+  RecordedJob one(kCounted + "[ $RUN = 2 ] || { : > up; sleep 600; }");
+  const pid_t runner = one.start();
+  REQUIRE(wait_until([&] { return std::filesystem::exists(one.dir / "up"); }));
+  ::kill(runner, SIGKILL);
+  wait_for_child(runner);
+  REQUIRE(wait_until([&] { return read_attempt(one.job(), 1).phase == AttemptPhase::lost; }));
+  CHECK(one.run() == 0);
+  CHECK(one.status().attempt == 2);
+  CHECK(one.status().failures == 0);
+}
+
+TEST_CASE("a job of an array that runs already is not started twice") {
+  RecordedJob one(kCounted + ": > up; while [ ! -e go ]; do sleep 0.01; done");
+  const pid_t runner = one.start();
+  REQUIRE(wait_until([&] { return std::filesystem::exists(one.dir / "up"); }));
+  CHECK_THROWS_WITH(one.run(), Contains("job 'main' of unit 1 runs already"));
+  CHECK(one.status().detail == "task 7");
+  one.dir.write("go", "");
+  CHECK(WEXITSTATUS(wait_for_child(runner)) == 0);
+  CHECK(one.runs() == "run\n");
+}
+
+TEST_CASE("a job of an array whose unit is cancelled does not start, or ends as cancelled") {
+  RecordedJob one("trap 'exit 75' TERM; : > up; while :; do sleep 0.01; done");
+  SECTION("before") {
+    one.records().mark_cancelled(1);
+    CHECK(one.run() == 143);
+    CHECK_FALSE(std::filesystem::exists(one.dir / "up"));
+  }
+  SECTION("while it runs") {
+    const pid_t runner = one.start();
+    REQUIRE(wait_until([&] { return std::filesystem::exists(one.dir / "up"); }));
+    one.records().mark_cancelled(1);
+    ::kill(runner, SIGTERM);
+    CHECK(WEXITSTATUS(wait_for_child(runner)) == 143);
+  }
+  CHECK(one.status().state == JobState::cancelled);
+}
+
+TEST_CASE("what a signal of the cluster makes of a job depends on the signal and its exit code") {
+  struct Case {
+    int signal;
+    const char* exit_code;
+    std::int64_t retries;
+    int expected;
+    JobState state;
+  };
+  const auto one_case = GENERATE(
+      // Preempted, whatever it makes of that.
+      Case{SIGTERM, "75", 0, 75, JobState::preempted},
+      Case{SIGTERM, "0", 0, 75, JobState::preempted},
+      // One that does not say that it has saved would be started for ever.
+      Case{SIGUSR1, "75", 0, 75, JobState::preempted}, Case{SIGUSR1, "0", 0, 1, JobState::failed},
+      Case{SIGUSR1, "4", 0, 4, JobState::failed}, Case{SIGUSR1, "4", 1, 75, JobState::pending});
+  CAPTURE(one_case.signal, one_case.exit_code, one_case.retries);
+  RecordedJob one("trap 'exit " + std::string(one_case.exit_code) +
+                  "' TERM; : > up; while :; do sleep 0.01; done");
+  one.job().retries = one_case.retries;
+  const pid_t runner = one.start();
+  REQUIRE(wait_until([&] { return std::filesystem::exists(one.dir / "up"); }));
+  ::kill(runner, one_case.signal);
+  CHECK(WEXITSTATUS(wait_for_child(runner)) == one_case.expected);
+  CHECK(one.status().state == one_case.state);
+}
+
+TEST_CASE("a job's own time limit is a failure with the exit code of timeout(1)") {
+  RecordedJob one("trap 'exit 0' TERM; while :; do sleep 0.01; done");
+  one.job().time_limit_seconds = 0.05;
+  CHECK(one.run() == 124);
+  CHECK(one.status().state == JobState::failed);
+}
+
+TEST_CASE("a job of an array gets the variables of its task that the array lets through") {
+  ::setenv("TASK_ONE", "1", 1);
+  ::setenv("TASK_TWO", "a=b c", 1);
+  ::setenv("OTHER", "secret", 1);
+  JobArray array;
+  array.env = {{"OMP_NUM_THREADS", "4"}};
+  array.pass_env = {"TASK_*", "NOT_THERE"};
+  AttemptOptions options = attempt_options(array);
+  std::sort(options.env.begin(), options.env.end());
+  CHECK(options.env == std::vector<std::pair<std::string, std::string>>{
+                           {"OMP_NUM_THREADS", "4"}, {"TASK_ONE", "1"}, {"TASK_TWO", "a=b c"}});
+}
+
+TEST_CASE("the file of an array of jobs gives back what was written, and refuses anything else") {
+  JobArray array{.experiment = "/x/1",
+                 .job = "train",
+                 .wids = {3, 0, 5},
+                 .grace_seconds = 2.5,
+                 .env = {{"A", "b\nc"}},
+                 .pass_env = {"SLURM_*"}};
+  const JobArray back = job_array_from(value_from_json(to_json(to_value(array)), "test"));
+  CHECK(back.experiment == array.experiment);
+  CHECK(back.job == array.job);
+  CHECK(back.wids == array.wids);
+  CHECK(back.grace_seconds == array.grace_seconds);
+  CHECK(back.env == array.env);
+  CHECK(back.pass_env == array.pass_env);
+  for (const char* text : {"[]", "{}", R"({"experiment": "/x", "job": 7, "wids": []})"}) {
+    CHECK_THROWS_AS(job_array_from(value_from_json(text, "test")), RunError);
+  }
+}
