@@ -17,7 +17,7 @@ constexpr const CommandInfo* kCommands[] = {
     &kLsCommand,     &kPlotCommand,        &kDiffCommand,      &kCkptCommand,
     &kSchemaCommand, &kStatusCommand,      &kShowCommand,      &kLogsCommand,
     &kCancelCommand, &kRetryCommand,       &kResumeCommand,    &kCompletionsCommand,
-    &kHelpCommand,   &kCompleteCommand,    &kSuperviseCommand,
+    &kHelpCommand,   &kCompleteCommand,    &kSuperviseCommand, &kJobCommand,
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ extern const CommandInfo kCompletionsCommand;
 extern const CommandInfo kRunCommand;
 extern const CommandInfo kLaunchCommand;
 extern const CommandInfo kSuperviseCommand;
+extern const CommandInfo kJobCommand;
 extern const CommandInfo kStatusCommand;
 extern const CommandInfo kShowCommand;
 extern const CommandInfo kLogsCommand;

@@ -17,6 +17,7 @@
 
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
+#include "cli/experiment_refresh.h"
 #include "cli/terminal.h"
 #include "cli/text_columns.h"
 #include "launch/experiment_id.h"
@@ -145,7 +146,8 @@ int run_logs(std::span<const std::string> words) {
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() != 1) throw UsageError("'trivet logs' takes one ID");
   const ExperimentId id = find_experiment(plain[0], experiments_root(arguments.last("root")));
-  ExperimentView view = view_experiment(id.directory);
+  ExperimentRefresher refresher;
+  ExperimentView view = refresher.view_again(id.directory);
   if (id.wid) unit_of(view, *id.wid);
   std::vector<Followed> jobs = followed_jobs(view, id);
   if (jobs.empty()) throw UsageError("'" + plain[0] + "' names no job");
@@ -169,7 +171,7 @@ int run_logs(std::span<const std::string> words) {
     flush_out();
     if (!arguments.has("follow") || (ended && !any)) return 0;
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    view = view_experiment(id.directory);
+    view = refresher.view_again(id.directory);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
+#include "cli/experiment_refresh.h"
 #include "cli/terminal.h"
 #include "launch/experiment_id.h"
 #include "launch/experiment_view.h"
@@ -42,7 +43,7 @@ int run_show(std::span<const std::string> words) {
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() != 1) throw UsageError("'trivet show' takes one ID");
   const ExperimentId id = find_experiment(plain[0], experiments_root(arguments.last("root")));
-  ExperimentView view = view_experiment(id.directory);
+  ExperimentView view = ExperimentRefresher().view(id.directory);
   if (id.wid) view.units = {unit_of(view, *id.wid)};
   if (arguments.has("json")) {
     Value all = view_value(view);

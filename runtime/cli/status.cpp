@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
+#include "cli/experiment_refresh.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "cli/text_table.h"
@@ -121,10 +122,11 @@ int run_status(std::span<const std::string> words) {
   if (plain.size() > 1) throw UsageError("'trivet status' takes one ID");
   const bool json = arguments.has("json");
   const fs::path root = experiments_root(arguments.last("root"));
+  ExperimentRefresher refresher;
   if (plain.empty()) {
     std::vector<ExperimentView> views;
     for (const auto& place : ExperimentStore(root).all()) {
-      views.push_back(view_experiment(place.directory));
+      views.push_back(refresher.view(place.directory));
     }
     if (json) {
       Value rows = Value::array();
@@ -142,7 +144,7 @@ int run_status(std::span<const std::string> words) {
     return 0;
   }
   const ExperimentId id = find_experiment(plain[0], root);
-  ExperimentView view = view_experiment(id.directory);
+  ExperimentView view = refresher.view(id.directory);
   if (id.wid) view.units = {unit_of(view, *id.wid)};
   if (json) {
     print_out(to_json(view_value(view), JsonStyle::indented));

@@ -119,7 +119,10 @@ std::string head_text(const ExperimentView& view) {
   if (const std::string note = view.fact("note"); !note.empty())
     text += "  " + printable(note) + "\n";
   text += "  " + counts_text(view.counts());
-  return text + (view.supervised ? "" : "; no supervisor is at work") + "\n";
+  // An orchestrator that works without a supervisor has left no lock.
+  std::error_code ignored;
+  const bool had_one = fs::exists(view.directory / "supervisor.lock", ignored);
+  return text + (view.supervised || !had_one ? "" : "; no supervisor is at work") + "\n";
 }
 
 // Why a job is as it is: "exit code 1, attempt 2".

@@ -221,7 +221,7 @@ void Launcher::Impl::check_with_orchestrator(const std::vector<WorkUnit>& units,
     check_items({{item}, sweeps_config, {}}, request.config, catalog);
     return builder.build(item, sweeps_config, 1, 1);
   });
-  OrchestratorContext context{place.directory, records, [] {}};
+  OrchestratorContext context{place.directory, records, [] {}, own_program()};
   Problems problems;
   make(launch.experiment.orchestrator, context)->check(units, problems);
   problems.throw_if_any();
@@ -325,7 +325,7 @@ LaunchedExperiment::LaunchedExperiment(fs::path directory, ConfigCatalog& catalo
   }
   impl.context = std::make_unique<OrchestratorContext>(OrchestratorContext{
       impl.directory, *impl.records,
-      [at = impl.directory, plugin_dirs] { start_supervisor(at, plugin_dirs); }});
+      [at = impl.directory, plugin_dirs] { start_supervisor(at, plugin_dirs); }, own_program()});
   impl.orchestrator = make(impl.launch.experiment.orchestrator, *impl.context);
 }
 

@@ -133,6 +133,10 @@ bool is_done(const fs::path& experiment) {
 
 }  // namespace
 
+fs::path own_program() {
+  return fs::read_symlink("/proc/self/exe");
+}
+
 bool has_supervisor_at_work(const fs::path& experiment) {
   std::error_code ignored;
   return fs::exists(lock_file(experiment), ignored) && !try_lock(experiment);
@@ -140,7 +144,7 @@ bool has_supervisor_at_work(const fs::path& experiment) {
 
 void start_supervisor(const fs::path& experiment, const std::vector<std::string>& plugin_dirs) {
   if (has_supervisor_at_work(experiment)) return;
-  const std::string program = fs::read_symlink("/proc/self/exe").string();
+  const std::string program = own_program().string();
   std::vector<std::string> words = {program, "supervise", experiment.string()};
   for (const std::string& folder : plugin_dirs) words.push_back("--plugin-dir=" + folder);
   std::vector<char*> argv;

@@ -57,6 +57,12 @@ std::vector<std::int64_t> start_afresh(LaunchedExperiment& experiment,
   return touched;
 }
 
+// Reads what has become of the jobs since somebody last looked.
+void look(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
+  if (has_supervisor_at_work(experiment.records().directory())) return;
+  experiment.orchestrator().refresh(wids);
+}
+
 // An orchestrator that makes its units may have more of them to make.
 void go_on(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
   if (wids.empty() && !experiment.orchestrator().makes_units()) return;
@@ -111,16 +117,20 @@ std::size_t cancel_units(LaunchedExperiment& experiment, const std::optional<std
 
 std::size_t retry_units(LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
   request_for_all(experiment, wid, "retry");
-  const std::vector<std::int64_t> touched =
-      start_afresh(experiment, chosen_units(experiment, wid),
-                   {JobState::failed, JobState::lost, JobState::cancelled, JobState::skipped});
+  const std::vector<std::int64_t> wids = chosen_units(experiment, wid);
+  look(experiment, wids);
+  const std::vector<std::int64_t> touched = start_afresh(
+      experiment, wids, {JobState::failed, JobState::lost, JobState::cancelled, JobState::skipped});
   go_on(experiment, touched);
   return touched.size();
 }
 
 std::size_t resume_units(LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
   const std::vector<std::int64_t> wids = chosen_units(experiment, wid);
+  look(experiment, wids);
   std::vector<std::int64_t> going_on = start_afresh(experiment, wids, {JobState::lost});
+  // Jobs that were given up because they waited for one of those.
+  start_afresh(experiment, going_on, {JobState::skipped});
   for_each_job(experiment, wids, [&](const WorkUnit& unit, const Job&, const JobStatus& status) {
     const bool known = std::find(going_on.begin(), going_on.end(), unit.wid) != going_on.end();
     if (!is_final(status.state) && !known) going_on.push_back(unit.wid);

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "launch/supervisor.h"
 #include "trivet/digest.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
@@ -127,7 +128,7 @@ std::vector<std::string> program_of(const JobPlan& plan, const ExperimentPlace& 
   const std::string path = joined_path("xp.jobs", plan.name) + ".target";
   const JobConfig& config = plan.config;
   if (config.target == "trivet" && config.interpreter.empty()) {
-    return {fs::read_symlink("/proc/self/exe").string()};
+    return {own_program().string()};
   }
   std::string interpreter = config.interpreter;
   if (interpreter.empty() && fs::path(config.target).extension() == ".py") interpreter = "python3";

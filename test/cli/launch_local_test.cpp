@@ -18,7 +18,7 @@
 
 #include <sys/types.h>
 
-#include "run_fixture.h"
+#include "launched_experiments.h"
 #include "support/paths.h"
 
 using namespace trivet::test;
@@ -28,59 +28,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Waits for a fact that another process makes true.
-bool comes_true(const std::function<bool()>& fact, int seconds = 60) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
-  while (!fact()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return true;
+fs::path supervisor_file(const Experiments& at) {
+  return at.root / "1/supervisor.json";
 }
-
-struct Experiments {
-  // With nothing of this user's other experiments: their ledger is not ours.
-  ShellResult trivet(const std::string& words) const {
-    return trivet::test::trivet(words, "TRIVET_ROOT=" + quoted(root.string()) +
-                                           " XDG_RUNTIME_DIR=" + quoted(folder.path().string()) +
-                                           " ");
-  }
-  // Launches jobs that are /bin/sh -c SCRIPT N, N = 1 to `units`.
-  ShellResult launch(const std::string& script, int units, const std::string& more = {}) const {
-    const std::string text = "[xp]\nroot_dir = '" + root.string() +
-                             "'\n[xp.jobs.main]\ntarget = '/bin/sh'\n" + "args = ['-c', '''" +
-                             script + "''', '{wu_dir}']\n" +
-                             "[xp.sweep_info]\ntype = 'sweeps/ConfigSweep'\n[xp.orchestrator]\n" +
-                             "type = 'local/Orchestrator'\ncores = 2\ngrace = 1\n";
-    const fs::path file = folder.write("xp.toml", text);
-    return trivet("launch --xp=" + quoted(file.string()) + " --sweep 'n=range(1, " +
-                  std::to_string(units + 1) + ")' " + more);
-  }
-  Json status(const std::string& id = "1") const {
-    const ShellResult result = trivet("status --json " + id);
-    INFO(result.output);
-    REQUIRE(result.exit_code == 0);
-    return Json::parse(result.output);
-  }
-  int count(const std::string& state) const { return status().at("states").value(state, 0); }
-  bool all_are(const std::string& state) const {
-    const Json now = status();
-    return now.at("states").value(state, std::size_t{0}) == now.at("units").size();
-  }
-  fs::path supervisor_file() const { return root / "1/supervisor.json"; }
-  // No process of a test outlives it.
-  ~Experiments() {
-    if (!fs::exists(root / "1")) return;
-    trivet("cancel 1");
-    comes_true([&] {
-      const Json now = Json::parse(trivet("status --json 1").output, nullptr, false);
-      return !now.is_object() || !now.value("supervised", false);
-    });
-  }
-
-  TempDir folder;
-  fs::path root = folder / "root";
-};
 
 // A script that says something, and fails for one unit until a file is there.
 constexpr const char* kTalks = "echo unit $1; echo trouble >&2";
@@ -167,7 +117,7 @@ TEST_CASE("every unit is done once although supervisors are killed", "[slow][nos
   for (int kill = 0; kill < kKills; ++kill) {
     const auto pause = std::chrono::milliseconds(random() % 400);
     std::this_thread::sleep_for(pause);
-    std::ifstream in(at.supervisor_file());
+    std::ifstream in(supervisor_file(at));
     const Json facts = Json::parse(in, nullptr, false);
     if (facts.is_object() && at.status().at("supervised").get<bool>()) {
       ::kill(facts.at("pid").get<pid_t>(), SIGKILL);

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Asks the orchestrators of experiments how those units are that only they know of.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "launch/experiment_view.h"
+
+namespace trivet {
+
+// Looks at experiments, with records that are up to date where that is possible. An orchestrator
+// that cannot be asked (its cluster does not answer) is told of on stderr, once, and what the
+// records say is shown; others of its key are not asked then.
+class ExperimentRefresher {
+ public:
+  // Throws RunError for a directory that holds no experiment.
+  ExperimentView view(const std::filesystem::path& directory);
+  // The same for somebody who looks all the time: an orchestrator is asked every ten seconds.
+  ExperimentView view_again(const std::filesystem::path& directory);
+
+ private:
+  // False when there was nothing to be asked.
+  bool refresh(const ExperimentView& view);
+
+  std::map<std::string, std::string> silent_;  // why, by key of the orchestrator
+  std::optional<std::chrono::steady_clock::time_point> asked_at_;
+};
+
+}  // namespace trivet
