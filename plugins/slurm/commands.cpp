@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <sstream>
+
+#include <unistd.h>
+
+#include "trivet/error.h"
+#include "trivet/launch/job.h"
+
+extern char** environ;
+
+namespace trivet::slurm {
+namespace {
+
+constexpr const char* kAskPing = "'scontrol ping' tells whether Slurm's controller is up";
+
+// States in which nothing more happens to a job by itself.
+constexpr std::array<std::string_view, 11> kEnded = {
+    "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE",      "FAILED",       "NODE_FAIL",
+    "TIMEOUT",   "PREEMPTED", "REVOKED",   "OUT_OF_MEMORY", "LAUNCH_FAILED"};
+
+std::optional<std::int64_t> number_of(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+std::string trimmed(std::string_view text) {
+  constexpr std::size_t kMost = 1000;
+  while (!text.empty() && std::string_view(" \n\r\t").find(text.back()) != std::string_view::npos) {
+    text.remove_suffix(1);
+  }
+  return std::string(text.substr(0, kMost));
+}
+
+std::string seconds_text(double seconds) {
+  std::ostringstream text;
+  text << seconds << " s";
+  return text.str();
+}
+
+// What sbatch gives to jobs: no more than jobs get on this machine, and what Slurm's own commands
+// are set up by. Variables of a job of Slurm's in which this program may run would be taken for
+// options.
+std::vector<std::string> submit_environment() {
+  std::vector<std::string_view> passed = launch::pass_through_environment();
+  passed.insert(passed.end(), {"SLURM_CONF", "SLURM_CLUSTERS", "LD_LIBRARY_PATH", "KRB5CCNAME"});
+  std::vector<std::string> environment;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool is_passed = std::find(passed.begin(), passed.end(), name) != passed.end();
+    if (is_passed || name.starts_with("SBATCH_")) environment.emplace_back(text);
+  }
+  return environment;
+}
+
+std::string said(const ProgramResult& result) {
+  const std::string text = trimmed(result.errors.empty() ? result.out : result.errors);
+  return text.empty() ? "exit code " + std::to_string(result.exit_code) : text;
+}
+
+// "sbatch: error: " and the like in front of each line say nothing that the message does not.
+std::string plain(const std::string& text) {
+  std::istringstream lines(text);
+  std::string all;
+  for (std::string line; std::getline(lines, line);) {
+    for (const std::string_view prefix : {"sbatch: ", "error: "}) {
+      if (line.starts_with(prefix)) line.erase(0, prefix.size());
+    }
+    all += (all.empty() ? "" : "; ") + line;
+  }
+  return all;
+}
+
+}  // namespace
+
+bool QueueEntry::is_active() const {
+  return std::find(kEnded.begin(), kEnded.end(), state) == kEnded.end();
+}
+
+Queue Queue::parse(const std::string& text) {
+  Queue queue;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::array<std::string, 6> parts;
+    std::size_t begin = 0, count = 0;
+    for (; count < parts.size(); ++count) {
+      const bool is_last = count + 1 == parts.size();
+      const std::size_t end = is_last ? line.size() : line.find('|', begin);
+      if (end == std::string::npos) break;
+      parts[count] = line.substr(begin, end - begin);
+      begin = end + 1;
+    }
+    if (count < parts.size() || !number_of(parts[0])) {
+      throw RunError("squeue said something that is no list of jobs: " + trimmed(line));
+    }
+    // A job without an array is somebody else's business.
+    const std::optional<std::int64_t> task = number_of(parts[1]);
+    if (!task) continue;
+    queue.ids_[parts[5]] = parts[0];
+    queue.entries_[{parts[0], *task}] = QueueEntry{parts[2], parts[3], parts[4]};
+  }
+  return queue;
+}
+
+const QueueEntry* Queue::find(const std::string& job_id, std::int64_t task) const {
+  const auto found = entries_.find({job_id, task});
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+std::string Queue::job_id_of(const std::string& name) const {
+  const auto found = ids_.find(name);
+  return found == ids_.end() ? std::string() : found->second;
+}
+
+ProgramResult Commands::run(const std::vector<std::string>& argv,
+                            const ProgramOptions& options) const {
+  ProgramOptions limited = options;
+  limited.timeout_seconds = timeout_;
+  ProgramResult result;
+  try {
+    result = run_program(argv, limited);
+  } catch (const RunError& error) {
+    throw RunError(error.message(),
+                   {.hint = "slurm/Orchestrator works by Slurm's commands; call trivet where they "
+                            "are installed, and on PATH"});
+  }
+  if (result.timed_out) {
+    throw RunError("'" + argv[0] + "' did not answer within " + seconds_text(timeout_),
+                   {.hint = std::string(kAskPing) + "; xp.orchestrator.timeout allows for more"});
+  }
+  return result;
+}
+
+std::string Commands::answer(const std::vector<std::string>& argv) const {
+  ProgramResult result = run(argv);
+  if (result.exit_code != 0) {
+    throw RunError("'" + argv[0] + "' failed: " + said(result), {.hint = kAskPing});
+  }
+  return std::move(result.out);
+}
+
+std::string Commands::submit(std::vector<std::string> arguments, const std::string& script) {
+  arguments.insert(arguments.begin(), {"sbatch", "--parsable"});
+  arguments.push_back(script);
+  const ProgramResult result = run(arguments, {.environment = submit_environment()});
+  if (result.exit_code != 0) {
+    throw RunError("Slurm did not take the job: " + plain(said(result)), {.hint = kAskPing});
+  }
+  // "12", or "12;CLUSTER".
+  const std::string id = trimmed(result.out.substr(0, result.out.find(';')));
+  if (!number_of(id)) {
+    throw RunError("sbatch said something that is no job's number: " + trimmed(result.out));
+  }
+  return id;
+}
+
+std::optional<std::string> Commands::refusal(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"sbatch", "--test-only"});
+  arguments.push_back("--wrap=true");
+  const ProgramResult result = run(arguments, {.environment = submit_environment()});
+  if (result.exit_code == 0) return std::nullopt;
+  require_up();
+  return plain(said(result));
+}
+
+Queue Commands::queue() {
+  return Queue::parse(
+      answer({"squeue", "--noheader", "--array", "--states=all",
+              "--user=" + std::to_string(::getuid()), "--format=" + std::string(kQueueFormat)}));
+}
+
+std::int64_t Commands::max_array_size() {
+  const std::string text = answer({"scontrol", "show", "config"});
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("MaxArraySize")) continue;
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos) break;
+    const std::string value = trimmed(line.substr(std::min(line.size(), equals + 2)));
+    if (const auto number = number_of(value); number && *number > 0) return *number;
+  }
+  throw RunError("'scontrol show config' tells no MaxArraySize",
+                 {.hint = "say xp.orchestrator.max_array_size"});
+}
+
+bool Commands::is_up() {
+  // One of several controllers is enough.
+  return run({"scontrol", "ping"}).out.find(" is UP") != std::string::npos;
+}
+
+void Commands::require_up() {
+  if (is_up()) return;
+  throw RunError("Slurm's controller does not answer: 'scontrol ping' says it is down",
+                 {.hint = "jobs that are queued or run go on; call again when it is up"});
+}
+
+void Commands::scancel(const std::vector<std::string>& options,
+                       const std::vector<std::string>& tasks) {
+  constexpr std::size_t kAtOnce = 500;
+  for (std::size_t begin = 0; begin < tasks.size(); begin += kAtOnce) {
+    std::vector<std::string> argv = {"scancel"};
+    argv.insert(argv.end(), options.begin(), options.end());
+    const std::size_t end = std::min(tasks.size(), begin + kAtOnce);
+    for (std::size_t i = begin; i < end; ++i) argv.push_back(tasks[i]);
+    const ProgramResult result = run(argv);
+    if (result.exit_code == 0) continue;
+    // Tasks that have ended meanwhile make it fail as well.
+    require_up();
+    const bool is_ended =
+        result.errors.find("Invalid job id") != std::string::npos ||
+        result.errors.find("already completing or completed") != std::string::npos;
+    if (!is_ended) throw RunError("'scancel' failed: " + said(result), {.hint = kAskPing});
+  }
+}
+
+// Never with --state=PENDING: that ends all tasks of an array that are pending, whichever is named.
+void Commands::cancel(const std::vector<std::string>& tasks) {
+  scancel({}, tasks);
+}
+
+void Commands::terminate(const std::vector<std::string>& tasks) {
+  scancel({"--batch", "--signal=TERM"}, tasks);
+}
+
+}  // namespace trivet::slurm

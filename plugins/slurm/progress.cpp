@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "progress.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "trivet/launch/attempt.h"
+#include "trivet/process.h"
+
+namespace trivet::slurm {
+namespace {
+
+using launch::AttemptPhase;
+using launch::Job;
+using launch::JobState;
+using launch::JobStatus;
+using launch::Readiness;
+using launch::WorkUnit;
+
+// Reasons for which every job waits now and then.
+constexpr std::array<std::string_view, 8> kUsual = {
+    "",          "None",       "Priority", "Resources",
+    "BeginTime", "Dependency", "Cleaning", "JobArrayTaskLimit"};
+
+JobStatus changed(JobStatus status, JobState state, const std::string& detail) {
+  status.state = state;
+  status.detail = detail;
+  status.time = unix_time();
+  return status;
+}
+
+std::string queued_detail(const JobPlace& at) {
+  const std::string text = "Slurm job " + at.id();
+  const std::string& reason = at.entry->reason;
+  const bool is_usual = std::find(kUsual.begin(), kUsual.end(), reason) != kUsual.end();
+  return at.entry->is_pending() && !is_usual ? text + ": " + reason : text;
+}
+
+// While Slurm has it. `told` is what the attempts tell that is not recorded.
+JobStatus live_status(const Job& job, const JobStatus& recorded,
+                      const std::optional<JobStatus>& told, const JobPlace& at) {
+  JobStatus status = recorded;
+  const std::int64_t last = launch::last_attempt(job);
+  const AttemptPhase phase = last > 0 ? launch::read_attempt(job, last).phase : AttemptPhase::fresh;
+  if (phase != AttemptPhase::fresh) status.attempt = std::max(status.attempt, last);
+  // A lost attempt is no failure of the job's.
+  if (told && phase == AttemptPhase::ended) status.failures = told->failures;
+  if (!at.entry->host.empty()) status.host = at.entry->host;
+  const JobState state = phase == AttemptPhase::running ? JobState::running : JobState::queued;
+  return changed(status, state, queued_detail(at));
+}
+
+// When Slurm is done with it, and no attempt tells how it ended.
+JobStatus dropped_status(const JobStatus& recorded, const JobPlace& at, bool is_cancelled,
+                         const launch::DependencyAnswer& dependency) {
+  const std::string state = at.entry != nullptr ? at.entry->state : std::string();
+  if (is_cancelled) return changed(recorded, JobState::cancelled, {});
+  if (dependency.readiness == Readiness::never) {
+    return changed(recorded, JobState::skipped, dependency.why);
+  }
+  const std::string said = "Slurm job " + at.id();
+  if (state == "CANCELLED") return changed(recorded, JobState::cancelled, said + ": CANCELLED");
+  if (state == "TIMEOUT" || state == "DEADLINE" || state == "OUT_OF_MEMORY") {
+    return changed(recorded, JobState::failed, said + ": " + state);
+  }
+  return changed(recorded, JobState::lost,
+                 said + (state.empty() ? " is gone" : ": " + state) + "; see " +
+                     at.place->submission->log(at.place->task).string());
+}
+
+bool is_told_by_attempt(const JobStatus& status) {
+  return launch::is_final(status.state) && status.state != JobState::lost;
+}
+
+}  // namespace
+
+bool is_same(const JobStatus& a, const JobStatus& b) {
+  return a.state == b.state && a.attempt == b.attempt && a.detail == b.detail;
+}
+
+std::string JobPlace::id() const {
+  return job_id + "_" + std::to_string(place->task);
+}
+
+bool JobPlace::is_live(const JobStatus& recorded) const {
+  if (entry == nullptr || !entry->is_active()) return false;
+  const bool is_asked_again = recorded.state == JobState::pending && recorded.failures == 0;
+  const auto task = static_cast<std::size_t>(place->task);
+  return !is_asked_again || recorded.attempt <= place->submission->attempts[task];
+}
+
+JobPlace place_of(std::int64_t wid, const Job& job, const Submissions& submissions,
+                  const Queue& queue) {
+  JobPlace at;
+  at.place = submissions.find(wid, job.name);
+  if (!at.place) return at;
+  at.job_id = at.place->submission->job_id;
+  if (at.job_id.empty()) at.job_id = queue.job_id_of(at.place->submission->name);
+  at.entry = queue.find(at.job_id, at.place->task);
+  return at;
+}
+
+JobStatus status_now(const Job& job, const JobStatus& recorded, const JobPlace& at,
+                     bool is_cancelled, const launch::DependencyAnswer& dependency) {
+  if (launch::is_final(recorded.state)) return recorded;
+  const std::optional<JobStatus> told = launch::unrecorded_status(job, recorded);
+  if (told && is_told_by_attempt(*told)) return *told;
+  if (at.is_live(recorded)) {
+    const JobStatus now = live_status(job, recorded, told, at);
+    return is_same(now, recorded) ? recorded : now;
+  }
+  // It was never handed over, or is wanted once more.
+  if (recorded.state == JobState::pending || !at.place) return recorded;
+  JobStatus known = recorded;
+  if (told) known.attempt = told->attempt;
+  return dropped_status(known, at, is_cancelled, dependency);
+}
+
+std::vector<const Job*> in_order(const WorkUnit& unit) {
+  std::vector<const Job*> order;
+  const auto is_there = [&](const std::string& name) {
+    return std::any_of(order.begin(), order.end(),
+                       [&](const Job* job) { return job->name == name; });
+  };
+  // A cycle cannot be launched, so every round adds one.
+  for (std::size_t round = 0; round < unit.jobs.size(); ++round) {
+    for (const Job& job : unit.jobs) {
+      const bool may = std::all_of(job.after.begin(), job.after.end(), [&](const auto& dependency) {
+        return is_there(dependency.job);
+      });
+      if (may && !is_there(job.name)) order.push_back(&job);
+    }
+  }
+  return order;
+}
+
+UnitStatuses::UnitStatuses(const WorkUnit& unit, launch::UnitRecords& records) : unit_(unit) {
+  for (const Job& job : unit.jobs) statuses_.push_back(records.status(unit.wid, job.name));
+}
+
+JobStatus& UnitStatuses::of(const Job& job) {
+  return statuses_[static_cast<std::size_t>(&job - unit_.jobs.data())];
+}
+
+launch::DependencyAnswer UnitStatuses::readiness(const Job& job) const {
+  return launch::readiness_of(job, [&](std::string_view name) -> const JobStatus* {
+    for (std::size_t i = 0; i < unit_.jobs.size(); ++i) {
+      if (unit_.jobs[i].name == name) return &statuses_[i];
+    }
+    return nullptr;
+  });
+}
+
+}  // namespace trivet::slurm

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// How jobs are, from the three that know: the records, the files of attempts, and Slurm's queue.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "commands.h"
+#include "submissions.h"
+#include "trivet/launch/dependencies.h"
+#include "trivet/launch/job.h"
+#include "trivet/launch/unit_records.h"
+
+namespace trivet::slurm {
+
+// A job of a unit, as Slurm has it.
+struct JobPlace {
+  std::optional<TaskPlace> place;     // of its last submission
+  std::string job_id;                 // of the array; empty when it is not known
+  const QueueEntry* entry = nullptr;  // null when Slurm does not know it, or no longer
+
+  std::string id() const;  // of the task: "12_3"
+
+  // Whether Slurm will start the job, or has. Not when its task is about to end: the job has ended
+  // for good and somebody wants it once more.
+  bool is_live(const launch::JobStatus& recorded) const;
+};
+
+JobPlace place_of(std::int64_t wid, const launch::Job& job, const Submissions& submissions,
+                  const Queue& queue);
+
+// The job's status now; `recorded` when there is nothing new. `dependency` is what its `after`
+// comes to.
+launch::JobStatus status_now(const launch::Job& job, const launch::JobStatus& recorded,
+                             const JobPlace& at, bool is_cancelled,
+                             const launch::DependencyAnswer& dependency);
+
+// Whether there is nothing to record of the change.
+bool is_same(const launch::JobStatus& a, const launch::JobStatus& b);
+
+// A unit's jobs, in an order in which each stands behind those that it waits for.
+std::vector<const launch::Job*> in_order(const launch::WorkUnit& unit);
+
+// A unit's jobs with their statuses, for dependencies.
+class UnitStatuses {
+ public:
+  UnitStatuses(const launch::WorkUnit& unit, launch::UnitRecords& records);
+
+  launch::JobStatus& of(const launch::Job& job);
+  launch::DependencyAnswer readiness(const launch::Job& job) const;
+
+ private:
+  const launch::WorkUnit& unit_;
+  std::vector<launch::JobStatus> statuses_;
+};
+
+}  // namespace trivet::slurm

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm_config.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace trivet::slurm {
+namespace {
+
+// What the orchestrator says itself; another value would take its jobs out of its sight.
+constexpr std::array<std::string_view, 22> kOwnArguments = {
+    "--array",      "-a",
+    "--job-name",   "-J",
+    "--dependency", "-d",
+    "--chdir",      "-D",
+    "--output",     "-o",
+    "--error",      "-e",
+    "--input",      "-i",
+    "--wait",       "-W",
+    "--open-mode",  "--wrap",
+    "--parsable",   "--test-only",
+    "--export",     "--kill-on-invalid-dep"};
+
+bool is_own(std::string_view argument) {
+  return std::any_of(kOwnArguments.begin(), kOwnArguments.end(), [&](std::string_view own) {
+    if (!argument.starts_with(own)) return false;
+    const std::string_view rest = argument.substr(own.size());
+    // A short option's value may follow at once.
+    return rest.empty() || rest.front() == '=' || !own.starts_with("--");
+  });
+}
+
+}  // namespace
+
+void SlurmConfig::validate(Problems& problems) const {
+  if (time.seconds < 0) problems.add("time", "must not be negative");
+  if (grace.seconds < 0) problems.add("grace", "must not be negative");
+  if (timeout.seconds <= 0) problems.add("timeout", "must be more than 0");
+  bool takes_value = false;
+  for (const std::string& argument : sbatch_args) {
+    const bool is_option = argument.size() > 1 && argument.front() == '-';
+    if (!is_option && !takes_value) {
+      problems.add("sbatch_args", "'" + argument + "' is no option of sbatch",
+                   "options begin with '-': \"--constraint=ib\"");
+    } else if (is_option && is_own(argument)) {
+      problems.add("sbatch_args", "'" + argument + "' is what the orchestrator says itself",
+                   "leave it out");
+    }
+    takes_value = is_option && argument.find('=') == std::string::npos;
+  }
+}
+
+}  // namespace trivet::slurm

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm_orchestrator.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <unistd.h>
+
+#include "batch.h"
+#include "progress.h"
+#include "submitter.h"
+#include "trivet/error.h"
+#include "trivet/launch/attempt.h"
+#include "trivet/process.h"
+
+namespace trivet::slurm {
+namespace {
+
+using launch::AttemptPhase;
+using launch::Job;
+using launch::JobEvent;
+using launch::JobState;
+using launch::JobStatus;
+using launch::WorkUnit;
+
+}  // namespace
+
+SlurmOrchestrator::SlurmOrchestrator(const Config& config, OrchestratorContext& context)
+    : config_(config), context_(context), commands_(config.timeout.seconds) {}
+
+// What units take differs little: each kind is asked for once.
+void SlurmOrchestrator::check(std::span<const WorkUnit> units, Problems& problems) {
+  std::set<std::vector<std::string>> asked;
+  for (const WorkUnit& unit : units) {
+    for (const Job& job : unit.jobs) {
+      const std::vector<std::string> arguments = resource_arguments(job, config_);
+      if (!asked.insert(arguments).second) continue;
+      const std::optional<std::string> refusal = commands_.refusal(arguments);
+      if (!refusal) continue;
+      problems.add("xp.orchestrator", "Slurm would not take job '" + job.name + "': " + *refusal,
+                   "'sinfo' lists partitions and nodes; what the job takes is said by its cores, "
+                   "memory, gpus, cell, and by xp.orchestrator");
+    }
+  }
+}
+
+void SlurmOrchestrator::launch(std::span<const WorkUnit> units) {
+  const SubmitLock lock(context_.experiment_directory);
+  Submissions submissions(context_.experiment_directory);
+  try {
+    Submitter(config_, context_, commands_, submissions).submit(units);
+  } catch (const RunError& error) {
+    ErrorDetails details = error.details();
+    details.hint += std::string(details.hint.empty() ? "" : "; ") +
+                    "the units are recorded, 'trivet resume' submits those that Slurm has not got";
+    throw RunError(error.message(), details);
+  }
+}
+
+SlurmOrchestrator::Open SlurmOrchestrator::open_tasks(std::span<const std::int64_t> wids,
+                                                      const Submissions& submissions) {
+  const Queue queue = commands_.queue();
+  Open open;
+  visit_jobs(context_.records, wids, [&](const WorkUnit& unit, const Job& job, JobStatus status) {
+    const JobPlace at = place_of(unit.wid, job, submissions, queue);
+    if (!at.is_live(status)) return;
+    if (at.entry->is_pending()) {
+      open.pending.push_back(at.id());
+      return;
+    }
+    const std::int64_t attempt = launch::last_attempt(job);
+    const bool runs =
+        attempt > 0 && launch::read_attempt(job, attempt).phase == AttemptPhase::running;
+    (runs ? open.running : open.stuck).push_back(at.id());
+  });
+  return open;
+}
+
+void SlurmOrchestrator::cancel(std::span<const std::int64_t> wids) {
+  const SubmitLock lock(context_.experiment_directory);
+  const Submissions submissions(context_.experiment_directory);
+  if (!submissions.empty()) {
+    commands_.require_up();
+    commands_.cancel(open_tasks(wids, submissions).pending);
+    visit_jobs(context_.records, wids, [&](const WorkUnit&, const Job& job, const JobStatus&) {
+      const std::int64_t attempt = launch::last_attempt(job);
+      if (attempt == 0) return;
+      launch::end_attempt(job, attempt, launch::kReasonCancelled, config_.grace.seconds);
+    });
+    const Open open = open_tasks(wids, submissions);
+    commands_.cancel(open.pending);
+    commands_.terminate(open.running);
+    // Without a job that could save: one that has not begun, or whose node is gone.
+    commands_.cancel(open.stuck);
+  }
+  record_cancelled(wids, submissions);
+}
+
+// Of those that Slurm has no more, and that no attempt tells of.
+void SlurmOrchestrator::record_cancelled(std::span<const std::int64_t> wids,
+                                         const Submissions& submissions) {
+  const Queue queue = submissions.empty() ? Queue() : commands_.queue();
+  context_.records.refresh();
+  std::vector<JobEvent> events;
+  visit_jobs(context_.records, wids, [&](const WorkUnit& unit, const Job& job, JobStatus status) {
+    const JobPlace at = place_of(unit.wid, job, submissions, queue);
+    if (launch::is_final(status.state) || at.is_live(status)) return;
+    const std::optional<JobStatus> told = launch::unrecorded_status(job, status);
+    if (told && launch::is_final(told->state)) status = *told;
+    if (!launch::is_final(status.state)) {
+      status.state = JobState::cancelled;
+      status.detail.clear();
+      status.time = unix_time();
+    }
+    events.push_back({unit.wid, job.name, status});
+  });
+  if (!events.empty()) context_.records.record(events);
+}
+
+void SlurmOrchestrator::refresh(std::span<const std::int64_t> wids) {
+  Submissions submissions(context_.experiment_directory);
+  // The jobs of another user may be hidden from this one.
+  const auto is_own = [](const Submission& one) { return one.user == ::getuid(); };
+  if (!std::all_of(submissions.all().begin(), submissions.all().end(), is_own)) return;
+  Queue queue;
+  if (!submissions.empty()) {
+    commands_.require_up();
+    queue = commands_.queue();
+  }
+  // After the queue: what a task recorded before it left that is seen.
+  context_.records.refresh();
+  const std::set<std::int64_t> wanted(wids.begin(), wids.end());
+  std::vector<JobEvent> events;
+  for (const WorkUnit& unit : context_.records.units()) {
+    if (!wanted.contains(unit.wid)) continue;
+    UnitStatuses statuses(unit, context_.records);
+    for (const Job* job : in_order(unit)) {
+      JobStatus& status = statuses.of(*job);
+      const JobStatus now =
+          status_now(*job, status, place_of(unit.wid, *job, submissions, queue),
+                     context_.records.is_cancelled(unit.wid), statuses.readiness(*job));
+      if (is_same(now, status)) continue;
+      status = now;
+      events.push_back({unit.wid, job->name, now});
+    }
+  }
+  if (!events.empty()) context_.records.record(events);
+}
+
+}  // namespace trivet::slurm

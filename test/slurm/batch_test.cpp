@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Slurm is told of jobs, and the script that it runs.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "slurm/batch.h"
+#include "slurm/commands.h"
+#include "support/jobs.h"
+#include "support/shell.h"
+#include "trivet/error.h"
+
+using namespace trivet;
+using namespace trivet::slurm;
+using namespace trivet::test;
+using Catch::Contains;
+using launch::Job;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool has(const std::vector<std::string>& arguments, const std::string& one) {
+  return std::find(arguments.begin(), arguments.end(), one) != arguments.end();
+}
+
+bool has_option(const std::vector<std::string>& arguments, const std::string& name) {
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [&](const std::string& one) { return one.starts_with(name); });
+}
+
+// A script with a program of the test's in the place of trivet, and commands that write down how
+// they are called.
+struct Script {
+  explicit Script(const std::string& program, const SlurmConfig& config = {}) {
+    executable("it's here/trivet", program);
+    executable("squeue", "cat \"" + (dir / "state").string() + "\"");
+    executable("scontrol", "echo \"$@\" >> \"" + (dir / "scontrol.calls").string() + "\"");
+    dir.write("state", "RUNNING\n");
+    dir.write("script", batch_script(dir / "it's here/trivet", dir / "a b/array.json", config));
+  }
+  void executable(const std::string& name, const std::string& text) const {
+    fs::permissions(dir.write(name, "#!/bin/sh\n" + text + "\n"), fs::perms::owner_all);
+  }
+  std::string command() const {
+    return "cd " + quoted(dir.path().string()) +
+           " && exec env PATH=" + quoted(dir.path().string()) +
+           ":$PATH SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=3 bash script";
+  }
+  ShellResult run() const { return shell(command()); }
+  std::string requeued() const {
+    return fs::exists(dir / "scontrol.calls") ? read_file(dir / "scontrol.calls") : "";
+  }
+
+  TempDir dir;
+};
+
+}  // namespace
+
+TEST_CASE("slurm: tasks are written as ranges, without those that are no part of the array") {
+  CHECK(task_ranges({5}) == "0");
+  CHECK(task_ranges({5, 6, 7}) == "0-2");
+  CHECK(task_ranges({5, 0, 7, 8, 9, 0, 11}) == "0,2-4,6");
+  CHECK(task_ranges({0, 0, 7}) == "2");
+}
+
+TEST_CASE("slurm: what a job takes becomes options of sbatch") {
+  Job job;
+  SlurmConfig config;
+  const std::vector<std::string> plain = resource_arguments(job, config);
+  CHECK(plain == std::vector<std::string>{"--nodes=1", "--ntasks=1", "--cpus-per-task=1",
+                                          "--signal=B:USR1@30", "--requeue"});
+  job.cores = 8;
+  job.memory_bytes = 1025;
+  job.platform = "a100";
+  job.gpus = 2;
+  job.priority = 25;
+  job.cell = "fast";
+  config.partition = "slow";
+  config.account = "vision";
+  config.qos = "low";
+  config.requeue = false;
+  config.grace = 0;
+  config.sbatch_args = {"-C", "ib"};
+  const std::vector<std::string> all = resource_arguments(job, config);
+  for (const char* option :
+       {"--cpus-per-task=8", "--mem=2K", "--gres=gpu:a100:2", "--partition=fast",
+        "--account=vision", "--qos=low", "--nice=1750", "--no-requeue"}) {
+    INFO(option);
+    CHECK(has(all, option));
+  }
+  CHECK_FALSE(has_option(all, "--signal"));
+  CHECK(std::vector<std::string>(all.end() - 2, all.end()) == config.sbatch_args);
+}
+
+TEST_CASE("slurm: GPUs of a general platform are of any type") {
+  Job job;
+  job.gpus = 1;
+  job.platform = GENERATE("cpu", "cuda", "gpu");
+  CHECK(has(resource_arguments(job, {}), "--gres=gpu:1"));
+}
+
+TEST_CASE("slurm: the allocated time is what is said, or leaves room behind the job's own limit") {
+  Job job;
+  SlurmConfig config;
+  config.grace = 30;
+  CHECK_FALSE(has_option(resource_arguments(job, config), "--time"));
+  // 89 s, 30 s of grace and a minute are 2.98 minutes.
+  job.time_limit_seconds = 89;
+  CHECK(has(resource_arguments(job, config), "--time=0-00:03:00"));
+  config.time = 2 * 86400 + 3 * 3600 + 4 * 60 + 1;
+  CHECK(has(resource_arguments(job, config), "--time=2-03:05:00"));
+}
+
+TEST_CASE("slurm: the queue's lines are read, and anything else is refused") {
+  const Queue queue = Queue::parse(
+      "7|0|RUNNING|None|n1|a|b\n7|12|PENDING|Priority||a|b\n9|N/A|RUNNING|None|n2|c\n");
+  REQUIRE(queue.find("7", 12) != nullptr);
+  CHECK(queue.find("7", 12)->reason == "Priority");
+  CHECK(queue.find("7", 0)->host == "n1");
+  CHECK(queue.find("7", 1) == nullptr);
+  CHECK(queue.job_id_of("a|b") == "7");
+  CHECK(queue.job_id_of("c").empty());
+  CHECK(Queue::parse("").find("7", 0) == nullptr);
+  for (const char* text : {"garbage\n", "7|0|RUNNING\n", "x|0|RUNNING|None|n1|a\n", "\n"}) {
+    CHECK_THROWS_AS(Queue::parse(text), RunError);
+  }
+}
+
+TEST_CASE("slurm: only states that are known to be ends are ends") {
+  for (const char* state : {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED",
+                            "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"}) {
+    CHECK_FALSE(QueueEntry{state, {}, {}}.is_active());
+  }
+  for (const char* state : {"PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED", "NEW"}) {
+    CHECK(QueueEntry{state, {}, {}}.is_active());
+  }
+}
+
+TEST_CASE("slurm: the script calls the program with the array's file, the task and its id") {
+  const Script script("for word in \"$@\"; do echo \"<$word>\"; done; exit 5");
+  const ShellResult result = script.run();
+  CHECK(result.exit_code == 5);
+  CHECK(result.output == "<job>\n<" + (script.dir / "a b/array.json").string() +
+                             ">\n<3>\n<--detail>\n<Slurm job 7_3>\n");
+  CHECK(script.requeued().empty());
+}
+
+TEST_CASE("slurm: the script asks to be started again, unless Slurm ends the job anyway") {
+  SlurmConfig config;
+  config.requeue = GENERATE(true, false);
+  const std::string state = GENERATE(as<std::string>{}, "RUNNING", "COMPLETING", "");
+  const Script script("exit 75", config);
+  script.dir.write("state", state + "\n");
+  CHECK(script.run().exit_code == 75);
+  const bool is_asked = config.requeue && state == "RUNNING";
+  CHECK(script.requeued() == (is_asked ? "requeue 7_3\n" : ""));
+}
+
+TEST_CASE("slurm: the script passes signals on and waits for what becomes of them") {
+  const int signal = GENERATE(SIGTERM, SIGUSR1);
+  const Script script(
+      "trap 'echo TERM >> got' TERM; trap 'echo USR1 >> got' USR1; : > up; "
+      "while [ ! -e go ]; do sleep 0.01; done; exit 6");
+  const pid_t running =
+      in_child([&] { ::execl("/bin/sh", "sh", "-c", script.command().c_str(), nullptr); });
+  REQUIRE(wait_until([&] { return fs::exists(script.dir / "up"); }));
+  for (int times = 1; times <= 2; ++times) {
+    ::kill(running, signal);
+    const std::string once = signal == SIGTERM ? "TERM\n" : "USR1\n";
+    REQUIRE(wait_until([&] {
+      return fs::exists(script.dir / "got") &&
+             read_file(script.dir / "got") == (times == 1 ? once : once + once);
+    }));
+  }
+  script.dir.write("go", "");
+  CHECK(WEXITSTATUS(wait_for_child(running)) == 6);
+}

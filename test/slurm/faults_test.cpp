@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the Slurm orchestrator makes of commands that are not there, fail, hang or talk nonsense:
+// scripts of the same names stand for them.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include "cli/launched_experiments.h"
+
+using namespace trivet::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Commands of a cluster that takes every job, has array 7 next, and lists what `queue` holds.
+class FakeSlurm {
+ public:
+  FakeSlurm() {
+    set("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac; echo \"$@\" >> " + file("calls") +
+                      "; echo 7");
+    set("squeue", "cat " + file("queue") + " 2>/dev/null; exit 0");
+    set("scancel", "echo \"$@\" >> " + file("scancelled"));
+    set("scontrol",
+        "case $1 in ping) echo 'Slurmctld(primary) at c is UP';; "
+        "show) echo 'MaxArraySize            = 1001';; esac");
+  }
+  void set(const std::string& command, const std::string& script) const {
+    const fs::path path = folder.write(command, "#!/bin/sh\n" + script + "\n");
+    fs::permissions(path, fs::perms::owner_all);
+  }
+  std::string file(const std::string& name) const { return (folder / name).string(); }
+  std::string settings() const { return "PATH=" + quoted(folder.path().string()) + ":$PATH "; }
+  // Times that a job was handed over.
+  std::ptrdiff_t calls() const {
+    if (!fs::exists(file("calls"))) return 0;
+    const std::string text = read_file(file("calls"));
+    return std::count(text.begin(), text.end(), '\n');
+  }
+  // The name that the last job was given.
+  std::string name() const {
+    const std::string text = read_file(file("calls")), option = "--job-name=";
+    const auto begin = text.rfind(option) + option.size();
+    return text.substr(begin, text.find(' ', begin) - begin);
+  }
+
+  TempDir folder;
+};
+
+struct FakeExperiments {
+  // Lets the experiment's own end find out that there is nothing left.
+  ~FakeExperiments() {
+    slurm.set("squeue", "exit 0");
+    slurm.set("scancel", "exit 0");
+    slurm.set("scontrol", "echo 'Slurmctld(primary) at c is UP'");
+  }
+  FakeSlurm slurm;
+  Experiments at{"type = 'slurm/Orchestrator'\npartition = 'p'\ntimeout = 20\n", slurm.settings()};
+
+  ShellResult launch(const std::string& more = {}) const { return at.launch("true", 2, more); }
+};
+
+}  // namespace
+
+TEST_CASE("slurm: without its commands nothing is launched") {
+  const TempDir empty;
+  const Experiments at("type = 'slurm/Orchestrator'\n",
+                       "PATH=" + quoted(empty.path().string()) + " ");
+  const ShellResult launched = at.launch("true", 1);
+  CHECK(launched.exit_code == 1);
+  CHECK_THAT(launched.output, Contains("cannot start 'sbatch'") && Contains("on PATH"));
+  CHECK_FALSE(fs::exists(at.root));
+}
+
+TEST_CASE("slurm: what sbatch refuses is wrong input, and nothing is recorded") {
+  const FakeExperiments fake;
+  fake.slurm.set("sbatch",
+                 "echo 'sbatch: error: invalid partition specified: p' >&2; "
+                 "echo 'allocation failure: Invalid partition name specified' >&2; exit 1");
+  const ShellResult launched = fake.launch();
+  CHECK(launched.exit_code == 2);
+  CHECK_THAT(launched.output, Contains("Slurm would not take job 'main'") &&
+                                  Contains("invalid partition specified: p") && Contains("sinfo"));
+  CHECK_FALSE(fs::exists(fake.at.root));
+}
+
+TEST_CASE("slurm: a controller that is down is no mistake in a config") {
+  const FakeExperiments fake;
+  fake.slurm.set("sbatch", "echo 'Unable to contact slurm controller' >&2; exit 1");
+  fake.slurm.set("scontrol", "echo 'Slurmctld(primary) at c is DOWN'; exit 1");
+  const ShellResult launched = fake.launch();
+  CHECK(launched.exit_code == 1);
+  CHECK_THAT(launched.output, Contains("controller does not answer"));
+  CHECK_FALSE(fs::exists(fake.at.root));
+}
+
+TEST_CASE("slurm: bad settings are told by their keys") {
+  const FakeExperiments fake;
+  const auto output = [&](const std::string& setting) {
+    const ShellResult launched = fake.launch("--xp.orchestrator." + setting);
+    CHECK(launched.exit_code == 2);
+    return launched.output;
+  };
+  CHECK_THAT(output("grace=-1s"), Contains("grace") && Contains("must not be negative"));
+  CHECK_THAT(output("time=-1s"), Contains("time") && Contains("must not be negative"));
+  CHECK_THAT(output("timeout=0"), Contains("timeout") && Contains("more than 0"));
+  CHECK_THAT(output("max_array_size=-1"), Contains("max_array_size"));
+  CHECK_THAT(output("'sbatch_args=[\"ib\"]'"), Contains("'ib' is no option of sbatch"));
+  for (const std::string own : {"--array=1", "-a1", "--job-name=x", "-J", "--wrap=true"}) {
+    CHECK_THAT(output("'sbatch_args=[\"" + own + "\"]'"),
+               Contains("'" + own + "' is what the orchestrator says itself"));
+  }
+  CHECK(fake.slurm.calls() == 0);
+  // A short option's value may be a word of its own.
+  CHECK(
+      fake.launch("--xp.orchestrator.sbatch_args='[\"-C\", \"ib\", \"--exclusive\"]'").exit_code ==
+      0);
+  CHECK_THAT(read_file(fake.slurm.file("calls")), Contains("-C ib --exclusive"));
+}
+
+TEST_CASE("slurm: an answer of sbatch that is no number is told, and resume goes on") {
+  const FakeExperiments fake;
+  fake.slurm.set("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac; echo 'Good day!'");
+  const ShellResult launched = fake.launch();
+  CHECK(launched.exit_code == 1);
+  CHECK_THAT(launched.output, Contains("no job's number: Good day!") && Contains("trivet resume"));
+  CHECK(fake.at.all_are("pending"));
+  const FakeSlurm fresh;
+  fake.slurm.set("sbatch", read_file(fresh.folder / "sbatch"));
+  CHECK_THAT(fake.at.trivet("resume 1").output, Contains("2 work units go on"));
+  CHECK(fresh.calls() == 1);
+}
+
+TEST_CASE("slurm: a command that hangs is given up, with all that it has started") {
+  const FakeExperiments fake;
+  fake.slurm.set("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac; sleep 600 & wait");
+  const ShellResult launched = fake.launch("--xp.orchestrator.timeout=500ms");
+  CHECK(launched.exit_code == 1);
+  CHECK_THAT(launched.output,
+             Contains("'sbatch' did not answer within 0.5 s") && Contains("scontrol ping"));
+}
+
+TEST_CASE("slurm: a queue that cannot be read leaves what is known") {
+  const FakeExperiments fake;
+  REQUIRE(fake.launch().exit_code == 0);
+  const std::string answer = GENERATE(as<std::string>{}, "echo 'no such | thing'", "echo 7; exit 0",
+                                      "echo 'x|0|RUNNING|None|n|j'", "echo broken >&2; exit 3");
+  fake.slurm.set("squeue", answer);
+  const ShellResult status = fake.at.trivet("status 1");
+  INFO(status.output);
+  CHECK(status.exit_code == 0);
+  CHECK_THAT(status.output, Contains("squeue") && Contains("shown is what was known before") &&
+                                Contains("2 queued"));
+  CHECK(fake.at.trivet("retry 1").exit_code == 1);
+}
+
+TEST_CASE("slurm: states of the queue become those of the units") {
+  const FakeExperiments fake;
+  REQUIRE(fake.launch().exit_code == 0);
+  const std::string name = fake.slurm.name();
+  const auto state_after = [&](const std::string& entry) {
+    fake.slurm.folder.write("queue", "7|0|" + entry + "|" + name + "\n7|1|PENDING|None||" + name +
+                                         "\n8|N/A|RUNNING|None|n1|a|b\n");
+    return fake.at.job(1);
+  };
+  CHECK(state_after("PENDING|Priority|").at("detail") == "Slurm job 7_0");
+  CHECK(state_after("PENDING|JobHeldUser|").at("detail") == "Slurm job 7_0: JobHeldUser");
+  CHECK(state_after("RUNNING|None|n3").at("state") == "queued");
+  CHECK(state_after("RUNNING|None|n3").at("host") == "n3");
+  CHECK(state_after("A_NEW_STATE|None|n3").at("state") == "queued");
+  SECTION("ended by somebody") {
+    CHECK(state_after("CANCELLED|None|").at("state") == "cancelled");
+    CHECK(fake.at.state(2) == "queued");
+  }
+  SECTION("out of time") {
+    CHECK(state_after("TIMEOUT|None|").at("state") == "failed");
+    CHECK(fake.at.job(1).at("detail") == "Slurm job 7_0: TIMEOUT");
+  }
+  SECTION("its node has failed, and it was not queued again") {
+    CHECK(state_after("NODE_FAIL|None|").at("state") == "lost");
+    CHECK_THAT(fake.at.trivet("resume 1").output, Contains("2 work units go on"));
+    CHECK(fake.slurm.calls() == 2);
+  }
+  SECTION("forgotten") {
+    fake.slurm.folder.write("queue", "");
+    CHECK(fake.at.count("lost") == 2);
+    CHECK_THAT(fake.at.job(2).at("detail").get<std::string>(),
+               Contains("Slurm job 7_1 is gone; see ") && Contains("slurm/1/1.log"));
+  }
+}
+
+TEST_CASE("slurm: a launcher that is killed behind sbatch has lost nothing and doubles nothing") {
+  const FakeExperiments fake;
+  const FakeSlurm usual;
+  fake.slurm.set("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac; echo \"$@\" >> " +
+                               fake.slurm.file("calls") + "; kill -9 $PPID");
+  CHECK(fake.launch().exit_code == 137);
+  REQUIRE(fake.slurm.calls() == 1);
+  CHECK(fake.at.all_are("pending"));
+  const std::string name = fake.slurm.name();
+  fake.slurm.set("sbatch", "echo \"$@\" >> " + fake.slurm.file("calls") + "; echo 9");
+  SECTION("Slurm has the job") {
+    fake.slurm.folder.write("queue",
+                            "5|0|PENDING|None||" + name + "\n5|1|RUNNING|None|n1|" + name + "\n");
+    CHECK(fake.at.trivet("resume 1").exit_code == 0);
+    CHECK(fake.slurm.calls() == 1);
+    CHECK(read_file(fake.at.root / "1/slurm/1/job_id") == "5\n");
+    CHECK(fake.at.all_are("queued"));
+  }
+  SECTION("Slurm does not have it") {
+    CHECK(fake.at.trivet("resume 1").exit_code == 0);
+    CHECK(fake.slurm.calls() == 2);
+    CHECK(fake.slurm.name() != name);
+    // Should it come nevertheless, it finds nothing to do.
+    CHECK_FALSE(fs::exists(fake.at.root / "1/slurm/1/array.json"));
+    CHECK(fs::exists(fake.at.root / "1/slurm/2/array.json"));
+  }
+}
+
+TEST_CASE("slurm: a cancel that cannot be told to Slurm says so, and can be called again") {
+  const FakeExperiments fake;
+  REQUIRE(fake.launch().exit_code == 0);
+  fake.slurm.folder.write("queue", "7|0|PENDING|None||j\n7|1|RUNNING|None|n1|j\n");
+  fake.slurm.set("scancel", "echo 'scancel: error: Access/permission denied' >&2; exit 1");
+  const ShellResult denied = fake.at.trivet("cancel 1");
+  CHECK(denied.exit_code == 1);
+  CHECK_THAT(denied.output, Contains("'scancel' failed") && Contains("permission denied"));
+  // Tasks that ended in the meantime are no failure.
+  fake.slurm.set("scancel", "echo \"$@\" >> " + fake.slurm.file("scancelled") + "; : > " +
+                                fake.slurm.file("queue") +
+                                "; echo 'scancel: error: Invalid job id specified' >&2; exit 1");
+  CHECK(fake.at.trivet("cancel 1").exit_code == 0);
+  CHECK_THAT(read_file(fake.slurm.file("scancelled")), Contains("7_0\n"));
+  CHECK(fake.at.all_are("cancelled"));
+}

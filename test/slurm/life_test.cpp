@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens to experiments in the life of a cluster: nodes are drained, the controller dies,
+// jobs are preempted, out of time or taken away, launchers are killed.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "slurm_experiments.h"
+
+using namespace trivet::test;
+using Catch::Contains;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Says that it was told to save, and goes on when it is started again.
+constexpr const char* kSaves =
+    "trap 'echo saved >> $0/ran; exit 75' TERM; echo run >> $0/ran; "
+    "[ $(grep -c run $0/ran) = 2 ] || while :; do sleep 0.1; done";
+
+std::int64_t lines(const fs::path& file) {
+  if (!fs::exists(file)) return 0;
+  const std::string text = read_file(file);
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+// Brings back what a test has taken away, also when it has failed.
+struct DrainedNode {
+  explicit DrainedNode(std::string node) : name(std::move(node)) {
+    cluster().command("scontrol update nodename=" + name + " state=drain reason=test");
+  }
+  ~DrainedNode() { cluster().command("scontrol update nodename=" + name + " state=resume"); }
+  std::string name;
+};
+
+struct StoppedController {
+  StoppedController() { cluster().stop_controller(); }
+  ~StoppedController() { cluster().start_controller(); }
+};
+
+// The ids of an experiment's tasks that run on a node.
+std::string tasks_on(const std::string& node) {
+  std::string ids = cluster().command("squeue -h -a -r -t running -o '%F_%K' -w " + node).output;
+  std::replace(ids.begin(), ids.end(), '\n', ' ');
+  return ids;
+}
+
+}  // namespace
+
+TEST_CASE("slurm: a job that is told that its time is up saves, and is queued again", "[slow]") {
+  if (!has_slurm()) return;
+  // The shortest time that Slurm knows; it tells of its end within half a minute.
+  const SlurmExperiments at("time = '1m'\ngrace = 55\n");
+  REQUIRE(at.launch(kSaves, 1).exit_code == 0);
+  REQUIRE(comes_true([&] { return at.all_are("completed"); }, 120));
+  CHECK(read_file(at.unit_file(1, "ran")) == "run\nsaved\nrun\n");
+  CHECK(at.job(1).at("attempt") == 2);
+  CHECK(at.job(1).at("failures") == 0);
+}
+
+TEST_CASE("slurm: a job that others preempt is told to save, and is queued again", "[slow]") {
+  if (!has_slurm()) return;
+  const SlurmExperiments at("partition = 'low'\ngrace = 5\n");
+  REQUIRE(at.launch(kSaves, 6).exit_code == 0);
+  REQUIRE(comes_true([&] { return at.count("running") == 6; }));
+  const ShellResult other =
+      cluster().command("sbatch --parsable -p main --output=/dev/null --wrap 'sleep 1'");
+  REQUIRE(other.exit_code == 0);
+  REQUIRE(comes_true([&] { return at.count("completed") >= 1; }, 120));
+  const Json units = at.status().at("units");
+  for (const Json& unit : units) {
+    const int wid = unit.at("wid");
+    if (unit.at("state") != "completed") continue;
+    CHECK(read_file(at.unit_file(wid, "ran")) == "run\nsaved\nrun\n");
+    CHECK(at.job(wid).at("attempt") == 2);
+    CHECK(at.job(wid).at("failures") == 0);
+  }
+}
+
+TEST_CASE("slurm: jobs end and are known while the controller is down", "[slow]") {
+  if (!has_slurm()) return;
+  const SlurmExperiments at;
+  REQUIRE(at.launch("while [ ! -e $0/../go ]; do sleep 0.1; done", 8).exit_code == 0);
+  REQUIRE(comes_true([&] { return at.count("running") == 6; }));
+  {
+    const StoppedController stopped;
+    at.folder.write("root/1/go", "");
+    REQUIRE(comes_true([&] { return at.count("completed") == 6; }));
+    const ShellResult status = at.trivet("status 1");
+    CHECK(status.exit_code == 0);
+    CHECK_THAT(status.output, Contains("controller does not answer") && Contains("6 completed"));
+    const ShellResult cancel = at.trivet("cancel 1/8");
+    CHECK(cancel.exit_code == 1);
+    CHECK_THAT(cancel.output, Contains("controller does not answer"));
+  }
+  // A unit that was cancelled does not start, though nobody could tell Slurm.
+  REQUIRE(comes_true([&] { return at.count("completed") == 7 && at.count("cancelled") == 1; }));
+  CHECK(at.state(8) == "cancelled");
+}
+
+TEST_CASE("slurm: a launcher that is killed behind sbatch doubles no job", "[slow]") {
+  if (!has_slurm()) return;
+  const TempDir folder;
+  const std::string real = shell("command -v sbatch").output;
+  const fs::path fake = folder.write(
+      "sbatch", "#!/bin/sh\n" + real.substr(0, real.size() - 1) +
+                    " \"$@\"\ncase \"$*\" in *--test-only*) ;; *) kill -9 $PPID;; esac\n");
+  fs::permissions(fake, fs::perms::owner_all);
+  const std::string orchestrator = "type = 'slurm/Orchestrator'\ngrace = 1\n";
+  const Experiments killed(
+      orchestrator, "PATH=" + quoted(folder.path().string()) + ":$PATH " + cluster().settings());
+  const std::string script = "echo run >> $0/ran; sleep 1; echo end >> $0/ran";
+  const ShellResult launched = killed.launch(script, 4);
+  CHECK(launched.exit_code == 137);
+  const auto trivet = [&](const std::string& words) {
+    return trivet::test::trivet(
+        words, cluster().settings() + "TRIVET_ROOT=" + quoted(killed.root.string()) + " ");
+  };
+  CHECK(trivet("resume 1").exit_code == 0);
+  REQUIRE(comes_true([&] { return killed.all_are("completed"); }));
+  for (int wid = 1; wid <= 4; ++wid) {
+    CHECK(read_file(killed.unit_file(wid, "ran")) == "run\nend\n");
+  }
+}
+
+TEST_CASE("slurm: a hundred units end as they should while the cluster has its troubles",
+          "[slow]") {
+  if (!has_slurm()) return;
+  const SlurmExperiments at;
+  constexpr int kConfigError = 60, kTooLong = 61, kLost = 62;
+  const std::string script =
+      "echo run >> $0/ran; while [ ! -e $0/../go ]; do sleep 0.1; done; "
+      "case $1 in --n=60) exit 2;; --n=61) sleep 600;; "
+      "--n=62) [ -e $0/killed ] || {{ : > $0/killed; kill -9 $PPID; sleep 600; }};; esac; "
+      "echo end >> $0/ended";
+  const ShellResult launched = at.launch(script, 100, {}, "time_limit = '40s'\nretries = 0\n");
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(comes_true([&] { return at.count("running") == 6; }));
+
+  // Half of them, of which one runs.
+  std::string half;
+  for (int wid = 6; wid < 56; ++wid) half += " 1/" + std::to_string(wid);
+  CHECK(at.trivet("cancel" + half).exit_code == 0);
+  REQUIRE(comes_true([&] { return at.count("cancelled") == 50; }));
+
+  {
+    const DrainedNode drained("n1");
+    const std::string moved = tasks_on("n1");
+    REQUIRE_FALSE(moved.empty());
+    CHECK(cluster().command("scontrol requeue " + moved).exit_code == 0);
+    REQUIRE(comes_true([&] { return tasks_on("n1").empty(); }));
+    {
+      const StoppedController stopped;
+      at.folder.write("root/1/go", "");
+      REQUIRE(comes_true([&] { return at.count("completed") >= 4; }));
+    }
+    REQUIRE(comes_true(
+        [&] { return at.count("queued") + at.count("running") + at.count("preempted") == 0; },
+        180));
+    CHECK(at.count("cancelled") == 50);
+    CHECK(at.count("completed") == 47);
+    CHECK(at.job(kConfigError).at("exit_code") == 2);
+    CHECK(at.job(kConfigError).at("attempt") == 1);
+    CHECK(at.job(kTooLong).at("state") == "failed");
+    CHECK(at.job(kTooLong).at("detail") == "time limit");
+    CHECK(at.state(kLost) == "lost");
+  }
+
+  CHECK_THAT(at.trivet("resume 1").output, Contains("1 work units go on"));
+  REQUIRE(comes_true([&] { return at.count("completed") == 48; }));
+  CHECK(at.count("failed") == 2);
+  std::set<int> ended;
+  for (int wid = 1; wid <= 100; ++wid) {
+    const fs::path wu_dir = at.unit_file(wid, "");
+    CHECK(lines(wu_dir / "ended") <= 1);
+    if (lines(wu_dir / "ended") == 1) ended.insert(wid);
+    // Only those that may have been on the drained node, and the lost one, were started twice.
+    if (wid > 5 && wid != 56 && wid != kLost) CHECK(lines(wu_dir / "ran") <= 1);
+  }
+  CHECK(ended.size() == 48);
+}
