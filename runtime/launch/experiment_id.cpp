@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <system_error>
 #include <vector>
 
 #include <fmt/core.h>
@@ -36,11 +35,6 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-bool is_experiment(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path / "experiment.json", ignored);
-}
-
 fs::path by_number(const std::string& text, const ExperimentStore& store) {
   const std::vector<ExperimentStore::Place> all = store.all();
   if (text == "@last" && !all.empty()) return all.back().directory;
@@ -48,6 +42,11 @@ fs::path by_number(const std::string& text, const ExperimentStore& store) {
   const auto found = xid ? store.find(*xid) : std::nullopt;
   if (found) return *found;
   const std::string root = store.root().string();
+  if (xid && store.is_unfinished(*xid)) {
+    throw UsageError(
+        fmt::format("the launch of experiment {} in {} did not come to its end", *xid, root),
+        {.hint = fmt::format("launch it again with --xid={}", *xid)});
+  }
   throw UsageError(
       text == "@last" || all.empty() ? fmt::format("there are no experiments in {}", root)
                                      : fmt::format("there is no experiment '{}' in {}", text, root),
@@ -60,7 +59,7 @@ fs::path by_number(const std::string& text, const ExperimentStore& store) {
 }  // namespace
 
 ExperimentId find_experiment(const std::string& text, const fs::path& root) {
-  if (is_experiment(text)) return {fs::absolute(text).lexically_normal(), {}, {}};
+  if (holds_experiment(text)) return {fs::absolute(text).lexically_normal(), {}, {}};
   const std::vector<std::string> parts = split(text);
   if (parts.size() > 3) {
     throw UsageError("'" + text + "' names no experiment",

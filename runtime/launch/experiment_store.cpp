@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "train/file_io.h"
 #include "trivet/error.h"
@@ -43,32 +44,52 @@ FileHandle lock_numbers(const fs::path& root) {
   const fs::path file = root / ".trivet" / "lock";
   FileHandle handle = open_file(file, O_RDWR | O_CREAT);
   while (::flock(handle.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) throw_system_error("cannot lock", file, errno);
+    if (errno != EINTR) throw_system_error("lock", file, errno);
   }
   return handle;
 }
 
-void make_new_directory(const fs::path& directory) {
+void make_new_directory(const fs::path& directory, bool may_be_there) {
   make_directories(directory.parent_path());
   if (::mkdir(directory.c_str(), 0777) == 0) return;
+  std::error_code ignored;
+  if (errno == EEXIST && may_be_there && fs::is_directory(directory, ignored)) return;
   if (errno == EEXIST) {
     throw RunError(directory.string() + " is there already",
                    {.path = "xp.subdir_format.xp_dirname",
                     .hint = "take {xid} into the name, so that every experiment has its own"});
   }
-  throw_system_error("cannot make", directory, errno);
+  throw_system_error("make", directory, errno);
 }
 
 }  // namespace
+
+bool holds_experiment(const fs::path& directory) {
+  std::error_code ignored;
+  return fs::is_regular_file(directory / "experiment.json", ignored);
+}
+
+bool stays_below(const fs::path& relative) {
+  const fs::path path = relative.lexically_normal();
+  return !path.is_absolute() && !path.empty() && path != "." && *path.begin() != ".." &&
+         path.native().find('\0') == std::string::npos;
+}
 
 std::int64_t ExperimentStore::next_xid() const {
   return std::max(highest_number(root_), highest_number(index())) + 1;
 }
 
 void ExperimentStore::enter(const Place& place) const {
-  make_new_directory(place.directory);
+  const bool was_left = entry(place.xid) == place.directory && !holds_experiment(place.directory);
+  // The entry first: it tells of a directory without an experiment whose it was to be.
   const fs::path relative = place.directory.lexically_relative(root_);
-  replace_file(index() / std::to_string(place.xid), relative.string() + "\n", Durability::synced);
+  replace_file(index_file(place.xid), relative.string() + "\n", Durability::synced);
+  try {
+    make_new_directory(place.directory, was_left);
+  } catch (...) {
+    ::unlink(index_file(place.xid).c_str());
+    throw;
+  }
 }
 
 ExperimentStore::Place ExperimentStore::create(
@@ -91,15 +112,25 @@ ExperimentStore::Place ExperimentStore::create_as(std::int64_t xid,
   return place;
 }
 
-std::optional<fs::path> ExperimentStore::find(std::int64_t xid) const {
-  const fs::path file = index() / std::to_string(xid);
+// What the index says; nothing for what this program has not written.
+std::optional<fs::path> ExperimentStore::entry(std::int64_t xid) const {
   std::error_code ignored;
-  if (!fs::is_regular_file(file, ignored)) return std::nullopt;
-  std::string relative = read_text(file, 1 << 16);
+  if (!fs::is_regular_file(index_file(xid), ignored)) return std::nullopt;
+  std::string relative = read_text(index_file(xid), 1 << 16);
   while (!relative.empty() && relative.back() == '\n') relative.pop_back();
-  const fs::path path = (root_ / relative).lexically_normal();
-  if (!fs::is_directory(path, ignored)) return std::nullopt;
+  if (!stays_below(relative)) return std::nullopt;
+  return (root_ / relative).lexically_normal();
+}
+
+std::optional<fs::path> ExperimentStore::find(std::int64_t xid) const {
+  std::optional<fs::path> path = entry(xid);
+  if (path && !holds_experiment(*path)) path.reset();
   return path;
+}
+
+bool ExperimentStore::is_unfinished(std::int64_t xid) const {
+  const std::optional<fs::path> path = entry(xid);
+  return path && !holds_experiment(*path);
 }
 
 std::vector<ExperimentStore::Place> ExperimentStore::all() const {

@@ -7,7 +7,8 @@
 //
 // and what lies in the directory of one:
 //
-//   experiment.json   what it is: xid, name, author, note, tags, when and by what it was launched
+//   experiment.json   what it is: xid, name, author, note, tags, when and by what it was launched;
+//                     the last file a launch writes: without it there is no experiment yet
 //   launch.toml       [xp] and [sweep], resolved, above config.toml; launching it again adds what is
 //                     missing
 //   config.toml       the run's config, resolved, as the jobs get it
@@ -19,9 +20,17 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace trivet {
+
+// Whether an experiment lies there whose launch came to its end.
+bool holds_experiment(const std::filesystem::path& directory);
+
+// Whether a relative path names something below the directory that it is relative to.
+bool stays_below(const std::filesystem::path& relative);
 
 class ExperimentStore {
  public:
@@ -40,15 +49,20 @@ class ExperimentStore {
   // Gives the next number and makes the directory that `directory_of` names for it. Several
   // processes may do this at the same time. Throws RunError when it cannot be made, or is there.
   Place create(const std::function<std::filesystem::path(std::int64_t)>& directory_of) const;
-  // The same for a number that somebody chose and that is not in use.
+  // The same for a number that somebody chose and that is not in use. What a launch that was killed
+  // has left of it is used.
   Place create_as(std::int64_t xid, const std::filesystem::path& directory) const;
 
   // Where an experiment lies; nothing when there is none.
   std::optional<std::filesystem::path> find(std::int64_t xid) const;
+  // Whether the number was given to a launch that was killed before its end.
+  bool is_unfinished(std::int64_t xid) const;
   std::vector<Place> all() const;  // by number
 
  private:
   std::filesystem::path index() const { return root_ / ".trivet" / "experiments"; }
+  std::filesystem::path index_file(std::int64_t xid) const { return index() / std::to_string(xid); }
+  std::optional<std::filesystem::path> entry(std::int64_t xid) const;
   void enter(const Place& place) const;
 
   std::filesystem::path root_;

@@ -82,6 +82,11 @@ std::string launch_text(const ResolvedLaunch& launch, const std::string& config_
   return write_toml(file, {.header = "What trivet launch was told, complete."});
 }
 
+// What this process writes from now on, and the jobs, which inherit it.
+void keep_private(const launch::Experiment& experiment) {
+  if (!experiment.shared) ::umask(077);
+}
+
 // Two units in one directory would overwrite each other.
 void refuse_shared_directories(const std::vector<WorkUnit>& units,
                                const std::vector<WorkUnit>& there) {
@@ -111,7 +116,11 @@ struct Launcher::Impl {
   void leave_units_to_orchestrator();
   void check_with_orchestrator(const std::vector<WorkUnit>& units,
                                const ExperimentPlace& place) const;
-  void write_files(const ExperimentPlace& place, const PlannedLaunch& planned) const;
+  ExperimentStore::Place take_place() const;
+  std::string write_configs(const ExperimentPlace& place) const;
+  void write_facts(const ExperimentPlace& place, const std::string& config,
+                   const std::vector<std::string>& tags) const;
+  PlannedLaunch record(const ExperimentPlace& place) const;
 
   LaunchRequest request;
   ConfigCatalog& catalog;
@@ -227,18 +236,24 @@ void Launcher::Impl::check_with_orchestrator(const std::vector<WorkUnit>& units,
   problems.throw_if_any();
 }
 
-void Launcher::Impl::write_files(const ExperimentPlace& place, const PlannedLaunch& planned) const {
+// The name of the run's config there; empty without one.
+std::string Launcher::Impl::write_configs(const ExperimentPlace& place) const {
   std::string config;
   if (!place.config_file.empty()) {
     config = place.config_file.filename().string();
     replace_file(place.config_file, run_config_text(*launch.run), Durability::synced);
   }
   replace_file(place.directory / "launch.toml", launch_text(launch, config), Durability::synced);
+  return config;
+}
+
+void Launcher::Impl::write_facts(const ExperimentPlace& place, const std::string& config,
+                                 const std::vector<std::string>& tags) const {
   const Value facts = Value::table({{"xid", place.xid},
                                     {"name", name},
                                     {"author", author},
                                     {"note", launch.experiment.note},
-                                    {"tags", text_list(planned.tags)},
+                                    {"tags", text_list(tags)},
                                     {"importance", enum_name(launch.experiment.importance)},
                                     {"launched", unix_time()},
                                     {"host", host_name()},
@@ -253,6 +268,28 @@ void Launcher::Impl::write_files(const ExperimentPlace& place, const PlannedLaun
                Durability::synced);
 }
 
+ExperimentStore::Place Launcher::Impl::take_place() const {
+  const ExperimentStore store(root);
+  const std::optional<std::int64_t> wanted = launch.experiment.xid;
+  if (!wanted) return store.create([&](std::int64_t xid) { return directory_of(xid); });
+  if (const auto known = store.find(*wanted)) return {*wanted, *known};
+  return store.create_as(*wanted, directory_of(*wanted));
+}
+
+// The facts come last: a launch that is killed before has made no experiment, and one after it has
+// made a whole one, with which `trivet resume` goes on.
+PlannedLaunch Launcher::Impl::record(const ExperimentPlace& place) const {
+  const FileHandle lock = lock_units(place.directory);
+  // Units of a launch that was killed were never started.
+  if (!holds_experiment(place.directory)) fs::remove(place.directory / "units.jsonl");
+  DiskRecords records(place.directory);
+  PlannedLaunch planned = this->planned(place, records.all_units());
+  const std::string config = write_configs(place);
+  records.append(planned.units);
+  write_facts(place, config, planned.tags);
+  return planned;
+}
+
 Launcher::Launcher(LaunchRequest request, ConfigCatalog& catalog)
     : impl_(std::make_unique<Impl>(std::move(request), catalog)) {}
 Launcher::~Launcher() = default;
@@ -261,30 +298,18 @@ PlannedLaunch Launcher::plan() {
   const ExperimentStore store(impl_->root);
   const std::int64_t xid = impl_->launch.experiment.xid.value_or(store.next_xid());
   const ExperimentPlace place = impl_->place_of(xid);
-  PlannedLaunch planned = impl_->planned(place, DiskRecords(place.directory).all_units());
+  std::vector<WorkUnit> recorded;
+  if (holds_experiment(place.directory)) recorded = DiskRecords(place.directory).all_units();
+  PlannedLaunch planned = impl_->planned(place, std::move(recorded));
   impl_->check_with_orchestrator(planned.units, place);
   return planned;
 }
 
 PlannedLaunch Launcher::launch() {
   plan();
-  // Jobs inherit it: what they write is private as well.
-  if (!impl_->launch.experiment.shared) ::umask(077);
-  const ExperimentStore store(impl_->root);
-  const std::optional<std::int64_t> wanted = impl_->launch.experiment.xid;
-  ExperimentStore::Place at;
-  if (!wanted) {
-    at = store.create([&](std::int64_t xid) { return impl_->directory_of(xid); });
-  } else if (const auto known = store.find(*wanted)) {
-    at = {*wanted, *known};
-  } else {
-    at = store.create_as(*wanted, impl_->directory_of(*wanted));
-  }
-  const ExperimentPlace place = impl_->place_of(at.xid);
-  DiskRecords records(place.directory);
-  PlannedLaunch planned = impl_->planned(place, records.all_units());
-  impl_->write_files(place, planned);
-  records.append(planned.units);
+  keep_private(impl_->launch.experiment);
+  const ExperimentPlace place = impl_->place_of(impl_->take_place().xid);
+  const PlannedLaunch planned = impl_->record(place);
   LaunchedExperiment launched(place.directory, impl_->catalog);
   launched.orchestrator().launch(planned.units);
   return planned;
@@ -316,6 +341,7 @@ LaunchedExperiment::LaunchedExperiment(fs::path directory, ConfigCatalog& catalo
   }
   impl.facts = value_from_json(read_text(file), file.string());
   impl.launch = resolve_launch({.files = {impl.directory / "launch.toml"}}, catalog);
+  keep_private(impl.launch.experiment);
   impl.records = std::make_unique<DiskRecords>(
       impl.directory,
       [this](DiskRecords& to, const SweepItem& item) { return impl_->add(to, item); });
@@ -360,6 +386,8 @@ WorkUnit LaunchedExperiment::Impl::add(DiskRecords& to, const SweepItem& item) {
   check_items({{item}, sweeps_config, {}}, {.files = {directory / "launch.toml"}}, catalog);
   const UnitBuilder builder(launch, plans, *format, place);
   const std::string identity = builder.identity(item, sweeps_config);
+  const FileHandle lock = lock_units(directory);
+  to.refresh();
   std::int64_t last = 0;
   for (const WorkUnit& unit : to.all_units()) {
     if (unit.identity == identity) return unit;

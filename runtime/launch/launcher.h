@@ -54,6 +54,7 @@ class Launcher {
 };
 
 // Of an experiment that has been launched: its records, which can add units, and its orchestrator.
+// Unless it is shared, what the process writes from then on is for the owner only.
 class LaunchedExperiment {
  public:
   // Throws RunError for a directory that holds no experiment.

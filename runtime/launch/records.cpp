@@ -29,9 +29,15 @@ bool ends_with_line(const FileHandle& file, std::uint64_t size, const fs::path& 
   return size == 0 || read_part(file, size - 1, 1, path) == "\n";
 }
 
+void lock_whole(const FileHandle& file, const fs::path& path) {
+  while (::flock(file.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) throw_system_error("lock", path, errno);
+  }
+}
+
 std::uint64_t size_of(const FileHandle& file, const fs::path& path) {
   struct stat info {};
-  if (::fstat(file.get(), &info) != 0) throw_system_error("cannot read", path, errno);
+  if (::fstat(file.get(), &info) != 0) throw_system_error("read", path, errno);
   return static_cast<std::uint64_t>(info.st_size);
 }
 
@@ -55,12 +61,17 @@ std::string text(const Value& table, std::string_view name) {
 void append_lines(const fs::path& path, std::string_view lines, Durability durability) {
   if (lines.empty()) return;
   const FileHandle file = open_file(path, O_RDWR | O_CREAT | O_APPEND);
-  while (::flock(file.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) throw_system_error("cannot lock", path, errno);
-  }
+  lock_whole(file, path);
   const bool whole = ends_with_line(file, size_of(file, path), path);
   append_all(file, whole ? std::string(lines) : "\n" + std::string(lines), path);
   if (durability == Durability::synced) sync_file(file, path);
+}
+
+FileHandle lock_units(const fs::path& experiment) {
+  const fs::path path = experiment / "units.lock";
+  FileHandle file = open_file(path, O_RDWR | O_CREAT);
+  lock_whole(file, path);
+  return file;
 }
 
 std::vector<std::string> LineFollower::next() {
@@ -126,16 +137,15 @@ DiskRecords::DiskRecords(fs::path directory, AddUnit add)
 }
 
 void DiskRecords::refresh() {
-  // A line that a killed process cut short and another closed is not JSON: it never counted.
+  // A line that a killed process cut short and another closed never counted; nor do damaged ones,
+  // of which listings tell.
   const auto each = [](LineFollower& lines, const auto& take) {
     for (const std::string& line : lines.next()) {
-      Value value;
       try {
-        value = value_from_json(line, lines.file().string());
-      } catch (const RunError&) {
+        take(value_from_json(line, lines.file().string()));
+      } catch (const Error&) {
         continue;
       }
-      take(value);
     }
   };
   each(unit_lines_, [&](const Value& value) { units_.push_back(launch::work_unit_from(value)); });

@@ -31,6 +31,9 @@ namespace trivet {
 // Appends lines, each with its end, all or none. Safe against other processes that do the same.
 void append_lines(const std::filesystem::path& file, std::string_view lines, Durability durability);
 
+// Held while units are added, so that two that do so number them one after the other.
+FileHandle lock_units(const std::filesystem::path& experiment);
+
 // Reads the lines of a growing file, each once.
 class LineFollower {
  public:

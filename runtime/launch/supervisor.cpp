@@ -10,12 +10,12 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/epoll.h>
-#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launch/experiment_store.h"
 #include "launch/launcher.h"
 #include "train/file_io.h"
 #include "train/process_info.h"
@@ -35,14 +35,35 @@ fs::path lock_file(const fs::path& experiment) {
   return experiment / "supervisor.lock";
 }
 
+// A lock of the process, not of the open file: it must not live on in a keeper that a supervisor
+// has just made when it is killed. Such a lock goes with the first descriptor of the file that the
+// process closes, so a supervisor opens it once.
+struct flock whole_file() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
 // Nothing when another process holds it.
 FileHandle try_lock(const fs::path& experiment) {
   FileHandle file = open_file(lock_file(experiment), O_RDWR | O_CREAT);
-  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return {};
-    if (errno != EINTR) throw_system_error("cannot lock", lock_file(experiment), errno);
+  struct flock lock = whole_file();
+  while (::fcntl(file.get(), F_SETLK, &lock) != 0) {
+    if (errno == EACCES || errno == EAGAIN) return {};
+    if (errno != EINTR) throw_system_error("lock", lock_file(experiment), errno);
   }
   return file;
+}
+
+fs::path full_path(const fs::path& path) {
+  return fs::absolute(path).lexically_normal();
+}
+
+// The experiment that this process supervises; empty for none.
+fs::path& own_experiment() {
+  static fs::path experiment;
+  return experiment;
 }
 
 // One file descriptor that tells of SIGTERM and SIGINT, of further units and of requests.
@@ -138,8 +159,16 @@ fs::path own_program() {
 }
 
 bool has_supervisor_at_work(const fs::path& experiment) {
+  if (own_experiment() == full_path(experiment)) return true;
   std::error_code ignored;
-  return fs::exists(lock_file(experiment), ignored) && !try_lock(experiment);
+  if (!fs::exists(lock_file(experiment), ignored)) return false;
+  const FileHandle file = open_file(lock_file(experiment), O_RDONLY);
+  // Asks without taking it, so that a look never stands in the way of a start.
+  struct flock lock = whole_file();
+  if (::fcntl(file.get(), F_GETLK, &lock) != 0) {
+    throw_system_error("look at", lock_file(experiment), errno);
+  }
+  return lock.l_type != F_UNLCK;
 }
 
 void start_supervisor(const fs::path& experiment, const std::vector<std::string>& plugin_dirs) {
@@ -181,6 +210,7 @@ void supervise(const fs::path& experiment, ConfigCatalog& catalog) {
   do {
     const FileHandle lock = try_lock(experiment);
     if (!lock) return;
+    own_experiment() = full_path(experiment);
     Wake wake(experiment);
     Heartbeat heartbeat(experiment / "supervisor.json");
     heartbeat.beat();
@@ -189,12 +219,14 @@ void supervise(const fs::path& experiment, ConfigCatalog& catalog) {
     supervision.wake_fd = wake.fd();
     supervision.should_stop = [&] {
       heartbeat.beat();
-      stopped = wake.quiet();
+      // Where somebody has removed the experiment there is nothing left to look after.
+      stopped = wake.quiet() || !holds_experiment(experiment);
       return stopped;
     };
     launched.orchestrator().supervise(supervision);
     // The lock is given back before the last look: whoever adds units now either finds it free or
     // is seen.
+    own_experiment().clear();
   } while (!stopped && !is_done(experiment));
 }
 

@@ -3,7 +3,7 @@
 // The supervisor of an experiment: a process without a terminal, `trivet supervise XP_DIR`, in
 // which an orchestrator works until every job has ended. In the experiment's directory:
 //
-//   supervisor.lock   held (flock) by the one that works
+//   supervisor.lock   held (fcntl, F_SETLK) by the one that works
 //   supervisor.json   {"pid", "boot_id", "host", "started", "time"}; `time` is its heartbeat
 //   supervisor.log    what it had to say
 #pragma once
