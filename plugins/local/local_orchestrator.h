@@ -5,8 +5,9 @@
 //   type = "local/Orchestrator"
 //   max_parallel = 4
 //
-// A supervisor without a terminal starts units in order of wid as soon as there is room for what
-// their jobs take: cores, memory and GPUs, declared per job. Jobs of a unit start together; those
+// A supervisor without a terminal starts units, those of a higher priority first and then in order
+// of wid, as soon as there is room for what their jobs take: cores, memory and GPUs, declared per
+// job. Jobs of a unit start together; those
 // that wait for others (`after`) follow one by one. A job that finds no room is not overtaken by
 // later ones that need what it waits for. Experiments that the same user runs on this machine share
 // it (ledger.h). A job is bound to cores of its own, and gets OMP_NUM_THREADS and

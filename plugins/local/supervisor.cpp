@@ -2,14 +2,11 @@
 #include "supervisor.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
+#include <array>
+#include <cstdio>
 #include <utility>
 
 #include <poll.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"
@@ -31,6 +28,16 @@ constexpr milliseconds kLongestWait{1000};
 // How soon after its start a keeper that is still unknown is looked for again.
 constexpr milliseconds kSoon{50};
 
+std::int64_t priority_of(const UnitTasks& unit) {
+  std::int64_t highest = 0;
+  for (const Job& job : unit.unit.jobs) highest = std::max(highest, job.priority);
+  return highest;
+}
+
+bool goes_first(const UnitTasks* a, const UnitTasks* b) {
+  return priority_of(*a) > priority_of(*b);
+}
+
 launch::AttemptOptions options_for(const Row& row, const Machine& machine, double grace_seconds) {
   launch::AttemptOptions options{.grace_seconds = grace_seconds, .cpus = row.cpus};
   options.env.emplace_back("OMP_NUM_THREADS", std::to_string(row.taken.cores));
@@ -46,12 +53,6 @@ launch::AttemptOptions options_for(const Row& row, const Machine& machine, doubl
 Supervisor::Supervisor(launch::UnitRecords& records, const Machine& machine, const Limits& limits,
                        const SupervisorOptions& options)
     : records_(records), machine_(machine), limits_(limits), options_(options) {}
-
-Supervisor::~Supervisor() {
-  for (UnitTasks& unit : units_) {
-    for (Task& task : unit.tasks) forget(task);
-  }
-}
 
 void Supervisor::run(const Supervision& supervision) {
   while (!supervision.should_stop()) {
@@ -72,15 +73,16 @@ void Supervisor::read_records() {
   if (!has_news_ || now < read_at_ + 20 * read_took_) return;
   has_news_ = false;
   // What is known here and not there would look like somebody's wish for another try.
-  write_events();
+  if (!write_events()) return;
   records_.refresh();
   std::vector<launch::WorkUnit> units = records_.units();
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (i < units_.size()) {
       reopen(units_[i]);
     } else {
-      units_.emplace_back(std::move(units[i]), records_);
-      for (Task& task : units_.back().tasks) take_up(units_.back(), task);
+      UnitTasks& unit = units_.emplace_back(std::move(units[i]), records_);
+      order_.insert(std::upper_bound(order_.begin(), order_.end(), &unit, goes_first), &unit);
+      for (Task& task : unit.tasks) take_up(unit, task);
     }
     if (units_[i].is_open() && records_.is_cancelled(units_[i].unit.wid)) cancel(units_[i], {});
   }
@@ -157,15 +159,24 @@ void Supervisor::set_state(const UnitTasks& unit, Task& task, const JobStatus& s
   events_.push_back({unit.unit.wid, task.job->name, task.status});
 }
 
-void Supervisor::write_events() {
-  if (events_.empty()) return;
-  records_.record(events_);
+// What cannot be written now, since the disk is full for instance, is kept and written later.
+bool Supervisor::write_events() {
+  if (events_.empty()) return true;
+  try {
+    records_.record(events_);
+  } catch (const RunError& error) {
+    if (can_write_) std::fprintf(stderr, "%s; it is tried again every second\n", error.what());
+    can_write_ = false;
+    return false;
+  }
+  can_write_ = true;
   events_.clear();
+  return true;
 }
 
 void Supervisor::skip_hopeless() {
-  for (std::size_t i = first_open_; i < units_.size(); ++i) {
-    UnitTasks& unit = units_[i];
+  for (std::size_t i = first_open_; i < order_.size(); ++i) {
+    UnitTasks& unit = *order_[i];
     // Once more after each, since others may wait for the one that is skipped.
     for (bool again = true; again;) {
       again = false;
@@ -183,24 +194,18 @@ void Supervisor::skip_hopeless() {
   }
 }
 
-std::vector<Row> Supervisor::own_rows() const {
-  std::vector<Row> rows;
-  for (const Running& running : running_) rows.push_back(running.task->row);
-  return rows;
-}
-
 void Supervisor::admit() {
-  while (first_open_ < units_.size() && !units_[first_open_].is_open()) ++first_open_;
-  std::vector<Row> rows = own_rows();
-  const bool has_room = std::ssize(rows) < limits_.jobs && first_open_ < units_.size();
+  while (first_open_ < order_.size() && !order_[first_open_]->is_open()) ++first_open_;
+  std::vector<Row> rows = running_.rows();
+  const bool has_room = std::ssize(rows) < limits_.jobs && first_open_ < order_.size();
   if (!has_room && !rows_changed_) return;
   Ledger::Page page(ledger_, rows);
   Room room(machine_, limits_, rows, page.others(), page.tickets_before(ticket_));
-  for (std::size_t i = first_open_; i < units_.size() && !room.is_full(); ++i) {
-    admit_from(units_[i], room);
+  for (std::size_t i = first_open_; i < order_.size() && !room.is_full(); ++i) {
+    admit_from(*order_[i], room);
   }
   renew_ticket(room, page);
-  page.write(own_rows(), ticket_);
+  page.write(running_.rows(), ticket_);
   rows_changed_ = false;
 }
 
@@ -290,34 +295,17 @@ void Supervisor::tell(const UnitTasks& unit, Task& task, const std::string& why)
 }
 
 void Supervisor::watch(UnitTasks& unit, Task& task, pid_t keeper) {
-  if (!task.runs) running_.push_back({&unit, &task});
-  task.runs = true;
+  running_.watch(unit, task, keeper);
   rows_changed_ = true;
-  if (keeper == 0) return;
-  task.row.owner = {keeper, start_ticks(keeper)};
-  task.keeper_fd = static_cast<int>(::syscall(SYS_pidfd_open, keeper, 0));
-}
-
-void Supervisor::forget(Task& task) {
-  if (task.keeper_fd >= 0) {
-    ::close(task.keeper_fd);
-    // A keeper that an earlier supervisor has started is no child; then this does nothing.
-    ::waitpid(task.row.owner.pid, nullptr, WNOHANG);
-  }
-  task.keeper_fd = -1;
-  task.row.owner = {};
 }
 
 void Supervisor::collect(UnitTasks& unit, Task& task) {
   const AttemptInfo info = launch::read_attempt(*task.job, task.status.attempt);
   if (info.phase == AttemptPhase::running) {
-    forget(task);
     watch(unit, task, info.keeper);
     return;
   }
-  forget(task);
-  task.runs = false;
-  std::erase_if(running_, [&](const Running& running) { return running.task == &task; });
+  running_.remove(task);
   rows_changed_ = true;
   if (info.phase == AttemptPhase::fresh) {
     JobStatus status = task.status;
@@ -349,8 +337,8 @@ void Supervisor::settle(const UnitTasks& unit, Task& task, const JobStatus& atte
 }
 
 bool Supervisor::is_done() {
-  const auto has_open = [](const UnitTasks& unit) { return unit.is_open(); };
-  if (std::any_of(units_.begin() + static_cast<std::ptrdiff_t>(first_open_), units_.end(),
+  const auto has_open = [](const UnitTasks* unit) { return unit->is_open(); };
+  if (std::any_of(order_.begin() + static_cast<std::ptrdiff_t>(first_open_), order_.end(),
                   has_open)) {
     return false;
   }
@@ -358,15 +346,15 @@ bool Supervisor::is_done() {
   has_news_ = true;
   read_at_ = {};
   read_records();
-  return std::none_of(units_.begin(), units_.end(), has_open);
+  return events_.empty() && std::none_of(order_.begin(), order_.end(), has_open);
 }
 
 int Supervisor::wait_milliseconds() {
   const Clock::time_point now = Clock::now();
   if (try_again_at_ <= now) {
     try_again_at_ = Clock::time_point::max();
-    for (std::size_t i = first_open_; i < units_.size(); ++i) {
-      for (const Task& task : units_[i].tasks) {
+    for (std::size_t i = first_open_; i < order_.size(); ++i) {
+      for (const Task& task : order_[i]->tasks) {
         if (!task.runs && task.not_before > now) {
           try_again_at_ = std::min(try_again_at_, task.not_before);
         }
@@ -375,9 +363,7 @@ int Supervisor::wait_milliseconds() {
   }
   Clock::time_point until = std::min(now + kLongestWait, try_again_at_);
   if (has_news_) until = std::min(until, read_at_ + 20 * read_took_);
-  const bool has_unknown = std::any_of(running_.begin(), running_.end(),
-                                       [](const Running& one) { return one.task->keeper_fd < 0; });
-  if (has_unknown) until = std::min(until, now + kSoon);
+  if (running_.has_unknown_keeper()) until = std::min(until, now + kSoon);
   // Rounded up: to wake early would be to wake twice.
   const auto left = std::chrono::ceil<milliseconds>(until - now).count();
   return std::max(0, static_cast<int>(left));
@@ -385,23 +371,11 @@ int Supervisor::wait_milliseconds() {
 
 void Supervisor::wait(int wake_fd) {
   // While it waits for room, ends of other experiments' jobs are news.
-  std::vector<pollfd> files = {{wake_fd, POLLIN, 0}, {ticket_ ? ledger_.news_fd() : -1, POLLIN, 0}};
-  const std::vector<Running> running = running_;
-  for (const Running& one : running) files.push_back({one.task->keeper_fd, POLLIN, 0});
-  const int ready = ::poll(files.data(), files.size(), wait_milliseconds());
-  if (ready < 0 && errno != EINTR) {
-    throw RunError("cannot wait for jobs: " + std::generic_category().message(errno));
-  }
-  if (ready <= 0) {
-    has_news_ = true;
-    for (pollfd& file : files) file.revents = 0;
-  }
-  if (files[0].revents != 0) has_news_ = true;
+  std::array files{pollfd{wake_fd, POLLIN, 0}, pollfd{ticket_ ? ledger_.news_fd() : -1, POLLIN, 0}};
+  const RunningTasks::Ended ended = running_.wait(files, wait_milliseconds());
+  if (ended.is_quiet || files[0].revents != 0) has_news_ = true;
   ledger_.take_news();
-  for (std::size_t i = 0; i < running.size(); ++i) {
-    const bool is_unknown = running[i].task->keeper_fd < 0;
-    if (is_unknown || files[i + 2].revents != 0) collect(*running[i].unit, *running[i].task);
-  }
+  for (const RunningTasks::Running& one : ended.tasks) collect(*one.unit, *one.task);
 }
 
 }  // namespace trivet::local

@@ -13,6 +13,7 @@
 #include "ledger.h"
 #include "machine.h"
 #include "room.h"
+#include "running_tasks.h"
 #include "tasks.h"
 #include "trivet/launch/orchestrator.h"
 
@@ -29,16 +30,10 @@ class Supervisor {
              const SupervisorOptions& options);
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
-  ~Supervisor();
 
   void run(const Supervision& supervision);
 
  private:
-  struct Running {
-    UnitTasks* unit;
-    Task* task;
-  };
-
   // The records: units that are new, cancelled, or to be tried again.
   void read_records();
   void take_up(UnitTasks& unit, Task& task);
@@ -46,7 +41,7 @@ class Supervisor {
   void cancel(UnitTasks& unit, const std::string& why);
   void end(const UnitTasks& unit, Task& task);
   void tell(const UnitTasks& unit, Task& task, const std::string& why);
-  void write_events();
+  bool write_events();  // false when they cannot be written now
 
   // What can be started.
   void skip_hopeless();
@@ -60,11 +55,9 @@ class Supervisor {
   void start(UnitTasks& unit, Task& task, Room& room);
   void postpone(const UnitTasks& unit, Task& task, const std::string& why);
   void pause(Task& task);
-  std::vector<Row> own_rows() const;
 
   // What has ended.
   void watch(UnitTasks& unit, Task& task, pid_t keeper);
-  void forget(Task& task);
   void collect(UnitTasks& unit, Task& task);
   void settle(const UnitTasks& unit, Task& task, const launch::JobStatus& attempt);
 
@@ -80,10 +73,12 @@ class Supervisor {
   Ledger ledger_;
   std::optional<Ticket> ticket_;
 
-  std::deque<UnitTasks> units_;
-  std::size_t first_open_ = 0;  // units before it have ended
-  std::vector<Running> running_;
-  std::vector<launch::JobEvent> events_;
+  std::deque<UnitTasks> units_;    // by wid
+  std::vector<UnitTasks*> order_;  // as they start: higher priorities first, then by wid
+  std::size_t first_open_ = 0;     // units before it in that order have ended
+  RunningTasks running_;
+  std::vector<launch::JobEvent> events_;  // that are not recorded yet
+  bool can_write_ = true;
   Clock::time_point try_again_at_ = Clock::time_point::max();
   bool rows_changed_ = false;
   Clock::time_point read_at_{};

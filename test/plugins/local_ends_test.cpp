@@ -290,6 +290,48 @@ TEST_CASE("local: a supervisor that is woken all the time records everything onc
                                                       "3/main running 1", "3/main completed 1"});
 }
 
+namespace {
+
+// Records on a disk that is full for a while.
+class FullDisk final : public UnitRecords {
+ public:
+  FullDisk(FileRecords& records, int failures) : records_(records), failures_(failures) {}
+  std::vector<WorkUnit> units() override { return records_.units(); }
+  WorkUnit add(const SweepItem& item) override { return records_.add(item); }
+  JobStatus status(std::int64_t wid, std::string_view job) override {
+    return records_.status(wid, job);
+  }
+  bool is_cancelled(std::int64_t wid) override { return records_.is_cancelled(wid); }
+  void refresh() override { records_.refresh(); }
+  void record(std::span<const JobEvent> events, bool synced) override {
+    if (failures_-- > 0) throw RunError("cannot write events.jsonl: No space left on device");
+    records_.record(events, synced);
+  }
+  int failures_left() const { return failures_; }
+
+ private:
+  FileRecords& records_;
+  int failures_;
+};
+
+}  // namespace
+
+TEST_CASE("local: what cannot be recorded on a full disk is recorded later, and nothing twice") {
+  LocalExperiment experiment({"echo one >> log", "exit 3", "echo three >> log"});
+  experiment.config.max_parallel = 1;
+  FileRecords files = experiment.records();
+  // More than one round of the supervisor, which tries once a second when nothing else happens.
+  FullDisk disk(files, 6);
+  experiment.with(disk, [](Orchestrator& orchestrator) {
+    orchestrator.supervise({.should_stop = [] { return false; }, .wake_fd = -1});
+  });
+  CHECK(disk.failures_left() < 0);
+  CHECK(experiment.records().history() ==
+        std::vector<std::string>{"1/main running 1", "1/main completed 1", "2/main running 1",
+                                 "2/main failed 1", "3/main running 1", "3/main completed 1"});
+  CHECK(experiment.text("log") == "one\nthree\n");
+}
+
 TEST_CASE("local: supervisors killed at random moments do every unit exactly once") {
   constexpr int kUnits = 60, kKills = 20;
   LocalExperiment experiment;

@@ -67,6 +67,26 @@ TEST_CASE("local: units run in order, one after the other where there is room fo
   for (int wid = 1; wid <= 5; ++wid) CHECK(experiment.state(wid) == JobState::completed);
 }
 
+TEST_CASE("local: units of a higher priority start first, those of the same in order") {
+  LocalExperiment experiment;
+  constexpr std::int64_t kPriorities[] = {25, 200, 115, 200, 25};
+  for (const std::int64_t priority : kPriorities) {
+    const std::string wid = std::to_string(experiment.units.size() + 1);
+    experiment.add_unit("echo " + wid + " >> log").jobs[0].priority = priority;
+  }
+  experiment.config.max_parallel = 1;
+  SECTION("of their only job") {
+    experiment.supervise();
+    CHECK(experiment.text("log") == "2\n4\n3\n1\n5\n");
+  }
+  SECTION("of the highest of their jobs") {
+    experiment.add_job("second", "echo second >> log").priority = 300;
+    experiment.units.back().jobs.back().after = {{AfterKind::afterok, "main"}};
+    experiment.supervise();
+    CHECK(experiment.text("log") == "5\nsecond\n2\n4\n3\n1\n");
+  }
+}
+
 TEST_CASE("local: jobs that want all of the machine run one after the other") {
   LocalExperiment experiment({kAlone, kAlone, kAlone});
   experiment.config.cores = 4;

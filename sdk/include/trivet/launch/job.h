@@ -72,7 +72,8 @@ TRIVET_CONFIG(
      alias("ram")),
     (gpus, "GPUs it takes; default 0, or what platform says.", at_least(0)),
     (time_limit, "It is ended after this time: \"90s\", \"4h\"; default: none."),
-    (priority, "200 production (the default), 115 batch, 25 freebie; for schedulers.", at_least(0)),
+    (priority, "200 production (the default), 115 batch, 25 freebie: what is higher starts first.",
+     at_least(0)),
     (cell, "Where it runs: a cluster's partition."),
     (retries,
      "How often it is started again when it fails. Not after exit code 2 (a mistake in its config) "
@@ -122,6 +123,7 @@ struct Job {
   double time_limit_seconds = 0;  // 0: none
   std::int64_t priority = 200;
   std::int64_t retries = 0;
+  bool shared = false;  // others may read what it prints
   std::vector<Dependency> after;
 };
 
