@@ -12,7 +12,6 @@ namespace trivet::sweeps {
 namespace {
 
 using Items = std::vector<SweepItem>;
-constexpr std::size_t kMostItems = 1'000'000;
 constexpr const char* kUnnamed = "default";
 
 void set(SweepItem& item, const std::string& name, const Value& value) {
@@ -24,11 +23,17 @@ void set(SweepItem& item, const std::string& name, const Value& value) {
   item.args.emplace_back(name, value);
 }
 
+// Before they are made, since they may not fit into memory.
+void check_count(std::size_t slow, std::size_t fast, const std::string& path) {
+  if (fast == 0 || slow <= kMostUnits / fast) return;
+  throw ConfigError(Problem{.path = path,
+                            .what = "the sweep makes more than 100,000 work units",
+                            .hint = "sweep over less, or let a search choose"});
+}
+
 // Every item of one with every item of the other, the first one slowest.
 Items product(const Items& slow, const Items& fast, const std::string& path) {
-  if (!fast.empty() && slow.size() > kMostItems / fast.size()) {
-    throw ConfigError(Problem{.path = path, .what = "more than 1,000,000 work units"});
-  }
+  check_count(slow.size(), fast.size(), path);
   Items all;
   for (const SweepItem& first : slow) {
     for (const SweepItem& second : fast) {
@@ -41,6 +46,7 @@ Items product(const Items& slow, const Items& fast, const std::string& path) {
 
 Items zipped(const std::vector<std::pair<std::string, Value::Array>>& dimensions,
              const std::string& path) {
+  if (!dimensions.empty()) check_count(1, dimensions.front().second.size(), path);
   Items items(dimensions.empty() ? 0 : dimensions.front().second.size());
   for (const auto& [name, values] : dimensions) {
     if (values.size() != items.size()) {
@@ -87,6 +93,7 @@ Items items_of(const Value& sweep, const std::string& path) {
   if (zip) return zipped(dimensions, path);
   Items items(dimensions.empty() ? 0 : 1);
   for (const auto& [name, values] : dimensions) {
+    check_count(items.size(), values.size(), path);
     Items one(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) set(one[i], name, values[i]);
     items = product(items, one, path);

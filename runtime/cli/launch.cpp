@@ -11,6 +11,7 @@
 #include "cli/config_arguments.h"
 #include "cli/host_catalog.h"
 #include "cli/terminal.h"
+#include "cli/text_columns.h"
 #include "launch/unit_text.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
@@ -66,7 +67,7 @@ int run_launch(std::span<const std::string> words) {
   if (given.arguments.has("json")) {
     print_out(to_json(launch_value(launched), JsonStyle::indented));
   } else {
-    print_out(dry ? dry_run_text(launched) : launched_text(launched));
+    print_out(printable(dry ? dry_run_text(launched) : launched_text(launched)));
   }
   return 0;
 }

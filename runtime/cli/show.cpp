@@ -7,6 +7,7 @@
 #include "cli/experiment_command.h"
 #include "cli/experiment_refresh.h"
 #include "cli/terminal.h"
+#include "cli/text_columns.h"
 #include "launch/experiment_id.h"
 #include "launch/experiment_view.h"
 #include "launch/unit_text.h"
@@ -63,7 +64,7 @@ int run_show(std::span<const std::string> words) {
       text += job_text(unit.unit.jobs[i], unit.jobs[i]);
     }
   }
-  print_out(text);
+  print_out(printable(text));
   return 0;
 }
 

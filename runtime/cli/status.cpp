@@ -12,6 +12,7 @@
 #include "cli/experiment_refresh.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
+#include "cli/text_columns.h"
 #include "cli/text_table.h"
 #include "launch/experiment_id.h"
 #include "launch/experiment_store.h"
@@ -149,7 +150,7 @@ int run_status(std::span<const std::string> words) {
   if (json) {
     print_out(to_json(view_value(view), JsonStyle::indented));
   } else {
-    print_out(head_text(view) + units_text(view, screen_width()));
+    print_out(printable(head_text(view)) + units_text(view, screen_width()));
   }
   return 0;
 }

@@ -163,6 +163,12 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
     throw ConfigError(Problem{where, "xp.sweep", "the sweep has no items",
                               "an empty list of values makes a sweep of nothing"});
   }
+  if (found.items.size() > kMostUnits) {
+    throw ConfigError(Problem{
+        where, "xp.sweep",
+        fmt::format("the sweep makes {} work units, more than {}", found.items.size(), kMostUnits),
+        "launch several experiments"});
+  }
   if (found.sweeps_config && !launch.run) {
     throw ConfigError(Problem{where, "xp.sweep_info",
                               "the sweep varies a run's config, and there is none",

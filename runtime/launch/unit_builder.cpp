@@ -2,13 +2,16 @@
 #include "launch/unit_builder.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "launch/experiment_store.h"
 #include "launch/supervisor.h"
 #include "trivet/digest.h"
 #include "trivet/error.h"
@@ -34,20 +37,41 @@ std::string expanded(const SubdirFormat& format, const std::string& text,
   }
 }
 
+// Found before anything is made: the system's limits, with room for the files of an attempt.
+void check_length(const fs::path& directory, const std::string& path) {
+  constexpr std::size_t kRoom = std::string_view("/jobs//1000000/started.json.tmp").size();
+  const bool is_long = std::any_of(directory.begin(), directory.end(), [](const fs::path& part) {
+    return part.native().size() > NAME_MAX;
+  });
+  if (!is_long && directory.native().size() + kRoom + launch::kMostJobName < PATH_MAX) return;
+  throw ConfigError(
+      Problem{.path = path,
+              .what = fmt::format("the path '{}...' is too long: {} bytes",
+                                  directory.string().substr(0, 100), directory.native().size()),
+              .hint = fmt::format("a name may have {} bytes, a path with what is in it {}",
+                                  NAME_MAX, PATH_MAX - 1)});
+}
+
 // "a/b" may make nested directories; nothing may lead out of the directory above.
 fs::path below(const fs::path& parent, const std::string& name, const std::string& path) {
   const fs::path relative = fs::path(name).lexically_normal();
-  const bool out =
-      relative.is_absolute() || relative.empty() || relative == "." || *relative.begin() == "..";
-  if (out) {
+  if (!stays_below(relative)) {
     throw ConfigError(Problem{.path = path,
                               .what = "'" + name + "' is no directory below " + parent.string(),
                               .hint = "a relative name without '..', not empty"});
   }
-  if (name.find('\0') != std::string::npos) {
-    throw ConfigError(Problem{.path = path, .what = "a directory's name holds a zero byte"});
-  }
-  return parent / (relative.has_filename() ? relative : relative.parent_path());
+  const fs::path directory = parent / (relative.has_filename() ? relative : relative.parent_path());
+  check_length(directory, path);
+  return directory;
+}
+
+// Nor may a symbolic link on the way.
+void refuse_way_out(const fs::path& root, const fs::path& directory, const std::string& path) {
+  const fs::path real = fs::weakly_canonical(directory);
+  if (stays_below(real.lexically_relative(fs::weakly_canonical(root)))) return;
+  throw ConfigError(Problem{.path = path,
+                            .what = directory.string() + " leads to " + real.string() +
+                                    " by a symbolic link, out of " + root.string()});
 }
 
 bool is_executable(const fs::path& path) {
@@ -198,7 +222,10 @@ fs::path experiment_directory(const SubdirFormat& format, const fs::path& root,
   properties.author = place.author;
   properties.cell = cell;
   constexpr const char* kPath = "xp.subdir_format.xp_dirname";
-  return below(root, expanded(format, format.config().xp_dirname, properties, kPath), kPath);
+  const fs::path directory =
+      below(root, expanded(format, format.config().xp_dirname, properties, kPath), kPath);
+  refuse_way_out(root, directory, kPath);
+  return directory;
 }
 
 UnitBuilder::UnitBuilder(const ResolvedLaunch& launch, const std::vector<JobPlan>& plans,
@@ -323,6 +350,7 @@ Job UnitBuilder::job(const JobPlan& plan, const SweepItem& item, bool sweeps_con
   job.time_limit_seconds = config.time_limit.seconds;
   job.priority = config.priority > 0 ? config.priority : 200;
   job.retries = config.retries;
+  job.shared = launch_.experiment.shared;
   job.after = plan.after;
   return job;
 }

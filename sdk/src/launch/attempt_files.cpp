@@ -126,7 +126,7 @@ bool replace_file_at(int directory, const char* name, std::string_view text) {
   const std::string half = std::string(name) + ".tmp";
   {
     const Descriptor file(
-        ::openat(directory, half.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+        ::openat(directory, half.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (!file || !write_all(file.get(), text)) return false;
   }
   return ::renameat(directory, half.c_str(), directory, name) == 0;

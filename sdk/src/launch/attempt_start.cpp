@@ -23,18 +23,18 @@ namespace fs = std::filesystem;
 
 // Above the standard files, which the job's replace.
 Descriptor open_at(int directory, const fs::path& path, int flags) {
-  Descriptor file(::openat(directory, path.c_str(), flags | O_CLOEXEC, 0600));
+  Descriptor file(::openat(directory, path.c_str(), flags | O_CLOEXEC, 0666));
   if (file && file.get() <= 2) file = Descriptor(::fcntl(file.get(), F_DUPFD_CLOEXEC, 3));
   return file;
 }
 
 void make_directory(const fs::path& path) {
-  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return;
+  if (::mkdir(path.c_str(), 0777) == 0 || errno == EEXIST) return;
   if (errno != ENOENT || !path.has_parent_path() || path == path.parent_path()) {
     throw_errno("make directory", path, errno);
   }
   make_directory(path.parent_path());
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
     throw_errno("make directory", path, errno);
   }
 }
@@ -69,6 +69,20 @@ class AttemptFiles {
   }
 
   Descriptor directory_, lock_, out_, errors_;
+};
+
+// What is made meanwhile is for the owner only, unless the job is shared; processes inherit it.
+class PrivateFiles {
+ public:
+  explicit PrivateFiles(const Job& job) : before_(::umask(077)) {
+    if (job.shared) ::umask(before_);
+  }
+  PrivateFiles(const PrivateFiles&) = delete;
+  PrivateFiles& operator=(const PrivateFiles&) = delete;
+  ~PrivateFiles() { ::umask(before_); }
+
+ private:
+  mode_t before_;
 };
 
 class BlockedSignals {
@@ -143,6 +157,7 @@ void keep_only(const JobFiles& files) {
 }  // namespace
 
 pid_t start_attempt(const Job& job, std::int64_t attempt, const AttemptOptions& options) {
+  const PrivateFiles private_files(job);
   const AttemptFiles files(job, attempt);
   // The parent's handlers must never run in the keeper.
   const BlockedSignals blocked;
@@ -153,6 +168,7 @@ pid_t start_attempt(const Job& job, std::int64_t attempt, const AttemptOptions& 
 }
 
 int run_attempt(const Job& job, std::int64_t attempt, const AttemptOptions& options) {
+  const PrivateFiles private_files(job);
   const AttemptFiles files(job, attempt);
   const BlockedSignals blocked;
   const DefaultChildSignal default_child_signal;

@@ -33,7 +33,7 @@ void Experiment::validate(Problems& problems) const {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
              c == '_' || c == '-' || c == '.';
     });
-    if (good && job.front() != '.' && job.size() <= 100) continue;
+    if (good && job.front() != '.' && job.size() <= kMostJobName) continue;
     problems.add(joined_path("jobs", job), "'" + job + "' is no name for a job",
                  "letters, digits, '_', '-' and '.', none of them '.' in front, at most 100");
   }

@@ -105,6 +105,7 @@ Value to_value(const Job& job) {
                        {"time_limit_seconds", job.time_limit_seconds},
                        {"priority", job.priority},
                        {"retries", job.retries},
+                       {"shared", job.shared},
                        {"after", after}});
 }
 
@@ -139,6 +140,7 @@ Job job_from(const Value& value) {
   job.time_limit_seconds = member(value, "time_limit_seconds").as_number();
   job.priority = member(value, "priority").as_integer();
   job.retries = member(value, "retries").as_integer();
+  job.shared = member(value, "shared").as_boolean();
   for (const Value& text : member(value, "after").items()) {
     const std::optional<Dependency> dependency = parse_dependency(text.as_text());
     if (!dependency) throw RunError("'" + text.as_text() + "' is no dependency of a job");

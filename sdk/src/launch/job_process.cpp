@@ -62,7 +62,7 @@ bool write_start(const Plan& plan) {
   put_number(start_ticks(::getpid()));
   put("}\n");
   const int file = ::openat(plan.files.directory, "started.json.tmp",
-                            O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+                            O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) return false;
   const ssize_t size = at - text.data();
   const bool written = ::write(file, text.data(), static_cast<std::size_t>(size)) == size;

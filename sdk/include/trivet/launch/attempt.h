@@ -3,11 +3,13 @@
 //
 //   WU_DIR/jobs/NAME/2/
 //     lock           held (fcntl, F_OFD_SETLK) as long as somebody looks after the process
-//     stdout stderr  appended to by the job; for the owner only
+//     stdout stderr  appended to by the job
 //     started.json   {"pid", "start_ticks", "keeper", "keeper_ticks", "boot_id", "host", "time"}:
 //                    just before the program
 //     end.json       {"reason", "grace_seconds"}: somebody wants it to end
 //     exit.json      {"exit_code" or "signal", "reason", "time", "host"}: it has ended
+//
+// All are for the owner only, and so is what the job makes, unless it is shared.
 //
 // Each is written whole or not at all, so whoever looks later, also after a crash, can tell:
 // exit.json says how it ended; without it a held lock means it runs; without both it was lost, or,

@@ -13,6 +13,7 @@
 // `files` are merged member by member.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -32,6 +33,9 @@ namespace trivet::launch {
 
 enum class Importance { low, normal, high };
 TRIVET_ENUM(Importance, low, normal, high)
+
+// Bytes in the name of a job, which names a directory.
+inline constexpr std::size_t kMostJobName = 100;
 
 struct Experiment : JobParams {
   std::string name;
@@ -70,7 +74,8 @@ TRIVET_CONFIG(
     (orchestrator, "Where the jobs run."),
     (importance, "Kept in the record, for people: low, normal, high."),
     (shared,
-     "Others may read the records; what jobs print stays with the owner. Default: the owner only."),
+     "Others may read the records and what jobs print, as far as the umask lets them. Default: the "
+     "owner only."),
     (xid, "Adds what is missing to this experiment instead of making a new one.", at_least(1)),
     (author, "Who launches it; default: the user.", alias("user")),
     (aux, "A free table for references, ${xp.aux.x}, and for own tools."))

@@ -7,6 +7,7 @@
 //   items = [{ batch_size = 32 }, { batch_size = 64 }]       # --batch_size=32, --batch_size=64
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,10 @@
 #include "trivet/value.h"
 
 namespace trivet {
+
+// Work units of an experiment at most: a launch and its supervisor keep all of them in memory, a
+// few kilobytes each.
+inline constexpr std::size_t kMostUnits = 100'000;
 
 struct SweepInfoConfig {};
 TRIVET_CONFIG(SweepInfoConfig, trivet::NoBase)
