@@ -2,6 +2,7 @@
 #include "launch/arguments.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "trivet/json.h"
 
@@ -38,6 +39,11 @@ std::vector<Argument> arguments_of(const Value& args) {
 
 std::string value_text(const Value& value, ValueText language) {
   if (value.is_text()) return value.as_text();
+  if (language == ValueText::json && value.is_number() && !std::isfinite(value.as_number())) {
+    // As Python's json module writes and reads them.
+    if (std::isnan(value.as_number())) return "NaN";
+    return value.as_number() < 0 ? "-Infinity" : "Infinity";
+  }
   return language == ValueText::toml ? to_toml(value) : to_json(value, JsonStyle::spaced);
 }
 

@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "run_fixture.h"
+#include "launching.h"
 #include "support/paths.h"
-#include "support/plugin_folder.h"
 
 using namespace trivet::test;
 using Catch::Contains;
@@ -27,48 +26,6 @@ constexpr const char* kTwoUnits =
     "env = { A = 1, B = true, C = '{xp_dir}/x' }\n"
     "[xp.sweep_info]\ntype = 'sweeps/SimpleSweep'\n"
     "items = [{ batch_size = 32 }, { batch_size = 64 }]\n";
-
-struct Launching {
-  Launching() {
-    plugins.copy("paper");
-    fs::copy_file(plugin_dir() / "sweeps.so", plugins.path() / "sweeps.so");
-  }
-
-  fs::path write(std::string_view name, const std::string& text) const {
-    return folder.write(name, text);
-  }
-  // With everything but `words` said: where experiments lie, who launches, the orchestrator.
-  ShellResult launch(const std::string& words) const {
-    return trivet::test::trivet("launch --plugin-dir=" + quoted(plugins.path().string()) +
-                                " --xp.orchestrator=paper/Orchestrator --author=ada " +
-                                "--xp.root_dir=" + quoted((folder / "root").string()) + " " +
-                                words);
-  }
-  // What it would do.
-  Json plan(const std::string& words) const {
-    const ShellResult result = launch(words + " --dry-run --json");
-    INFO(result.output);
-    REQUIRE(result.exit_code == 0);
-    CHECK_FALSE(fs::exists(folder / "root"));
-    return Json::parse(result.output);
-  }
-  // Refused, with exit code 2 and nothing made; what was said.
-  std::string refusal(const std::string& words) const {
-    const ShellResult result = launch(words);
-    INFO(result.output);
-    CHECK(result.exit_code == 2);
-    CHECK_FALSE(fs::exists(folder / "root"));
-    return result.output;
-  }
-  std::string root() const { return (folder / "root").string(); }
-
-  TempDir folder;
-  PluginFolder plugins;
-};
-
-std::vector<std::string> words(const Json& argv) {
-  return argv.get<std::vector<std::string>>();
-}
 
 std::size_t lines_of(const fs::path& file) {
   std::ifstream in(file);

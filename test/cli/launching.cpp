@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launching.h"
+
+#include <catch2/catch.hpp>
+
+#include "support/paths.h"
+
+namespace trivet::test {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+Launching::Launching() {
+  plugins.copy("paper");
+  fs::copy_file(plugin_dir() / "sweeps.so", plugins.path() / "sweeps.so");
+}
+
+std::string Launching::xp(const std::string& text) const {
+  return "--xp=" + quoted(write("xp.toml", text).string()) + " ";
+}
+
+ShellResult Launching::launch(const std::string& words) const {
+  return trivet::test::trivet("launch --plugin-dir=" + quoted(plugins.path().string()) +
+                              " --xp.orchestrator=paper/Orchestrator --author=ada " +
+                              "--xp.root_dir=" + quoted(root()) + " " + words);
+}
+
+Json Launching::plan(const std::string& words) const {
+  const ShellResult result = launch(words + " --dry-run --json");
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  CHECK_FALSE(fs::exists(folder / "root"));
+  return Json::parse(result.output);
+}
+
+std::string Launching::refusal(const std::string& words) const {
+  const ShellResult result = launch(words);
+  INFO(result.output);
+  CHECK(result.exit_code == 2);
+  CHECK_FALSE(fs::exists(folder / "root"));
+  return result.output;
+}
+
+std::vector<std::string> words(const Json& argv) {
+  return argv.get<std::vector<std::string>>();
+}
+
+}  // namespace trivet::test
