@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tutorial docs/sweep-fashion-mnist.md: its files are written and its commands called, in their
+// order and as they stand there.
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "launched_experiments.h"
+#include "support/paths.h"
+
+using namespace trivet::test;
+using Catch::Contains;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Step {
+  std::string file;  // of this name; empty: a command
+  std::string text;
+};
+
+// Blocks of TOML, whose first line is a comment with the file's name, and lines that begin with $.
+std::vector<Step> steps_of(const fs::path& page) {
+  std::vector<Step> steps;
+  std::ifstream in(page);
+  std::string block;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("```")) {
+      block = block.empty() ? line.substr(3) : "";
+    } else if (block == "console" && line.starts_with("$ ")) {
+      steps.push_back({"", line.substr(2)});
+    } else if (block == "toml") {
+      if (line.starts_with("# ")) steps.push_back({line.substr(2), ""});
+      steps.back().text += line + "\n";
+    }
+  }
+  return steps;
+}
+
+}  // namespace
+
+TEST_CASE("the tutorial's commands do what it says", "[slow]") {
+  if (!fs::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")) {
+    WARN("Fashion-MNIST is not installed (Debian: dataset-fashion-mnist)");
+    return;
+  }
+  Experiments at;
+  at.root = at.folder / "runs";
+  fs::create_directory_symlink(source_root() / "configs", at.folder / "configs");
+  const std::string in_folder =
+      "cd " + quoted(at.folder.path().string()) +
+      " && export HOME=/nonexistent PATH=" + quoted(program().parent_path().string()) +
+      ":$PATH TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) +
+      " XDG_RUNTIME_DIR=" + quoted(at.folder.path().string()) + "; unset TRIVET_ROOT; ";
+  const std::vector<Step> steps = steps_of(source_root() / "docs/sweep-fashion-mnist.md");
+  REQUIRE(steps.size() > 12);
+  for (const Step& step : steps) {
+    if (!step.file.empty()) {
+      at.folder.write(step.file, step.text);
+      continue;
+    }
+    const ShellResult result = shell(in_folder + step.text);
+    INFO("$ " << step.text << "\n" << result.output);
+    REQUIRE(result.exit_code == 0);
+  }
+  REQUIRE(comes_true([&] { return at.all_are("completed"); }));
+  CHECK(at.status("1").at("units").size() == 6);
+  CHECK(at.status("2").at("units").size() == 5);
+  CHECK(at.status("2").at("states").at("completed") == 5);
+  CHECK(fs::is_directory(
+      at.root / "1/3-trainer.learning_rate.initial_value=0.001,task.model.hidden_dims=(64)"));
+  const auto accuracy = [&](int wid) {
+    return json_of(at.unit_file(wid, "summary.json")).at("eval").at("accuracy").get<double>();
+  };
+  // What the page says of them.
+  CHECK(accuracy(3) > accuracy(5));
+  CHECK(accuracy(4) > accuracy(6));
+}
