@@ -14,6 +14,7 @@
 
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "launched_experiments.h"
 #include "support/paths.h"
@@ -357,6 +358,40 @@ TEST_CASE("a launch that finds the disk full says so, and can be made again when
     REQUIRE(comes_true([&] { return at.all_are("completed"); }));
   }
   CHECK(failed >= 4);
+}
+
+TEST_CASE("an experiment that cannot be written can be looked at, and says so when it must be") {
+  const Experiments at;
+  REQUIRE(at.launch("echo text; exit 1", 2).exit_code == 0);
+  REQUIRE(comes_true([&] { return at.all_are("failed"); }));
+  REQUIRE(comes_true([&] { return !at.status().at("supervised").get<bool>(); }));
+  const auto set_writable = [&](bool writable) {
+    const fs::perm_options how = writable ? fs::perm_options::add : fs::perm_options::remove;
+    for (const auto& entry : fs::recursive_directory_iterator(at.root)) {
+      fs::permissions(entry.path(), fs::perms::owner_write, how);
+    }
+    fs::permissions(at.root, fs::perms::owner_write, how);
+  };
+  // The superuser may write everywhere, unless it gives that up.
+  const std::string plain = ::geteuid() == 0 ? "setpriv --bounding-set=-all " : "";
+  const auto call = [&](const std::string& words) {
+    return trivet::test::trivet(words, "TRIVET_ROOT=" + quoted(at.root.string()) +
+                                           " XDG_RUNTIME_DIR=" + quoted(at.folder.path().string()) +
+                                           " " + plain);
+  };
+  set_writable(false);
+  for (const char* words : {"status", "status 1", "status --json 1", "show 1/1", "logs 1"}) {
+    const ShellResult result = call(words);
+    INFO(words << "\n" << result.output);
+    CHECK(result.exit_code == 0);
+  }
+  const ShellResult refused = call("retry 1");
+  set_writable(true);
+  INFO(refused.output);
+  CHECK(refused.exit_code == 1);
+  CHECK_THAT(refused.output, Contains("Permission denied") && Contains(at.root.string()));
+  CHECK(at.all_are("failed"));
+  CHECK_THAT(call("retry 1").output, Contains("started afresh"));
 }
 
 TEST_CASE("an experiment that is removed while it runs takes its supervisor with it") {

@@ -2,6 +2,7 @@
 // Sweeps: the products, names and tags of kxm's sweeps, and ranges.
 #include <catch2/catch.hpp>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,39 @@ TEST_CASE("sweeps that are not there are told with those that are") {
   CHECK(ConfigSweep({}, none).needs_names());
 }
 
+TEST_CASE("what is no sweep is refused with what it is") {
+  const auto of = [](const Value& sweep) {
+    SweepContext given;
+    given.names = {"x"};
+    given.sweeps = Value::table({{"x", sweep}});
+    return texts(ConfigSweep({}, given).items());
+  };
+  CHECK_THROWS_WITH(of(3), Contains("expected a table or a list of tables, found 3"));
+  CHECK_THROWS_WITH(of(Value::array({Value::table({{"a", 1}}), 2})),
+                    Contains("expected a table, found 2"));
+  // A parameter may be called so.
+  CHECK(of(Value::table({{"zip", Value::array({1, 2})}})) == "zip=1 zip=2");
+  CHECK(of(Value::table({{"zip", false}, {"a", Value::array({1, 2})}})) == "a=1 a=2");
+  CHECK(of(Value::table()).empty());
+}
+
+TEST_CASE("a sweep makes as many work units as an experiment may have, and no more") {
+  const auto count = [](const Value& sweep) {
+    SweepContext given;
+    given.names = {"x"};
+    given.sweeps = Value::table({{"x", sweep}});
+    return ConfigSweep({}, given).items().size();
+  };
+  const Value most = one("range", {0, 100'000}), more = one("range", {0, 100'001});
+  const Value hundred = one("range", {0, 100}), thousand = one("range", {0, 1000});
+  CHECK(count(Value::table({{"a", most}})) == kMostUnits);
+  CHECK(count(Value::table({{"a", thousand}, {"b", hundred}})) == kMostUnits);
+  const char* const kWhy = "more than 100,000 work units";
+  CHECK_THROWS_WITH(count(Value::table({{"a", more}})), Contains(kWhy));
+  CHECK_THROWS_WITH(count(Value::table({{"zip", true}, {"a", more}})), Contains(kWhy));
+  CHECK_THROWS_WITH(count(Value::table({{"a", thousand}, {"b", thousand}})), Contains(kWhy));
+}
+
 TEST_CASE("sweeps tell tags, and whether they vary the config") {
   CHECK(ConfigSweep({}, context({"lr", "pairs"})).tags() ==
         std::vector<std::string>{"sweep:lr", "sweep:pairs"});
@@ -114,6 +148,8 @@ TEST_CASE("ranges give numbers as people would write them") {
   CHECK(values(one("range", {0, 3})) == "0 1 2");
   CHECK(values(one("range", {3, 0, -1})) == "3 2 1");
   CHECK(values(one("range", {0, 0})) == "");
+  CHECK(values(one("range", {0.5, 3})) == "0.5 1.5 2.5");
+  CHECK(values(one("range", {1, 2, 0.5})) == "1.0 1.5");
   // Without drift: the sum of tenths is 0.30000000000000004.
   CHECK(values(one("range", {0, 0.5, 0.1})) == "0.0 0.1 0.2 0.3 0.4");
   CHECK(values(one("linspace", {0, 1, 5})) == "0.0 0.25 0.5 0.75 1.0");
@@ -133,5 +169,12 @@ TEST_CASE("ranges that make no sense are refused") {
   refused(one("range", {0, 1e12}), "more than 1,000,000 values");
   refused(one("linspace", {0, 1, 0}), "gives 1 to 1,000,000 values");
   refused(one("linspace", {0, 1, 2.5}), "gives 1 to 1,000,000 values");
+  refused(one("linspace", {0, 1, 5, 6}), "linspace takes numbers, [first, last, count]");
   refused(one("logspace", {0, 1, 3}), "numbers above 0");
+  refused(one("logspace", {1, 0, 3}), "numbers above 0");
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  refused(one("range", {0, kInfinite}), "range takes numbers");
+  refused(one("linspace", {-kInfinite, 1, 3}), "linspace takes numbers");
+  refused(Value::table({{"range", Value::array({0, 1})}, {"linspace", Value::array({0, 1, 2})}}),
+          "expected a list of values");
 }

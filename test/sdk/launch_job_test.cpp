@@ -2,7 +2,8 @@
 // What a config says of jobs: amounts of memory, platforms, dependencies, and records of units.
 #include <catch2/catch.hpp>
 
-#include <limits>
+#include <cstdint>
+#include <initializer_list>
 
 #include "trivet/config.h"
 #include "trivet/json.h"
@@ -21,7 +22,30 @@ TEST_CASE("amounts of memory have decimal and binary units") {
   CHECK(parse_bytes("1.5 GiB") == std::int64_t{3} << 29);
   CHECK(parse_bytes("500MB") == 500'000'000);
   CHECK(parse_bytes("2G") == std::int64_t{2} << 30);  // as Slurm has it
-  CHECK(parse_bytes("7kB") == 7000);
+  CHECK(parse_bytes("1.15kB") == 1150);               // rounded: in binary it is 1149.99...
+  struct Amount {
+    const char* text;
+    std::int64_t bytes;
+  };
+  constexpr std::int64_t kKi = 1024, kMi = kKi * 1024, kGi = kMi * 1024, kTi = kGi * 1024;
+  for (const Amount& amount : std::initializer_list<Amount>{{"3", 3},
+                                                            {"3B", 3},
+                                                            {"3kB", 3000},
+                                                            {"3KB", 3000},
+                                                            {"3MB", 3'000'000},
+                                                            {"3GB", 3'000'000'000},
+                                                            {"3TB", 3'000'000'000'000},
+                                                            {"3K", 3 * kKi},
+                                                            {"3M", 3 * kMi},
+                                                            {"3G", 3 * kGi},
+                                                            {"3T", 3 * kTi},
+                                                            {"3KiB", 3 * kKi},
+                                                            {"3MiB", 3 * kMi},
+                                                            {"3GiB", 3 * kGi},
+                                                            {"3TiB", 3 * kTi}}) {
+    INFO(amount.text);
+    CHECK(parse_bytes(amount.text) == amount.bytes);
+  }
   for (const char* text : {"", "GiB", "-1GB", "1 parsec", "1GiB2", "1e3", "9223372036854775808",
                            "99999999TiB", "nan", "0x10"}) {
     INFO(text);
@@ -38,8 +62,10 @@ TEST_CASE("a platform is a name and how many of it") {
   // Chips of a topology are its product, as resources.py of the original has it.
   CHECK(parse_platform("v100=4x2")->count == 8);
   CHECK(parse_platform("gb200=4x18x2")->count == 144);
-  for (const char* text : {"", "=8", "cpu=", "cpu=0", "cpu=-1", "cpu=2x", "cpu=x2", "cpu=1.5",
-                           "cpu=9999999999999999999", "a b=1", "cpu=2=3"}) {
+  CHECK(parse_platform("rtx-4090=1000000")->count == 1'000'000);
+  for (const char* text :
+       {"", "=8", "cpu=", "cpu=0", "cpu=-1", "cpu=2x", "cpu=x2", "cpu=1.5",
+        "cpu=9999999999999999999", "a b=1", "cpu=2=3", "cpu=1000000x2", "cpu=1000001"}) {
     INFO(text);
     CHECK_FALSE(parse_platform(text).has_value());
   }
@@ -72,6 +98,12 @@ TEST_CASE("a work unit comes back from its record as it was") {
   job.gpus = 1;
   job.time_limit_seconds = 1.5;
   job.retries = 4;
+  job.working_directory = "/tmp/a b";
+  job.directory = "/tmp/a b/3/jobs/train";
+  job.platform = "v100";
+  job.cell = "jn";
+  job.priority = 25;
+  job.shared = true;
   job.after = {{AfterKind::afterany, "prepare"}};
   unit.jobs = {job};
   const Value record = launch::to_value(unit);
@@ -98,8 +130,17 @@ TEST_CASE("mistakes in a job are told with their field") {
   CHECK_THAT(mistake(Value::table({{"platform", "cpu=0"}})), Contains("xp.jobs.a.platform"));
   CHECK_THAT(mistake(Value::table({{"env", Value::table({{"A B", 1}})}})),
              Contains("xp.jobs.a.env"));
-  CHECK_THAT(mistake(Value::table({{"env", Value::table({{"A", Value::array()}})}})),
-             Contains("a text, a number or a boolean"));
+  for (const Value& value : {Value::array(), Value::table()}) {
+    CHECK_THAT(mistake(Value::table({{"env", Value::table({{"A", value}})}})),
+               Contains("a text, a number or a boolean"));
+  }
+  for (const char* name : {"1A", "A-B", "A=B"}) {
+    CHECK_THAT(mistake(Value::table({{"env", Value::table({{name, 1}})}})),
+               Contains("is no name of an environment variable"));
+  }
+  CHECK(mistake(Value::table({{"env", Value::table({{"_a1", 1}})}})).empty());
+  CHECK(mistake(Value::table({{"args", Value::array({"a", Value::table({{"b", 1}})})}})).empty());
+  CHECK(mistake(Value::table({{"args", Value::table({{"b", 1}})}})).empty());
   CHECK_THAT(mistake(Value::table({{"args", 3}})), Contains("xp.jobs.a.args"));
   CHECK_THAT(mistake(Value::table({{"args", Value::array({1})}})), Contains("xp.jobs.a.args"));
   CHECK_THAT(mistake(Value::table({{"after", Value::array({"x:y"})}})), Contains("'x:y'"));

@@ -90,6 +90,8 @@ TEST_CASE("what a sweep changes is told in text that a directory bears") {
   CHECK(kwargs({{"p", "/a/b\\c%*\n"}}) == "p=abc");
   CHECK(kwargs({{"p", " a  \t b "}}) == "p=a b");
   CHECK(kwargs({{"p", "x=1,y:{z}#'\""}}) == "p=x=1,y:{z}#'\"");  // kept as they are
+  CHECK(kwargs({{"p", "a\x1b[2J\x7f\x1f!"}}) == "p=a[2J!");      // nothing that a terminal obeys
+  CHECK(kwargs({{"p", "[x]"}}) == "p=[x]");
   CHECK(sweep_kwargs({{{"a.long.path", 1}}, {{"path", 1}}}) == "path=1");
 }
 
@@ -101,6 +103,17 @@ TEST_CASE("long text of a sweep is cut behind a member and told apart by a hash"
   CHECK(cut != kwargs({{"a", 1}, {"b", long_text}, {"c", 3}}));
   CHECK(kwargs({{"b", std::string(125, 'x')}}).size() == 127);
   CHECK(kwargs({{"b", std::string(126, 'x')}}).size() == 1 + 8);
+  // The comma between members counts.
+  const auto both = [](std::size_t first, std::size_t second) {
+    return kwargs({{"a", std::string(first, 'x')}, {"b", std::string(second, 'x')}});
+  };
+  CHECK(both(61, 61).size() == 127);
+  CHECK(both(61, 62) != "a=" + std::string(61, 'x') + ",b=" + std::string(62, 'x'));
+  CHECK(both(61, 62).starts_with("a=" + std::string(61, 'x') + "-"));
+  // As many members as it takes make room for the hash.
+  std::vector<std::pair<std::string, Value>> small;
+  for (int i = 0; i < 60; ++i) small.emplace_back(std::string(1, static_cast<char>('A' + i)), 1);
+  CHECK(kwargs(small).size() <= 127);
   std::vector<std::pair<std::string, Value>> many;
   for (int i = 0; i < 100; ++i) many.emplace_back("k" + std::to_string(i), i);
   CHECK(kwargs(many).size() <= 127);

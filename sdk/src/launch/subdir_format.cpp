@@ -38,7 +38,7 @@ Value built_in(std::string_view name, const DirProperties& properties) {
   }
   if (name == "unpadded_wid") return properties.wid;
   if (name == "wid") {
-    const auto digits = std::to_string(std::max(properties.units, properties.wid)).size();
+    const auto digits = std::to_string(properties.units).size();
     return fmt::format("{:0{}}", properties.wid, digits);
   }
   if (name == "separator_if_sweep") return properties.sweep.args.empty() ? "" : "-";
