@@ -157,7 +157,8 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
     {
       const StoppedController stopped;
       at.folder.write("root/1/go", "");
-      REQUIRE(comes_true([&] { return at.count("completed") >= 4; }));
+      // Three at least run elsewhere: five of the first six are left, two of them at most on n1.
+      REQUIRE(comes_true([&] { return at.count("completed") >= 3; }));
     }
     REQUIRE(comes_true(
         [&] { return at.count("queued") + at.count("running") + at.count("preempted") == 0; },
