@@ -168,6 +168,18 @@ TEST_CASE("what a signal of the cluster makes of a job depends on the signal and
   CHECK(one.status().state == one_case.state);
 }
 
+TEST_CASE("a job that the cluster's signal ends before its keeper hears of it is preempted") {
+  RecordedJob one("echo $$ > pid; : > up; while :; do sleep 0.01; done");
+  const pid_t runner = one.start();
+  REQUIRE(wait_until([&] { return std::filesystem::exists(one.dir / "up"); }));
+  const pid_t job = std::stoi(read_file(one.dir / "pid"));
+  ::kill(job, SIGTERM);
+  REQUIRE(wait_until([&] { return ::kill(job, 0) != 0; }));
+  ::kill(runner, SIGTERM);
+  CHECK(WEXITSTATUS(wait_for_child(runner)) == 75);
+  CHECK(one.status().state == JobState::preempted);
+}
+
 TEST_CASE("a job's own time limit is a failure with the exit code of timeout(1)") {
   RecordedJob one("trap 'exit 0' TERM; while :; do sleep 0.01; done");
   one.job().time_limit_seconds = 0.05;

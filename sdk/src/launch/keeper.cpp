@@ -92,6 +92,21 @@ void Keeper::watch() {
     on_time();
   }
   kill_rest();
+  hear_late_announcement();
+}
+
+// A cluster signals the job and its keeper at once, and the job's end may be seen first.
+void Keeper::hear_late_announcement() {
+  constexpr std::chrono::seconds kLongest{2};
+  if (!end_.reason.empty()) return;
+  for (const auto& [announcing, reason] : options_.end_signals) {
+    if (announcing != end_.signal) continue;
+    sigset_t late;
+    ::sigemptyset(&late);
+    ::sigaddset(&late, announcing);
+    if (next_signal(late, kLongest)) end_.reason = reason;
+    return;
+  }
 }
 
 std::optional<Keeper::Clock::duration> Keeper::time_left() const {

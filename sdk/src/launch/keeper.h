@@ -27,6 +27,7 @@ class Keeper {
   using Clock = std::chrono::steady_clock;
 
   void watch();
+  void hear_late_announcement();
   void on_signal(const siginfo_t& signal);
   void on_time();
   void look_for_request();
