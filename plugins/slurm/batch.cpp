@@ -101,14 +101,17 @@ std::string batch_script(const std::filesystem::path& program,
   std::string script =
       "#!/bin/bash\n"
       "# One task of an array of jobs; which one, and how it is started, stands in array.json.\n"
-      "id=${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}\n" +
+      "id=${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}\n"
+      "# Slurm signals the script alone: TERM when it is cancelled or preempted, USR1 before its\n"
+      "# time is up. What comes before the job has begun is told it then.\n"
+      "job= told=\n"
+      "tell() { if [ \"$job\" ]; then kill -\"$1\" \"$job\" 2>/dev/null; else told=$1; fi; }\n"
+      "trap 'tell TERM' TERM INT HUP\n"
+      "trap 'tell USR1' USR1\n" +
       quoted(program.string()) + " job " + quoted(array_file.string()) +
       " \"$SLURM_ARRAY_TASK_ID\" --detail \"Slurm job $id\" &\n"
       "job=$!\n"
-      "# Slurm signals the script alone: TERM when it is cancelled or preempted, USR1 before its\n"
-      "# time is up.\n"
-      "trap 'kill -TERM \"$job\" 2>/dev/null' TERM INT HUP\n"
-      "trap 'kill -USR1 \"$job\" 2>/dev/null' USR1\n"
+      "[ ! \"$told\" ] || tell \"$told\"\n"
       "while :; do\n"
       "  wait \"$job\"\n"
       "  code=$?\n"

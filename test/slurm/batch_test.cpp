@@ -182,3 +182,16 @@ TEST_CASE("slurm: the script passes signals on and waits for what becomes of the
   script.dir.write("go", "");
   CHECK(WEXITSTATUS(wait_for_child(running)) == 6);
 }
+
+TEST_CASE("slurm: the script passes on what comes before it knows the job") {
+  const Script script(
+      "trap 'echo TERM >> got' TERM; : > up; "
+      "for i in $(seq 500); do [ -e got ] && exit 6; sleep 0.01; done");
+  // Bash reads this first, and runs the trap ahead of each command.
+  script.dir.write("early",
+                   "trap 'case $BASH_COMMAND in job=*\\!) while [ ! -e up ]; do sleep 0.01; done; "
+                   "kill -TERM $$;; esac' DEBUG\n");
+  const ShellResult result = shell("BASH_ENV=early; export BASH_ENV; " + script.command());
+  CHECK(result.exit_code == 6);
+  CHECK(read_file(script.dir / "got") == "TERM\n");
+}
