@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
+#include "launch/experiment_view.h"
 #include "launch/unit_actions.h"
 
 namespace trivet {
@@ -13,8 +14,8 @@ namespace {
 int run_cancel(std::span<const std::string> words) {
   return run_on_experiments(
       words, "cancel", [](LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
-        return fmt::format("experiment {}: {} work units cancelled\n", experiment.xid(),
-                           cancel_units(experiment, wid));
+        return fmt::format("experiment {}: {} cancelled\n", experiment.xid(),
+                           units_text(cancel_units(experiment, wid)));
       });
 }
 

@@ -30,11 +30,13 @@ extern const CommandInfo kDiffCommand;
 extern const CommandInfo kExperimentsCommand;
 extern const CommandInfo kExplainCommand;
 extern const CommandInfo kHelpCommand;
+extern const CommandInfo kIndexCommand;
 extern const CommandInfo kLsCommand;
 extern const CommandInfo kPlotCommand;
 extern const CommandInfo kPluginsCommand;
 extern const CommandInfo kSchemaCommand;
 extern const CommandInfo kSummaryCommand;
+extern const CommandInfo kTopCommand;
 
 // All of them, in the order of the help page.
 std::span<const CommandInfo* const> commands();

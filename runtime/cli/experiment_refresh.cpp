@@ -19,9 +19,10 @@ constexpr std::chrono::seconds kAskEvery{10};
 std::vector<std::int64_t> open_units(const ExperimentView& view) {
   std::vector<std::int64_t> wids;
   for (const UnitView& unit : view.units) {
-    const bool is_open = std::any_of(unit.jobs.begin(), unit.jobs.end(),
-                                     [](const auto& job) { return !launch::is_final(job.state); });
-    if (is_open) wids.push_back(unit.unit.wid);
+    const bool is_open = std::any_of(unit.jobs.begin(), unit.jobs.end(), [](const auto& job) {
+      return !launch::is_final(job.status.state);
+    });
+    if (is_open) wids.push_back(unit.wid);
   }
   return wids;
 }
@@ -36,23 +37,35 @@ std::vector<std::string> plugin_dirs(const ExperimentView& view) {
 
 }  // namespace
 
-ExperimentView ExperimentRefresher::view(const std::filesystem::path& directory) {
-  ExperimentView view = view_experiment(directory);
-  return refresh(view) ? view_experiment(directory) : view;
+std::vector<ExperimentView> ExperimentRefresher::all(ExperimentIndex& index) {
+  std::vector<ExperimentView> views = index.experiments();
+  bool any = false;
+  for (const ExperimentView& view : views) {
+    const bool is_open = std::any_of(view.counts.begin(), view.counts.end(), [](const auto& entry) {
+      return !launch::is_final(entry.first);
+    });
+    if (is_open && !view.supervised) any = refresh(index.experiment(view.xid)) || any;
+  }
+  return any ? index.experiments() : views;
 }
 
-ExperimentView ExperimentRefresher::view_again(const std::filesystem::path& directory) {
+ExperimentView ExperimentRefresher::view(ExperimentIndex& index, const ExperimentId& id) {
+  ExperimentView view = index.experiment(id.xid, id.wid);
+  return refresh(view) ? index.experiment(id.xid, id.wid) : view;
+}
+
+ExperimentView ExperimentRefresher::view_again(ExperimentIndex& index, const ExperimentId& id) {
   const auto now = std::chrono::steady_clock::now();
-  if (asked_at_ && now < *asked_at_ + kAskEvery) return view_experiment(directory);
+  if (asked_at_ && now < *asked_at_ + kAskEvery) return index.experiment(id.xid, id.wid);
   asked_at_ = now;
   silent_.clear();
-  return view(directory);
+  return view(index, id);
 }
 
 bool ExperimentRefresher::refresh(const ExperimentView& view) {
   const std::vector<std::int64_t> wids = open_units(view);
   const std::string key = view.fact("orchestrator");
-  if (wids.empty() || view.supervised || silent_.contains(key)) return false;
+  if (wids.empty() || view.supervised || key.empty() || silent_.contains(key)) return false;
   try {
     HostCatalog catalog(plugin_dirs(view), UnknownDefaults::load_plugin);
     LaunchedExperiment experiment(view.directory, catalog);

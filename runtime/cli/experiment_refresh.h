@@ -4,12 +4,13 @@
 #pragma once
 
 #include <chrono>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "launch/experiment_view.h"
+#include "launch/experiment_id.h"
+#include "launch/experiment_index.h"
 
 namespace trivet {
 
@@ -18,10 +19,12 @@ namespace trivet {
 // records say is shown; others of its key are not asked then.
 class ExperimentRefresher {
  public:
-  // Throws RunError for a directory that holds no experiment.
-  ExperimentView view(const std::filesystem::path& directory);
+  // All experiments, without their units.
+  std::vector<ExperimentView> all(ExperimentIndex& index);
+  // Throws UsageError for a number that is not there.
+  ExperimentView view(ExperimentIndex& index, const ExperimentId& id);
   // The same for somebody who looks all the time: an orchestrator is asked every ten seconds.
-  ExperimentView view_again(const std::filesystem::path& directory);
+  ExperimentView view_again(ExperimentIndex& index, const ExperimentId& id);
 
  private:
   // False when there was nothing to be asked.

@@ -21,7 +21,7 @@
 #include "cli/terminal.h"
 #include "cli/text_columns.h"
 #include "launch/experiment_id.h"
-#include "launch/experiment_view.h"
+#include "launch/experiment_index.h"
 #include "train/file_io.h"
 #include "trivet/error.h"
 
@@ -90,8 +90,8 @@ class Output {
 // A job's streams; a further attempt takes the place of the one before.
 class JobOutput {
  public:
-  JobOutput(launch::Job job, std::string prefix)
-      : job_(std::move(job)), prefix_(std::move(prefix)) {}
+  JobOutput(fs::path job_directory, std::string prefix)
+      : directory_(std::move(job_directory)), prefix_(std::move(prefix)) {}
 
   bool print(std::int64_t attempt, bool last) {
     bool any = false;
@@ -99,7 +99,7 @@ class JobOutput {
       for (Output& output : outputs_) output.print(true);
       outputs_.clear();
       attempt_ = attempt;
-      const fs::path directory = job_.directory / std::to_string(attempt);
+      const fs::path directory = directory_ / std::to_string(attempt);
       for (const char* name : {"stdout", "stderr"})
         outputs_.emplace_back(directory / name, prefix_);
     }
@@ -108,7 +108,7 @@ class JobOutput {
   }
 
  private:
-  launch::Job job_;
+  fs::path directory_;
   std::string prefix_;
   std::int64_t attempt_ = 0;
   std::vector<Output> outputs_;
@@ -120,23 +120,21 @@ struct Followed {
   std::unique_ptr<JobOutput> output;
 };
 
-bool is_meant(const ExperimentId& id, const UnitView& unit, const launch::Job& job) {
-  return (!id.wid || unit.unit.wid == *id.wid) && (!id.job || job.name == *id.job);
+bool is_meant(const ExperimentId& id, const UnitView& unit, const JobView& job) {
+  return (!id.wid || unit.wid == *id.wid) && (!id.job || job.name == *id.job);
 }
 
 std::vector<Followed> followed_jobs(const ExperimentView& view, const ExperimentId& id) {
   std::vector<Followed> jobs;
   for (const UnitView& unit : view.units) {
-    for (std::size_t i = 0; i < unit.unit.jobs.size(); ++i) {
-      const launch::Job& job = unit.unit.jobs[i];
-      if (is_meant(id, unit, job)) jobs.push_back({unit.unit.wid, i, nullptr});
+    for (std::size_t i = 0; i < unit.jobs.size(); ++i) {
+      if (is_meant(id, unit, unit.jobs[i])) jobs.push_back({unit.wid, i, nullptr});
     }
   }
   for (Followed& each : jobs) {
-    const UnitView& unit = unit_of(view, each.wid);
-    const launch::Job& job = unit.unit.jobs[each.job];
+    const JobView& job = unit_of(view, each.wid).jobs[each.job];
     const std::string prefix = jobs.size() == 1 ? "" : fmt::format("[{}/{}] ", each.wid, job.name);
-    each.output = std::make_unique<JobOutput>(job, prefix);
+    each.output = std::make_unique<JobOutput>(job.directory, prefix);
   }
   return jobs;
 }
@@ -146,9 +144,9 @@ int run_logs(std::span<const std::string> words) {
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() != 1) throw UsageError("'trivet logs' takes one ID");
   const ExperimentId id = find_experiment(plain[0], experiments_root(arguments.last("root")));
+  ExperimentIndex index(id);
   ExperimentRefresher refresher;
-  ExperimentView view = refresher.view_again(id.directory);
-  if (id.wid) unit_of(view, *id.wid);
+  ExperimentView view = refresher.view_again(index, id);
   std::vector<Followed> jobs = followed_jobs(view, id);
   if (jobs.empty()) throw UsageError("'" + plain[0] + "' names no job");
   std::int64_t wanted = 0;
@@ -161,8 +159,7 @@ int run_logs(std::span<const std::string> words) {
   while (true) {
     bool ended = true, any = false;
     for (Followed& each : jobs) {
-      const UnitView& unit = unit_of(view, each.wid);
-      const launch::JobStatus& status = unit.jobs[each.job];
+      const launch::JobStatus& status = unit_of(view, each.wid).jobs[each.job].status;
       const bool last = is_final(status.state);
       ended = ended && last;
       const std::int64_t attempt = wanted > 0 ? wanted : status.attempt;
@@ -171,7 +168,7 @@ int run_logs(std::span<const std::string> words) {
     flush_out();
     if (!arguments.has("follow") || (ended && !any)) return 0;
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    view = refresher.view_again(id.directory);
+    view = refresher.view_again(index, id);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
+#include "launch/experiment_view.h"
 #include "launch/unit_actions.h"
 
 namespace trivet {
@@ -13,8 +14,8 @@ namespace {
 int run_resume(std::span<const std::string> words) {
   return run_on_experiments(
       words, "resume", [](LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
-        return fmt::format("experiment {}: {} work units go on\n", experiment.xid(),
-                           resume_units(experiment, wid));
+        return fmt::format("experiment {}: going on with {}\n", experiment.xid(),
+                           units_text(resume_units(experiment, wid)));
       });
 }
 

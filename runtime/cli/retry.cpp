@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
+#include "launch/experiment_view.h"
 #include "launch/unit_actions.h"
 
 namespace trivet {
@@ -13,8 +14,8 @@ namespace {
 int run_retry(std::span<const std::string> words) {
   return run_on_experiments(
       words, "retry", [](LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
-        return fmt::format("experiment {}: {} work units started afresh\n", experiment.xid(),
-                           retry_units(experiment, wid));
+        return fmt::format("experiment {}: {} started afresh\n", experiment.xid(),
+                           units_text(retry_units(experiment, wid)));
       });
 }
 

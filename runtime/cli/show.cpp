@@ -9,7 +9,8 @@
 #include "cli/terminal.h"
 #include "cli/text_columns.h"
 #include "launch/experiment_id.h"
-#include "launch/experiment_view.h"
+#include "launch/experiment_index.h"
+#include "launch/records.h"
 #include "launch/unit_text.h"
 #include "trivet/enums.h"
 #include "trivet/error.h"
@@ -44,24 +45,28 @@ int run_show(std::span<const std::string> words) {
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() != 1) throw UsageError("'trivet show' takes one ID");
   const ExperimentId id = find_experiment(plain[0], experiments_root(arguments.last("root")));
-  ExperimentView view = ExperimentRefresher().view(id.directory);
-  if (id.wid) view.units = {unit_of(view, *id.wid)};
+  ExperimentIndex index(id);
+  const ExperimentView view = ExperimentRefresher().view(index, id);
+  DiskRecords records(id.directory);
   if (arguments.has("json")) {
     Value all = view_value(view);
     Value& units = *all.find("units");
     for (std::size_t i = 0; i < view.units.size(); ++i) {
-      units.items()[i].set("record", launch::to_value(view.units[i].unit));
+      const launch::WorkUnit* unit = records.find_unit(view.units[i].wid);
+      if (unit != nullptr) units.items()[i].set("record", launch::to_value(*unit));
     }
     print_out(to_json(all, JsonStyle::indented));
     return 0;
   }
   std::string text = head_text(view);
-  for (const UnitView& unit : view.units) {
-    text += fmt::format("unit {}  {}  {}\n", unit.unit.wid, enum_name(unit.state),
-                        unit.unit.directory.string());
-    for (std::size_t i = 0; i < unit.jobs.size(); ++i) {
-      if (id.job && unit.unit.jobs[i].name != *id.job) continue;
-      text += job_text(unit.unit.jobs[i], unit.jobs[i]);
+  for (const UnitView& seen : view.units) {
+    const launch::WorkUnit* unit = records.find_unit(seen.wid);
+    if (unit == nullptr || unit->jobs.size() != seen.jobs.size()) continue;
+    text += fmt::format("unit {}  {}  {}\n", seen.wid, enum_name(seen.state),
+                        printable(seen.directory.string()));
+    for (std::size_t i = 0; i < seen.jobs.size(); ++i) {
+      if (id.job && seen.jobs[i].name != *id.job) continue;
+      text += job_text(unit->jobs[i], seen.jobs[i].status);
     }
   }
   print_out(printable(text));

@@ -11,12 +11,11 @@
 #include "cli/experiment_command.h"
 #include "cli/experiment_refresh.h"
 #include "cli/progress.h"
+#include "cli/sweep_columns.h"
 #include "cli/terminal.h"
-#include "cli/text_columns.h"
 #include "cli/text_table.h"
 #include "launch/experiment_id.h"
-#include "launch/experiment_store.h"
-#include "launch/experiment_view.h"
+#include "launch/experiment_index.h"
 #include "train/process_info.h"
 #include "trivet/enums.h"
 #include "trivet/error.h"
@@ -26,9 +25,6 @@ namespace trivet {
 namespace {
 
 namespace fs = std::filesystem;
-using launch::JobState;
-using launch::JobStatus;
-
 constexpr OptionSpec kOptions[] = {
     kRootOption,
     {.name = "json", .doc = "Print JSON"},
@@ -38,42 +34,23 @@ std::string age_text(double time, double now) {
   return time <= 0 ? "-" : format_duration(std::max(0.0, now - time));
 }
 
-std::string sweep_value(const UnitView& unit, const std::string& name) {
-  for (const auto& [known, value] : unit.unit.sweep.args) {
-    if (known == name) return value.is_text() ? value.as_text() : to_json(value);
-  }
-  return "-";
-}
-
 std::vector<std::string> sweep_names(const std::vector<UnitView>& units) {
   std::vector<std::string> names;
-  for (const UnitView& unit : units) {
-    for (const auto& entry : unit.unit.sweep.args) {
-      if (std::find(names.begin(), names.end(), entry.first) == names.end()) {
-        names.push_back(entry.first);
-      }
-    }
-  }
+  for (const UnitView& unit : units) add_sweep_names(sweep_cells(unit.sweep), names);
   return names;
 }
 
 std::string jobs_text(const UnitView& unit) {
   std::string text;
-  for (std::size_t i = 0; i < unit.jobs.size(); ++i) {
-    const std::string detail = detail_text(unit.jobs[i]);
-    text += fmt::format("{}{} {}{}", text.empty() ? "" : "; ", unit.unit.jobs[i].name,
-                        enum_name(unit.jobs[i].state), detail.empty() ? "" : " (" + detail + ")");
+  for (const JobView& job : unit.jobs) {
+    const std::string detail = detail_text(job.status);
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : "; ", job.name,
+                        enum_name(job.status.state), detail.empty() ? "" : " (" + detail + ")");
   }
   return text;
 }
 
-double last_change(const UnitView& unit) {
-  double time = 0;
-  for (const JobStatus& job : unit.jobs) time = std::max(time, job.time);
-  return time;
-}
-
-std::string units_text(const ExperimentView& view, int width) {
+std::string units_table(const ExperimentView& view, int width) {
   using Align = TextTable::Align;
   TextTable table;
   const std::vector<std::string> names = sweep_names(view.units);
@@ -84,10 +61,10 @@ std::string units_text(const ExperimentView& view, int width) {
   table.column("JOBS");
   const double now = unix_time();
   for (const UnitView& unit : view.units) {
-    std::vector<std::string> cells = {std::to_string(unit.unit.wid),
-                                      std::string(enum_name(unit.state)),
-                                      age_text(last_change(unit), now)};
-    for (const std::string& name : names) cells.push_back(sweep_value(unit, name));
+    std::vector<std::string> cells = {std::to_string(unit.wid), std::string(enum_name(unit.state)),
+                                      age_text(unit.changed, now)};
+    const SweepCells sweep = sweep_cells(unit.sweep);
+    for (const std::string& name : names) cells.push_back(sweep_cell(sweep, name));
     cells.push_back(jobs_text(unit));
     table.row(std::move(cells));
   }
@@ -105,12 +82,13 @@ std::string experiments_text(const std::vector<ExperimentView>& views, int width
   table.column("STATES");
   const double now = unix_time();
   for (const ExperimentView& view : views) {
-    const Value* launched = view.facts.find("launched");
-    table.row({std::to_string(view.xid()), view.fact("name"), view.fact("author"),
-               age_text(launched != nullptr ? launched->as_number() : 0, now),
-               std::to_string(view.units.size()), counts_text(view.counts())});
+    table.row({std::to_string(view.xid), view.fact("name"), view.fact("author"),
+               age_text(view.launched(), now), std::to_string(view.unit_count()),
+               counts_text(view.counts)});
   }
-  return table.text(width);
+  std::string text = table.text(width);
+  for (const ExperimentView& view : views) text += problems_text(view);
+  return text;
 }
 
 int screen_width() {
@@ -125,10 +103,8 @@ int run_status(std::span<const std::string> words) {
   const fs::path root = experiments_root(arguments.last("root"));
   ExperimentRefresher refresher;
   if (plain.empty()) {
-    std::vector<ExperimentView> views;
-    for (const auto& place : ExperimentStore(root).all()) {
-      views.push_back(refresher.view(place.directory));
-    }
+    ExperimentIndex index(root);
+    const std::vector<ExperimentView> views = refresher.all(index);
     if (json) {
       Value rows = Value::array();
       for (const ExperimentView& view : views) {
@@ -138,19 +114,20 @@ int run_status(std::span<const std::string> words) {
       }
       print_out(to_json(rows, JsonStyle::indented));
     } else if (views.empty()) {
-      print_out(fmt::format("There are no experiments in {}.\n", root.string()));
+      print_out(fmt::format("There are no experiments in {}.\n", root.string()) +
+                unfinished_text(root));
     } else {
-      print_out(experiments_text(views, screen_width()));
+      print_out(experiments_text(views, screen_width()) + unfinished_text(root));
     }
     return 0;
   }
   const ExperimentId id = find_experiment(plain[0], root);
-  ExperimentView view = refresher.view(id.directory);
-  if (id.wid) view.units = {unit_of(view, *id.wid)};
+  ExperimentIndex index(id);
+  const ExperimentView view = refresher.view(index, id);
   if (json) {
     print_out(to_json(view_value(view), JsonStyle::indented));
   } else {
-    print_out(printable(head_text(view)) + units_text(view, screen_width()));
+    print_out(head_text(view) + units_table(view, screen_width()));
   }
   return 0;
 }

@@ -47,6 +47,11 @@ bool is_control(const std::string& character) {
   return character.size() == 2 && byte == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
 }
 
+// Most text that is shown: a column for each byte, nothing to be taken for a command.
+bool is_plain_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+}
+
 // Without indent, one blank between words.
 std::string words_of(std::string_view text) {
   std::string words;
@@ -77,6 +82,7 @@ std::vector<std::string> characters_of(std::string_view text) {
 }
 
 std::string printable(std::string_view lines) {
+  if (is_plain_ascii(lines)) return std::string(lines);
   std::string shown;
   while (true) {
     const std::size_t end = lines.find('\n');
@@ -95,6 +101,7 @@ int columns_of_character(const std::string& character) {
 }
 
 int columns_of(std::string_view text) {
+  if (is_plain_ascii(text)) return static_cast<int>(text.size());
   const std::vector<std::string> characters = characters_of(text);
   return std::accumulate(
       characters.begin(), characters.end(), 0,
@@ -102,6 +109,7 @@ int columns_of(std::string_view text) {
 }
 
 std::string clipped(std::string_view text, int width) {
+  if (is_plain_ascii(text)) return std::string(text.substr(0, std::max(width, 0)));
   std::string shown;
   int columns = 0;
   for (const std::string& character : characters_of(text)) {

@@ -10,7 +10,7 @@
 namespace trivet {
 namespace {
 
-std::string one_line(const std::string& text) {
+std::string one_line(std::string_view text) {
   std::string shown = printable(text);
   std::replace(shown.begin(), shown.end(), '\n', ' ');
   return shown;
@@ -19,12 +19,17 @@ std::string one_line(const std::string& text) {
 }  // namespace
 
 void TextTable::column(std::string head, Align align) {
-  columns_.push_back({one_line(head), align});
+  head = one_line(head);
+  const int wide = columns_of(head);
+  columns_.push_back({std::move(head), align, wide});
 }
 
 void TextTable::row(std::vector<std::string> cells) {
   if (cells.size() != columns_.size()) throw Error("a row of a table has other columns");
-  for (std::string& cell : cells) cell = one_line(cell);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    cells[i] = one_line(cells[i]);
+    columns_[i].widest = std::max(columns_[i].widest, columns_of(cells[i]));
+  }
   rows_.push_back(std::move(cells));
 }
 
@@ -32,25 +37,25 @@ std::string TextTable::text(int width) const {
   std::vector<int> widths;
   int used = -2;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    int widest = columns_of(columns_[i].head);
-    for (const auto& row : rows_) widest = std::max(widest, columns_of(row[i]));
-    used += widest + 2;
+    used += columns_[i].widest + 2;
     if (i > 0 && width > 0 && used > width) break;
-    widths.push_back(widest);
+    widths.push_back(columns_[i].widest);
   }
-  const auto line = [&](const auto& cell_of) {
-    std::string text;
+  std::string all;
+  const auto add_line = [&](const auto& cell_of) {
     for (std::size_t i = 0; i < widths.size(); ++i) {
       const std::string& cell = cell_of(i);
-      const std::string room(static_cast<std::size_t>(widths[i] - columns_of(cell)), ' ');
-      text += i == 0 ? "" : "  ";
-      text += columns_[i].align == Align::left ? cell + room : room + cell;
+      const auto room = static_cast<std::size_t>(widths[i] - columns_of(cell));
+      all.append(i == 0 ? 0 : 2, ' ');
+      if (columns_[i].align == Align::right) all.append(room, ' ');
+      all += cell;
+      if (columns_[i].align == Align::left) all.append(room, ' ');
     }
-    return text.erase(text.find_last_not_of(' ') + 1) + "\n";
+    all.erase(all.find_last_not_of(' ') + 1) += '\n';
   };
-  std::string all = line([&](std::size_t i) -> const std::string& { return columns_[i].head; });
+  add_line([&](std::size_t i) -> const std::string& { return columns_[i].head; });
   for (const auto& row : rows_) {
-    all += line([&](std::size_t i) -> const std::string& { return row[i]; });
+    add_line([&](std::size_t i) -> const std::string& { return row[i]; });
   }
   return all;
 }

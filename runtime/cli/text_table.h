@@ -22,6 +22,7 @@ class TextTable {
   struct Column {
     std::string head;
     Align align;
+    int widest = 0;  // of the head and all cells
   };
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

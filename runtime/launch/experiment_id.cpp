@@ -8,7 +8,9 @@
 #include <fmt/core.h>
 
 #include "launch/experiment_store.h"
+#include "train/file_io.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 
 namespace trivet {
 namespace {
@@ -35,12 +37,24 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-fs::path by_number(const std::string& text, const ExperimentStore& store) {
-  const std::vector<ExperimentStore::Place> all = store.all();
-  if (text == "@last" && !all.empty()) return all.back().directory;
+// 0 where experiment.json does not say.
+std::int64_t xid_of(const fs::path& directory) {
+  const fs::path file = directory / "experiment.json";
+  try {
+    const Value facts = value_from_json(read_text(file, 1 << 20), file.string());
+    const Value* xid = facts.is_table() ? facts.find("xid") : nullptr;
+    return xid != nullptr && xid->is_integer() ? xid->as_integer() : 0;
+  } catch (const RunError&) {
+    return 0;
+  }
+}
+
+ExperimentStore::Place by_number(const std::string& text, const ExperimentStore& store) {
   const auto xid = number(text);
   const auto found = xid ? store.find(*xid) : std::nullopt;
-  if (found) return *found;
+  if (found) return {*xid, *found};
+  const std::vector<ExperimentStore::Place> all = store.all();
+  if (text == "@last" && !all.empty()) return all.back();
   const std::string root = store.root().string();
   if (xid && store.is_unfinished(*xid)) {
     throw UsageError(
@@ -59,14 +73,20 @@ fs::path by_number(const std::string& text, const ExperimentStore& store) {
 }  // namespace
 
 ExperimentId find_experiment(const std::string& text, const fs::path& root) {
-  if (holds_experiment(text)) return {fs::absolute(text).lexically_normal(), {}, {}};
+  if (holds_experiment(text)) {
+    const fs::path directory = fs::absolute(text).lexically_normal();
+    return {{}, xid_of(directory), directory, {}, {}};
+  }
   const std::vector<std::string> parts = split(text);
   if (parts.size() > 3) {
     throw UsageError("'" + text + "' names no experiment",
                      {.hint = "write XID, XID/WID or XID/WID/JOB"});
   }
   ExperimentId id;
-  id.directory = fs::absolute(by_number(parts[0], ExperimentStore(root))).lexically_normal();
+  const ExperimentStore::Place place = by_number(parts[0], ExperimentStore(root));
+  id.root = root;
+  id.xid = place.xid;
+  id.directory = fs::absolute(place.directory).lexically_normal();
   if (parts.size() > 1) {
     id.wid = number(parts[1]);
     if (!id.wid) throw UsageError("'" + parts[1] + "' in '" + text + "' is no work unit's number");

@@ -12,6 +12,8 @@
 namespace trivet {
 
 struct ExperimentId {
+  std::filesystem::path root;  // that it was found in by its number; empty for a directory
+  std::int64_t xid = 0;        // 0: not known
   std::filesystem::path directory;
   std::optional<std::int64_t> wid;
   std::optional<std::string> job;

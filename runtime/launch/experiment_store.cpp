@@ -116,7 +116,12 @@ ExperimentStore::Place ExperimentStore::create_as(std::int64_t xid,
 std::optional<fs::path> ExperimentStore::entry(std::int64_t xid) const {
   std::error_code ignored;
   if (!fs::is_regular_file(index_file(xid), ignored)) return std::nullopt;
-  std::string relative = read_text(index_file(xid), 1 << 16);
+  std::string relative;
+  try {
+    relative = read_text(index_file(xid), 1 << 16);
+  } catch (const RunError&) {
+    return std::nullopt;
+  }
   while (!relative.empty() && relative.back() == '\n') relative.pop_back();
   if (!stays_below(relative)) return std::nullopt;
   return (root_ / relative).lexically_normal();
@@ -133,14 +138,17 @@ bool ExperimentStore::is_unfinished(std::int64_t xid) const {
   return path && !holds_experiment(*path);
 }
 
-std::vector<ExperimentStore::Place> ExperimentStore::all() const {
+std::vector<ExperimentStore::Place> ExperimentStore::entries(bool finished) const {
   std::vector<Place> places;
   std::error_code error;
-  for (fs::directory_iterator entry(index(), error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::int64_t xid = number_of(entry->path().filename().string());
+  for (fs::directory_iterator each(index(), error), end; !error && each != end;
+       each.increment(error)) {
+    const std::int64_t xid = number_of(each->path().filename().string());
     if (xid == 0) continue;
-    if (auto path = find(xid)) places.push_back({xid, std::move(*path)});
+    auto path = entry(xid);
+    std::error_code gone;
+    if (!path || !fs::is_directory(*path, gone)) continue;
+    if (holds_experiment(*path) == finished) places.push_back({xid, std::move(*path)});
   }
   std::sort(places.begin(), places.end(),
             [](const Place& a, const Place& b) { return a.xid < b.xid; });

@@ -53,16 +53,20 @@ class ExperimentStore {
   // has left of it is used.
   Place create_as(std::int64_t xid, const std::filesystem::path& directory) const;
 
-  // Where an experiment lies; nothing when there is none.
+  // Where an experiment lies; nothing when there is none, or when its file below .trivet says
+  // nothing of use.
   std::optional<std::filesystem::path> find(std::int64_t xid) const;
   // Whether the number was given to a launch that was killed before its end.
   bool is_unfinished(std::int64_t xid) const;
-  std::vector<Place> all() const;  // by number
+  // By number: the experiments, and what such launches have left.
+  std::vector<Place> all() const { return entries(true); }
+  std::vector<Place> unfinished() const { return entries(false); }
 
  private:
   std::filesystem::path index() const { return root_ / ".trivet" / "experiments"; }
   std::filesystem::path index_file(std::int64_t xid) const { return index() / std::to_string(xid); }
   std::optional<std::filesystem::path> entry(std::int64_t xid) const;
+  std::vector<Place> entries(bool finished) const;
   void enter(const Place& place) const;
 
   std::filesystem::path root_;

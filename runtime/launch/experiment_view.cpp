@@ -6,91 +6,57 @@
 #include <fmt/core.h>
 
 #include "cli/text_columns.h"
-#include "launch/supervisor.h"
-#include "train/file_io.h"
+#include "launch/experiment_store.h"
+#include "launch/records.h"
 #include "trivet/enums.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/launch/attempt.h"
 
 namespace trivet {
-namespace {
 
-namespace fs = std::filesystem;
 using launch::JobState;
 using launch::JobStatus;
-
-// An event is as old as whoever could write it; the files of the attempt know better.
-JobStatus as_of_now(const launch::Job& job, const JobStatus& recorded) {
-  if (recorded.state != JobState::running || recorded.attempt < 1) return recorded;
-  const launch::AttemptInfo seen = launch::read_attempt(job, recorded.attempt);
-  if (seen.phase != launch::AttemptPhase::ended && seen.phase != launch::AttemptPhase::lost) {
-    return recorded;
-  }
-  return launch::after_attempt(job, recorded, seen.status);
-}
-
-}  // namespace
-
-std::int64_t ExperimentView::xid() const {
-  const Value* value = facts.find("xid");
-  return value != nullptr && value->is_integer() ? value->as_integer() : 0;
-}
 
 std::string ExperimentView::fact(std::string_view name) const {
   const Value* value = facts.find(name);
   return value != nullptr && value->is_text() ? value->as_text() : std::string();
 }
 
-std::map<JobState, std::int64_t> ExperimentView::counts() const {
-  std::map<JobState, std::int64_t> counts;
-  for (const UnitView& unit : units) ++counts[unit.state];
-  return counts;
+double ExperimentView::launched() const {
+  const Value* value = facts.find("launched");
+  return value != nullptr && (value->is_number() || value->is_integer()) ? value->as_number() : 0;
 }
 
-ExperimentView view_experiment(const fs::path& directory) {
-  ExperimentView view;
-  view.directory = directory;
-  const fs::path file = directory / "experiment.json";
-  std::error_code ignored;
-  if (!fs::exists(file, ignored)) throw RunError(directory.string() + " holds no experiment");
-  view.facts = value_from_json(read_text(file), file.string());
-  view.supervised = has_supervisor_at_work(directory);
-  DiskRecords records(directory);
-  for (const launch::WorkUnit& unit : records.all_units()) {
-    UnitView& seen = view.units.emplace_back(UnitView{unit, {}, {}});
-    for (const launch::Job& job : unit.jobs) {
-      seen.jobs.push_back(as_of_now(job, records.status(unit.wid, job.name)));
-    }
-    seen.state = unit_state(seen.jobs);
-  }
-  return view;
+std::int64_t ExperimentView::unit_count() const {
+  std::int64_t sum = 0;
+  for (const auto& [state, count] : counts) sum += count;
+  return sum;
 }
 
 Value view_value(const UnitView& view) {
-  Value sweep = Value::table(), jobs = Value::table();
-  for (const auto& [name, value] : view.unit.sweep.args) sweep.set(name, value);
-  for (std::size_t i = 0; i < view.jobs.size(); ++i) {
-    const launch::Job& job = view.unit.jobs[i];
-    Value row = to_value(launch::JobEvent{view.unit.wid, job.name, view.jobs[i]});
+  Value jobs = Value::table();
+  for (const JobView& job : view.jobs) {
+    Value row = to_value(launch::JobEvent{view.wid, job.name, job.status});
     row.erase("wid");
     row.erase("job");
     row.set("directory", job.directory.string());
     jobs.set(job.name, row);
   }
-  return Value::table({{"wid", view.unit.wid},
+  return Value::table({{"wid", view.wid},
                        {"state", enum_name(view.state)},
-                       {"wu_dir", view.unit.directory.string()},
-                       {"sweep", sweep},
+                       {"wu_dir", view.directory.string()},
+                       {"sweep", view.sweep},
                        {"jobs", jobs}});
 }
 
 Value view_value(const ExperimentView& view) {
-  Value counts = Value::table(), units = Value::array();
-  for (const auto& [state, count] : view.counts()) counts.set(enum_name(state), count);
+  Value counts = Value::table(), units = Value::array(), problems = Value::array();
+  for (const auto& [state, count] : view.counts) counts.set(enum_name(state), count);
   for (const UnitView& unit : view.units) units.push_back(view_value(unit));
+  for (const std::string& problem : view.problems) problems.push_back(problem);
   Value all = view.facts;
+  all.set("xid", view.xid);
   all.set("xp_dir", view.directory.string());
+  all.set("problems", problems);
   all.set("supervised", view.supervised);
   all.set("states", counts);
   all.set("units", units);
@@ -105,24 +71,48 @@ std::string counts_text(const std::map<JobState, std::int64_t>& counts) {
   return text.empty() ? "no work units" : text;
 }
 
+std::string units_text(std::size_t count) {
+  return fmt::format("{} work unit{}", count, count == 1 ? "" : "s");
+}
+
 const UnitView& unit_of(const ExperimentView& view, std::int64_t wid) {
   for (const UnitView& unit : view.units) {
-    if (unit.unit.wid == wid) return unit;
+    if (unit.wid == wid) return unit;
   }
-  throw UsageError(fmt::format("experiment {} has no work unit {}", view.xid(), wid),
-                   {.hint = fmt::format("it has {}", view.units.size())});
+  throw UsageError(fmt::format("experiment {} has no work unit {}", view.xid, wid),
+                   {.hint = fmt::format("it has {}", view.unit_count())});
+}
+
+std::string problems_text(const ExperimentView& view) {
+  std::string text;
+  for (const std::string& problem : view.problems) {
+    text += fmt::format("experiment {} is damaged: {}\n", view.xid, printable(problem));
+  }
+  return text;
+}
+
+std::string unfinished_text(const std::filesystem::path& root) {
+  std::string text;
+  for (const auto& [xid, directory] : ExperimentStore(root).unfinished()) {
+    text += fmt::format(
+        "experiment {} is unfinished: {}, the last file of a launch, is not there; "
+        "launch it again with --xid={}\n",
+        xid, printable((directory / "experiment.json").string()), xid);
+  }
+  return text;
 }
 
 std::string head_text(const ExperimentView& view) {
-  std::string text = fmt::format("experiment {}  {}  {}\n", view.xid(),
-                                 printable(view.fact("name")), view.directory.string());
+  std::string text = fmt::format("experiment {}  {}  {}\n", view.xid, printable(view.fact("name")),
+                                 printable(view.directory.string()));
   if (const std::string note = view.fact("note"); !note.empty())
     text += "  " + printable(note) + "\n";
-  text += "  " + counts_text(view.counts());
+  text += "  " + counts_text(view.counts);
   // An orchestrator that works without a supervisor has left no lock.
   std::error_code ignored;
-  const bool had_one = fs::exists(view.directory / "supervisor.lock", ignored);
-  return text + (view.supervised || !had_one ? "" : "; no supervisor is at work") + "\n";
+  const bool had_one = std::filesystem::exists(view.directory / "supervisor.lock", ignored);
+  return text + (view.supervised || !had_one ? "" : "; no supervisor is at work") + "\n" +
+         problems_text(view);
 }
 
 // Why a job is as it is: "exit code 1, attempt 2".

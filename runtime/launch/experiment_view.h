@@ -7,35 +7,44 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "launch/records.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/unit_records.h"
 #include "trivet/value.h"
 
 namespace trivet {
 
+struct JobView {
+  std::string name;
+  std::filesystem::path directory;
+  std::int64_t retries = 0;
+  launch::JobStatus status;
+};
+
 struct UnitView {
-  launch::WorkUnit unit;
-  std::vector<launch::JobStatus> jobs;  // in the order of unit.jobs
+  std::int64_t wid = 0;
+  std::filesystem::path directory;
+  Value sweep = Value::table();
   launch::JobState state = launch::JobState::pending;
+  double changed = 0;  // the last change of a job's state, since 1970; 0: none
+  std::vector<JobView> jobs;
 };
 
 struct ExperimentView {
+  std::int64_t xid = 0;
   std::filesystem::path directory;
-  Value facts;  // experiment.json
+  Value facts = Value::table();       // experiment.json
+  std::vector<std::string> problems;  // what is damaged, and what to do about it
   bool supervised = false;
+  std::map<launch::JobState, std::int64_t> counts;  // of units by state
   std::vector<UnitView> units;
 
-  std::int64_t xid() const;
   std::string fact(std::string_view name) const;  // a text; empty when it is not there
-  std::map<launch::JobState, std::int64_t> counts() const;
+  double launched() const;                        // since 1970; 0: not known
+  std::int64_t unit_count() const;
 };
-
-// Looks at the processes of jobs that should be running: one that is gone has the state that its
-// attempt's files tell. Throws RunError for a directory that holds no experiment.
-ExperimentView view_experiment(const std::filesystem::path& directory);
 
 Value view_value(const ExperimentView& view);
 Value view_value(const UnitView& view);
@@ -45,9 +54,15 @@ const UnitView& unit_of(const ExperimentView& view, std::int64_t wid);
 
 // Lines about the experiment as a whole.
 std::string head_text(const ExperimentView& view);
+// A line for each of its problems; may be empty.
+std::string problems_text(const ExperimentView& view);
+// A line for each experiment below a root whose launch did not come to its end; may be empty.
+std::string unfinished_text(const std::filesystem::path& root);
 // Why a job is as it is: "exit code 1, attempt 2"; may be empty.
 std::string detail_text(const launch::JobStatus& status);
 // "3 completed, 1 running"
 std::string counts_text(const std::map<launch::JobState, std::int64_t>& counts);
+// "1 work unit", "3 work units"
+std::string units_text(std::size_t count);
 
 }  // namespace trivet

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "launch/experiment_view.h"
 #include "trivet/launch/subdir_format.h"
 
 namespace trivet {
@@ -56,18 +57,18 @@ std::string dry_run_text(const PlannedLaunch& launch) {
       text += command_line(job) + "\n";
     }
   }
-  if (!launch.there.empty()) {
-    text += fmt::format("{} units are there already\n", launch.there.size());
+  if (const std::size_t there = launch.there.size(); there > 0) {
+    text += fmt::format("{} {} there already\n", units_text(there), there == 1 ? "is" : "are");
   }
   return text + "nothing was started\n";
 }
 
 std::string launched_text(const PlannedLaunch& launch) {
-  const std::size_t units = launch.units.size();
-  std::string text = fmt::format("experiment {}  {} work unit{}  {}\n", launch.xid, units,
-                                 units == 1 ? "" : "s", launch.directory.string());
-  if (!launch.there.empty()) {
-    text += fmt::format("{} units were there already and are left alone\n", launch.there.size());
+  std::string text = fmt::format("experiment {}  {}  {}\n", launch.xid,
+                                 units_text(launch.units.size()), launch.directory.string());
+  if (const std::size_t there = launch.there.size(); there > 0) {
+    text += fmt::format("{} there already, left alone\n",
+                        units_text(there) + (there == 1 ? " was" : " were"));
   }
   const std::string root = launch.root == std::filesystem::absolute("runs").lexically_normal()
                                ? ""

@@ -55,28 +55,6 @@ bool has_process(std::int64_t pid) {
   return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
 }
 
-void read_status(const Value& status, RunInfo& info) {
-  info.reported = text_of(status, "state");
-  info.mode = text_of(status, "mode");
-  info.host = text_of(status, "host");
-  info.message = text_of(status, "message");
-  info.step = integer_of(status, "step");
-  info.target = integer_of(status, "target");
-  info.attempt = integer_of(status, "attempt");
-  info.pid = integer_of(status, "pid");
-  info.started = number_of(status, "started");
-  info.time = number_of(status, "time");
-  info.state = "unknown";
-  if (info.reported.empty()) return;
-  static const std::string here = host_name(), boot = boot_id();
-  const bool same_host = info.host == here;
-  info.state =
-      judged_state(info.reported, {.age = unix_time() - info.time,
-                                   .same_host = same_host,
-                                   .same_boot = same_host && text_of(status, "boot_id") == boot,
-                                   .has_process = same_host && has_process(info.pid)});
-}
-
 // Not into what trivet itself keeps in a run.
 bool may_hold_runs(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().string();
@@ -87,13 +65,15 @@ bool may_hold_runs(const fs::directory_entry& entry) {
   return entry.is_directory(ignored) && !entry.is_symlink(ignored);
 }
 
-void collect(const fs::path& directory, int depth, std::vector<fs::path>& runs) {
+void collect(const fs::path& directory, int depth, const std::set<fs::path>& left_out,
+             std::vector<fs::path>& runs) {
+  if (left_out.contains(directory)) return;
   if (is_run(directory)) runs.push_back(directory);
   if (depth == 0) return;
   std::error_code failure;
   fs::directory_iterator entry(directory, failure), end;
   for (; !failure && entry != end; entry.increment(failure)) {
-    if (may_hold_runs(*entry)) collect(entry->path(), depth - 1, runs);
+    if (may_hold_runs(*entry)) collect(entry->path(), depth - 1, left_out, runs);
   }
 }
 
@@ -139,16 +119,43 @@ bool is_run(const fs::path& directory) {
   return fs::is_regular_file(directory / "status.json", ignored);
 }
 
-std::vector<fs::path> find_runs(const fs::path& root) {
+std::vector<fs::path> find_runs(const fs::path& root, const std::set<fs::path>& left_out) {
   std::error_code failure;
   const fs::directory_iterator readable(root, failure);
   if (failure) throw_system_error("read the directory", root, failure.value());
   std::vector<fs::path> runs;
-  collect(root, kDepth, runs);
+  collect(root, kDepth, left_out, runs);
   std::sort(runs.begin(), runs.end(), [](const fs::path& a, const fs::path& b) {
     return natural_less(a.native(), b.native());
   });
   return runs;
+}
+
+void read_status(const fs::path& file, RunInfo& info) {
+  const Value status = value_from_json(read_text(file, kMostStatusBytes), file.string());
+  info.reported = text_of(status, "state");
+  info.mode = text_of(status, "mode");
+  info.host = text_of(status, "host");
+  info.boot_id = text_of(status, "boot_id");
+  info.message = text_of(status, "message");
+  info.step = integer_of(status, "step");
+  info.target = integer_of(status, "target");
+  info.attempt = integer_of(status, "attempt");
+  info.pid = integer_of(status, "pid");
+  info.started = number_of(status, "started");
+  info.time = number_of(status, "time");
+  judge_state(info);
+}
+
+void judge_state(RunInfo& info) {
+  info.state = "unknown";
+  if (info.reported.empty()) return;
+  static const std::string here = host_name(), boot = boot_id();
+  const bool same_host = info.host == here;
+  info.state = judged_state(info.reported, {.age = unix_time() - info.time,
+                                            .same_host = same_host,
+                                            .same_boot = same_host && info.boot_id == boot,
+                                            .has_process = same_host && has_process(info.pid)});
 }
 
 RunInfo run_info(const fs::path& directory) {
@@ -157,7 +164,7 @@ RunInfo run_info(const fs::path& directory) {
   info.state = "unknown";
   const fs::path status = directory / "status.json";
   try {
-    read_status(value_from_json(read_text(status, kMostStatusBytes), status.string()), info);
+    read_status(status, info);
     info.last = last_records(directory / "metrics.jsonl", kMostMetricsBytes);
   } catch (const Error& unreadable) {
     info.problem = unreadable.message();

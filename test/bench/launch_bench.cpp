@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What it costs to run jobs under the local orchestrator: 1,000 work units of /bin/true, two at
 // once, against `xargs -P2 -n1 true` over as many lines, in turns. Prints the ratio of the best
-// times; the seconds are this machine's.
+// times; the seconds are this machine's. And what the listings cost: best times of the program over
+// an experiment of many units, each with a run, and one of 1,000.
 //
 //   launch_bench [UNITS [ROUNDS]]            1000 units, 5 rounds when not said
+//   launch_bench listings [UNITS [ROUNDS]]   10000 units, 10 rounds
 
 #include <algorithm>
 #include <chrono>
@@ -15,8 +17,10 @@
 #include <vector>
 
 #include "local/local_orchestrator.h"
+#include "support/experiment_files.h"
 #include "support/file_records.h"
 #include "support/jobs.h"
+#include "support/paths.h"
 #include "support/shell.h"
 
 namespace {
@@ -69,17 +73,58 @@ int compare(int units, int rounds) {
   return 0;
 }
 
+void make_experiment(const test::ExperimentFiles& files, std::int64_t xid, int units) {
+  files.add(xid, units);
+  for (int wid = 1; wid <= units; ++wid) {
+    files.add_event(xid, wid, "running");
+    files.add_event(xid, wid, "completed");
+    files.add_run(xid, wid, 0.5);
+  }
+}
+
+double time_program(const std::string& words, int rounds) {
+  const std::string command = test::quoted(test::program().string()) + " " + words + " >/dev/null";
+  double best = 1e9;
+  for (int round = 0; round < rounds; ++round) {
+    const Clock::time_point start = Clock::now();
+    if (test::shell(command).exit_code != 0) throw std::runtime_error(words + " failed");
+    best = std::min(best, seconds_since(start));
+  }
+  return best;
+}
+
+int time_listings(int units, int rounds) {
+  const test::TempDir dir;
+  const test::ExperimentFiles files(dir / "root");
+  make_experiment(files, 1, units);
+  make_experiment(files, 2, 1000);
+  const std::string root = " --root " + test::quoted(files.root().string());
+  const auto print = [&](const char* words, int times) {
+    std::printf("%-16s %8.1f ms\n", words, time_program(words + root, times) * 1e3);
+  };
+  std::printf("%d work units in experiment 1, 1000 in experiment 2\n", units);
+  print("index rebuild", std::max(1, rounds / 3));
+  for (const char* words : {"ls", "ls --json", "ls 2", "status", "status 1", "status 1/7",
+                            "status 2", "status 2/7", "top", "--version"}) {
+    print(words, rounds);
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int units = argc > 1 ? std::atoi(argv[1]) : 1000;
-  const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
-  if (argc > 3 || units < 1 || rounds < 1) {
-    std::fputs("usage: launch_bench [UNITS [ROUNDS]]\n", stderr);
+  const bool listings = argc > 1 && std::string(argv[1]) == "listings";
+  char** const numbers = argv + (listings ? 2 : 1);
+  const auto count = argc - (numbers - argv);
+  const int units = count > 0 ? std::atoi(numbers[0]) : listings ? 10'000 : 1000;
+  const int rounds = count > 1 ? std::atoi(numbers[1]) : listings ? 10 : 5;
+  if (count > 2 || units < 1 || rounds < 1) {
+    std::fputs("usage: launch_bench [listings] [UNITS [ROUNDS]]\n", stderr);
     return 2;
   }
   try {
-    return compare(units, rounds);
+    return listings ? time_listings(units, rounds) : compare(units, rounds);
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "launch_bench: %s\n", failure.what());
     return 1;

@@ -63,7 +63,7 @@ TEST_CASE("a job that fails is told, and can be started once more") {
   REQUIRE(comes_true([&] { return at.count("failed") == 1 && at.count("completed") == 1; }));
   CHECK_THAT(at.trivet("status 1").output, Contains("exit code 3"));
   at.folder.write("repaired", "");
-  CHECK_THAT(at.trivet("retry 1").output, Contains("1 work units started afresh"));
+  CHECK_THAT(at.trivet("retry 1").output, Contains("1 work unit started afresh"));
   REQUIRE(comes_true([&] { return at.all_are("completed"); }));
   const Json units = at.status().at("units");
   CHECK(units.at(0).at("jobs").at("main").at("attempt") == 1);
@@ -75,12 +75,40 @@ TEST_CASE("units are cancelled, those that run and those that wait") {
   const std::string script = "touch $0/began; exec sleep 600";
   REQUIRE(at.launch(script, 4).exit_code == 0);
   REQUIRE(comes_true([&] { return at.count("running") == 2; }));
-  CHECK_THAT(at.trivet("cancel 1/4").output, Contains("1 work units cancelled"));
+  CHECK_THAT(at.trivet("cancel 1/4").output, Contains("1 work unit cancelled"));
   REQUIRE(comes_true([&] { return at.count("cancelled") == 1; }));
   CHECK_THAT(at.trivet("cancel 1").output, Contains("3 work units cancelled"));
   REQUIRE(comes_true([&] { return at.all_are("cancelled"); }));
   CHECK_FALSE(fs::exists(at.root / "1/4/began"));
   CHECK_THAT(at.trivet("cancel 1").output, Contains("0 work units cancelled"));
+}
+
+TEST_CASE("trivet top tells what jobs that run do and use") {
+  const Experiments at;
+  // "{{" is a brace in what a job is given.
+  const std::string script =
+      R"(echo '{{"step":7,"kind":"train","values":{{"training_loss":0.5}},)"
+      R"("rates":{{"steps_per_second":2}}}}' > $0/metrics.jsonl; )"
+      R"(echo '{{"state":"running","step":7,"target":27}}' > $0/status.json; exec sleep 600)";
+  REQUIRE(at.launch(script, 3).exit_code == 0);
+  const auto top = [&] { return Json::parse(at.trivet("top --json").output); };
+  REQUIRE(comes_true([&] {
+    const Json rows = top();
+    return rows.size() == 2 && rows[0].at("loss") == 0.5 && rows[1].at("loss") == 0.5;
+  }));
+  const Json row = top()[0];
+  CHECK(row.at("job") == "1/1/main");
+  CHECK(row.at("state") == "running");
+  CHECK(row.at("processes").get<int>() >= 1);
+  CHECK(row.at("memory_bytes").get<double>() > 0);
+  CHECK(row.at("cores").get<double>() >= 0);
+  CHECK(row.at("step") == 7);
+  CHECK(row.at("seconds_left") == 10);
+  CHECK_THAT(at.trivet("top").output, Contains("2 at work in") && Contains("7/27"));
+  CHECK_THAT(at.trivet("ls --state running").output, Contains("1/2  running  7/27"));
+  at.trivet("cancel 1");
+  REQUIRE(comes_true([&] { return at.all_are("cancelled"); }));
+  CHECK(top().empty());
 }
 
 TEST_CASE("arguments arrive as they were written") {

@@ -173,7 +173,7 @@ TEST_CASE("launching again adds what is missing") {
   const fs::path units = at.folder / "root/1/units.jsonl";
   CHECK(lines_of(units) == 2);
   CHECK(lines_of(at.folder / "root/1/events.jsonl") == 2);
-  CHECK_THAT(at.launch(xp + " --xid=1").output, Contains("2 units were there already"));
+  CHECK_THAT(at.launch(xp + " --xid=1").output, Contains("2 work units were there already"));
   CHECK(lines_of(units) == 2);
   const std::string more = at.launch(xp +
                                      " --xid=1 --xp.jobs.train.cores=3 --json "
@@ -195,7 +195,7 @@ TEST_CASE("what was launched can be launched from its own record") {
   const ShellResult again = at.launch(record + " --xid=1 --sweep seed=2,3");
   INFO(again.output);
   CHECK_THAT(again.output,
-             Contains("experiment 1  1 work unit ") && Contains("2 units were there already"));
+             Contains("experiment 1  1 work unit ") && Contains("2 work units were there already"));
 }
 
 TEST_CASE("mistakes are told before anything is made") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run on a terminal of a given width: no line of progress or of metrics wraps.
+// A run on a terminal of a given width: no line of progress or of metrics wraps. And trivet top,
+// which takes a terminal over and gives it back.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -14,15 +15,19 @@
 
 #include "cli/text_columns.h"
 #include "run_fixture.h"
+#include "support/experiment_files.h"
 #include "support/paths.h"
+#include "trivet/process.h"
 
 using namespace trivet;
 using Catch::Contains;
 
 namespace {
 
-// Runs the program on a terminal of its own and returns all that came there.
-std::string on_terminal(std::vector<std::string> words, unsigned short columns) {
+// Runs the program on a terminal of its own, on which `keys` have been typed, and returns all that
+// came there.
+std::string on_terminal(std::vector<std::string> words, unsigned short columns,
+                        const std::string& keys = {}) {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   REQUIRE(terminal >= 0);
   REQUIRE(::grantpt(terminal) == 0);
@@ -45,6 +50,7 @@ std::string on_terminal(std::vector<std::string> words, unsigned short columns) 
     ::_exit(127);
   }
   ::close(screen);
+  REQUIRE(::write(terminal, keys.data(), keys.size()) == static_cast<ssize_t>(keys.size()));
   std::string all;
   char buffer[4096];
   // Ends with an error when the last process has closed the screen.
@@ -62,7 +68,7 @@ std::string on_terminal(std::vector<std::string> words, unsigned short columns) 
 
 // What was shown between two returns of the cursor, without colours and erasures.
 std::vector<std::string> lines_of(const std::string& output) {
-  const std::string plain = std::regex_replace(output, std::regex("\x1b\\[[0-9;]*[A-Za-z]"), "");
+  const std::string plain = std::regex_replace(output, std::regex("\x1b\\[[0-9;?]*[A-Za-z]"), "");
   std::vector<std::string> lines(1);
   for (const char c : plain) {
     if (c == '\r' || c == '\n') {
@@ -100,4 +106,33 @@ TEST_CASE("progress and metrics stay on one line of a terminal of any width", "[
     CHECK(std::regex_search(output, std::regex("step 150  ?validation_loss [0-9.]+[0-9]")));
     CHECK((output.find(" more") != std::string::npos) == (columns == 80));
   }
+}
+
+TEST_CASE("trivet top draws what is at work until q, and leaves the terminal as it was") {
+  const test::TempDir folder;
+  const test::ExperimentFiles files(folder / "root");
+  files.add(3, 2);
+  const std::string status =
+      "{\"state\":\"running\",\"step\":7,\"target\":27,\"time\":" + std::to_string(unix_time()) +
+      ",\"started\":1,\"host\":\"elsewhere\",\"pid\":1,\"boot_id\":\"x\"}";
+  folder.write("root/1-\x1b[31m-with-a-name-that-is-rather-long/status.json", status);
+  const auto words = [&](const char* option) {
+    return std::vector<std::string>{test::program().string(), "top", "--root",
+                                    files.root().string(), option};
+  };
+  const std::string all = on_terminal(words("--interval=3600"), 40, "q");
+  const std::size_t begin = all.find("\x1b[?1049h"), end = all.find("\x1b[?1049l");
+  REQUIRE(begin != std::string::npos);
+  REQUIRE(end != std::string::npos);
+  CHECK(begin < all.find("1 at work in"));
+  CHECK(all.find("1 at work in") < end);
+  CHECK_THAT(all, Contains("1- [31m-with") && !Contains("\x1b[31m"));
+  CHECK(all.find("\x1b[?25l") < all.find("\x1b[?25h"));
+  // Before that, the terminal may show the key itself.
+  for (const std::string& line : lines_of(all.substr(begin, end - begin))) {
+    INFO(line);
+    CHECK(columns_of(line) <= 40);
+  }
+  const std::string once = on_terminal(words("--once"), 200);
+  CHECK_THAT(once, Contains("7/27") && !Contains("\x1b["));
 }

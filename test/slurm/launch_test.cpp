@@ -70,7 +70,7 @@ TEST_CASE("slurm: units are cancelled, those that run and those that wait", "[sl
           .exit_code == 0);
   REQUIRE(comes_true([&] { return at.count("running") == 6; }));
   CHECK(at.state(8) == "queued");
-  CHECK_THAT(at.trivet("cancel 1/8").output, Contains("1 work units cancelled"));
+  CHECK_THAT(at.trivet("cancel 1/8").output, Contains("1 work unit cancelled"));
   CHECK(at.state(8) == "cancelled");
   CHECK(at.count("running") == 6);
   CHECK_THAT(at.trivet("cancel 1").output, Contains("7 work units cancelled"));
@@ -95,7 +95,7 @@ TEST_CASE("slurm: what fails is tried as often as it says, and not after a mista
   CHECK(at.job(3).at("attempt") == 3);
   CHECK(read_file(at.unit_file(3, "ran")) == "run\nrun\nrun\n");
   SECTION("what somebody wants once more is submitted again, and nothing else is") {
-    CHECK_THAT(at.trivet("retry 1/2").output, Contains("1 work units started afresh"));
+    CHECK_THAT(at.trivet("retry 1/2").output, Contains("1 work unit started afresh"));
     REQUIRE(comes_true([&] { return at.job(2).at("attempt") == 2 && at.state(2) == "failed"; }));
     CHECK(read_file(at.unit_file(3, "ran")) == "run\nrun\nrun\n");
   }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/index_intake.h"
+
+#include <algorithm>
+
+#include "launch/index_experiment.h"
+#include "launch/index_run.h"
+
+namespace trivet {
+
+// Writing or not, it ends at the first thing that is new unless it writes.
+bool IndexIntake::pass(const Scope& scope, bool write) {
+  if (!scope.xid && pass_gone(write) && !write) return true;
+  if (pass_experiments(scope, write) && !write) return true;
+  return scope.runs && pass_runs(scope, write);
+}
+
+bool IndexIntake::pass_gone(bool write) {
+  std::vector<std::int64_t> gone;
+  Statement known(database_, "SELECT xid FROM experiments");
+  while (known.step()) {
+    const std::int64_t xid = known.integer(0);
+    const auto is_it = [&](const ExperimentStore::Place& place) { return place.xid == xid; };
+    if (std::none_of(places_.begin(), places_.end(), is_it)) gone.push_back(xid);
+  }
+  for (std::size_t i = 0; write && i < gone.size(); ++i) IndexedFiles::forget(database_, gone[i]);
+  return !gone.empty();
+}
+
+bool IndexIntake::pass_experiments(const Scope& scope, bool write) {
+  bool any = false;
+  for (const ExperimentStore::Place& place : places_) {
+    if (scope.xid && *scope.xid != place.xid) continue;
+    IndexedFiles files(database_, place);
+    if (!files.is_behind()) continue;
+    any = true;
+    if (!write) break;
+    files.take();
+  }
+  return any;
+}
+
+std::string IndexIntake::directory_of(std::int64_t xid) const {
+  const auto found = std::find_if(places_.begin(), places_.end(),
+                                  [&](const ExperimentStore::Place& it) { return it.xid == xid; });
+  return found == places_.end() ? std::string() : found->directory.string();
+}
+
+bool IndexIntake::pass_runs(const Scope& scope, bool write) {
+  Statement units(database_,
+                  "SELECT xid, wid, directory, status_mark, metrics_mark, reported IN ('done', "
+                  "'failed', 'interrupted', 'preempted') FROM units WHERE ?1 IS NULL OR xid = ?1 "
+                  "ORDER BY xid, wid");
+  if (scope.xid) units.bind(1, *scope.xid);
+  std::vector<UnitFiles> changed;
+  std::optional<MarksBelow> experiment;
+  std::int64_t xid = 0;
+  while (units.step()) {
+    if (!experiment || units.integer(0) != xid) {
+      xid = units.integer(0);
+      experiment.emplace(directory_of(xid));
+    }
+    UnitFiles unit{units.integer(0),
+                   units.integer(1),
+                   units.text(2),
+                   LineMark::from_text(units.view(3)).file,
+                   LineMark::from_text(units.view(4)),
+                   units.integer(5) != 0};
+    if (!unit.have_changed(*experiment)) continue;
+    changed.push_back(std::move(unit));
+    if (!write) break;
+  }
+  units.reset();
+  for (std::size_t i = 0; write && i < changed.size(); ++i) take_run(database_, changed[i]);
+  return !changed.empty();
+}
+
+}  // namespace trivet
