@@ -51,9 +51,16 @@ JobStatus live_status(const Job& job, const JobStatus& recorded,
   return changed(status, state, queued_detail(at));
 }
 
+// One that was to be started again: a limit that ends it only then ends no work of its own. A
+// controller that was killed may bring such a job back as one that runs.
+bool has_ended_before(const Job& job) {
+  const std::int64_t last = launch::last_attempt(job);
+  return last > 0 && launch::read_attempt(job, last).phase == AttemptPhase::ended;
+}
+
 // When Slurm is done with it, and no attempt tells how it ended.
-JobStatus dropped_status(const JobStatus& recorded, const JobPlace& at, bool is_cancelled,
-                         const launch::DependencyAnswer& dependency) {
+JobStatus dropped_status(const Job& job, const JobStatus& recorded, const JobPlace& at,
+                         bool is_cancelled, const launch::DependencyAnswer& dependency) {
   const std::string state = at.entry != nullptr ? at.entry->state : std::string();
   if (is_cancelled) return changed(recorded, JobState::cancelled, {});
   if (dependency.readiness == Readiness::never) {
@@ -61,7 +68,8 @@ JobStatus dropped_status(const JobStatus& recorded, const JobPlace& at, bool is_
   }
   const std::string said = "Slurm job " + at.id();
   if (state == "CANCELLED") return changed(recorded, JobState::cancelled, said + ": CANCELLED");
-  if (state == "TIMEOUT" || state == "DEADLINE" || state == "OUT_OF_MEMORY") {
+  const bool is_limit = state == "TIMEOUT" || state == "DEADLINE" || state == "OUT_OF_MEMORY";
+  if (is_limit && !has_ended_before(job)) {
     return changed(recorded, JobState::failed, said + ": " + state);
   }
   return changed(recorded, JobState::lost,
@@ -114,7 +122,7 @@ JobStatus status_now(const Job& job, const JobStatus& recorded, const JobPlace& 
   if (recorded.state == JobState::pending || !at.place) return recorded;
   JobStatus known = recorded;
   if (told) known.attempt = told->attempt;
-  return dropped_status(known, at, is_cancelled, dependency);
+  return dropped_status(job, known, at, is_cancelled, dependency);
 }
 
 std::vector<const Job*> in_order(const WorkUnit& unit) {

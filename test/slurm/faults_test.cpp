@@ -191,6 +191,25 @@ TEST_CASE("slurm: states of the queue become those of the units") {
   }
 }
 
+TEST_CASE("slurm: a job that waits to be started again is lost with what Slurm knew, not failed") {
+  const FakeExperiments fake;
+  REQUIRE(fake.at.launch("exit 75", 1).exit_code == 0);
+  REQUIRE(fake.at.trivet("job " + quoted((fake.at.root / "1/slurm/1/array.json").string()) + " 0")
+              .exit_code == 75);
+  const auto set_state = [&](const std::string& state) {
+    fake.slurm.folder.write("queue", "7|0|" + state + "|None|n1|" + fake.slurm.name() + "\n");
+  };
+  // A killed controller comes back with what it had saved, and lets the time of a job run out that
+  // has long given up its node.
+  set_state("RUNNING");
+  CHECK(fake.at.state(1) == "queued");
+  set_state("TIMEOUT");
+  CHECK(fake.at.state(1) == "lost");
+  CHECK_THAT(fake.at.job(1).at("detail").get<std::string>(), Contains("Slurm job 7_0: TIMEOUT"));
+  CHECK(fake.at.trivet("resume 1").exit_code == 0);
+  CHECK(fake.slurm.calls() == 2);
+}
+
 TEST_CASE("slurm: a launcher that is killed behind sbatch has lost nothing and doubles nothing") {
   const FakeExperiments fake;
   const FakeSlurm usual;

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -38,7 +39,7 @@ struct DrainedNode {
 };
 
 struct StoppedController {
-  StoppedController() { cluster().stop_controller(); }
+  explicit StoppedController(int signal = SIGTERM) { cluster().stop_controller(signal); }
   ~StoppedController() { cluster().start_controller(); }
 };
 
@@ -145,7 +146,9 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
   // Half of them, of which one runs.
   std::string half;
   for (int wid = 6; wid < 56; ++wid) half += " 1/" + std::to_string(wid);
-  CHECK(at.trivet("cancel" + half).exit_code == 0);
+  const ShellResult cancelled = at.trivet("cancel" + half);
+  INFO(cancelled.output);
+  CHECK(cancelled.exit_code == 0);
   REQUIRE(comes_true([&] { return at.count("cancelled") == 50; }));
 
   {
@@ -155,7 +158,8 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
     CHECK(cluster().command("scontrol requeue " + moved).exit_code == 0);
     REQUIRE(comes_true([&] { return tasks_on("n1").empty(); }));
     {
-      const StoppedController stopped;
+      // It comes back with what it had saved, which need not be all: jobs may be lost by it.
+      const StoppedController killed(SIGKILL);
       at.folder.write("root/1/go", "");
       // Three at least run elsewhere: five of the first six are left, two of them at most on n1.
       REQUIRE(comes_true([&] { return at.count("completed") >= 3; }));
@@ -164,8 +168,8 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
         [&] { return at.count("queued") + at.count("running") + at.count("preempted") == 0; },
         180));
     CHECK(at.count("cancelled") == 50);
-    // One that was moved may be lost as well, until somebody resumes it.
     INFO(at.trivet("status 1").output);
+    INFO(shell("grep . " + quoted((at.root / "1/slurm/1").string()) + "/*.log").output);
     CHECK(at.count("completed") + at.count("lost") == 48);
     CHECK(at.job(kConfigError).at("exit_code") == 2);
     CHECK(at.job(kConfigError).at("attempt") == 1);
@@ -174,16 +178,22 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
     CHECK(at.state(kLost) == "lost");
   }
 
-  CHECK_THAT(at.trivet("resume 1").output, Contains("going on with"));
+  const std::int64_t lost = at.count("lost");
+  CHECK(lost >= 1);
+  CHECK_THAT(at.trivet("resume 1").output,
+             Contains("going on with " + std::to_string(lost) + " work unit"));
   REQUIRE(comes_true([&] { return at.count("completed") == 48; }));
   CHECK(at.count("failed") == 2);
   std::set<int> ended;
   for (int wid = 1; wid <= 100; ++wid) {
     const fs::path wu_dir = at.unit_file(wid, "");
-    CHECK(lines(wu_dir / "ended") <= 1);
-    if (lines(wu_dir / "ended") == 1) ended.insert(wid);
-    // Only those that may have been on the drained node, and the lost one, were started twice.
-    if (wid > 5 && wid != 56 && wid != kLost) CHECK(lines(wu_dir / "ran") <= 1);
+    const std::int64_t times = lines(wu_dir / "ended");
+    if (times > 0) ended.insert(wid);
+    if (times < 2) continue;
+    // Slurm killed the first one's keeper before it could record the end.
+    INFO(at.trivet("show 1/" + std::to_string(wid)).output);
+    CHECK(times == 2);
+    CHECK_FALSE(fs::exists(wu_dir / "jobs/main/1/exit.json"));
   }
   CHECK(ended.size() == 48);
 }

@@ -153,8 +153,8 @@ ShellResult SlurmCluster::command(const std::string& words) const {
   return shell(settings() + words);
 }
 
-void SlurmCluster::stop_controller() {
-  if (controller_ != 0) end(controller_, SIGTERM);
+void SlurmCluster::stop_controller(int signal) {
+  if (controller_ != 0) end(controller_, signal);
   controller_ = 0;
 }
 

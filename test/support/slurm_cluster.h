@@ -31,8 +31,9 @@ class SlurmCluster {
   // Runs one of Slurm's commands: "squeue -h".
   ShellResult command(const std::string& words) const;
 
-  // As an administrator does it: what it knows is there again after the next start.
-  void stop_controller();
+  // SIGTERM as an administrator: what it knows is there again after the next start. After SIGKILL,
+  // what it had saved by then.
+  void stop_controller(int signal);
   void start_controller();
 
  private:
