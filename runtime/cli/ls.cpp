@@ -106,6 +106,7 @@ void add_units(Listing& listing, ExperimentIndex& index, std::optional<std::int6
     row.unit = unit.id;
     row.name = fmt::format("{}/{}", unit.id.first, unit.id.second);
     row.state = enum_name(unit.state);
+    row.directory = std::move(unit.directory);
     row.sweep = std::move(unit.sweep);
     row.cells = sweep_cells_from_json(row.sweep);
     row.time = std::max(unit.run.time, unit.changed > 0 ? unit.changed : -1);

@@ -185,7 +185,7 @@ Value json_of_runs(const std::vector<ListedRun>& runs) {
   for (const ListedRun& listed : runs) {
     const RunInfo& run = listed.run;
     rows.push_back(Value::table({{"run", listed.name},
-                                 {"path", run.path.string()},
+                                 {"path", listed.unit ? listed.directory : run.path.string()},
                                  {"xid", listed.unit ? Value(listed.unit->first) : Value()},
                                  {"wid", listed.unit ? Value(listed.unit->second) : Value()},
                                  {"sweep", value_from_json(listed.sweep, "the index")},

@@ -161,6 +161,9 @@ ExperimentView ExperimentIndex::experiment(std::int64_t xid, std::optional<std::
 
 std::vector<UnitRun> ExperimentIndex::units(std::optional<std::int64_t> xid) {
   return guarded([&] {
+    // Mostly nothing is new, and one look at all units is enough.
+    sync({.xid = xid});
+    if (auto rows = current_unit_rows(*database_, xid, places(xid))) return std::move(*rows);
     sync({.xid = xid, .runs = true});
     return unit_rows(*database_, xid);
   });

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "launch/index_experiment.h"
 #include "launch/index_run.h"
 
@@ -40,33 +42,16 @@ bool IndexIntake::pass_experiments(const Scope& scope, bool write) {
   return any;
 }
 
-std::string IndexIntake::directory_of(std::int64_t xid) const {
-  const auto found = std::find_if(places_.begin(), places_.end(),
-                                  [&](const ExperimentStore::Place& it) { return it.xid == xid; });
-  return found == places_.end() ? std::string() : found->directory.string();
-}
-
 bool IndexIntake::pass_runs(const Scope& scope, bool write) {
-  Statement units(database_,
-                  "SELECT xid, wid, directory, status_mark, metrics_mark, reported IN ('done', "
-                  "'failed', 'interrupted', 'preempted') FROM units WHERE ?1 IS NULL OR xid = ?1 "
-                  "ORDER BY xid, wid");
+  Statement units(database_, fmt::format("SELECT {} FROM units WHERE ?1 IS NULL OR xid = ?1 "
+                                         "ORDER BY xid, wid",
+                                         kUnitFilesColumns));
   if (scope.xid) units.bind(1, *scope.xid);
+  RunWatch watch(places_);
   std::vector<UnitFiles> changed;
-  std::optional<MarksBelow> experiment;
-  std::int64_t xid = 0;
   while (units.step()) {
-    if (!experiment || units.integer(0) != xid) {
-      xid = units.integer(0);
-      experiment.emplace(directory_of(xid));
-    }
-    UnitFiles unit{units.integer(0),
-                   units.integer(1),
-                   units.text(2),
-                   LineMark::from_text(units.view(3)).file,
-                   LineMark::from_text(units.view(4)),
-                   units.integer(5) != 0};
-    if (!unit.have_changed(*experiment)) continue;
+    UnitFiles unit = unit_files_of_row(units);
+    if (!watch.has_changed(unit)) continue;
     changed.push_back(std::move(unit));
     if (!write) break;
   }

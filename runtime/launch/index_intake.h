@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "launch/database.h"
@@ -36,7 +35,6 @@ class IndexIntake {
   bool pass_gone(bool write);
   bool pass_experiments(const Scope& scope, bool write);
   bool pass_runs(const Scope& scope, bool write);
-  std::string directory_of(std::int64_t xid) const;
 
   Database& database_;
   const std::vector<ExperimentStore::Place>& places_;

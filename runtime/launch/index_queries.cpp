@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "launch/index_experiment.h"
+#include "launch/index_run.h"
 #include "launch/job_now.h"
 #include "launch/records.h"
 #include "launch/supervisor.h"
@@ -195,6 +196,46 @@ std::size_t unit_count(Database& database) {
   return count.step() ? static_cast<std::size_t>(count.integer(0)) : 0;
 }
 
+UnitRun unit_of_row(Statement& row) {
+  UnitRun unit;
+  unit.id = {row.integer(0), row.integer(1)};
+  unit.directory = row.text(2);
+  unit.sweep = row.text(6);
+  unit.state = enum_from_name<JobState>(row.view(7)).value_or(JobState::pending);
+  unit.changed = row.number(8);
+  unit.run = run_of_row(row, 9);
+  judge_state(unit.run);
+  return unit;
+}
+
+// Nothing as soon as `watch` sees a change.
+std::optional<std::vector<UnitRun>> rows_of_units(Database& database,
+                                                  std::optional<std::int64_t> xid,
+                                                  std::optional<std::int64_t> wid,
+                                                  RunWatch* watch) {
+  Statement select(database,
+                   fmt::format("SELECT {}, sweep, state, changed, run_problem, reported, mode, "
+                               "host, boot_id, message, step, target, attempt, pid, started, time "
+                               "FROM units WHERE (?1 IS NULL OR xid = ?1) AND "
+                               "(?2 IS NULL OR wid = ?2) ORDER BY xid, wid",
+                               kUnitFilesColumns));
+  bind_number(select, 1, xid);
+  bind_number(select, 2, wid);
+  std::vector<UnitRun> units;
+  if (!xid) units.reserve(unit_count(database));
+  while (select.step()) {
+    if (watch != nullptr && watch->has_changed(unit_files_of_row(select))) return std::nullopt;
+    units.push_back(unit_of_row(select));
+  }
+  if (wid) return units;
+  const std::map<UnitId, JobState> states = states_now(database, xid);
+  for (UnitRun& row : units) {
+    const auto now = states.find(row.id);
+    if (now != states.end()) row.state = now->second;
+  }
+  return units;
+}
+
 const char* column_of(WhichNumber which) {
   switch (which) {
     case WhichNumber::low:
@@ -238,34 +279,15 @@ std::optional<ExperimentView> experiment_row(Database& database, std::int64_t xi
   return view;
 }
 
-std::vector<UnitRun> unit_rows(Database& database, std::optional<std::int64_t> xid,
-                               std::optional<std::int64_t> wid) {
-  Statement select(database,
-                   "SELECT xid, wid, directory, sweep, state, changed, run_problem, reported, "
-                   "mode, host, boot_id, message, step, target, attempt, pid, started, time "
-                   "FROM units WHERE (?1 IS NULL OR xid = ?1) AND (?2 IS NULL OR wid = ?2) "
-                   "ORDER BY xid, wid");
-  bind_number(select, 1, xid);
-  bind_number(select, 2, wid);
-  std::vector<UnitRun> units;
-  if (!xid) units.reserve(unit_count(database));
-  while (select.step()) {
-    UnitRun& row = units.emplace_back();
-    row.id = {select.integer(0), select.integer(1)};
-    row.sweep = select.text(3);
-    row.state = enum_from_name<JobState>(select.view(4)).value_or(JobState::pending);
-    row.changed = select.number(5);
-    row.run = run_of_row(select, 6);
-    row.run.path = select.text(2);
-    judge_state(row.run);
-  }
-  if (wid) return units;
-  const std::map<UnitId, JobState> states = states_now(database, xid);
-  for (UnitRun& row : units) {
-    const auto now = states.find(row.id);
-    if (now != states.end()) row.state = now->second;
-  }
-  return units;
+std::optional<std::vector<UnitRun>> current_unit_rows(
+    Database& database, std::optional<std::int64_t> xid,
+    const std::vector<ExperimentStore::Place>& places) {
+  RunWatch watch(places);
+  return rows_of_units(database, xid, {}, &watch);
+}
+
+std::vector<UnitRun> unit_rows(Database& database, std::optional<std::int64_t> xid) {
+  return *rows_of_units(database, xid, {}, nullptr);
 }
 
 std::vector<UnitAtWork> units_at_work(Database& database) {
@@ -273,8 +295,9 @@ std::vector<UnitAtWork> units_at_work(Database& database) {
   for (const UnitId& id : units_with_work(database, {})) {
     std::vector<JobView> jobs = jobs_of(database, id);
     std::erase_if(jobs, [](const JobView& job) { return job.status.state != JobState::running; });
-    std::vector<UnitRun> rows = unit_rows(database, id.first, id.second);
+    std::vector<UnitRun> rows = *rows_of_units(database, id.first, id.second, nullptr);
     if (jobs.empty() || rows.empty()) continue;
+    rows[0].run.path = rows[0].directory;
     units.push_back({std::move(rows[0]), all_indexed_numbers(database, id)[id], std::move(jobs)});
   }
   return units;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "launch/database.h"
+#include "launch/experiment_store.h"
 #include "launch/experiment_view.h"
 #include "train/metrics_reader.h"
 #include "train/metrics_tally.h"
@@ -24,10 +25,11 @@ using UnitId = std::pair<std::int64_t, std::int64_t>;  // xid, wid
 // A work unit and the run in its directory.
 struct UnitRun {
   UnitId id;
+  std::string directory;
   std::string sweep;  // a table, as JSON
   launch::JobState state = launch::JobState::pending;
   double changed = 0;  // the last change of a job's state, since 1970; 0: none
-  RunInfo run;         // without its numbers; state "unknown" where there is no run
+  RunInfo run;         // without path and numbers; state "unknown" where there is no run
 };
 
 struct RunNumbers {
@@ -51,9 +53,11 @@ std::vector<ExperimentView> experiment_rows(Database& database);
 // With its units, or one of them, and their jobs; nothing when there is no such experiment.
 std::optional<ExperimentView> experiment_row(Database& database, std::int64_t xid,
                                              std::optional<std::int64_t> wid = {});
-// Of all experiments, of one, or one unit, its state as it was recorded.
-std::vector<UnitRun> unit_rows(Database& database, std::optional<std::int64_t> xid,
-                               std::optional<std::int64_t> wid = {});
+// Of all experiments, or of one; nothing when the files of a run are no longer as they were read.
+std::optional<std::vector<UnitRun>> current_unit_rows(
+    Database& database, std::optional<std::int64_t> xid,
+    const std::vector<ExperimentStore::Place>& places);
+std::vector<UnitRun> unit_rows(Database& database, std::optional<std::int64_t> xid);
 std::vector<UnitAtWork> units_at_work(Database& database);
 
 std::vector<std::string> indexed_number_names(Database& database, RecordKind kind,

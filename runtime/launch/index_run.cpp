@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/index_run.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "train/run_info.h"
@@ -127,6 +128,26 @@ void take_metrics(Database& database, const UnitFiles& unit, RunRow& row) {
 bool UnitFiles::have_changed(const MarksBelow& experiment) const {
   if (experiment.of(status()) != status_mark) return true;
   return !is_over && experiment.of(metrics()) != metrics_mark.file;
+}
+
+UnitFiles unit_files_of_row(Statement& row) {
+  return {row.integer(0),
+          row.integer(1),
+          row.text(2),
+          LineMark::from_text(row.view(3)).file,
+          LineMark::from_text(row.view(4)),
+          row.integer(5) != 0};
+}
+
+bool RunWatch::has_changed(const UnitFiles& unit) {
+  if (!experiment_ || unit.xid != xid_) {
+    const auto found =
+        std::find_if(places_.begin(), places_.end(),
+                     [&](const ExperimentStore::Place& place) { return place.xid == unit.xid; });
+    xid_ = unit.xid;
+    experiment_.emplace(found == places_.end() ? std::string() : found->directory.string());
+  }
+  return unit.have_changed(*experiment_);
 }
 
 void take_run(Database& database, const UnitFiles& unit) {

@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "launch/database.h"
+#include "launch/experiment_store.h"
 #include "launch/file_mark.h"
 #include "train/metrics_tally.h"
 
@@ -23,6 +26,25 @@ struct UnitFiles {
   std::string metrics() const { return directory + "/metrics.jsonl"; }
   // A run says last that it is over, and first that it goes on: until then its records stay.
   bool have_changed(const MarksBelow& experiment) const;
+};
+
+// Of the table of units, for unit_files_of_row().
+inline constexpr const char* kUnitFilesColumns =
+    "xid, wid, directory, status_mark, metrics_mark, "
+    "reported IN ('done', 'failed', 'interrupted', 'preempted')";
+UnitFiles unit_files_of_row(Statement& row);  // these columns first
+
+// Looks at the files of unit after unit, those of an experiment one after the other.
+class RunWatch {
+ public:
+  // Which outlive it.
+  explicit RunWatch(const std::vector<ExperimentStore::Place>& places) : places_(places) {}
+  bool has_changed(const UnitFiles& unit);
+
+ private:
+  const std::vector<ExperimentStore::Place>& places_;
+  std::int64_t xid_ = 0;
+  std::optional<MarksBelow> experiment_;
 };
 
 // Reads what has changed into the tables.
