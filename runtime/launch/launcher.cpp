@@ -227,6 +227,7 @@ void Launcher::Impl::check_with_orchestrator(const std::vector<WorkUnit>& units,
   const UnitBuilder builder(launch, plans, *format, place);
   const bool sweeps_config = launch.run.has_value();
   DiskRecords records(place.directory, [&](DiskRecords&, const SweepItem& item) {
+    refuse_conflicts(launch, {item});
     check_items({{item}, sweeps_config, {}}, request.config, catalog);
     return builder.build(item, sweeps_config, 1, 1);
   });

@@ -115,23 +115,6 @@ Value command_line_sweep(const std::vector<std::string>& further) {
   return table;
 }
 
-// A value that the command line sets and the sweep changes would be set in vain.
-void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>& items) {
-  if (!launch.run) return;
-  Problems problems;
-  std::set<std::string> seen;
-  for (const SweepItem& item : items) {
-    for (const auto& entry : item.args) {
-      const std::string& name = entry.first;
-      if (name.find('*') != std::string::npos || !seen.insert(name).second) continue;
-      const Value* set = launch.run->tree.find_path(name);
-      if (set == nullptr || set->origin().file != kCommandLine) continue;
-      problems.add({set->origin(), name, "this is both swept and set", "leave one of them out"});
-    }
-  }
-  problems.throw_if_any();
-}
-
 }  // namespace
 
 SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::string>& further) {
@@ -176,6 +159,22 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
   }
   if (found.sweeps_config) refuse_conflicts(launch, found.items);
   return found;
+}
+
+void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>& items) {
+  if (!launch.run) return;
+  Problems problems;
+  std::set<std::string> seen;
+  for (const SweepItem& item : items) {
+    for (const auto& entry : item.args) {
+      const std::string& name = entry.first;
+      if (name.find('*') != std::string::npos || !seen.insert(name).second) continue;
+      const Value* set = launch.run->tree.find_path(name);
+      if (set == nullptr || set->origin().file != kCommandLine) continue;
+      problems.add({set->origin(), name, "this is both swept and set", "leave one of them out"});
+    }
+  }
+  problems.throw_if_any();
 }
 
 void check_items(const SweepItems& sweep, const ConfigRequest& request, ConfigCatalog& catalog) {

@@ -24,6 +24,10 @@ struct SweepItems {
 // are both swept and set on the command line.
 SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::string>& further);
 
+// Throws ConfigError for a value of the run's config that items change and the command line sets:
+// it would be set in vain.
+void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>& items);
+
 // Resolves the run's config of every item. Throws ConfigError with what is wrong, of all items.
 void check_items(const SweepItems& sweep, const ConfigRequest& request, ConfigCatalog& catalog);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <optional>
 
 #include "field_names.h"
 #include "trivet/detail/codec.h"
@@ -79,6 +80,22 @@ class Validator {
   Problems& problems_;
   UnknownKeys unknown_;
 };
+
+// space.trainer.learning_rate = { uniform = [0, 1] } for space."trainer.learning_rate": the name
+// that was meant.
+std::optional<std::string> name_cut_at_dots(const Value::Member& entry, const FieldType& type) {
+  if (type.form != Form::table) return std::nullopt;
+  std::string name = entry.key;
+  const Value* table = &entry.value;
+  while (table->is_table() && !table->members().empty()) {
+    const Value::Member& first = table->members().front();
+    if (field_named(type.fields, first.key) != nullptr) break;
+    name += "." + first.key;
+    table = &first.value;
+  }
+  if (table == &entry.value || !table->is_table()) return std::nullopt;
+  return name;
+}
 
 void Validator::wrong_type(const Value& value, const FieldType& type, const std::string& path) {
   const std::string found = value.is_table() || value.is_array() || value.is_null()
@@ -173,6 +190,12 @@ void Validator::check_form(const Value& value, const FieldType& type, const Fiel
     case Form::map:
       if (!value.is_table()) return wrong_type(value, type, path);
       for (const Value::Member& member : value.members()) {
+        if (const auto name = name_cut_at_dots(member, type.element[0])) {
+          add(member.value, joined_path(path, member.key),
+              "'" + member.key + "' is a table of tables",
+              "a name with dots in it stands in quotes: \"" + *name + "\"");
+          continue;
+        }
         check(member.value, type.element[0], field, joined_path(path, member.key));
       }
       return;

@@ -240,6 +240,11 @@ TEST_CASE("a search that cannot be is refused before anything is made") {
   CHECK_THAT(refusal(at.trivet(config_search +
                                quoted("{'trainer.learning_rte' = {uniform = [0.1, 0.2]}}"))),
              Contains("learning_rte") && Contains("learning_rate"));
+  CHECK_THAT(refusal(at.trivet(config_search + quoted("{seed = {int = [1, 9]}}") + " seed=2")),
+             Contains("seed: this is both swept and set"));
+  CHECK_THAT(refusal(at.trivet(config_search +
+                               quoted("{trainer.learning_rate = {uniform = [0.1, 0.2]}}"))),
+             Contains("in quotes: \"trainer.learning_rate\""));
   CHECK_THAT(
       refusal(at.trivet(config_search + quoted("{'task.model.dropout' = {uniform = [0.0, 1.0]}}"))),
       Contains("task.model.dropout") && Contains("1"));
