@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -16,9 +17,7 @@
 namespace trivet::search {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr Clock::duration kLongestWait = std::chrono::seconds(1);
+constexpr std::chrono::steady_clock::duration kLongestWait = std::chrono::seconds(1);
 
 // Few points that have every bound and every choice among them.
 std::vector<SearchPoint> extremes(const SearchSpace& space) {
@@ -114,7 +113,25 @@ void SearchOrchestrator::refresh(std::span<const std::int64_t> wids) {
   inner_->refresh(wids);
 }
 
+// A cluster may be out of reach for a while. All that a search knows is recorded, so it begins anew
+// where it was.
 void SearchOrchestrator::supervise(const Supervision& supervision) {
+  while (true) {
+    try {
+      return search(supervision);
+    } catch (const RunError& failure) {
+      if (inner_->has_supervisor()) throw;
+      std::fprintf(stderr, "the search goes on when this is over: %s\n", failure.message().c_str());
+    }
+    const Clock::time_point next = Clock::now() + refresh_interval();
+    while (Clock::now() < next) {
+      if (supervision.should_stop()) return;
+      sleep_until(next, supervision);
+    }
+  }
+}
+
+void SearchOrchestrator::search(const Supervision& supervision) {
   SamplerContext sampler_context{.space = space_, .goal = config_.goal, .seed = config_.seed};
   const auto sampler = make(config_.sampler, sampler_context);
   StopperContext stopper_context{.goal = config_.goal};
@@ -159,23 +176,31 @@ void SearchOrchestrator::supervise(const Supervision& supervision) {
 // For an orchestrator that has no supervisor: a cluster runs the units, and knows of them when it
 // is asked.
 void SearchOrchestrator::wait_for_units(const Supervision& supervision) {
-  const auto interval = std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(config_.refresh_interval.seconds));
   Clock::time_point next = Clock::now();
   while (!supervision.should_stop()) {
     const std::vector<std::int64_t> open = open_units();
     if (open.empty()) return;
     const Clock::time_point now = Clock::now();
     if (now >= next) {
-      next = now + interval;
+      next = now + refresh_interval();
       inner_->refresh(open);
       continue;
     }
-    const auto wait =
-        std::chrono::ceil<std::chrono::milliseconds>(std::min(kLongestWait, next - now));
-    pollfd wake{supervision.wake_fd, POLLIN, 0};
-    ::poll(&wake, 1, static_cast<int>(wait.count()));
+    sleep_until(next, supervision);
   }
+}
+
+SearchOrchestrator::Clock::duration SearchOrchestrator::refresh_interval() const {
+  return std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(config_.refresh_interval.seconds));
+}
+
+// At most so long: something may have been written without a word to the supervisor.
+void SearchOrchestrator::sleep_until(Clock::time_point time, const Supervision& supervision) {
+  const Clock::duration left = std::min<Clock::duration>(kLongestWait, time - Clock::now());
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(left);
+  pollfd wake{supervision.wake_fd, POLLIN, 0};
+  ::poll(&wake, 1, static_cast<int>(std::max<std::int64_t>(wait.count(), 0)));
 }
 
 std::vector<std::int64_t> SearchOrchestrator::open_units() {

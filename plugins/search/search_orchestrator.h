@@ -24,6 +24,7 @@
 // the same xid adds trials to it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -85,6 +86,11 @@ class SearchOrchestrator final : public Orchestrator {
   void supervise(const Supervision& supervision) override;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  void search(const Supervision& supervision);
+  Clock::duration refresh_interval() const;
+  void sleep_until(Clock::time_point time, const Supervision& supervision);
   void wait_for_units(const Supervision& supervision);
   std::vector<std::int64_t> open_units();
 

@@ -29,6 +29,7 @@ struct Calls {
   std::vector<std::size_t> checked;  // units
   std::vector<std::int64_t> launched, cancelled;
   bool refuse = false;
+  int lost = 0;  // how often it is out of reach
   int looks = 0;
 } calls;
 
@@ -45,12 +46,14 @@ class Played final : public Orchestrator {
     if (calls.refuse) problems.add("jobs.main.cores", "too many");
   }
   void launch(std::span<const launch::WorkUnit> units) override {
+    reach();
     for (const launch::WorkUnit& unit : units) calls.launched.push_back(unit.wid);
   }
   void cancel(std::span<const std::int64_t> wids) override {
     calls.cancelled.insert(calls.cancelled.end(), wids.begin(), wids.end());
   }
   void refresh(std::span<const std::int64_t> wids) override {
+    reach();
     for (const std::int64_t wid : wids) run(wid);
   }
   bool has_supervisor() const override { return config_.supervises; }
@@ -67,6 +70,11 @@ class Played final : public Orchestrator {
   }
 
  private:
+  // Every second time, as long as it is.
+  static void reach() {
+    if (calls.lost > 0 && --calls.lost % 2 == 0) throw RunError("the controller does not answer");
+  }
+
   void run(std::int64_t wid) {
     const launch::WorkUnit unit = context_.records.units()[static_cast<std::size_t>(wid - 1)];
     played->measure(wid, 1, branin(unit.sweep.args));
@@ -146,6 +154,24 @@ TEST_CASE("a search runs its trials by an orchestrator with a supervisor, and by
   calls = {};
   launched.supervise();
   CHECK(calls.launched.empty());
+}
+
+TEST_CASE("a search outlives a cluster that is out of reach for a while") {
+  search::SearchConfig config = branin_search();
+  config.orchestrator = {"played/Orchestrator", Value::table({{"supervises", false}})};
+  config.refresh_interval = 0.001;
+  Launched launched(config);
+  calls.lost = 9;
+  launched.supervise();
+  CHECK(calls.lost == 0);
+  CHECK(launched.units.units().size() == 7);
+  const search::Study study(launched.units.experiment() / "search.jsonl", branin_space());
+  CHECK(study.trials().size() == 7);
+  for (const Trial& trial : study.trials()) CHECK(trial.state == TrialState::complete);
+  calls.lost = 1'000'000;
+  Launched stopped(config);
+  stopped.supervise(20);
+  CHECK(calls.looks > 20);
 }
 
 TEST_CASE("a search that is told to stop lets go, and the next supervisor goes on") {

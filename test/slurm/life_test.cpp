@@ -128,6 +128,41 @@ TEST_CASE("slurm: a launcher that is killed behind sbatch doubles no job", "[slo
   }
 }
 
+TEST_CASE("slurm: a search goes on when the controller is back", "[slow]") {
+  if (!has_slurm()) return;
+  const SlurmExperiments at;
+  const fs::path script =
+      at.folder.write("trial.sh",
+                      "while [ ! -e $1/../go ]; do sleep 0.1; done\n"
+                      "echo '{\"step\":1,\"kind\":\"eval\",\"values\":{\"loss\":'${2#--n=}'}}' > "
+                      "$1/metrics.jsonl\n");
+  const fs::path file = at.folder.write(
+      "search.toml",
+      "[xp]\nroot_dir = '" + at.root.string() + "'\n[xp.jobs.main]\ntarget = '/bin/sh'\nargs = ['" +
+          script.string() +
+          "', '{wu_dir}']\n[xp.orchestrator]\ntype = 'search/Orchestrator'\n"
+          "orchestrator = { type = 'slurm/Orchestrator', grace = 1, timeout = 5 }\n"
+          "sampler = 'search/Random'\nrefresh_interval = 0.5\nobjective = 'loss'\ngoal = 'min'\n"
+          "trials = 8\nparallel = 2\nspace.n = { int = [0, 1000] }\n");
+  const ShellResult launched = at.trivet("launch --xp=" + quoted(file.string()));
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(comes_true([&] { return at.count("running") == 2; }));
+  {
+    const StoppedController stopped;
+    at.folder.write("root/1/go", "");
+    // The next trial cannot be handed over.
+    REQUIRE(comes_true([&] {
+      const fs::path log = at.root / "1/supervisor.log";
+      return fs::exists(log) && read_file(log).find("the search goes on") != std::string::npos;
+    }));
+  }
+  REQUIRE(comes_true([&] { return at.count("completed") == 8; }, 120));
+  CHECK(at.status().at("units").size() == 8);
+  // Begun and ended.
+  CHECK(comes_true([&] { return lines(at.root / "1/search.jsonl") == 16; }));
+}
+
 TEST_CASE("slurm: a hundred units end as they should while the cluster has its troubles",
           "[slow]") {
   if (!has_slurm()) return;
