@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dlib/GlobalSearch: dlib::global_function_search, which goes by turns to where the objective could
+// be greatest if it is Lipschitz (Malherbe and Vayatis 2017) and to the top of a quadratic through
+// the points around the best one (Powell 2004).
+//
+//   start      the middle of the space, then random points until there are max(3, n) results
+//   turns      trials with an even number are steps of the quadratic, others of the bound
+//   numbers    of all types are coordinates in [0, 1], so that both models see scales as the space
+//              does and the quadratic moves integers; choices are dlib's integers, which it leaves
+//              as they are at the best point
+//   again      a point that was tried before gives way to one of the bound, then to random ones
+//   failed     trials count as the worst, or the quadratic would lead to them again
+//   running    trials count as much as the nearest that ended, as in dlib itself
+//
+// dlib keeps a radius of trust from step to step. A sampler keeps nothing, so the radius is always
+// what dlib starts from: the distance of the points that the quadratic goes through.
+//
+// The time of an answer grows with the square of the number of trials and more: some ten
+// milliseconds for 30, a second for some hundred.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trivet/launch/sampler.h"
+
+namespace trivet::dlib {
+
+// The names are dlib's.
+struct GlobalSearchConfig : SamplerConfig {
+  double solver_epsilon = 0;
+  double pure_random_search_probability = 0.02;
+  std::int64_t monte_carlo_upper_bound_samples = 5000;
+  double relative_noise_magnitude = 0.001;
+};
+TRIVET_CONFIG(GlobalSearchConfig, trivet::SamplerConfig,
+              (solver_epsilon, "The quadratic must promise more than this to be followed.",
+               at_least(0)),
+              (pure_random_search_probability, "Of a random point in place of one of the bound.",
+               at_least(0), at_most(1)),
+              (monte_carlo_upper_bound_samples, "Random points whose bound is looked at.",
+               at_least(1)),
+              (relative_noise_magnitude, "How far the bound may be off, in parts of the spread.",
+               at_least(0)))
+
+class GlobalSearch final : public Sampler {
+ public:
+  using Config = GlobalSearchConfig;
+  GlobalSearch(const Config& config, SamplerContext& context);
+  SearchPoint ask(std::int64_t number, std::span<const Trial> history) const override;
+
+ private:
+  Config config_;
+  SearchSpace space_;
+  Goal goal_;
+  std::int64_t seed_;
+};
+
+}  // namespace trivet::dlib
