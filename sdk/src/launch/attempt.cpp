@@ -24,6 +24,8 @@ JobState state_after(const EndRecord& end) {
   if (end.reason == kReasonPreempted) return JobState::preempted;
   // A job that saves and ends well when its time is up has not done its work.
   if (end.reason == kReasonTimeLimit) return JobState::failed;
+  // Whatever the job makes of the loss of a process: what it was to do is not done.
+  if (end.reason.starts_with(kReasonMemoryLimit)) return JobState::failed;
   if (end.exit_code == kExitPreempted) return JobState::preempted;
   if (end.exit_code == 0 && end.reason != kReasonOutOfTime) return JobState::completed;
   return JobState::failed;

@@ -37,6 +37,7 @@ struct Plan {
   pid_t parent = 0;
   const char* failed_action = nullptr;
   int error = 0;
+  int cgroup_error = 0;
 };
 
 int give_up(Plan& plan, const char* action) {
@@ -89,6 +90,7 @@ int become_job(void* argument) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != plan.parent) return 127;
   if (plan.cpus != nullptr) ::sched_setaffinity(0, sizeof *plan.cpus, plan.cpus);
+  if (plan.files.cgroup >= 0 && ::write(plan.files.cgroup, "0", 1) < 0) plan.cgroup_error = errno;
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null < 0 || ::dup2(null, 0) < 0 || ::dup2(plan.files.out, 1) < 0 ||
       ::dup2(plan.files.errors, 2) < 0) {
@@ -174,6 +176,10 @@ JobProcess spawn_job(const Job& job, const AttemptOptions& options, const JobFil
   if (plan.failed_action != nullptr) {
     process.failure = std::string(plan.failed_action) + " " + job.argv[0] + ": " +
                       std::generic_category().message(plan.error);
+  }
+  if (plan.cgroup_error != 0) {
+    process.cgroup_failure =
+        "cannot enter its cgroup: " + std::generic_category().message(plan.cgroup_error);
   }
   return process;
 }

@@ -16,11 +16,13 @@ struct JobFiles {
   int lock = -1;
   int out = -1;
   int errors = -1;
+  int cgroup = -1;  // MemoryCgroup::entry() of the one that the process enters; -1: none
 };
 
 struct JobProcess {
   pid_t pid = 0;
-  std::string failure;  // why the program was not started; `pid` has ended then
+  std::string failure;           // why the program was not started; `pid` has ended then
+  std::string cgroup_failure{};  // why it runs outside of its cgroup
 };
 
 // In a session of its own, with started.json written. All signals must be blocked in the caller, of

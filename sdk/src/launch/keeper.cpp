@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -66,18 +68,37 @@ Keeper::Keeper(const Job& job, std::int64_t attempt, const AttemptOptions& optio
 
 EndRecord Keeper::run() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  make_cgroup();
   const JobProcess process = spawn_job(job_, options_, files_);
   process_ = process.pid;
+  if (!process.cgroup_failure.empty()) go_without_cgroup(process.cgroup_failure);
   if (process.failure.empty()) {
     watch();
   } else {
     kill_rest();
     tell_failure(process.failure);
   }
+  // Before exit.json: once an attempt has ended, nothing of it is left.
+  cgroup_.reset();
   end_.time = unix_time();
   end_.host = host_name();
   write();
   return end_;
+}
+
+void Keeper::make_cgroup() {
+  if (options_.cgroup_parent.empty() || job_.memory_bytes <= 0) return;
+  try {
+    cgroup_.emplace(options_.cgroup_parent, job_.memory_bytes);
+    files_.cgroup = cgroup_->entry();
+  } catch (const RunError& error) {
+    go_without_cgroup(error.message());
+  }
+}
+
+void Keeper::go_without_cgroup(const std::string& why) {
+  cgroup_.reset();
+  say("nothing limits the memory of this job: " + why);
 }
 
 void Keeper::watch() {
@@ -92,6 +113,7 @@ void Keeper::watch() {
     on_time();
   }
   kill_rest();
+  if (end_.reason.empty()) end_.reason = memory_limit_hit().value_or("");
   hear_late_announcement();
 }
 
@@ -112,8 +134,11 @@ void Keeper::hear_late_announcement() {
 std::optional<Keeper::Clock::duration> Keeper::time_left() const {
   std::optional<Clock::time_point> next = kill_at_;
   if (time_limit_ && (!next || *time_limit_ < *next)) next = time_limit_;
-  if (!next) return std::nullopt;
-  return *next - Clock::now();
+  const auto left = next ? std::optional(*next - Clock::now()) : std::nullopt;
+  // The kernel tells nobody that it has killed one of a job's processes and left the others.
+  constexpr Clock::duration kLookAgain = std::chrono::seconds(1);
+  if (!cgroup_ || cgroup_->kills_all()) return left;
+  return std::min(left.value_or(kLookAgain), kLookAgain);
 }
 
 void Keeper::on_signal(const siginfo_t& signal) {
@@ -160,6 +185,9 @@ void Keeper::begin_end(const std::string& reason, double grace_seconds) {
 }
 
 void Keeper::on_time() {
+  if (cgroup_ && !cgroup_->kills_all() && end_.reason.empty()) {
+    if (const auto reason = memory_limit_hit()) begin_end(*reason, 0);
+  }
   const Clock::time_point now = Clock::now();
   if (time_limit_ && now >= *time_limit_) {
     time_limit_.reset();
@@ -169,6 +197,14 @@ void Keeper::on_time() {
     kill_at_.reset();
     ::kill(-process_, SIGKILL);
   }
+}
+
+std::optional<std::string> Keeper::memory_limit_hit() const {
+  if (!cgroup_ || !cgroup_->has_killed()) return std::nullopt;
+  constexpr double kMebi = 1 << 20, kTenths = 10;
+  const double mebibytes =
+      std::round(static_cast<double>(cgroup_->limit_bytes()) / kMebi * kTenths) / kTenths;
+  return fmt::format("{} of {} MiB", kReasonMemoryLimit, mebibytes);
 }
 
 // Of the job's first process, which stays a zombie; orphans that have fallen to this process are
@@ -211,8 +247,12 @@ void Keeper::tell_failure(const std::string& why) {
   end_.exit_code = 127;
   end_.signal = 0;
   end_.reason = why;
-  const std::string line = "trivet: " + why + "\n";
-  // exit.json says it, too; a full disk is no reason to end here.
+  say(why);
+}
+
+// Beside what the job says itself; a full disk is no reason to end here.
+void Keeper::say(const std::string& what) {
+  const std::string line = "trivet: " + what + "\n";
   (void)!::write(files_.errors, line.data(), line.size());
 }
 

@@ -10,6 +10,7 @@
 
 #include "attempt_files.h"
 #include "job_process.h"
+#include "trivet/launch/memory_cgroup.h"
 
 namespace trivet::launch {
 
@@ -26,6 +27,10 @@ class Keeper {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void make_cgroup();
+  void go_without_cgroup(const std::string& why);
+  // The reason for the end when the job took more than it may.
+  std::optional<std::string> memory_limit_hit() const;
   void watch();
   void hear_late_announcement();
   void on_signal(const siginfo_t& signal);
@@ -38,6 +43,7 @@ class Keeper {
   void kill_rest();
   void take_status(int status);
   void tell_failure(const std::string& why);
+  void say(const std::string& what);
   void write();
   std::optional<Clock::duration> time_left() const;
 
@@ -48,6 +54,7 @@ class Keeper {
   pid_t process_ = 0;
   std::optional<Clock::time_point> time_limit_;
   std::optional<Clock::time_point> kill_at_;
+  std::optional<MemoryCgroup> cgroup_;
   EndRecord end_;
 };
 

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,6 +57,8 @@ class TRIVET_API RetryError : public RunError {
 inline constexpr std::string_view kReasonCancelled = "cancelled";
 inline constexpr std::string_view kReasonPreempted = "preempted";
 inline constexpr std::string_view kReasonTimeLimit = "time limit";  // the job's own: failed
+// How the reason begins when the job took more memory than it may: failed; the limit follows.
+inline constexpr std::string_view kReasonMemoryLimit = "memory limit";
 // The time that a cluster gives was up: preempted when the job says so (75), else failed.
 inline constexpr std::string_view kReasonOutOfTime = "out of time";
 
@@ -72,6 +75,10 @@ struct AttemptInfo {
 struct AttemptOptions {
   double grace_seconds = 30;  // from SIGTERM to SIGKILL when its time is up
   std::vector<int> cpus{};    // numbers of the cores it runs on; empty: all that the caller may use
+  // A cgroup in which one is made for the job with Job::memory_bytes as its limit
+  // (memory_cgroup.h); empty, or a job without one: no limit. A job never fails because a cgroup
+  // cannot be made: it runs without, and its stderr says so.
+  std::filesystem::path cgroup_parent{};
   // Beside Job::env, which wins: what only the place where it runs knows (CUDA_VISIBLE_DEVICES).
   std::vector<std::pair<std::string, std::string>> env{};
   // For run_attempt: signals by which the place announces that it ends the job, and the `reason` of

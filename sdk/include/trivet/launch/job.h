@@ -67,8 +67,9 @@ TRIVET_CONFIG(
     (cores, "Processor cores it takes; default 1, or what platform says.", at_least(0),
      alias("cpus")),
     (memory,
-     "Memory it is counted with: \"16GiB\", \"500MB\"; default: none. Nothing ends a job that "
-     "takes more.",
+     "Memory it takes at most: \"16GiB\", \"500MB\"; default: none is counted. A job that takes "
+     "more "
+     "is ended where the orchestrator can tell: Slurm, and local/Orchestrator by cgroups.",
      alias("ram")),
     (gpus, "GPUs it takes; default 0, or what platform says.", at_least(0)),
     (time_limit, "It is ended after this time: \"90s\", \"4h\"; default: none."),
@@ -118,7 +119,7 @@ struct Job {
   std::string platform = "cpu";
   std::string cell;
   std::int64_t cores = 1;
-  std::int64_t memory_bytes = 0;  // 0: not limited
+  std::int64_t memory_bytes = 0;  // at most; 0: not said
   std::int64_t gpus = 0;
   double time_limit_seconds = 0;  // 0: none
   std::int64_t priority = 200;
