@@ -151,7 +151,9 @@ void LocalOrchestrator::refresh(std::span<const std::int64_t> wids) {
 
 void LocalOrchestrator::supervise(const Supervision& supervision) {
   Supervisor(context_.records, machine_, limits(),
-             {.grace_seconds = config_.grace.seconds, .fail_fast = config_.fail_fast})
+             {.grace_seconds = config_.grace.seconds,
+              .fail_fast = config_.fail_fast,
+              .cgroups = config_.cgroups})
       .run(supervision);
 }
 

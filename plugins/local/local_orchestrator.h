@@ -11,7 +11,9 @@
 // that wait for others (`after`) follow one by one. A job that finds no room is not overtaken by
 // later ones that need what it waits for. Experiments that the same user runs on this machine share
 // it (ledger.h). A job is bound to cores of its own, and gets OMP_NUM_THREADS and
-// CUDA_VISIBLE_DEVICES to match; memory is accounted for, not enforced.
+// CUDA_VISIBLE_DEVICES to match. Where this user may make control groups (cgroup_place.h), one that
+// takes more memory than it declares is ended, and has failed with "memory limit"; elsewhere memory
+// is counted only, and supervisor.log says so.
 //
 // Jobs go on when the supervisor is gone, and the next one takes them up.
 #pragma once
@@ -32,6 +34,7 @@ struct LocalConfig : OrchestratorConfig {
   std::string memory;
   Duration grace = 30;
   bool fail_fast = false;
+  bool cgroups = true;
 
   void validate(Problems& problems) const;
 };
@@ -45,7 +48,10 @@ TRIVET_CONFIG(
     (memory, "Memory for what jobs declare, \"16GiB\"; empty: all of the machine's."),
     (grace, "What a job is given to save when it is cancelled or its time is up."),
     (fail_fast,
-     "Once a job has failed for good, cancels the rest: what runs and what has not started."))
+     "Once a job has failed for good, cancels the rest: what runs and what has not started."),
+    (cgroups,
+     "Ends a job that takes more memory than it declares, by a control group (cgroup) of its own, "
+     "where this user may make one; else memory is counted only."))
 
 class LocalOrchestrator final : public Orchestrator {
  public:

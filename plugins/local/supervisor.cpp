@@ -91,9 +91,19 @@ void Supervisor::read_records() {
   read_took_ = read_at_ - now;
 }
 
+void Supervisor::find_cgroup_place() {
+  if (cgroups_ || !options_.cgroups) return;
+  cgroups_ = cgroup_place();
+  if (cgroups_->parent.empty()) {
+    std::fprintf(stderr, "the memory that jobs declare is counted, not enforced: %s\n",
+                 cgroups_->why_not.c_str());
+  }
+}
+
 // What an earlier supervisor has started, and what has ended since.
 void Supervisor::take_up(UnitTasks& unit, Task& task) {
   if (!task.is_open()) return;
+  if (task.job->memory_bytes > 0) find_cgroup_place();
   try {
     const std::optional<JobStatus> now = launch::unrecorded_status(*task.job, task.status);
     if (now) set_state(unit, task, *now);
@@ -261,8 +271,9 @@ void Supervisor::start(UnitTasks& unit, Task& task, Room& room) {
                    .failures = task.status.failures,
                    .host = host_name()};
   try {
-    const pid_t keeper = launch::start_attempt(
-        job, status.attempt, options_for(task.row, machine_, options_.grace_seconds));
+    launch::AttemptOptions options = options_for(task.row, machine_, options_.grace_seconds);
+    if (cgroups_) options.cgroup_parent = cgroups_->parent;
+    const pid_t keeper = launch::start_attempt(job, status.attempt, options);
     status.time = status.started = unix_time();
     set_state(unit, task, status);
     watch(unit, task, keeper);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cgroup_place.h"
 #include "ledger.h"
 #include "machine.h"
 #include "room.h"
@@ -22,6 +23,7 @@ namespace trivet::local {
 struct SupervisorOptions {
   double grace_seconds = 30;
   bool fail_fast = false;
+  bool cgroups = true;
 };
 
 class Supervisor {
@@ -34,6 +36,9 @@ class Supervisor {
   void run(const Supervision& supervision);
 
  private:
+  // For jobs that declare their memory; found at the first one.
+  void find_cgroup_place();
+
   // The records: units that are new, cancelled, or to be tried again.
   void read_records();
   void take_up(UnitTasks& unit, Task& task);
@@ -72,6 +77,7 @@ class Supervisor {
   const SupervisorOptions options_;
   Ledger ledger_;
   std::optional<Ticket> ticket_;
+  std::optional<CgroupPlace> cgroups_;
 
   std::deque<UnitTasks> units_;    // by wid
   std::vector<UnitTasks*> order_;  // as they start: higher priorities first, then by wid

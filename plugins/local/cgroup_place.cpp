@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cgroup_place.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include <unistd.h>
+
+#include "trivet/error.h"
+#include "trivet/launch/memory_cgroup.h"
+#include "trivet/text_file.h"
+
+namespace trivet::local {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(at), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+bool has(const std::vector<std::string_view>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// "\040" and the like, as mountinfo writes blanks, tabs, newlines and backslashes.
+std::string without_escapes(std::string_view text) {
+  constexpr std::size_t kDigits = 3;
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string_view digits = text.substr(i + 1, kDigits);
+    const bool is_escape = text[i] == '\\' && digits.size() == kDigits &&
+                           digits.find_first_not_of("01234567") == std::string_view::npos;
+    if (is_escape) {
+      plain += static_cast<char>((digits[0] - '0') * 64 + (digits[1] - '0') * 8 + digits[2] - '0');
+      i += kDigits;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
+// A line "HIERARCHY:CONTROLLERS:PATH"; v2 has no controllers there.
+struct Membership {
+  int version = 0;
+  std::string_view path;
+};
+
+std::optional<Membership> memory_membership(std::string_view cgroups) {
+  std::optional<Membership> found;
+  for (const std::string_view line : split(cgroups, '\n')) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == line.npos ? line.npos : line.find(':', first + 1);
+    if (second == line.npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const std::string_view path = line.substr(second + 1);
+    // Where both are there, the controller is with v1: v2 then has it not.
+    if (has(split(controllers, ','), "memory")) return Membership{1, path};
+    if (line.starts_with("0::")) found = Membership{2, path};
+  }
+  return found;
+}
+
+struct Mount {
+  fs::path root;   // what of the hierarchy is seen,
+  fs::path place;  // and where
+};
+
+// ID PARENT DEVICE ROOT PLACE OPTIONS [TAGS...] - TYPE SOURCE SUPER_OPTIONS
+std::vector<Mount> mounts_of(int version, std::string_view mounts) {
+  std::vector<Mount> found;
+  for (const std::string_view line : split(mounts, '\n')) {
+    const std::vector<std::string_view> words = split(line, ' ');
+    const auto dash = std::find(words.begin(), words.end(), "-");
+    if (dash - words.begin() < 6 || words.end() - dash < 4) continue;
+    const bool fits = version == 2 ? dash[1] == "cgroup2"
+                                   : dash[1] == "cgroup" && has(split(dash[3], ','), "memory");
+    if (fits) found.push_back({without_escapes(words[3]), without_escapes(words[4])});
+  }
+  return found;
+}
+
+std::string text_in(const fs::path& file) {
+  std::ifstream in(file);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::string first_word(const fs::path& file) {
+  std::string word;
+  std::ifstream(file) >> word;
+  return word;
+}
+
+bool may_write(const fs::path& group) {
+  // Whoever moves a process writes to the lowest cgroup above both places, too.
+  return ::access(group.c_str(), W_OK | X_OK) == 0 &&
+         ::access((group / "cgroup.procs").c_str(), W_OK) == 0;
+}
+
+bool hands_out_memory(const fs::path& group) {
+  std::istringstream words(text_in(group / "cgroup.subtree_control"));
+  for (std::string word; words >> word;) {
+    if (word == "memory") return true;
+  }
+  return false;
+}
+
+bool is_closed(const fs::path& group) {
+  for (const char* file :
+       {"memory.max", "memory.high", "memory.swap.max", "cpu.max", "cpuset.cpus"}) {
+    const std::string limit = first_word(group / file);
+    if (!limit.empty() && limit != "max") return true;
+  }
+  return group.extension() == ".service";
+}
+
+CgroupPlace place_v1(const MemoryHierarchy& hierarchy) {
+  const fs::path& own = hierarchy.own;
+  if (!may_write(own)) return {{}, "this user may not make cgroups in " + own.string()};
+  if (first_word(own / "memory.use_hierarchy") == "0") {
+    return {{}, "limits of " + own.string() + " do not hold for cgroups in it"};
+  }
+  return {own};
+}
+
+CgroupPlace place_v2(const MemoryHierarchy& hierarchy) {
+  for (fs::path group = hierarchy.own;; group = group.parent_path()) {
+    if (may_write(group) && hands_out_memory(group)) return {group};
+    if (group == hierarchy.mount || is_closed(group) || !group.has_relative_path()) {
+      return {{},
+              "no cgroup from " + hierarchy.own.string() + " up to " + group.string() +
+                  " lets this user make some with a limit"};
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<MemoryHierarchy> memory_hierarchy(std::string_view cgroups, std::string_view mounts) {
+  const std::optional<Membership> membership = memory_membership(cgroups);
+  if (!membership) return std::nullopt;
+  const fs::path path = membership->path;
+  for (const Mount& mount : mounts_of(membership->version, mounts)) {
+    const fs::path inside = path.lexically_relative(mount.root);
+    if (inside.empty() || *inside.begin() == "..") continue;
+    const fs::path own = inside == "." ? mount.place : mount.place / inside;
+    return MemoryHierarchy{membership->version, mount.place, own};
+  }
+  return std::nullopt;
+}
+
+CgroupPlace find_cgroup_place(const MemoryHierarchy& hierarchy) {
+  return hierarchy.version == 2 ? place_v2(hierarchy) : place_v1(hierarchy);
+}
+
+CgroupPlace cgroup_place() {
+  try {
+    const auto hierarchy =
+        memory_hierarchy(text_of_file("/proc/self/cgroup"), text_of_file("/proc/self/mountinfo"));
+    if (!hierarchy) return {{}, "no cgroups with the memory controller are mounted here"};
+    CgroupPlace place = find_cgroup_place(*hierarchy);
+    if (place.parent.empty()) return place;
+    launch::remove_leftover_cgroups(place.parent);
+    // Permissions do not tell all: what the kernel refuses shows here.
+    const launch::MemoryCgroup trial(place.parent, launch::MemoryCgroup::kLeastBytes);
+    return place;
+  } catch (const RunError& error) {
+    return {{}, error.message()};
+  }
+}
+
+}  // namespace trivet::local
