@@ -64,7 +64,7 @@ TEST_CASE("the hierarchy with the memory controller is found: v1") {
 
 TEST_CASE("with both versions, memory is with v1 when that has it, else with v2") {
   const std::string unified = "40 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
-  const auto v1 = memory_hierarchy("0::/a\n" + kGroupsV1, unified + kMountsV1);
+  const auto v1 = memory_hierarchy(kGroupsV1 + "0::/a\n", unified + kMountsV1);
   REQUIRE(v1);
   CHECK(v1->version == 1);
   const auto v2 = memory_hierarchy("3:cpu:/\n1:name=systemd:/\n0::/a\n", unified + kMountsV1);

@@ -78,6 +78,9 @@ TEST_CASE("local: a job that takes more memory than it declares has failed, as o
 TEST_CASE("local: a job of which one process takes too much ends whole") {
   if (!has_cgroups()) return;
   LimitedExperiment experiment({"trap '' TERM; " + kTakesTooMuch + "while :; do sleep 0.01; done"});
+  // Where nothing else ends it.
+  experiment.units[0].jobs[0].time_limit_seconds = 60;
+  experiment.config.grace = 0;
   experiment.supervise();
   CHECK(experiment.state(1) == JobState::failed);
   CHECK(experiment.status(1).signal == SIGKILL);

@@ -107,9 +107,12 @@ TEST_CASE("an attempt that the kernel ends for its memory has failed and says so
 
 TEST_CASE("an attempt that loses one process to its limit is ended with the others") {
   const FakeParent parent(1);
-  const Job job =
-      limited_job(parent, "trap '' TERM; " + kKilledV1 + "while :; do sleep 0.01; done");
-  const AttemptInfo info = finish(job, 1, parent.options());
+  Job job = limited_job(parent, "trap '' TERM; " + kKilledV1 + "while :; do sleep 0.01; done");
+  // Where nothing else ends it.
+  job.time_limit_seconds = 60;
+  AttemptOptions options = parent.options();
+  options.grace_seconds = 0;
+  const AttemptInfo info = finish(job, 1, options);
   CHECK(info.status.state == JobState::failed);
   CHECK(info.status.signal == SIGKILL);
   CHECK(info.status.detail == "memory limit of 64 MiB");
