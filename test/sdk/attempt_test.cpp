@@ -219,7 +219,7 @@ TEST_CASE("a job that is killed shows the signal") {
 TEST_CASE("a job whose time is up may save, and has failed whatever its exit code") {
   const TempDir dir;
   Job job = endless_job(dir, "trap 'echo saved; exit 75' TERM;");
-  job.time_limit_seconds = 0.05;
+  job.time_limit_seconds = 1;  // by then the shell has set its trap
   const AttemptInfo info = finish(job);
   CHECK(info.status.state == JobState::failed);
   CHECK(info.status.exit_code == 75);
@@ -230,7 +230,7 @@ TEST_CASE("a job whose time is up may save, and has failed whatever its exit cod
 TEST_CASE("a job that does not care about the end of its time is killed after the grace") {
   const TempDir dir;
   Job job = endless_job(dir, "trap '' TERM;");
-  job.time_limit_seconds = 0.05;
+  job.time_limit_seconds = 1;  // by then the shell has set its trap
   const AttemptInfo info = finish(job, 1, {.grace_seconds = 0.05});
   CHECK(info.status.state == JobState::failed);
   CHECK(info.status.signal == SIGKILL);
