@@ -205,6 +205,8 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
     CHECK(at.count("cancelled") == 50);
     INFO(at.trivet("status 1").output);
     INFO(shell("grep . " + quoted((at.root / "1/slurm/1").string()) + "/*.log").output);
+    // The cluster has room for six: more cannot be lost by its controller, and one is lost anyway.
+    CHECK(at.count("completed") >= 41);
     CHECK(at.count("completed") + at.count("lost") == 48);
     CHECK(at.job(kConfigError).at("exit_code") == 2);
     CHECK(at.job(kConfigError).at("attempt") == 1);
@@ -224,11 +226,13 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
     const fs::path wu_dir = at.unit_file(wid, "");
     const std::int64_t times = lines(wu_dir / "ended");
     if (times > 0) ended.insert(wid);
-    if (times < 2) continue;
-    // Slurm killed the first one's keeper before it could record the end.
     INFO(at.trivet("show 1/" + std::to_string(wid)).output);
-    CHECK(times == 2);
-    CHECK_FALSE(fs::exists(wu_dir / "jobs/main/1/exit.json"));
+    // Only those that were in hand when the controller died, and the lost one, were started twice.
+    const bool in_hand = wid <= 5 || wid == 56;
+    if (!in_hand && wid != kLost) CHECK(lines(wu_dir / "ran") <= 1);
+    // One ends twice only if its keeper was killed before it could record the first end.
+    const bool unrecorded = in_hand && !fs::exists(wu_dir / "jobs/main/1/exit.json");
+    CHECK(times <= (unrecorded ? 2 : 1));
   }
   CHECK(ended.size() == 48);
 }
