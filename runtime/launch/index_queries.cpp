@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "launch/background_watch.h"
 #include "launch/index_experiment.h"
 #include "launch/index_run.h"
 #include "launch/job_now.h"
@@ -212,7 +213,7 @@ UnitRun unit_of_row(Statement& row) {
 std::optional<std::vector<UnitRun>> rows_of_units(Database& database,
                                                   std::optional<std::int64_t> xid,
                                                   std::optional<std::int64_t> wid,
-                                                  RunWatch* watch) {
+                                                  BackgroundWatch* watch) {
   Statement select(database,
                    fmt::format("SELECT {}, sweep, state, changed, run_problem, reported, mode, "
                                "host, boot_id, message, step, target, attempt, pid, started, time "
@@ -224,9 +225,13 @@ std::optional<std::vector<UnitRun>> rows_of_units(Database& database,
   std::vector<UnitRun> units;
   if (!xid) units.reserve(unit_count(database));
   while (select.step()) {
-    if (watch != nullptr && watch->has_changed(unit_files_of_row(select))) return std::nullopt;
+    if (watch != nullptr) {
+      if (watch->has_seen_change()) return std::nullopt;
+      watch->add(unit_files_of_row(select));
+    }
     units.push_back(unit_of_row(select));
   }
+  if (watch != nullptr && watch->has_any_changed()) return std::nullopt;
   if (wid) return units;
   const std::map<UnitId, JobState> states = states_now(database, xid);
   for (UnitRun& row : units) {
@@ -282,7 +287,7 @@ std::optional<ExperimentView> experiment_row(Database& database, std::int64_t xi
 std::optional<std::vector<UnitRun>> current_unit_rows(
     Database& database, std::optional<std::int64_t> xid,
     const std::vector<ExperimentStore::Place>& places) {
-  RunWatch watch(places);
+  BackgroundWatch watch(places);
   return rows_of_units(database, xid, {}, &watch);
 }
 
