@@ -17,7 +17,6 @@
 #include "trivet/registry.h"
 #include "trivet/schedule.h"
 #include "trivet/summary_writer.h"
-#include "trivet/tokenizer.h"
 #include "trivet/trainer.h"
 
 namespace trivet {
@@ -110,7 +109,6 @@ void TrainerObserver::note(const std::string&) {}
 CheckpointWriter::~CheckpointWriter() = default;
 CheckpointReader::~CheckpointReader() = default;
 
-Tokenizer::~Tokenizer() = default;
 SummaryWriter::~SummaryWriter() = default;
 void SummaryWriter::begin(std::int64_t) {}
 void SummaryWriter::summaries(std::string_view, std::int64_t, const Summaries&) {}
