@@ -6,6 +6,7 @@
 #include "idx_input.h"
 #include "npy_input.h"
 #include "synthetic_input.h"
+#include "text_input.h"
 
 namespace data = trivet::data;
 
@@ -14,4 +15,6 @@ TRIVET_PLUGIN(({.name = "data", .version = "1.0.0", .license = "Apache-2.0", .do
               trivet::input<data::IdxInput>("Idx", "Images and labels from IDX files (MNIST)."),
               trivet::input<data::NpyInput>("Npy", "Examples and labels from NumPy files."),
               trivet::input<data::SyntheticInput>("Synthetic",
-                                                  "Made-up images that can be learnt."))
+                                                  "Made-up images that can be learnt."),
+              trivet::input<data::TextFilesInput>("Text",
+                                                  "Rows of text files, for language models."))

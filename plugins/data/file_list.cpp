@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "file_list.h"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "trivet/error.h"
+
+namespace trivet::data {
+namespace {
+
+void add_matches(const std::string& pattern, std::vector<std::string>& files) {
+  std::error_code ignored;
+  if (std::filesystem::exists(pattern, ignored)) {
+    files.push_back(pattern);
+    return;
+  }
+  struct Matches : glob_t {
+    Matches() : glob_t{} {}
+    ~Matches() { ::globfree(this); }
+  } matches;
+  const int result = ::glob(pattern.c_str(), GLOB_ERR, nullptr, &matches);
+  if (result == GLOB_NOMATCH)
+    throw InputError(pattern + ": there is no such file",
+                     {.hint = "relative names are relative to the working directory"});
+  if (result != 0)
+    throw InputError(pattern + (result == GLOB_NOSPACE ? ": fits too many files"
+                                                       : ": cannot read a folder on the way"));
+  files.insert(files.end(), matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
+}
+
+}  // namespace
+
+std::vector<std::string> list_files(const std::vector<Path>& patterns) {
+  std::vector<std::string> files;
+  for (const Path& pattern : patterns) add_matches(pattern.text, files);
+  if (files.empty()) throw InputError("files: there are none");
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  return files;
+}
+
+std::optional<std::uint64_t> size_of(const std::string& file) {
+  std::error_code failed;
+  const std::uintmax_t size = std::filesystem::file_size(file, failed);
+  if (failed) return std::nullopt;
+  return size;
+}
+
+void check_size(const std::vector<std::string>& files, std::uint64_t limit) {
+  std::uint64_t total = 0;
+  for (const std::string& file : files) total += size_of(file).value_or(0);
+  if (total <= limit) return;
+  throw InputError(files[0] + (files.size() > 1 ? " and others: have " : ": has ") +
+                       std::to_string(total) + " bytes, more than limit = " + std::to_string(limit),
+                   {.hint = "raise limit if there is the memory, or make token files with "
+                            "'trivet data prepare' for data/Tokens"});
+}
+
+}  // namespace trivet::data

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which files a config names.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trivet/field_types.h"
+
+namespace trivet::data {
+
+// The files that names and patterns (glob(7): *, ?, [a-z]) stand for, each once, in the order of
+// their bytes, so that neither the locale nor the file system has a say. A name that is a file
+// stands for that file, whatever characters it has. Throws InputError for a pattern that fits
+// nothing and for a list without files.
+std::vector<std::string> list_files(const std::vector<Path>& patterns);
+
+// Bytes in a file; nothing for what is no regular file, which cannot be read either and says so
+// then.
+std::optional<std::uint64_t> size_of(const std::string& file);
+
+// Throws InputError for files that have more bytes together than their texts may take in memory.
+void check_size(const std::vector<std::string>& files, std::uint64_t limit);
+
+}  // namespace trivet::data

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "row_layout.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace trivet::data {
+namespace {
+
+// The first of `ends`, which do not fall, that is more than `at`: who has unit `at`.
+std::int64_t owner_of(const std::vector<std::int64_t>& ends, std::int64_t at) {
+  return std::upper_bound(ends.begin(), ends.end(), at) - ends.begin();
+}
+
+}  // namespace
+
+RowLayout::RowLayout(const std::vector<std::int64_t>& positions, Rules rules) : rules_(rules) {
+  std::int64_t end = 0;
+  ends_.reserve(positions.size());
+  for (const std::int64_t count : positions) {
+    end += rules.trim ? std::min(count, rules.seq_len) : count;
+    ends_.push_back(end);
+  }
+  if (!rules.pack) {
+    number_windows();
+  } else if (rules.trim) {
+    pack_whole();
+  } else {
+    rows_ = (end + rules.seq_len - 1) / rules.seq_len;
+  }
+}
+
+std::int64_t RowLayout::start(std::int64_t document) const {
+  return document == 0 ? 0 : ends_[static_cast<std::size_t>(document - 1)];
+}
+
+std::int64_t RowLayout::length(std::int64_t document) const {
+  return ends_[static_cast<std::size_t>(document)] - start(document);
+}
+
+void RowLayout::number_windows() {
+  window_ends_.reserve(ends_.size());
+  for (std::size_t i = 0; i < ends_.size(); ++i) {
+    rows_ += (length(static_cast<std::int64_t>(i)) + rules_.seq_len - 1) / rules_.seq_len;
+    window_ends_.push_back(rows_);
+  }
+}
+
+void RowLayout::pack_whole() {
+  std::int64_t used = 0;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(ends_.size()); ++i) {
+    if (used + length(i) > rules_.seq_len) {
+      row_ends_.push_back(i);
+      used = 0;
+    }
+    used += length(i);
+  }
+  if (used > 0) row_ends_.push_back(static_cast<std::int64_t>(ends_.size()));
+  rows_ = static_cast<std::int64_t>(row_ends_.size());
+}
+
+void RowLayout::pieces_of(std::int64_t row, std::vector<Piece>& pieces) const {
+  pieces.clear();
+  const auto index = static_cast<std::size_t>(row);
+  if (!rules_.pack) {
+    const std::int64_t document = owner_of(window_ends_, row);
+    const std::int64_t first =
+        document == 0 ? 0 : window_ends_[static_cast<std::size_t>(document - 1)];
+    const std::int64_t begin = (row - first) * rules_.seq_len;
+    pieces.push_back({document, begin, std::min(rules_.seq_len, length(document) - begin)});
+    return;
+  }
+  if (rules_.trim) {
+    for (std::int64_t i = row == 0 ? 0 : row_ends_[index - 1]; i < row_ends_[index]; ++i)
+      if (length(i) > 0) pieces.push_back({i, 0, length(i)});
+    return;
+  }
+  std::int64_t at = row * rules_.seq_len;
+  const std::int64_t end = std::min(at + rules_.seq_len, ends_.back());
+  for (std::int64_t i = owner_of(ends_, at); at < end; ++i) {
+    const std::int64_t stop = std::min(end, ends_[static_cast<std::size_t>(i)]);
+    if (stop > at) pieces.push_back({i, at - start(i), stop - at});
+    at = std::max(at, stop);
+  }
+}
+
+}  // namespace trivet::data

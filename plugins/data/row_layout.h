@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// RowLayout: which positions of which documents stand in which row. A document of n positions has
+// those from 0 to n - 1; the rules are those of SequenceConfig.
+//
+// It keeps 8 bytes a document, and 8 more a document or row for some rules: none that grow with the
+// tokens of a document.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace trivet::data {
+
+// Positions [begin, begin + length) of a document.
+struct Piece {
+  std::int64_t document = 0;
+  std::int64_t begin = 0;
+  std::int64_t length = 0;
+  bool operator==(const Piece&) const = default;
+};
+
+class RowLayout {
+ public:
+  struct Rules {
+    std::int64_t seq_len = 1;
+    bool pack = true;
+    bool trim = false;
+  };
+  // `positions` of each document. Those without any stand in no row.
+  RowLayout(const std::vector<std::int64_t>& positions, Rules rules);
+
+  std::int64_t rows() const { return rows_; }
+  // The pieces of a row, in order, with seq_len positions at most.
+  void pieces_of(std::int64_t row, std::vector<Piece>& pieces) const;
+
+ private:
+  void pack_whole();
+  void number_windows();
+  std::int64_t start(std::int64_t document) const;
+  std::int64_t length(std::int64_t document) const;
+
+  Rules rules_;
+  std::int64_t rows_ = 0;
+  std::vector<std::int64_t> ends_;         // positions up to and with each document
+  std::vector<std::int64_t> window_ends_;  // without pack: rows up to and with each document
+  std::vector<std::int64_t> row_ends_;     // of whole documents: the one behind each row's last
+};
+
+}  // namespace trivet::data

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configs of inputs for language models. They give batches of rows of T = seq_len positions:
+//
+//   "ids"          i32 [B, T]   what the model reads
+//   "labels"       i32 [B, T]   what it predicts there: the token after ids
+//   "weights"      f32 [B, T]   1 where the label counts in the loss
+//   "paddings"     f32 [B, T]   1 where there is nothing
+//   "segment_ids"  i32 [B, T]   the pieces of documents in a row, from 1; 0 is padding
+//   "segment_pos"  i32 [B, T]   the place within its segment, from 0
+//   "label_bytes"  i32 [B, T]   bytes of text that the label stands for, 0 for special tokens and
+//                               padding: loss over bytes is comparable between tokenizers
+//   "weight"       f32 [B]      0: a row that only fills the last batch; its weights are 0, too
+//
+// A document is BOS, its tokens, EOS; the first and the last where asked for. Of n tokens n - 1
+// have one before them, so a document takes n - 1 positions: labels are all its tokens but the
+// first, ids all but the last (Praxis, seqio_input.LanguageModelFeatures: "ids" are BOS and the
+// shifted labels of each segment). Without BOS the first token of a document is never predicted.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "trivet/input.h"
+#include "trivet/tokenizer.h"
+
+namespace trivet::data {
+
+// What becomes of a document with more positions than a row.
+enum class LongDocuments {
+  split,  // it goes on in the next row: no token is lost
+  trim,   // its end is left out
+};
+TRIVET_ENUM(LongDocuments, split, trim)
+
+// How documents make rows, for all of these inputs.
+//
+//   pack   long_documents
+//   true   split   Rows are cut from all documents one behind the other; only the last is padded.
+//   true   trim    As many whole documents a row as fit, in order; a longer one is cut to a row.
+//   false  split   A document is cut into windows of its own; the last is padded.
+//   false  trim    One row a document.
+//
+// What goes on in the next row is a segment of its own there: its segment_pos starts at 0, and its
+// first id is the token before its first label, not BOS.
+struct SequenceConfig : InputConfig {
+  std::int64_t seq_len = 0;
+  bool pack = true;
+  LongDocuments long_documents = LongDocuments::split;
+  std::optional<bool> add_bos;
+  std::optional<bool> add_eos;
+  std::optional<std::int32_t> bos_id;
+  std::optional<std::int32_t> eos_id;
+};
+TRIVET_CONFIG(SequenceConfig, trivet::InputConfig,
+              (seq_len, "Positions in a row.", required, at_least(1)),
+              (pack, "Several documents a row, told apart by segment_ids; else one."),
+              (long_documents, "What becomes of documents with more positions than a row."),
+              (add_bos, "Documents start with BOS; unset: if there is one."),
+              (add_eos, "Documents end with EOS; unset: if there is one."),
+              (bos_id, "Id of BOS; unset: that of the tokenizer.", at_least(0)),
+              (eos_id, "Id of EOS; unset: that of the tokenizer.", at_least(0)))
+
+// The same for text that a tokenizer turns into ids when a run starts, which then stay in memory:
+// 2 bytes a token, or 4 for vocabularies of more than 65536.
+struct TextSequenceConfig : SequenceConfig {
+  ConfigOf<Tokenizer> tokenizer;
+  std::int64_t limit = std::int64_t{1} << 30;
+};
+TRIVET_CONFIG(TextSequenceConfig, SequenceConfig,
+              (tokenizer, "Makes token ids of the text.", required),
+              (limit, "Most bytes of text; more is for `trivet data prepare` and data/Tokens.",
+               at_least(1)))
+
+// What in a file of text is one document. Line ends and blank lines between documents belong to
+// none of them.
+enum class Documents {
+  file,       // all of it
+  paragraph,  // the lines between blank ones
+  line,       // every line that is not empty
+};
+TRIVET_ENUM(Documents, file, paragraph, line)
+
+struct TextConfig : TextSequenceConfig {
+  std::vector<Path> files;
+  Documents documents = Documents::file;
+  double part_begin = 0;
+  double part_end = 1;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(TextConfig, TextSequenceConfig,
+              (files, "Text files and patterns (*, ?, [a-z]); read in the order of their names.",
+               required),
+              (documents, "What in a file is one document."),
+              (part_begin, "Where in each file reading starts, as a share of its bytes.",
+               between(0.0, 1.0)),
+              (part_end, "Where it ends: 0 to 0.9 is for training, 0.9 to 1 for evaluation, say.",
+               between(0.0, 1.0)))
+
+}  // namespace trivet::data

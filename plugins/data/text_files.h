@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text files as documents.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sequence_config.h"
+#include "text_source.h"
+
+namespace trivet::data {
+
+// The share [begin, end] of a text, cut before whole characters of UTF-8. Neighbouring shares
+// neither overlap nor leave anything out.
+std::string_view part_of(std::string_view text, double begin, double end);
+
+// Bytes that are no UTF-8 stay as they are: tokenizers take any.
+class TextFiles final : public TextSource {
+ public:
+  explicit TextFiles(const TextConfig& config);
+
+  const std::string& name() const override { return name_; }
+  void read(const Visit& visit) override;
+
+ private:
+  void read_lines(std::string_view text, std::int64_t line, const std::string& file,
+                  const Visit& visit) const;
+
+  std::vector<std::string> files_;
+  std::string name_;
+  Documents documents_;
+  double part_begin_, part_end_;
+  std::uint64_t limit_;
+};
+
+}  // namespace trivet::data

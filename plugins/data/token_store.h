@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The token ids of documents.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace trivet::data {
+
+class TokenStore {
+ public:
+  virtual ~TokenStore() = default;
+  TokenStore(const TokenStore&) = delete;
+  TokenStore& operator=(const TokenStore&) = delete;
+
+  virtual std::int64_t documents() const = 0;
+  virtual std::int64_t length(std::int64_t document) const = 0;
+  // Ids begin, begin + 1, ... of a document. [any thread]
+  virtual void read(std::int64_t document, std::int64_t begin,
+                    std::span<std::int32_t> out) const = 0;
+  // Differs when the ids do, or where documents begin.
+  virtual std::string fingerprint() const = 0;
+
+ protected:
+  TokenStore() = default;
+};
+
+// Ids in memory: 2 bytes each where the vocabulary allows it, else 4.
+class MemoryTokens final : public TokenStore {
+ public:
+  explicit MemoryTokens(std::int64_t vocabulary_size);
+
+  void add(std::span<const std::int32_t> ids);
+
+  std::int64_t documents() const override { return static_cast<std::int64_t>(ends_.size()); }
+  std::int64_t length(std::int64_t document) const override;
+  void read(std::int64_t document, std::int64_t begin, std::span<std::int32_t> out) const override;
+  std::string fingerprint() const override;
+
+ private:
+  std::int64_t start(std::int64_t document) const;
+
+  std::variant<std::vector<std::uint16_t>, std::vector<std::int32_t>> ids_;
+  std::vector<std::int64_t> ends_;  // of documents, in ids_
+};
+
+}  // namespace trivet::data
