@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "activations.h"
 
+#include "trivet/extend_step.h"
 #include "trivet/extensions/activation.h"
 
 namespace trivet::nn {
@@ -10,6 +11,7 @@ Tensor PlainActivation::fprop(const Tensor& x, FpropContext&) {
 }
 
 const void* PlainActivation::extension(std::string_view id) const noexcept {
+  if (id == kLayerLocalInTime) return this;
   return id == kLayerActivation ? &kind_ : nullptr;
 }
 

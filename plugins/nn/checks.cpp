@@ -12,6 +12,13 @@ void wrong_input(std::string_view layer, const std::string& path, const std::str
               {.hint = std::move(hint)});
 }
 
+std::int64_t expect_set(std::string_view layer, const std::string& path, const char* field,
+                        std::int64_t value) {
+  if (value > 0) return value;
+  throw Error("[" + std::string(layer) + "] '" + path + "': " + field + " is not set",
+              {.hint = "only a template may leave it out, for the layer that it is part of"});
+}
+
 void expect_last(std::string_view layer, const std::string& path, const Tensor& x,
                  std::int64_t dims) {
   if (x.rank() > 0 && x.dim(-1) == dims) return;

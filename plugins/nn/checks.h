@@ -14,6 +14,10 @@ namespace trivet::nn {
                               const std::string& expected, const Tensor& got,
                               std::string hint = {});
 
+// A field that may be 0 in a template only. Returns the value; throws Error where it is 0.
+std::int64_t expect_set(std::string_view layer, const std::string& path, const char* field,
+                        std::int64_t value);
+
 // The last axis of x has `dims` elements; `extents` of x are at least `rank` many.
 void expect_last(std::string_view layer, const std::string& path, const Tensor& x,
                  std::int64_t dims);

@@ -6,37 +6,47 @@
 #include "trivet/ops.h"
 
 namespace trivet::nn {
-namespace {
 
-Tensor in_turn(const std::vector<std::shared_ptr<Layer>>& layers, const Tensor& x,
-               FpropContext& context) {
+void InTurn::add(Scope& scope, const std::string& name, const ConfigOf<Layer>& config) {
+  auto layer = scope.layer(name, config);
+  if (layer) layers_.push_back({scope.path() + "/" + name, std::move(layer)});
+}
+
+Tensor InTurn::fprop(const Tensor& x, FpropContext& context) {
   Tensor y = x;
-  for (const auto& layer : layers) y = layer->fprop(y, context);
+  for (const Named& each : layers_) y = each.layer->fprop(y, context);
   return y;
 }
 
-}  // namespace
+const void* InTurn::extension(std::string_view id) const noexcept {
+  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
+}
+
+std::unique_ptr<LayerCache> InTurn::make_cache(std::int64_t batch, std::int64_t max_length) const {
+  auto caches = std::make_unique<LayerCaches>();
+  for (const Named& each : layers_) caches->add(each.layer.get(), each.path, batch, max_length);
+  return caches;
+}
+
+Tensor InTurn::extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) {
+  auto& caches = static_cast<LayerCaches&>(cache);
+  Tensor y = x;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    y = trivet::extend_step(*layers_[i].layer, y, caches.at(i), context);
+  }
+  return y;
+}
 
 Sequential::Sequential(const Config& config, Scope& scope) {
   for (std::size_t i = 0; i < config.layers.size(); ++i) {
-    auto layer = scope.layer("layer_" + std::to_string(i), config.layers[i]);
-    if (layer) layers_.push_back(std::move(layer));  // "none" in the list keeps the other names
+    add(scope, "layer_" + std::to_string(i), config.layers[i]);
   }
-}
-
-Tensor Sequential::fprop(const Tensor& x, FpropContext& context) {
-  return in_turn(layers_, x, context);
 }
 
 Repeat::Repeat(const Config& config, Scope& scope) {
   for (std::int64_t i = 0; i < config.x_times; ++i) {
-    auto layer = scope.layer("sub_" + std::to_string(i), config.sub);
-    if (layer) layers_.push_back(std::move(layer));
+    add(scope, "sub_" + std::to_string(i), config.sub);
   }
-}
-
-Tensor Repeat::fprop(const Tensor& x, FpropContext& context) {
-  return in_turn(layers_, x, context);
 }
 
 Residual::Residual(const Config& config, Scope& scope)
@@ -47,15 +57,36 @@ Residual::Residual(const Config& config, Scope& scope)
   if (!sub_) throw Error("[nn/Residual] '" + path_ + "': sub is \"none\"");
 }
 
-Tensor Residual::fprop(const Tensor& x, FpropContext& context) {
-  const Tensor straight = shortcut_ ? shortcut_->fprop(x, context) : x;
-  Tensor y = sub_->fprop(x, context);
+Tensor Residual::joined(const Tensor& straight, Tensor y) const {
   if (!(y.shape() == straight.shape())) {
     wrong_input("nn/Residual", path_, straight.shape().to_string() + " from sub", y,
                 shortcut_ ? "" : "set a shortcut that changes the shape in the same way");
   }
   if (residual_weight_ != 1) y = ops::mul(y, residual_weight_);
   return ops::add(straight, y);
+}
+
+Tensor Residual::fprop(const Tensor& x, FpropContext& context) {
+  const Tensor straight = shortcut_ ? shortcut_->fprop(x, context) : x;
+  return joined(straight, sub_->fprop(x, context));
+}
+
+const void* Residual::extension(std::string_view id) const noexcept {
+  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
+}
+
+std::unique_ptr<LayerCache> Residual::make_cache(std::int64_t batch,
+                                                 std::int64_t max_length) const {
+  auto caches = std::make_unique<LayerCaches>();
+  caches->add(shortcut_.get(), path_ + "/shortcut", batch, max_length);
+  caches->add(sub_.get(), path_ + "/sub", batch, max_length);
+  return caches;
+}
+
+Tensor Residual::extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) {
+  auto& caches = static_cast<LayerCaches&>(cache);
+  const Tensor straight = shortcut_ ? trivet::extend_step(*shortcut_, x, caches.at(0), context) : x;
+  return joined(straight, trivet::extend_step(*sub_, x, caches.at(1), context));
 }
 
 }  // namespace trivet::nn

@@ -8,15 +8,38 @@
 // are those of the sub-layer.
 // Residual: y = shortcut(x) + residual_weight * sub(x), He et al. 2016; children "sub" and
 // "shortcut", which by default is x itself.
+//
+// All three decode with a cache where the layers in them do (trivet/extend_step.h).
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "trivet/extend_step.h"
 #include "trivet/layer.h"
 
 namespace trivet::nn {
+
+// Layers one after the other.
+class InTurn : public Layer, public ExtendStep {
+ public:
+  Tensor fprop(const Tensor& x, FpropContext& context) final;
+  const void* extension(std::string_view id) const noexcept final;
+  std::unique_ptr<LayerCache> make_cache(std::int64_t batch, std::int64_t max_length) const final;
+  Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) final;
+
+ protected:
+  // Nothing for an empty template.
+  void add(Scope& scope, const std::string& name, const ConfigOf<Layer>& config);
+
+ private:
+  struct Named {
+    std::string path;
+    std::shared_ptr<Layer> layer;
+  };
+  std::vector<Named> layers_;
+};
 
 struct SequentialConfig : LayerConfig {
   std::vector<ConfigOf<Layer>> layers;
@@ -24,14 +47,10 @@ struct SequentialConfig : LayerConfig {
 TRIVET_CONFIG(SequentialConfig, trivet::LayerConfig,
               (layers, "Run one after the other; none: the output is the input."))
 
-class Sequential final : public Layer {
+class Sequential final : public InTurn {
  public:
   using Config = SequentialConfig;
   Sequential(const Config& config, Scope& scope);
-  Tensor fprop(const Tensor& x, FpropContext& context) override;
-
- private:
-  std::vector<std::shared_ptr<Layer>> layers_;
 };
 
 struct RepeatConfig : LayerConfig {
@@ -41,14 +60,10 @@ struct RepeatConfig : LayerConfig {
 TRIVET_CONFIG(RepeatConfig, trivet::LayerConfig, (sub, "What is repeated.", required),
               (x_times, "How often.", required, between(0, 100000)))
 
-class Repeat final : public Layer {
+class Repeat final : public InTurn {
  public:
   using Config = RepeatConfig;
   Repeat(const Config& config, Scope& scope);
-  Tensor fprop(const Tensor& x, FpropContext& context) override;
-
- private:
-  std::vector<std::shared_ptr<Layer>> layers_;
 };
 
 struct ResidualConfig : LayerConfig {
@@ -60,13 +75,19 @@ TRIVET_CONFIG(ResidualConfig, trivet::LayerConfig, (sub, "What is added to the i
               (shortcut, "Applied to the input, e.g. where the shape changes; none: nothing."),
               (residual_weight, "Factor of the sub-layer's output."))
 
-class Residual final : public Layer {
+class Residual final : public Layer, public ExtendStep {
  public:
   using Config = ResidualConfig;
   Residual(const Config& config, Scope& scope);
   Tensor fprop(const Tensor& x, FpropContext& context) override;
+  const void* extension(std::string_view id) const noexcept override;
+  std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
+                                         std::int64_t max_length) const override;
+  Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) override;
 
  private:
+  Tensor joined(const Tensor& straight, Tensor y) const;
+
   std::string path_;
   float residual_weight_;
   std::shared_ptr<Layer> sub_, shortcut_;

@@ -23,6 +23,7 @@ class Dropout final : public Layer {
   using Config = DropoutConfig;
   Dropout(const Config& config, Scope& scope);
   Tensor fprop(const Tensor& x, FpropContext& context) override;
+  const void* extension(std::string_view id) const noexcept override;
 
  private:
   std::string path_;

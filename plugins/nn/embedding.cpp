@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "checks.h"
+#include "trivet/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {
@@ -20,6 +21,10 @@ Tensor Embedding::fprop(const Tensor& ids, FpropContext&) {
   if (ids.dtype() != DType::i32) wrong_input("nn/Embedding", path_, "ids of type i32", ids);
   const Tensor rows = ops::gather_rows(table_.value(), ids);
   return scale_ == 1 ? rows : ops::mul(rows, scale_);
+}
+
+const void* Embedding::extension(std::string_view id) const noexcept {
+  return id == kLayerLocalInTime ? this : nullptr;
 }
 
 }  // namespace trivet::nn

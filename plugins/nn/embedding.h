@@ -29,6 +29,7 @@ class Embedding final : public Layer {
   using Config = EmbeddingConfig;
   Embedding(const Config& config, Scope& scope);
   Tensor fprop(const Tensor& ids, FpropContext& context) override;
+  const void* extension(std::string_view id) const noexcept override;
 
  private:
   std::string path_;

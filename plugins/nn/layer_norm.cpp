@@ -2,6 +2,7 @@
 #include "layer_norm.h"
 
 #include "checks.h"
+#include "trivet/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {
@@ -15,7 +16,7 @@ Parameter* vector(Scope& scope, std::string_view name, std::int64_t dim, double 
 
 LayerNorm::LayerNorm(const Config& config, Scope& scope)
     : path_(scope.path()),
-      dim_(config.dim),
+      dim_(expect_set("nn/LayerNorm", path_, "dim", config.dim)),
       epsilon_(static_cast<float>(config.epsilon)),
       scale_(config.use_scale ? vector(scope, "scale", config.dim, 1) : nullptr),
       bias_(config.use_bias ? vector(scope, "bias", config.dim, 0) : nullptr) {}
@@ -24,6 +25,10 @@ Tensor LayerNorm::fprop(const Tensor& x, FpropContext&) {
   expect_last("nn/LayerNorm", path_, x, dim_);
   return ops::layer_norm(x, scale_ != nullptr ? scale_->value() : Tensor(),
                          bias_ != nullptr ? bias_->value() : Tensor(), epsilon_);
+}
+
+const void* LayerNorm::extension(std::string_view id) const noexcept {
+  return id == kLayerLocalInTime ? this : nullptr;
 }
 
 }  // namespace trivet::nn

@@ -19,7 +19,8 @@ struct LayerNormConfig : LayerConfig {
   bool use_bias = true;
 };
 TRIVET_CONFIG(LayerNormConfig, trivet::LayerConfig,
-              (dim, "Depth of the input.", required, at_least(1)),
+              (dim, "Depth of the input; 0 in a template: what the layer around it says.",
+               at_least(0)),
               (epsilon, "Added to the variance.", more_than(0)),
               (use_scale, "Multiplies by a learned vector."), (use_bias, "Adds a learned vector."))
 
@@ -28,6 +29,7 @@ class LayerNorm final : public Layer {
   using Config = LayerNormConfig;
   LayerNorm(const Config& config, Scope& scope);
   Tensor fprop(const Tensor& x, FpropContext& context) override;
+  const void* extension(std::string_view id) const noexcept override;
 
  private:
   std::string path_;

@@ -2,6 +2,7 @@
 #include "linear.h"
 
 #include "checks.h"
+#include "trivet/extend_step.h"
 #include "trivet/extensions/activation.h"
 
 namespace trivet::nn {
@@ -21,6 +22,11 @@ Tensor Linear::fprop(const Tensor& x, FpropContext& context) {
   const Tensor bias = bias_ != nullptr ? bias_->value() : Tensor();
   const Tensor y = ops::linear(x, weight_.value(), bias, fused_.value_or(Activation::none));
   return fused_ ? y : activation_->fprop(y, context);
+}
+
+const void* Linear::extension(std::string_view id) const noexcept {
+  if (id != kLayerLocalInTime) return nullptr;
+  return fused_ || activation_->extension(id) != nullptr ? this : nullptr;
 }
 
 }  // namespace trivet::nn

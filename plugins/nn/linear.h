@@ -34,6 +34,7 @@ class Linear final : public Layer {
   using Config = LinearConfig;
   Linear(const Config& config, Scope& scope);
   Tensor fprop(const Tensor& x, FpropContext& context) override;
+  const void* extension(std::string_view id) const noexcept override;
 
  private:
   std::string path_;

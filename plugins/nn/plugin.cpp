@@ -8,11 +8,14 @@
 #include "conv2d.h"
 #include "dropout.h"
 #include "embedding.h"
+#include "feed_forward.h"
 #include "flatten.h"
 #include "layer_norm.h"
 #include "linear.h"
 #include "multi_head_attention.h"
 #include "pool2d.h"
+#include "positional_embedding.h"
+#include "rms_norm.h"
 #include "transformer_block.h"
 
 namespace nn = trivet::nn;
@@ -32,12 +35,17 @@ TRIVET_PLUGIN(
     trivet::layer<nn::Sigmoid>("Sigmoid", "1 / (1 + exp(-x))."),
     trivet::layer<nn::Dropout>("Dropout", "Drops elements at random in training."),
     trivet::layer<nn::LayerNorm>("LayerNorm", "Normalises each row of the last axis."),
+    trivet::layer<nn::RmsNorm>("RmsNorm", "Divides each row of the last axis by its length."),
     trivet::layer<nn::BatchNorm>("BatchNorm", "Normalises each channel over the batch."),
     trivet::layer<nn::Sequential>("Sequential", "Layers one after the other."),
     trivet::layer<nn::Repeat>("Repeat", "A layer several times in a row, each with own weights."),
     trivet::layer<nn::Residual>("Residual", "Adds a layer's output to its input."),
     trivet::layer<nn::Embedding>("Embedding", "Looks up rows of a table."),
-    trivet::layer<nn::MultiHeadAttention>("MultiHeadAttention",
-                                          "Self-attention with several heads."),
+    trivet::layer<nn::PositionalEmbedding>("PositionalEmbedding",
+                                           "Adds sines and cosines of the positions."),
+    trivet::layer<nn::TrainablePositionalEmbedding>("TrainablePositionalEmbedding",
+                                                    "Adds a learned vector for each position."),
+    trivet::layer<nn::FeedForward>("FeedForward", "Two linear layers, gated or not."),
+    trivet::layer<nn::MultiHeadAttention>("MultiHeadAttention", "Attention with several heads."),
     trivet::layer<nn::TransformerBlock>("TransformerBlock",
-                                        "Self-attention and an Mlp, each behind a LayerNorm."))
+                                        "Attention and an Mlp, with norms around them."))

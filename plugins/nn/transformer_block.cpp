@@ -1,68 +1,147 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transformer_block.h"
 
+#include "feed_forward.h"
 #include "multi_head_attention.h"
+#include "templates.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {
 namespace {
 
-ConfigOf<Layer> norm(const TransformerBlockConfig& config) {
-  return {"nn/LayerNorm",
-          Value::table({{"dim", config.input_dims}, {"epsilon", config.norm_epsilon}})};
+constexpr const char* kAttention = "nn/MultiHeadAttention";
+
+Value encoded(const InitConfig& init) {
+  return encode(init);
 }
 
-ConfigOf<Layer> linear(std::int64_t in, std::int64_t out, const ConfigOf<Layer>& activation,
-                       const InitConfig& init) {
-  Value fields = Value::table({{"input_dims", in}, {"output_dims", out}, {"init", encode(init)}});
-  if (activation) fields.set("activation", activation.to_value());
-  return {"nn/Linear", std::move(fields)};
+// What both attentions take from the block.
+void complete_attention(ConfigOf<Layer>& layer, const TransformerBlockConfig& config) {
+  complete(layer, "input_dims", config.input_dims, 0);
+  complete(layer, "num_heads", config.num_heads, 0);
+  if (config.num_kv_heads > 0) complete(layer, "num_kv_heads", config.num_kv_heads, 0);
+  if (!config.has_bias) complete(layer, "has_bias", false, true);
+  if (config.atten_dropout > 0) complete(layer, "atten_dropout", config.atten_dropout, 0.0);
+  const Value unset = encoded({});
+  if (!(encoded(config.init) == unset)) complete(layer, "init", encoded(config.init), unset);
+  if (!(encoded(config.output_init) == unset)) {
+    complete(layer, "output_init", encoded(config.output_init), unset);
+  }
 }
 
-// Nothing for a rate of 0, so that nothing stands in the list of layers.
-ConfigOf<Layer> dropout(double rate) {
-  if (rate == 0) return {};
-  return {"nn/Dropout", Value::table({{"rate", rate}})};
+ConfigOf<Layer> self_attention(const TransformerBlockConfig& config) {
+  ConfigOf<Layer> layer = config.attention_tpl;
+  complete_attention(layer, config);
+  if (config.causal) complete(layer, "causal", true, false);
+  return layer;
 }
 
-Tensor maybe(const std::shared_ptr<Layer>& layer, const Tensor& x, FpropContext& context) {
-  return layer ? layer->fprop(x, context) : x;
+ConfigOf<Layer> cross_attention(const TransformerBlockConfig& config) {
+  ConfigOf<Layer> layer(kAttention, Value::table({{"cross_attention", true}}));
+  complete_attention(layer, config);
+  return layer;
+}
+
+std::shared_ptr<Layer> feed_forward(const TransformerBlockConfig& config, Scope& scope) {
+  const double between = config.relu_dropout.value_or(config.dropout);
+  if (config.ffn_tpl) {
+    ConfigOf<Layer> layer = config.ffn_tpl;
+    complete(layer, "input_dims", config.input_dims, 0);
+    if (config.hidden_dims > 0) complete(layer, "hidden_dims", config.hidden_dims, 0);
+    if (between > 0) complete(layer, "relu_dropout", between, 0.0);
+    return scope.layer("feed_forward", layer);
+  }
+  FeedForwardConfig mlp;
+  mlp.input_dims = config.input_dims;
+  mlp.hidden_dims = config.hidden_dims;
+  mlp.activation = config.activation;
+  mlp.use_gated_activation = config.use_gated_activation;
+  mlp.has_bias = config.has_bias;
+  mlp.relu_dropout = between;
+  mlp.init = config.init;
+  mlp.output_init = config.output_init;
+  return std::make_shared<FeedForward>(mlp, scope, "mlp_");
 }
 
 }  // namespace
 
 void TransformerBlockConfig::validate(Problems& problems) const {
+  if (!attention_tpl) problems.add("attention_tpl", "is \"none\"; a block has an attention");
   MultiHeadAttentionConfig attention;
   attention.input_dims = input_dims;
   attention.num_heads = num_heads;
   attention.num_kv_heads = num_kv_heads;
+  const Value* own_dims = attention_tpl.fields().find("dims_per_head");
+  if (own_dims != nullptr && own_dims->is_integer()) {
+    attention.dims_per_head = own_dims->as_integer();
+  }
   attention.validate(problems);
 }
 
-TransformerBlock::TransformerBlock(const Config& config, Scope& scope) {
-  const std::int64_t dims = config.input_dims;
-  const std::int64_t hidden = config.hidden_dims > 0 ? config.hidden_dims : 4 * dims;
-  attention_norm_ = scope.layer("attention_norm", norm(config));
-  attention_ = scope.layer(
-      "attention", {"nn/MultiHeadAttention", Value::table({{"input_dims", dims},
-                                                           {"num_heads", config.num_heads},
-                                                           {"num_kv_heads", config.num_kv_heads},
-                                                           {"causal", config.causal},
-                                                           {"init", encode(config.init)}})});
-  attention_dropout_ = scope.layer("attention_dropout", dropout(config.dropout));
-  mlp_norm_ = scope.layer("mlp_norm", norm(config));
-  mlp_in_ = scope.layer("mlp_in", linear(dims, hidden, config.activation, config.init));
-  mlp_dropout_ = scope.layer("mlp_dropout", dropout(config.dropout));
-  mlp_out_ = scope.layer("mlp_out", linear(hidden, dims, {}, config.init));
-  output_dropout_ = scope.layer("output_dropout", dropout(config.dropout));
+TransformerBlock::TransformerBlock(const Config& config, Scope& scope) : path_(scope.path()) {
+  const NormPolicy policy = config.norm_policy;
+  const double after = config.residual_dropout.value_or(config.dropout);
+  const auto norm = [&](const std::string& name) {
+    return scope.layer(name, norm_for(config.norm_tpl, config.input_dims, config.norm_epsilon));
+  };
+  const auto add = [&](const std::string& name, const std::string& dropout_name,
+                       const std::function<std::shared_ptr<Layer>()>& make_layer) {
+    Branch branch;
+    const std::string main = name + "_norm";
+    if (policy == NormPolicy::pre || policy == NormPolicy::primer_hybrid) branch[0] = norm(main);
+    branch[1] = make_layer();
+    if (policy == NormPolicy::primer_hybrid) branch[2] = norm(name + "_post_norm");
+    if (policy == NormPolicy::post) branch[2] = norm(main);
+    branch[3] = scope.layer(dropout_name, dropout(after));
+    if (policy == NormPolicy::post_skip) branch[4] = norm(main);
+    branches_.push_back(std::move(branch));
+  };
+  add("attention", "attention_dropout",
+      [&] { return scope.layer("attention", self_attention(config)); });
+  if (config.cross_attention) {
+    add("cross", "cross_dropout",
+        [&] { return scope.layer("cross_attention", cross_attention(config)); });
+  }
+  add("mlp", "output_dropout", [&] { return feed_forward(config, scope); });
+}
+
+Tensor TransformerBlock::through(const Tensor& x, const Run& run) const {
+  Tensor h = x;
+  for (std::size_t at = 0; at < 5 * branches_.size(); at += 5) {
+    Tensor y = h;
+    for (std::size_t i = at; i < at + 4; ++i) y = run(i, y);
+    h = run(at + 4, ops::add(h, y));
+  }
+  return h;
 }
 
 Tensor TransformerBlock::fprop(const Tensor& x, FpropContext& context) {
-  Tensor y = attention_->fprop(attention_norm_->fprop(x, context), context);
-  const Tensor h = ops::add(x, maybe(attention_dropout_, y, context));
-  y = mlp_in_->fprop(mlp_norm_->fprop(h, context), context);
-  y = mlp_out_->fprop(maybe(mlp_dropout_, y, context), context);
-  return ops::add(h, maybe(output_dropout_, y, context));
+  return through(x, [&](std::size_t i, const Tensor& y) {
+    return layer(i) != nullptr ? layer(i)->fprop(y, context) : y;
+  });
+}
+
+const void* TransformerBlock::extension(std::string_view id) const noexcept {
+  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
+}
+
+std::unique_ptr<LayerCache> TransformerBlock::make_cache(std::int64_t batch,
+                                                         std::int64_t max_length) const {
+  static constexpr const char* kParts[] = {"norm", "layer", "norm", "dropout", "norm"};
+  auto caches = std::make_unique<LayerCaches>();
+  for (std::size_t i = 0; i < 5 * branches_.size(); ++i) {
+    const bool last = i / 5 + 1 == branches_.size();
+    const std::string name = path_ + (last ? "/mlp " : "/attention ") + kParts[i % 5];
+    caches->add(layer(i), name, batch, max_length);
+  }
+  return caches;
+}
+
+Tensor TransformerBlock::extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) {
+  auto& caches = static_cast<LayerCaches&>(cache);
+  return through(x, [&](std::size_t i, const Tensor& y) {
+    return layer(i) != nullptr ? trivet::extend_step(*layer(i), y, caches.at(i), context) : y;
+  });
 }
 
 }  // namespace trivet::nn

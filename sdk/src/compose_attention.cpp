@@ -29,6 +29,9 @@ Tensor sight(Device& device, std::int64_t queries, std::int64_t keys,
   const Tensor i = ops::reshape(positions_of(device, queries, options.q_offset), {queries, 1});
   const Tensor j = ops::reshape(positions_of(device, keys, 0), {1, keys});
   if (options.causal) seen = ops::cast(ops::less(j, ops::add(i, 1)), DType::f32);
+  if (options.causal && options.kv_prefix.defined()) {
+    seen = ops::max(seen, ops::reshape(options.kv_prefix, {options.kv_prefix.dim(0), 1, 1, keys}));
+  }
   if (options.window > 0) {
     const Tensor first = ops::add(i, static_cast<float>(-options.window));
     seen = both(seen, ops::cast(ops::less(first, j), DType::f32));
@@ -83,11 +86,13 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
   const Tensor by_head = ops::reshape(ops::transpose(q, {0, 2, 1, 3}), grouped);
   const Tensor products = ops::matmul(by_head, ops::transpose(k, {0, 2, 1, 3}), false, true);
   Tensor scores = ops::mul(ops::reshape(products, {batch, heads, queries, keys}), options.scale);
+  if (options.bias.defined()) scores = ops::add(scores, options.bias);
   if (options.softcap > 0) {
     scores = ops::mul(ops::tanh(ops::mul(scores, 1 / options.softcap)), options.softcap);
   }
-  const Tensor weights =
-      ops::reshape(masked_softmax(scores, seen), {batch, groups, heads / groups * queries, keys});
+  const Tensor kept =
+      ops::dropout(masked_softmax(scores, seen), options.dropout, options.dropout_key);
+  const Tensor weights = ops::reshape(kept, {batch, groups, heads / groups * queries, keys});
   const Tensor mixed = ops::matmul(weights, ops::transpose(v, {0, 2, 1, 3}));
   device.count_flops(flops - device.flops());  // the products above are the caller's to count
   return ops::contiguous(

@@ -10,6 +10,11 @@
 namespace trivet {
 namespace {
 
+// What no kernel is asked for.
+bool only_composed(const ops::AttentionOptions& o) {
+  return o.bias.defined() || o.kv_prefix.defined() || o.dropout > 0;
+}
+
 // What tv_attention has beside its arrays. The segment ids are among the saved tensors.
 struct Scores {
   float scale, softcap;
@@ -88,6 +93,19 @@ void check(const Tensor& q, const Tensor& k, const Tensor& v, const ops::Attenti
     detail::wrong("attention", "window >= 0 and softcap >= 0",
                   std::to_string(o.window) + " and " + std::to_string(o.softcap));
   }
+  if (o.bias.defined()) {
+    const Shape full{q.dim(0), q.dim(2), q.dim(1), k.dim(1)};
+    bool broadcasts = o.bias.rank() == 4 && o.bias.dim(3) == full[3];
+    for (int axis = 0; broadcasts && axis < 3; ++axis) {
+      broadcasts = o.bias.dim(axis) == 1 || o.bias.dim(axis) == full[axis];
+    }
+    if (!broadcasts) {
+      detail::wrong("attention", "a bias for " + full.to_string(), o.bias.to_string());
+    }
+  }
+  if (o.kv_prefix.defined() && o.kv_prefix.shape() != Shape{k.dim(0), k.dim(1)}) {
+    detail::wrong("attention", "kv_prefix [B, Tkv]", detail::shapes({&o.kv_prefix, &k}));
+  }
   if (!o.q_segments.defined() && !o.kv_segments.defined()) return;
   const bool segments = o.q_segments.defined() && o.kv_segments.defined() &&
                         o.q_segments.dtype() == DType::i32 && o.kv_segments.dtype() == DType::i32 &&
@@ -134,6 +152,7 @@ Tensor ops::attention(const Tensor& query, const Tensor& key, const Tensor& valu
   // Model FLOPs: two products forward, four backward; a recomputed score is not counted.
   device.count_flops((records ? 12.0 : 4.0) * static_cast<double>(q.dim(0) * q.dim(2) * q.dim(3)) *
                      visible_pairs(q.dim(1), k.dim(1), options));
+  if (only_composed(options)) return compose::attention(q, k, v, options);
   Tensor out = Tensor::empty(device, q.shape());
   Tensor lse = Tensor::empty(device, {q.dim(0), q.dim(2), q.dim(1)});
   const tv_attention args = arguments(q, k, v, out, lse, options);

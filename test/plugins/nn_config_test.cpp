@@ -9,11 +9,14 @@
 #include "nn/conv2d.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
+#include "nn/feed_forward.h"
 #include "nn/flatten.h"
 #include "nn/layer_norm.h"
 #include "nn/linear.h"
 #include "nn/multi_head_attention.h"
 #include "nn/pool2d.h"
+#include "nn/positional_embedding.h"
+#include "nn/rms_norm.h"
 #include "nn/transformer_block.h"
 
 namespace nn = trivet::nn;
@@ -52,6 +55,33 @@ TEST_CASE("the configs of layers with weights survive the way to a file and back
   block.input_dims = 8;
   block.num_heads = 2;
   block.dropout = 0.5;
+  check_round_trip(block);
+}
+
+TEST_CASE("the configs of the parts of transformers survive the way to a file and back") {
+  check_round_trip(nn::RmsNormConfig{});
+  check_round_trip(nn::FeedForwardConfig{});
+  nn::PositionalEmbeddingConfig sines;
+  sines.input_dims = 4;
+  check_round_trip(sines);
+  nn::TrainablePositionalEmbeddingConfig learned;
+  learned.input_dims = 4;
+  learned.init = {trivet::Init::normal, 0.01};
+  check_round_trip(learned);
+  nn::MultiHeadAttentionConfig attention;
+  attention.input_dims = 8;
+  attention.num_heads = 2;
+  attention.use_rotary_position_emb = true;
+  attention.rotary_dims = 2;
+  attention.window = 16;
+  check_round_trip(attention);
+  nn::TransformerBlockConfig block;
+  block.input_dims = 8;
+  block.num_heads = 2;
+  block.residual_dropout = 0.25;
+  block.norm_policy = nn::NormPolicy::primer_hybrid;
+  block.norm_tpl = "nn/RmsNorm";
+  block.ffn_tpl = "nn/FeedForward";
   check_round_trip(block);
 }
 

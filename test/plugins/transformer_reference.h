@@ -56,32 +56,59 @@ struct Heads {
   std::function<bool(std::size_t, std::size_t)> sees = [](std::size_t, std::size_t) {
     return true;
   };
+  // What becomes of one head of a query or of a key at place i before they meet.
+  std::function<Row(const Row&, std::size_t, bool)> prepared = [](const Row& head, std::size_t,
+                                                                  bool) { return head; };
+  // What becomes of q k / sqrt(d) of head, query i and key j.
+  std::function<double(double, std::size_t, std::size_t, std::size_t)> scored =
+      [](double score, std::size_t, std::size_t, std::size_t) { return score; };
+  // What becomes of a weight after the softmax.
+  std::function<double(double, std::size_t, std::size_t, std::size_t)> weighed =
+      [](double weight, std::size_t, std::size_t, std::size_t) { return weight; };
 };
 
+// Features [at, at + depth) of each place, prepared.
+inline Rows head_of(const Rows& x, std::size_t at, std::size_t depth, const Heads& h, bool query) {
+  Rows heads;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto begin = x[i].begin() + static_cast<std::ptrdiff_t>(at);
+    heads.push_back(h.prepared(Row(begin, begin + static_cast<std::ptrdiff_t>(depth)), i, query));
+  }
+  return heads;
+}
+
 // Vaswani et al. 2017: softmax(q k^T / sqrt(d)) v, head by head.
-inline Rows attention(const Rows& x, const Weights& weight, const Heads& h) {
+// Keys and values are made of `source`.
+inline Rows attention(const Rows& x, const Rows& source, const Weights& weight, const Heads& h) {
   const Rows q = affine(x, weight("query/w"), weight("query/b"));
-  const Rows k = affine(x, weight("key/w"), weight("key/b"));
-  const Rows v = affine(x, weight("value/w"), weight("value/b"));
+  const Rows k = affine(source, weight("key/w"), weight("key/b"));
+  const Rows v = affine(source, weight("value/w"), weight("value/b"));
   const std::size_t depth = q[0].size() / h.heads;
   Rows mixed(x.size(), Row(q[0].size(), 0.0));
   for (std::size_t head = 0; head < h.heads; ++head) {
     const std::size_t at = head * depth, from = head / (h.heads / h.kv_heads) * depth;
+    const Rows asking = head_of(q, at, depth, h, true), asked = head_of(k, from, depth, h, false);
     for (std::size_t i = 0; i < x.size(); ++i) {
-      Row p(x.size(), 0.0);
+      Row p(source.size(), 0.0);
       double total = 0;
-      for (std::size_t j = 0; j < x.size(); ++j) {
+      for (std::size_t j = 0; j < source.size(); ++j) {
         double score = 0;
-        for (std::size_t d = 0; d < depth; ++d) score += q[i][at + d] * k[j][from + d];
-        p[j] = h.sees(i, j) ? std::exp(score / std::sqrt(static_cast<double>(depth))) : 0;
+        for (std::size_t d = 0; d < depth; ++d) score += asking[i][d] * asked[j][d];
+        score = h.scored(score / std::sqrt(static_cast<double>(depth)), head, i, j);
+        p[j] = h.sees(i, j) ? std::exp(score) : 0;
         total += p[j];
       }
-      for (std::size_t j = 0; j < x.size() && total > 0; ++j) {
-        for (std::size_t d = 0; d < depth; ++d) mixed[i][at + d] += p[j] / total * v[j][from + d];
+      for (std::size_t j = 0; j < source.size() && total > 0; ++j) {
+        const double share = h.weighed(p[j] / total, head, i, j);
+        for (std::size_t d = 0; d < depth; ++d) mixed[i][at + d] += share * v[j][from + d];
       }
     }
   }
   return affine(mixed, weight("output/w"), weight("output/b"));
+}
+
+inline Rows attention(const Rows& x, const Weights& weight, const Heads& h) {
+  return attention(x, x, weight, h);
 }
 
 inline Rows sum(const Rows& a, const Rows& b) {

@@ -28,9 +28,17 @@ struct FpropContext {
   bool train = false;
   std::int64_t step = 0;
   Key key{0};  // of the run; already folded with the step and, when accumulating, the micro-batch
-  Tensor positions;      // i32 [B, T] or undefined
-  Tensor segment_ids;    // i32 [B, T] or undefined
-  Tensor paddings;       // f32 [B, T], 1 = padding, or undefined
+  Tensor positions;    // i32 [B, T] or undefined
+  Tensor segment_ids;  // i32 [B, T] or undefined
+  Tensor paddings;     // f32 [B, T], 1 = padding, or undefined
+  // Prefix language models: f32 [B, T], 1 = a place of the prefix, which causal attention lets all
+  // places of its segment see; or undefined.
+  Tensor inputs_indicator;
+  // What cross-attention looks at: f32 [B, S, D] and, as above, f32 [B, S] and i32 [B, S]; or
+  // undefined.
+  Tensor cross_inputs, cross_paddings, cross_segment_ids;
+  // A layer is run again only to have its gradients (remat.h): it leaves its states alone.
+  bool recomputing = false;
   NestedMap aux_losses;  // scalars; their sum is added to the loss
   Summaries summaries;   // what layers want seen
 

@@ -110,6 +110,12 @@ struct AttentionOptions {
   float softcap = 0;        // 0: none
   std::int64_t q_offset = 0;
   Tensor q_segments{}, kv_segments{};  // i32 [B, Tq], [B, Tkv]; both or neither
+  // The following are composed of products and a softmax on every backend: the scores of all pairs
+  // exist at once.
+  Tensor bias{};       // f32 [1 or B, 1 or H, 1 or Tq, Tkv], added to the scores before the softcap
+  Tensor kv_prefix{};  // f32 [B, Tkv], 1 = a key that causality does not hide
+  float dropout = 0;   // of the weights after the softmax
+  Key dropout_key{0};
 };
 // q [B, Tq, H, D], k and v [B, Tkv, Hkv, D] -> [B, Tq, H, D]; see tv_attention.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,

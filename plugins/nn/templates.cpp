@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "templates.h"
+
+#include <string>
+#include <utility>
+
+namespace trivet::nn {
+namespace {
+
+constexpr double kNormEpsilon = 1e-6;  // the default of LayerNorm, RmsNorm and TransformerBlock
+
+}  // namespace
+
+void complete(ConfigOf<Layer>& layer, std::string_view field, Value value, const Value& unset) {
+  const Value* given = layer.fields().find(field);
+  if (given != nullptr && !(*given == unset)) return;
+  Value fields = layer.fields();
+  fields.set(field, std::move(value));
+  layer = {std::string(layer.key()), std::move(fields)};
+}
+
+ConfigOf<Layer> norm_for(ConfigOf<Layer> layer, std::int64_t dims, double epsilon) {
+  if (!layer) return layer;
+  complete(layer, "dim", dims, 0);
+  if (epsilon != kNormEpsilon) complete(layer, "epsilon", epsilon, kNormEpsilon);
+  return layer;
+}
+
+ConfigOf<Layer> linear(std::int64_t in, std::int64_t out, bool has_bias, const InitConfig& init,
+                       const ConfigOf<Layer>& activation) {
+  Value fields = Value::table(
+      {{"input_dims", in}, {"output_dims", out}, {"has_bias", has_bias}, {"init", encode(init)}});
+  if (activation) fields.set("activation", activation.to_value());
+  return {"nn/Linear", std::move(fields)};
+}
+
+ConfigOf<Layer> dropout(double rate) {
+  if (rate == 0) return {};
+  return {"nn/Dropout", Value::table({{"rate", rate}})};
+}
+
+}  // namespace trivet::nn
