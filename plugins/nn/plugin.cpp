@@ -16,6 +16,7 @@
 #include "pool2d.h"
 #include "positional_embedding.h"
 #include "rms_norm.h"
+#include "softmax.h"
 #include "transformer_block.h"
 
 namespace nn = trivet::nn;
@@ -45,6 +46,9 @@ TRIVET_PLUGIN(
                                            "Adds sines and cosines of the positions."),
     trivet::layer<nn::TrainablePositionalEmbedding>("TrainablePositionalEmbedding",
                                                     "Adds a learned vector for each position."),
+    trivet::layer<nn::FullSoftmax>("FullSoftmax", "Logits and cross entropy over all classes."),
+    trivet::layer<nn::SharedEmbeddingSoftmax>(
+        "SharedEmbeddingSoftmax", "The same with the weights of the embedding, which it holds."),
     trivet::layer<nn::FeedForward>("FeedForward", "Two linear layers, gated or not."),
     trivet::layer<nn::MultiHeadAttention>("MultiHeadAttention", "Attention with several heads."),
     trivet::layer<nn::TransformerBlock>("TransformerBlock",

@@ -17,6 +17,7 @@
 #include "nn/pool2d.h"
 #include "nn/positional_embedding.h"
 #include "nn/rms_norm.h"
+#include "nn/softmax.h"
 #include "nn/transformer_block.h"
 
 namespace nn = trivet::nn;
@@ -83,6 +84,19 @@ TEST_CASE("the configs of the parts of transformers survive the way to a file an
   block.norm_tpl = "nn/RmsNorm";
   block.ffn_tpl = "nn/FeedForward";
   check_round_trip(block);
+}
+
+TEST_CASE("the configs of softmax heads survive the way to a file and back") {
+  nn::FullSoftmaxConfig full;
+  full.input_dims = 4;
+  full.num_classes = 10;
+  full.z_loss_weight = 1e-4;
+  check_round_trip(full);
+  nn::SharedEmbeddingSoftmaxConfig shared;
+  shared.input_dims = 4;
+  shared.num_classes = 10;
+  shared.scale_sqrt_depth = true;
+  check_round_trip(shared);
 }
 
 TEST_CASE("the configs of layers without weights survive the way to a file and back") {

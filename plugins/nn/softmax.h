@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The softmaxes that end a language model (trivet/softmax_head.h): logits = h w + b, capped.
+//
+// FullSoftmax has weights of its own, "w" [input_dims, num_classes], xavier_uniform unless set.
+// SharedEmbeddingSoftmax shares them with the embedding (Press and Wolf 2017): "table"
+// [num_classes, input_dims], normal with standard deviation 1 / sqrt(input_dims) unless set, is
+// what emb_lookup looks up, times sqrt(input_dims) with scale_sqrt_depth, and logits = h table^T +
+// b. Both may have "b" [num_classes], zeros unless set.
+//
+// Loss of a row, as in Praxis:
+//   -sum_c q_c log p_c + z_loss_weight * lse^2,  p = softmax(logits), lse = log sum_c exp(logits_c),
+//   q = 1 - label_smoothing_prob for the label and label_smoothing_prob / (num_classes - 1) for each
+//   other class.
+// z-loss is for training only; label smoothing too, unless label_smoothing_apply_for_eval (which is
+// Praxis' default; then the perplexities of evaluations are those of smoothed labels).
+//
+// As layers: f32 [.., input_dims] -> logits [.., num_classes]; SharedEmbeddingSoftmax also looks up
+// ids, i32 [..] -> [.., input_dims]. The names of the fields are Praxis' FullSoftmax.
+#pragma once
+
+#include <string>
+
+#include "trivet/layer.h"
+#include "trivet/softmax_head.h"
+
+namespace trivet::nn {
+
+struct SoftmaxConfig : LayerConfig {
+  std::int64_t input_dims = 0;
+  std::int64_t num_classes = 0;
+  double soft_cap_logits = 0;
+  bool scale_before_logits = false;
+  double label_smoothing_prob = 0;
+  bool label_smoothing_apply_for_eval = false;
+  double z_loss_weight = 0;
+  InitConfig init;
+  InitConfig bias_init;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(SoftmaxConfig, trivet::LayerConfig,
+              (input_dims, "Depth of the input.", required, at_least(1)),
+              (num_classes, "Depth of the logits, the size of a vocabulary.", required,
+               at_least(1)),
+              (soft_cap_logits, "Bounds logits to c tanh(x / c); 0: no bound.", at_least(0)),
+              (scale_before_logits, "Divides the input by sqrt(input_dims)."),
+              (label_smoothing_prob, "Share of the other classes in the wanted distribution.",
+               at_least(0), less_than(1)),
+              (label_smoothing_apply_for_eval, "Smooths labels in evaluations, too."),
+              (z_loss_weight, "Factor of the squared log of the sum of exponentials in training.",
+               at_least(0)),
+              (init, "How the weights start; by default as softmax.h says."),
+              (bias_init, "How the bias starts; by default 0."))
+
+struct FullSoftmaxConfig : SoftmaxConfig {
+  bool has_bias = true;
+};
+TRIVET_CONFIG(FullSoftmaxConfig, trivet::nn::SoftmaxConfig, (has_bias, "Adds a bias vector."))
+
+struct SharedEmbeddingSoftmaxConfig : SoftmaxConfig {
+  bool has_bias = false;
+  bool scale_sqrt_depth = false;
+};
+TRIVET_CONFIG(SharedEmbeddingSoftmaxConfig, trivet::nn::SoftmaxConfig,
+              (has_bias, "Adds a bias vector to the logits; Praxis has it on."),
+              (scale_sqrt_depth, "Multiplies what is looked up by sqrt(input_dims)."))
+
+class SoftmaxLayer : public Layer, public SoftmaxHead {
+ public:
+  Tensor fprop(const Tensor& x, FpropContext& context) final;
+  const void* extension(std::string_view id) const noexcept final;
+
+  std::int64_t input_dims() const final { return input_dims_; }
+  std::int64_t num_classes() const final { return num_classes_; }
+  Tensor logits(const Tensor& h, FpropContext& context) final;
+  SoftmaxLoss loss(const Tensor& h, const Tensor& labels, const Tensor& weights,
+                   FpropContext& context, const SoftmaxLossOptions& options) final;
+
+ protected:
+  // `transposed`: the weights are [num_classes, input_dims].
+  SoftmaxLayer(std::string_view type, const SoftmaxConfig& config, bool has_bias, Scope& scope,
+               Parameter& weights, bool transposed);
+  std::string_view type() const { return type_; }
+  const std::string& path() const { return path_; }
+  const Tensor& weights() const { return weights_.value(); }
+
+ private:
+  Tensor scaled(const Tensor& h) const;
+  Tensor argmax(const Tensor& h) const;  // i32 [..]
+  Tensor capped_logits(const Tensor& h) const;
+
+  std::string_view type_;
+  std::string path_;
+  std::int64_t input_dims_, num_classes_;
+  float softcap_, scale_, smoothing_, z_loss_;
+  bool smooth_evaluation_, transposed_;
+  Parameter& weights_;
+  Parameter* bias_;
+};
+
+class FullSoftmax final : public SoftmaxLayer {
+ public:
+  using Config = FullSoftmaxConfig;
+  FullSoftmax(const Config& config, Scope& scope);
+  bool has_embedding() const override { return false; }
+  Tensor emb_lookup(const Tensor& ids, FpropContext& context) override;
+};
+
+class SharedEmbeddingSoftmax final : public SoftmaxLayer {
+ public:
+  using Config = SharedEmbeddingSoftmaxConfig;
+  SharedEmbeddingSoftmax(const Config& config, Scope& scope);
+  bool has_embedding() const override { return true; }
+  Tensor emb_lookup(const Tensor& ids, FpropContext& context) override;
+
+ private:
+  float lookup_scale_;
+};
+
+}  // namespace trivet::nn
