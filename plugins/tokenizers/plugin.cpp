@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugin "tokenizers": text to token ids and back.
+#include "trivet/plugin.h"
+
+#include "bpe.h"
+#include "bytes.h"
+
+namespace tokenizers = trivet::tokenizers;
+
+TRIVET_PLUGIN(({.name = "tokenizers",
+                .version = "1.0.0",
+                .license = "Apache-2.0",
+                .doc = "Text to token ids and back."}),
+              trivet::tokenizer<tokenizers::Bytes>("Bytes", "Every byte is a token."),
+              trivet::tokenizer<tokenizers::Bpe>("Bpe",
+                                                 "Byte pair encoding of bytes, as GPT-2 has it."))

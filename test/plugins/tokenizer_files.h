@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokenizers for tests: of made-up files, through the plugin as a run has them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "support/plugins.h"
+#include "support/shell.h"
+#include "trivet/registry.h"
+#include "trivet/tokenizer.h"
+
+namespace trivet::test {
+
+inline std::unique_ptr<Tokenizer> make_tokenizer(const std::string& key,
+                                                 const Value& fields = Value::table()) {
+  use_plugin(key.substr(0, key.find('/')));
+  return make<Tokenizer>(ConfigOf<Tokenizer>(key, fields));
+}
+
+inline std::unique_ptr<Tokenizer> bpe_of(const std::filesystem::path& file) {
+  return make_tokenizer("tokenizers/Bpe", Value::table({{"file", file.string()}}));
+}
+
+// The character that GPT-2's files write for a byte, in UTF-8 (encoder.py, bytes_to_unicode).
+std::string gpt2_character(int byte);
+
+using Merges = std::vector<std::pair<std::string, std::string>>;
+
+// A tokenizer.json: the 256 bytes with their values as ids, one token for each merge from 256 on,
+// then the special tokens. The parts of merges are plain ASCII, blanks aside.
+std::string tokenizer_json(const Merges& merges, const std::vector<std::string>& special = {});
+
+// Byte strings that tokenizers get wrong: empty, blanks, contractions, every class of characters,
+// half characters.
+std::vector<std::string> hard_texts();
+
+// Every file under /usr/share/common-licenses, with its name.
+std::vector<std::pair<std::string, std::string>> licences();
+
+}  // namespace trivet::test
