@@ -43,6 +43,11 @@ std::vector<std::string> list_files(const std::vector<Path>& patterns) {
   return files;
 }
 
+std::string summary_of(const std::vector<std::string>& files) {
+  if (files.size() == 1) return files[0];
+  return files[0] + " and " + std::to_string(files.size() - 1) + " more";
+}
+
 std::optional<std::uint64_t> size_of(const std::string& file) {
   std::error_code failed;
   const std::uintmax_t size = std::filesystem::file_size(file, failed);

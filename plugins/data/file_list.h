@@ -17,6 +17,9 @@ namespace trivet::data {
 // nothing and for a list without files.
 std::vector<std::string> list_files(const std::vector<Path>& patterns);
 
+// "a.txt", or "a.txt and 3 more": files for messages.
+std::string summary_of(const std::vector<std::string>& files);
+
 // Bytes in a file; nothing for what is no regular file, which cannot be read either and says so
 // then.
 std::optional<std::uint64_t> size_of(const std::string& file);

@@ -7,6 +7,7 @@
 #include "npy_input.h"
 #include "synthetic_input.h"
 #include "text_input.h"
+#include "tokens_input.h"
 
 namespace data = trivet::data;
 
@@ -17,4 +18,6 @@ TRIVET_PLUGIN(({.name = "data", .version = "1.0.0", .license = "Apache-2.0", .do
               trivet::input<data::SyntheticInput>("Synthetic",
                                                   "Made-up images that can be learnt."),
               trivet::input<data::TextFilesInput>("Text",
-                                                  "Rows of text files, for language models."))
+                                                  "Rows of text files, for language models."),
+              trivet::input<data::TokensInput>(
+                  "Tokens", "Rows of token files (trivet, llm.c, nanoGPT), for language models."))

@@ -21,6 +21,7 @@
 #include <optional>
 #include <vector>
 
+#include "token_file.h"
 #include "trivet/input.h"
 #include "trivet/tokenizer.h"
 
@@ -97,5 +98,27 @@ TRIVET_CONFIG(TextConfig, TextSequenceConfig,
                between(0.0, 1.0)),
               (part_end, "Where it ends: 0 to 0.9 is for training, 0.9 to 1 for evaluation, say.",
                between(0.0, 1.0)))
+
+// data/Tokens reads token files (token_file.h has the formats). Those of trivet know their
+// documents, vocabulary, BOS and EOS, so that rows are those of the text they were made of; the
+// others hold a run of ids: documents end where document_end says, and nothing is added to them
+// unless add_bos or add_eos is set.
+struct TokensConfig : SequenceConfig {
+  std::vector<Path> files;
+  TokenLayout layout = TokenLayout::by_header;
+  std::optional<std::int32_t> document_end;
+  std::int64_t vocabulary_size = 0;
+  ConfigOf<Tokenizer> tokenizer;
+  bool verify = true;
+};
+TRIVET_CONFIG(
+    TokensConfig, SequenceConfig,
+    (files, "Token files and patterns (*, ?, [a-z]); read in the order of their names.", required),
+    (layout, "What the files look like: they tell, or 16-bit ids as nanoGPT has them."),
+    (document_end, "The id that ends a document, in files that do not tell; unset: a file is one.",
+     at_least(0)),
+    (vocabulary_size, "Ids must be below it; 0: what files or tokenizer say.", at_least(0)),
+    (tokenizer, "Makes text of the ids again, for samples and \"label_bytes\"."),
+    (verify, "All bytes are read at the start and compared with the file's checksum."))
 
 }  // namespace trivet::data

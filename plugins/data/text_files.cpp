@@ -41,8 +41,7 @@ std::string_view part_of(std::string_view text, double begin, double end) {
 
 TextFiles::TextFiles(const TextConfig& config)
     : files_(list_files(config.files)),
-      name_(files_.size() == 1 ? files_[0]
-                               : files_[0] + " and " + std::to_string(files_.size() - 1) + " more"),
+      name_(summary_of(files_)),
       documents_(config.documents),
       part_begin_(config.part_begin),
       part_end_(config.part_end),
