@@ -4,13 +4,16 @@
 
 #include "bpe.h"
 #include "bytes.h"
+#include "characters.h"
 
 namespace tokenizers = trivet::tokenizers;
 
-TRIVET_PLUGIN(({.name = "tokenizers",
-                .version = "1.0.0",
-                .license = "Apache-2.0",
-                .doc = "Text to token ids and back."}),
-              trivet::tokenizer<tokenizers::Bytes>("Bytes", "Every byte is a token."),
-              trivet::tokenizer<tokenizers::Bpe>("Bpe",
-                                                 "Byte pair encoding of bytes, as GPT-2 has it."))
+TRIVET_PLUGIN(
+    ({.name = "tokenizers",
+      .version = "1.0.0",
+      .license = "Apache-2.0",
+      .doc = "Text to token ids and back."}),
+    trivet::tokenizer<tokenizers::Bytes>("Bytes", "Every byte is a token."),
+    trivet::tokenizer<tokenizers::Characters>("Characters",
+                                              "Every character of an alphabet is a token."),
+    trivet::tokenizer<tokenizers::Bpe>("Bpe", "Byte pair encoding of bytes, as GPT-2 has it."))
