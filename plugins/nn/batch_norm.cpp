@@ -46,7 +46,8 @@ BatchNorm::BatchNorm(const Config& config, Scope& scope)
       activation_(scope.layer("activation", config.activation)),
       fused_(plain_activation(activation_.get())) {}
 
-void BatchNorm::follow(Parameter& moving, const Tensor& batch) {
+void BatchNorm::follow(Parameter& moving, const Tensor& batch, const FpropContext& context) {
+  if (context.recomputing) return;
   NoGrad no_grad;
   moving.assign(ops::add(ops::mul(moving.value(), momentum_), ops::mul(batch, 1 - momentum_)));
 }
@@ -61,20 +62,21 @@ Tensor BatchNorm::scaled(const Tensor& centred, const Tensor& variance) const {
   return act == Activation::none ? y : ops::activation(y, act);
 }
 
-Tensor BatchNorm::normalized_by_batch(const Tensor& x) {
+Tensor BatchNorm::normalized_by_batch(const Tensor& x, const FpropContext& context) {
   const BatchNormResult out = ops::batch_norm(x, value_of(gamma_), value_of(beta_), epsilon_,
                                               fused_.value_or(Activation::none));
-  follow(moving_mean_, out.mean);
-  follow(moving_variance_, out.variance);
+  follow(moving_mean_, out.mean, context);
+  follow(moving_variance_, out.variance, context);
   return out.y;
 }
 
-Tensor BatchNorm::normalized_by_counted(const Tensor& rows, const Tensor& counted) {
+Tensor BatchNorm::normalized_by_counted(const Tensor& rows, const Tensor& counted,
+                                        const FpropContext& context) {
   const Tensor mean = mean_of(rows, counted);
   const Tensor centred = ops::sub(rows, mean);
   const Tensor variance = mean_of(ops::square(centred), counted);
-  follow(moving_mean_, mean);
-  follow(moving_variance_, variance);
+  follow(moving_mean_, mean, context);
+  follow(moving_variance_, variance, context);
   return scaled(centred, variance);
 }
 
@@ -83,9 +85,9 @@ Tensor BatchNorm::normalized(const Tensor& x, const FpropContext& context) {
     return scaled(ops::sub(x, moving_mean_.value()), moving_variance_.value());
   }
   const Tensor counted = counted_rows(x, context.paddings);
-  if (!counted.defined()) return normalized_by_batch(x);
+  if (!counted.defined()) return normalized_by_batch(x, context);
   const Tensor rows = ops::reshape(x, {x.size() / dim_, dim_});
-  return ops::reshape(normalized_by_counted(rows, counted), x.shape());
+  return ops::reshape(normalized_by_counted(rows, counted, context), x.shape());
 }
 
 Tensor BatchNorm::fprop(const Tensor& x, FpropContext& context) {

@@ -45,10 +45,11 @@ class BatchNorm final : public Layer {
 
  private:
   Tensor normalized(const Tensor& x, const FpropContext& context);
-  Tensor normalized_by_batch(const Tensor& x);
-  Tensor normalized_by_counted(const Tensor& rows, const Tensor& counted);
+  Tensor normalized_by_batch(const Tensor& x, const FpropContext& context);
+  Tensor normalized_by_counted(const Tensor& rows, const Tensor& counted,
+                               const FpropContext& context);
   Tensor scaled(const Tensor& centred, const Tensor& variance) const;
-  void follow(Parameter& moving, const Tensor& batch);
+  void follow(Parameter& moving, const Tensor& batch, const FpropContext& context);
 
   std::string path_;
   std::int64_t dim_;

@@ -4,6 +4,7 @@
 #include "checks.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
+#include "trivet/remat.h"
 
 namespace trivet::nn {
 
@@ -14,7 +15,9 @@ void InTurn::add(Scope& scope, const std::string& name, const ConfigOf<Layer>& c
 
 Tensor InTurn::fprop(const Tensor& x, FpropContext& context) {
   Tensor y = x;
-  for (const Named& each : layers_) y = each.layer->fprop(y, context);
+  for (const Named& each : layers_) {
+    y = remat_ ? remat(*each.layer, y, context) : each.layer->fprop(y, context);
+  }
   return y;
 }
 
@@ -43,7 +46,7 @@ Sequential::Sequential(const Config& config, Scope& scope) {
   }
 }
 
-Repeat::Repeat(const Config& config, Scope& scope) {
+Repeat::Repeat(const Config& config, Scope& scope) : InTurn(config.checkpoint_policy) {
   for (std::int64_t i = 0; i < config.x_times; ++i) {
     add(scope, "sub_" + std::to_string(i), config.sub);
   }

@@ -21,6 +21,14 @@
 
 namespace trivet::nn {
 
+// What is kept of each of a stack's layers for its gradients, in training. (Praxis has policies
+// that keep some of the products, too; here a layer is run again as a whole.)
+enum class CheckpointPolicy {
+  save_everything,
+  save_nothing,  // only the layer's input: it is run again (trivet/remat.h)
+};
+TRIVET_ENUM(CheckpointPolicy, save_everything, save_nothing)
+
 // Layers one after the other.
 class InTurn : public Layer, public ExtendStep {
  public:
@@ -30,6 +38,8 @@ class InTurn : public Layer, public ExtendStep {
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) final;
 
  protected:
+  explicit InTurn(CheckpointPolicy policy = CheckpointPolicy::save_everything)
+      : remat_(policy == CheckpointPolicy::save_nothing) {}
   // Nothing for an empty template.
   void add(Scope& scope, const std::string& name, const ConfigOf<Layer>& config);
 
@@ -38,6 +48,7 @@ class InTurn : public Layer, public ExtendStep {
     std::string path;
     std::shared_ptr<Layer> layer;
   };
+  bool remat_;
   std::vector<Named> layers_;
 };
 
@@ -56,9 +67,11 @@ class Sequential final : public InTurn {
 struct RepeatConfig : LayerConfig {
   ConfigOf<Layer> sub;
   std::int64_t x_times = 0;
+  CheckpointPolicy checkpoint_policy = CheckpointPolicy::save_everything;
 };
 TRIVET_CONFIG(RepeatConfig, trivet::LayerConfig, (sub, "What is repeated.", required),
-              (x_times, "How often.", required, between(0, 100000)))
+              (x_times, "How often.", required, between(0, 100000)),
+              (checkpoint_policy, "What is kept of each repetition for its gradients."))
 
 class Repeat final : public InTurn {
  public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "multi_head_attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "checks.h"
@@ -159,13 +160,17 @@ ops::AttentionOptions MultiHeadAttention::options(const FpropContext& context) c
   return options;
 }
 
-Tensor MultiHeadAttention::bias(const Tensor& at, const Tensor& of, FpropContext& context) const {
+Tensor MultiHeadAttention::bias(const Tensor& at, const Tensor& of, bool alike,
+                                FpropContext& context) const {
   Tensor distance;  // key - query, i32 [B, Tq, Tkv]
   {
     NoGrad no_grad;
-    const std::int64_t batch = at.dim(0);
-    const Tensor queries = ops::reshape(ops::cast(at, DType::f32), {batch, at.dim(1), 1});
-    const Tensor keys = ops::reshape(ops::cast(of, DType::f32), {batch, 1, of.dim(1)});
+    const std::int64_t rows = alike ? std::min<std::int64_t>(at.dim(0), 1) : at.dim(0);
+    const auto numbers = [rows](const Tensor& positions, const Shape& shape) {
+      return ops::reshape(ops::cast(ops::slice(positions, 0, 0, rows), DType::f32), shape);
+    };
+    const Tensor queries = numbers(at, {rows, at.dim(1), 1});
+    const Tensor keys = numbers(of, {rows, 1, of.dim(1)});
     distance = ops::cast(ops::sub(keys, queries), DType::i32);
   }
   return relative_bias_->fprop(distance, context);
@@ -195,7 +200,8 @@ Tensor MultiHeadAttention::fprop(const Tensor& x, FpropContext& context) {
       segments_of(fitting(context.segment_ids, x), fitting(context.paddings, x));
   set_segments(how, x, segments, x, segments);
   if (causal_) how.kv_prefix = fitting(context.inputs_indicator, x);
-  if (relative_bias_) how.bias = bias(positions, positions, context);
+  if (relative_bias_)
+    how.bias = bias(positions, positions, !fitting(context.positions, x).defined(), context);
   const Tensor q = queries(x, positions, context);
   return attend(q, keys_and_values(x, positions, context), how, context);
 }

@@ -121,8 +121,9 @@ class MultiHeadAttention final : public Layer, public ExtendStep {
   Source cross_source(const Tensor& x, FpropContext& context) const;
   bool positioned() const { return rotary_ || relative_bias_ != nullptr; }
   ops::AttentionOptions options(const FpropContext& context) const;
-  // The bias for queries and keys at these positions i32 [B, Tq] and [B, Tkv].
-  Tensor bias(const Tensor& at, const Tensor& of, FpropContext& context) const;
+  // The bias for queries and keys at these positions i32 [B, Tq] and [B, Tkv], [1 or B, ..]: one
+  // will do for rows that are alike.
+  Tensor bias(const Tensor& at, const Tensor& of, bool alike, FpropContext& context) const;
   Tensor attend(const Tensor& q, const KeysAndValues& kv, const ops::AttentionOptions& options,
                 FpropContext& context) const;
   Tensor cross_extend_step(const Tensor& x, LayerCache& cache, FpropContext& context);

@@ -25,7 +25,8 @@ struct SelfCache final : LayerCache {
   }
 
   PlaceBuffer keys, values, segments, positions, prefix;
-  bool segmented = false, prefixed = false;  // whether any place so far came with one
+  // Whether any place so far came with one.
+  bool segmented = false, prefixed = false, placed = false;
 };
 
 // Made of the encoder's output when the first places come.
@@ -88,13 +89,16 @@ Tensor MultiHeadAttention::extend_step(const Tensor& x, LayerCache& cache, Fprop
   append_or_zeros(past.prefix, prefix, n);
   past.prefixed = past.prefixed || prefix.defined();
   append_or_zeros(past.positions, positions, n);
+  past.placed = past.placed || fitting(context.positions, x).defined();
 
   const KeysAndValues all{past.keys.values(), past.values.values()};
   ops::AttentionOptions how = options(context);
   how.q_offset = first;
   if (past.segmented) set_segments(how, x, segments, all.keys, past.segments.values());
   if (past.prefixed) how.kv_prefix = past.prefix.values();
-  if (relative_bias_) how.bias = bias(positions, past.positions.values(), context);
+  if (relative_bias_) {
+    how.bias = bias(positions, past.positions.values(), !past.placed, context);
+  }
   return attend(q, all, how, context);
 }
 

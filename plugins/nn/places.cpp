@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "places.h"
 
+#include <string>
 #include <vector>
 
+#include "trivet/error.h"
 #include "trivet/tape.h"
 
 namespace trivet::nn {
+
+Tensor reordered(const Tensor& x, std::span<const std::int32_t> rows) {
+  std::vector<Tensor> parts;
+  for (const std::int32_t row : rows) {
+    if (row < 0 || row >= x.dim(0)) {
+      throw Error("[extend_step] expected rows of a cache of " + std::to_string(x.dim(0)) +
+                  ", got row " + std::to_string(row));
+    }
+    parts.push_back(ops::slice(x, 0, row, row + 1));
+  }
+  return parts.empty() ? ops::slice(x, 0, 0, 0) : ops::concat(parts, 0);
+}
 
 Tensor fitting(const Tensor& places, const Tensor& x) {
   const bool fits = places.defined() && places.rank() == 2 && x.rank() >= 2 &&

@@ -3,11 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "trivet/layer.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {
+
+// x [B, ..] with row rows[i] as row i, for caches. Throws Error for a row that is not there.
+Tensor reordered(const Tensor& x, std::span<const std::int32_t> rows);
 
 // A tensor of the context, if it is made for x [B, T, ..]; undefined otherwise.
 Tensor fitting(const Tensor& places, const Tensor& x);

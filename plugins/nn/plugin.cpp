@@ -17,6 +17,7 @@
 #include "positional_embedding.h"
 #include "rms_norm.h"
 #include "softmax.h"
+#include "stacked_transformer.h"
 #include "transformer_block.h"
 
 namespace nn = trivet::nn;
@@ -51,5 +52,7 @@ TRIVET_PLUGIN(
         "SharedEmbeddingSoftmax", "The same with the weights of the embedding, which it holds."),
     trivet::layer<nn::FeedForward>("FeedForward", "Two linear layers, gated or not."),
     trivet::layer<nn::MultiHeadAttention>("MultiHeadAttention", "Attention with several heads."),
+    trivet::layer<nn::StackedTransformer>("StackedTransformer",
+                                          "Blocks made of one template, one after the other."),
     trivet::layer<nn::TransformerBlock>("TransformerBlock",
                                         "Attention and an Mlp, with norms around them."))

@@ -13,7 +13,8 @@ constexpr double kNormEpsilon = 1e-6;  // the default of LayerNorm, RmsNorm and 
 
 void complete(ConfigOf<Layer>& layer, std::string_view field, Value value, const Value& unset) {
   const Value* given = layer.fields().find(field);
-  if (given != nullptr && !(*given == unset)) return;
+  const bool none = given != nullptr && given->is_text() && given->as_text() == "none";
+  if (given != nullptr && !none && !(*given == unset)) return;
   Value fields = layer.fields();
   fields.set(field, std::move(value));
   layer = {std::string(layer.key()), std::move(fields)};

@@ -9,7 +9,7 @@
 
 namespace trivet::nn {
 
-// Sets a field that the template leaves out or at `unset`, its default.
+// Sets a field that the template leaves out, or at `unset`, its default, or at "none".
 void complete(ConfigOf<Layer>& layer, std::string_view field, Value value, const Value& unset);
 
 // A template of a norm for `dims`; an epsilon that is not both norms' default replaces its own.

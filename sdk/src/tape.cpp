@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "block_pool.h"
@@ -63,6 +64,7 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
 
 struct Tape::Impl {
   std::vector<Node*> nodes;
+  std::vector<std::shared_ptr<void>> kept;
   std::uint64_t run = 0;
   std::uint64_t hash = 0xcbf29ce484222325;
 
@@ -73,6 +75,7 @@ struct Tape::Impl {
       if (node != nullptr) node_pool().destroy(node);
     }
     nodes.clear();
+    kept.clear();
   }
 
   // The gradient that is collected for a tensor.
@@ -172,6 +175,10 @@ std::size_t Tape::size() const {
 }
 std::uint64_t Tape::hash() const {
   return impl_->hash;
+}
+
+void Tape::keep(std::shared_ptr<void> object) {
+  impl_->kept.push_back(std::move(object));
 }
 
 void Tape::clear() {

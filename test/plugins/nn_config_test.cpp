@@ -18,6 +18,7 @@
 #include "nn/positional_embedding.h"
 #include "nn/rms_norm.h"
 #include "nn/softmax.h"
+#include "nn/stacked_transformer.h"
 #include "nn/transformer_block.h"
 
 namespace nn = trivet::nn;
@@ -125,7 +126,14 @@ TEST_CASE("the configs of containers survive the way to a file and back") {
   nn::RepeatConfig repeat;
   repeat.sub = "nn/Relu";
   repeat.x_times = 2;
+  repeat.checkpoint_policy = nn::CheckpointPolicy::save_nothing;
   check_round_trip(repeat);
+  nn::StackedTransformerConfig stack;
+  stack.num_layers = 2;
+  stack.transformer_layer_params_tpl = "nn/TransformerBlock";
+  stack.moe_layers = {1};
+  stack.moe_layer_tpl = "nn/FeedForward";
+  check_round_trip(stack);
   nn::ResidualConfig residual;
   residual.sub = "nn/Relu";
   check_round_trip(residual);

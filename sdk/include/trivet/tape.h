@@ -101,6 +101,9 @@ class TRIVET_API Tape {
   // loss does not depend on a leaf.
   void backward(const Tensor& loss, const Tensor& seed = {});
 
+  // Holds an object until the tape is cleared or has run back: what an op's attributes point to.
+  void keep(std::shared_ptr<void> object);
+
   void clear();
   std::size_t size() const;    // ops recorded
   std::uint64_t hash() const;  // of the sequence of ops and shapes; equal steps have equal hashes
