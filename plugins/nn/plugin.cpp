@@ -4,17 +4,23 @@
 
 #include "activations.h"
 #include "batch_norm.h"
+#include "bidirectional.h"
 #include "containers.h"
+#include "conv1d.h"
 #include "conv2d.h"
 #include "dropout.h"
 #include "embedding.h"
 #include "feed_forward.h"
 #include "flatten.h"
+#include "gru.h"
 #include "layer_norm.h"
 #include "linear.h"
+#include "lstm.h"
+#include "moe_feed_forward.h"
 #include "multi_head_attention.h"
 #include "pool2d.h"
 #include "positional_embedding.h"
+#include "relative_bias.h"
 #include "rms_norm.h"
 #include "softmax.h"
 #include "stacked_transformer.h"
@@ -25,6 +31,7 @@ namespace nn = trivet::nn;
 TRIVET_PLUGIN(
     ({.name = "nn", .version = "1.0.0", .license = "Apache-2.0", .doc = "Layers."}),
     trivet::layer<nn::Linear>("Linear", "Linear layer, optional bias and activation."),
+    trivet::layer<nn::Conv1d>("Conv1d", "Convolution over the places of sequences."),
     trivet::layer<nn::Conv2d>("Conv2d", "Convolution over images, optional bias and activation."),
     trivet::layer<nn::MaxPool2d>("MaxPool2d", "Largest value of windows over images."),
     trivet::layer<nn::AvgPool2d>("AvgPool2d", "Mean value of windows over images."),
@@ -54,5 +61,11 @@ TRIVET_PLUGIN(
     trivet::layer<nn::MultiHeadAttention>("MultiHeadAttention", "Attention with several heads."),
     trivet::layer<nn::StackedTransformer>("StackedTransformer",
                                           "Blocks made of one template, one after the other."),
+    trivet::layer<nn::Lstm>("Lstm", "Long short-term memory over the places of sequences."),
+    trivet::layer<nn::Gru>("Gru", "Gated recurrent unit over the places of sequences."),
+    trivet::layer<nn::Bidirectional>("Bidirectional", "A recurrent layer from both ends."),
+    trivet::layer<nn::RelativeBias>("RelativeBias",
+                                    "A learned number for each head and distance, as in T5."),
+    trivet::layer<nn::MoeFeedForward>("MoeFeedForward", "Experts, of which each place uses a few."),
     trivet::layer<nn::TransformerBlock>("TransformerBlock",
                                         "Attention and an Mlp, with norms around them."))

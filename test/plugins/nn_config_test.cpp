@@ -5,17 +5,23 @@
 #include "config_round_trip.h"
 #include "nn/activations.h"
 #include "nn/batch_norm.h"
+#include "nn/bidirectional.h"
 #include "nn/containers.h"
+#include "nn/conv1d.h"
 #include "nn/conv2d.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
 #include "nn/feed_forward.h"
 #include "nn/flatten.h"
+#include "nn/gru.h"
 #include "nn/layer_norm.h"
 #include "nn/linear.h"
+#include "nn/lstm.h"
+#include "nn/moe_feed_forward.h"
 #include "nn/multi_head_attention.h"
 #include "nn/pool2d.h"
 #include "nn/positional_embedding.h"
+#include "nn/relative_bias.h"
 #include "nn/rms_norm.h"
 #include "nn/softmax.h"
 #include "nn/stacked_transformer.h"
@@ -85,6 +91,35 @@ TEST_CASE("the configs of the parts of transformers survive the way to a file an
   block.norm_tpl = "nn/RmsNorm";
   block.ffn_tpl = "nn/FeedForward";
   check_round_trip(block);
+}
+
+TEST_CASE("the configs of relative biases and experts survive the way to a file and back") {
+  check_round_trip(nn::RelativeBiasConfig{});
+  nn::MoeFeedForwardConfig experts;
+  experts.num_experts = 4;
+  experts.gating_func = nn::GatingFunc::expert_choice;
+  check_round_trip(experts);
+}
+
+TEST_CASE("the configs of recurrent layers and Conv1d survive the way to a file and back") {
+  nn::LstmConfig lstm;
+  lstm.input_dims = 3;
+  lstm.output_dims = 4;
+  lstm.cell_value_cap = 0;
+  check_round_trip(lstm);
+  nn::GruConfig gru;
+  gru.input_dims = 3;
+  gru.output_dims = 4;
+  gru.reverse = true;
+  check_round_trip(gru);
+  nn::BidirectionalConfig both;
+  both.sub = "nn/Gru";
+  check_round_trip(both);
+  nn::Conv1dConfig conv;
+  conv.input_dims = 3;
+  conv.output_dims = 4;
+  conv.causal = true;
+  check_round_trip(conv);
 }
 
 TEST_CASE("the configs of softmax heads survive the way to a file and back") {

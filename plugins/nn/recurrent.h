@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What recurrent layers have in common: x [B, T, input_dims] is read place by place, each changes
+// the state, and the output at a place is the state's first tensor there, [B, T, output_dims].
+//
+// The state starts at 0. Padding (the context's paddings) leaves it as it is. Where the context has
+// segment_ids, it starts again at 0 in front of each segment. With `reverse` the places are read
+// from the last to the first. Those that are not reversed decode with a cache
+// (trivet/extend_step.h), which holds the state.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trivet/extend_step.h"
+#include "trivet/layer.h"
+
+namespace trivet::nn {
+
+struct RecurrentConfig : LayerConfig {
+  std::int64_t input_dims = 0;
+  std::int64_t output_dims = 0;
+  bool reverse = false;
+  InitConfig init;
+};
+TRIVET_CONFIG(RecurrentConfig, trivet::LayerConfig,
+              (input_dims, "Depth of the input.", required, at_least(1)),
+              (output_dims, "Depth of the state and of the output.", required, at_least(1)),
+              (reverse, "Reads the places from the last to the first."),
+              (init, "How the weights start; by default as nn/Linear's."))
+
+class Recurrent : public Layer, public ExtendStep {
+ public:
+  Tensor fprop(const Tensor& x, FpropContext& context) final;
+  const void* extension(std::string_view id) const noexcept final;
+  std::unique_ptr<LayerCache> make_cache(std::int64_t batch, std::int64_t max_length) const final;
+  Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) final;
+
+ protected:
+  using State = std::vector<Tensor>;  // each [B, output_dims]; the first is the output
+  // `states`: how many tensors a state has.
+  Recurrent(std::string_view type, const RecurrentConfig& config, std::size_t states,
+            const Scope& scope);
+  // What does not depend on the state, for all places: x [B, T, input_dims] -> [B, T, ..].
+  virtual Tensor project(const Tensor& x) const = 0;
+  // The next state, of what was projected for one place, [B, ..].
+  virtual State next(const Tensor& projected, const State& state) const = 0;
+  std::int64_t output_dims() const { return output_dims_; }
+
+ private:
+  struct Cache;
+  // Reads all places of x; `before` holds the segment ids [B, 1] of the places before it, or is
+  // undefined.
+  Tensor run(const Tensor& x, const FpropContext& context, State& state,
+             const Tensor& before) const;
+
+  std::string_view type_;
+  std::string path_;
+  std::int64_t input_dims_, output_dims_;
+  std::size_t states_;
+  bool reverse_;
+};
+
+}  // namespace trivet::nn
