@@ -249,40 +249,6 @@ TEST_CASE("auxiliary losses, summaries and states pass through rematerialisation
   CHECK(states("save_nothing") == states("save_everything"));
 }
 
-TEST_CASE("any function of tensors can be run again") {
-  const auto device = trivet::test::open_device(GENERATE(from_range(trivet::test::backends())));
-  const Tensor a = Tensor::from<float>(*device, std::vector<float>{1, 2, 3}, {3});
-  const Tensor b = Tensor::from<float>(*device, std::vector<float>{4, 5, 6}, {3});
-  int runs = 0;
-  const trivet::Rematerialized fn = [&](std::span<const Tensor> in, bool again) {
-    ++runs;
-    CHECK(again == (runs == 2));
-    return std::vector<Tensor>{trivet::ops::mul(in[0], in[1]), trivet::ops::square(in[0])};
-  };
-  GradientSlot of_a, of_b;
-  const Tensor leaves[] = {trivet::make_leaf(a, of_a), trivet::make_leaf(b, of_b)};
-  Tape tape;
-  Tensor loss;
-  {
-    Tape::Recording recording(tape);
-    const auto out = trivet::remat(fn, leaves);
-    loss = trivet::ops::add(trivet::ops::sum(out[0]), trivet::ops::sum(out[1]));
-  }
-  tape.backward(loss);
-  CHECK(runs == 2);
-  CHECK(of_a.gradient.to_host<float>() == std::vector<float>{6, 9, 12});
-  CHECK(of_b.gradient.to_host<float>() == std::vector<float>{1, 2, 3});
-  // Off the tape, and where nothing wants a gradient, it is only run.
-  runs = 0;
-  const Tensor plain[] = {a, b};
-  CHECK(trivet::remat(fn, plain)[0].to_host<float>() == std::vector<float>{4, 10, 18});
-  runs = 0;
-  Tape::Recording recording(tape);
-  CHECK_FALSE(trivet::remat(fn, plain)[0].requires_grad());
-  CHECK(tape.size() == 0);
-  CHECK_THROWS_WITH(trivet::remat(fn, {}), Contains("1 to 5 inputs, got 0"));
-}
-
 TEST_CASE("Repeat and StackedTransformer are their layers one after the other") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const Value layers = Value::array({block({}), block({}), block({})});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax cross entropy, alone and with its classifier; attention; rotary positions.
+// Softmax cross entropy, alone and with its classifier.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -35,55 +35,6 @@ std::vector<double> row(const Array& x, std::int64_t i) {
 }
 
 const ops::CrossEntropyOptions kLosses[] = {{0, 0}, {0.1F, 0}, {0, 0.01F}, {0.2F, 0.02F}};
-
-struct AttentionCase {
-  std::int64_t heads, kv_heads;
-  ops::AttentionOptions options;
-  bool segments;
-};
-
-Array attention_reference(std::span<const Array> in, const AttentionCase& c) {
-  const Array &q = in[0], &k = in[1], &v = in[2];
-  const std::int64_t keys = k.dim(1), depth = q.dim(3), group = c.heads / c.kv_heads;
-  const ops::AttentionOptions& o = c.options;
-  const double scale = o.scale == 0 ? 1 / std::sqrt(static_cast<double>(depth)) : double{o.scale};
-  return filled(q.shape, [&](Indices i) {
-    double total = 0, mixed = 0;
-    const std::int64_t kv = i[2] / group, at = i[1] + o.q_offset;
-    for (std::int64_t j = 0; j < keys; ++j) {
-      const bool hidden = (o.causal && j > at) || (o.window > 0 && at - j >= o.window) ||
-                          (c.segments && in[3].at({i[0], i[1]}) != in[4].at({i[0], j}));
-      if (hidden) continue;
-      double score = 0;
-      for (std::int64_t d = 0; d < depth; ++d)
-        score += scale * q.at({i[0], i[1], i[2], d}) * k.at({i[0], j, kv, d});
-      if (o.softcap > 0) score = o.softcap * std::tanh(score / o.softcap);
-      total += std::exp(score);
-      mixed += std::exp(score) * v.at({i[0], j, kv, i[3]});
-    }
-    return total == 0 ? 0 : mixed / total;
-  });
-}
-
-void check_attention(const std::string& name, const AttentionCase& c) {
-  const Shape kv{2, 5, c.kv_heads, 4};
-  check({.name = name,
-         .inputs = {{{2, 3, c.heads, 4}, -2, 2},
-                    {kv, -2, 2},
-                    {kv, -2, 2},
-                    {{2, 3}, 0, 3, DType::i32},
-                    {{2, 5}, 0, 2, DType::i32}},
-         .op =
-             [c](auto in) {
-               ops::AttentionOptions options = c.options;
-               if (c.segments) {
-                 options.q_segments = in[3];
-                 options.kv_segments = in[4];
-               }
-               return ops::attention(in[0], in[1], in[2], options);
-             },
-         .reference = [c](auto in) { return attention_reference(in, c); }});
-}
 
 }  // namespace
 
@@ -233,41 +184,6 @@ TEST_CASE("the fused classifier gives the same over several chunks of rows", "[o
                              expected = loss.to_host<float>();
     for (std::size_t i = 0; i < rows.size(); i += 97)
       CHECK(rows[i] == Approx(expected[i]).margin(1e-5));
-  }
-}
-
-TEST_CASE("attention mixes the values that each query sees", "[ops]") {
-  check_attention("plain", {2, 2, {}, false});
-  check_attention("grouped heads", {4, 2, {.scale = 0.3F}, false});
-  check_attention("causal", {2, 1, {.causal = true, .q_offset = 2}, false});
-  check_attention("window", {2, 2, {.causal = true, .window = 2, .q_offset = 1}, false});
-  check_attention("softcap", {2, 2, {.softcap = 1.5F}, false});
-  // Queries of segment 2 have no key at all: they give zeros and no gradient.
-  check_attention("segments", {2, 1, {.causal = true, .q_offset = 2}, true});
-}
-
-TEST_CASE("rope turns pairs of features by their position", "[ops]") {
-  for (const std::int64_t rotary : {0, 4}) {
-    const std::int64_t turned = rotary == 0 ? 6 : rotary, half = turned / 2;
-    check({.name = "rope",
-           .inputs = {{{2, 3, 2, 6}}, {{2, 3}, 0, 50, DType::i32}},
-           .op = [=](auto in) { return ops::rope(in[0], in[1], 100, rotary); },
-           .reference =
-               [=](auto in) {
-                 return filled({2, 3, 2, 6}, [&](Indices i) {
-                   if (i[3] >= turned) return in[0].at(i);
-                   const std::int64_t pair = i[3] % half;
-                   const double angle =
-                       in[1].at({i[0], i[1]}) * std::pow(100.0, -2.0 * static_cast<double>(pair) /
-                                                                    static_cast<double>(turned));
-                   const double a = in[0].at({i[0], i[1], i[2], pair});
-                   const double b = in[0].at({i[0], i[1], i[2], pair + half});
-                   return i[3] < half ? a * std::cos(angle) - b * std::sin(angle)
-                                      : b * std::cos(angle) + a * std::sin(angle);
-                 });
-               },
-           // Angles of up to 50 carry the rounding of an f32 of that size.
-           .tolerance = 1e-4});
   }
 }
 
