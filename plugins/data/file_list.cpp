@@ -48,21 +48,20 @@ std::string summary_of(const std::vector<std::string>& files) {
   return files[0] + " and " + std::to_string(files.size() - 1) + " more";
 }
 
-std::optional<std::uint64_t> size_of(const std::string& file) {
-  std::error_code failed;
-  const std::uintmax_t size = std::filesystem::file_size(file, failed);
-  if (failed) return std::nullopt;
-  return size;
+std::uint64_t bytes_of(const std::vector<std::string>& files) {
+  std::uint64_t total = 0;
+  for (const std::string& file : files) {
+    std::error_code failed;
+    const std::uintmax_t size = std::filesystem::file_size(file, failed);
+    if (!failed) total += size;
+  }
+  return total;
 }
 
-void check_size(const std::vector<std::string>& files, std::uint64_t limit) {
-  std::uint64_t total = 0;
-  for (const std::string& file : files) total += size_of(file).value_or(0);
-  if (total <= limit) return;
-  throw InputError(files[0] + (files.size() > 1 ? " and others: have " : ": has ") +
-                       std::to_string(total) + " bytes, more than limit = " + std::to_string(limit),
-                   {.hint = "raise limit if there is the memory, or make token files with "
-                            "'trivet data prepare' for data/Tokens"});
+bool is_empty(const std::string& file) {
+  std::error_code failed;
+  return std::filesystem::is_regular_file(file, failed) &&
+         std::filesystem::file_size(file, failed) == 0;
 }
 
 }  // namespace trivet::data

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,11 +19,11 @@ std::vector<std::string> list_files(const std::vector<Path>& patterns);
 // "a.txt", or "a.txt and 3 more": files for messages.
 std::string summary_of(const std::vector<std::string>& files);
 
-// Bytes in a file; nothing for what is no regular file, which cannot be read either and says so
-// then.
-std::optional<std::uint64_t> size_of(const std::string& file);
+// Bytes in all of them. What is no regular file counts nothing; it cannot be read either and says
+// so then.
+std::uint64_t bytes_of(const std::vector<std::string>& files);
 
-// Throws InputError for files that have more bytes together than their texts may take in memory.
-void check_size(const std::vector<std::string>& files, std::uint64_t limit);
+// A regular file without a byte in it.
+bool is_empty(const std::string& file);
 
 }  // namespace trivet::data

@@ -4,20 +4,29 @@
 
 #include "csv_input.h"
 #include "idx_input.h"
+#include "jsonl_files.h"
+#include "language_model_input.h"
+#include "mixture.h"
 #include "npy_input.h"
+#include "record_files.h"
 #include "synthetic_input.h"
+#include "text_files.h"
 #include "text_input.h"
 #include "tokens_input.h"
 
 namespace data = trivet::data;
 
-TRIVET_PLUGIN(({.name = "data", .version = "1.0.0", .license = "Apache-2.0", .doc = "Inputs."}),
-              trivet::input<data::CsvInput>("Csv", "Rows of a CSV file, for tabular tasks."),
-              trivet::input<data::IdxInput>("Idx", "Images and labels from IDX files (MNIST)."),
-              trivet::input<data::NpyInput>("Npy", "Examples and labels from NumPy files."),
-              trivet::input<data::SyntheticInput>("Synthetic",
-                                                  "Made-up images that can be learnt."),
-              trivet::input<data::TextFilesInput>("Text",
-                                                  "Rows of text files, for language models."),
-              trivet::input<data::TokensInput>(
-                  "Tokens", "Rows of token files (trivet, llm.c, nanoGPT), for language models."))
+TRIVET_PLUGIN(
+    ({.name = "data", .version = "1.0.0", .license = "Apache-2.0", .doc = "Inputs."}),
+    trivet::input<data::CsvInput>("Csv", "Rows of a CSV file, for tabular tasks."),
+    trivet::input<data::IdxInput>("Idx", "Images and labels from IDX files (MNIST)."),
+    trivet::input<data::LanguageModelInput>("LanguageModel",
+                                            "Rows of a source's texts, for language models."),
+    trivet::input<data::NpyInput>("Npy", "Examples and labels from NumPy files."),
+    trivet::input<data::SyntheticInput>("Synthetic", "Made-up images that can be learnt."),
+    trivet::input<data::TextFilesInput>("Text", "Rows of text files, for language models."),
+    trivet::input<data::TokensInput>(
+        "Tokens", "Rows of token files (trivet, llm.c, nanoGPT), for language models."),
+    trivet::data_source<data::JsonlFiles>("Jsonl", "Lines of JSON objects."),
+    trivet::data_source<data::RecordFiles>("TfRecord", "tf.Example records."),
+    trivet::data_source<data::TextFiles>("TextFiles", "Text files, as documents."))

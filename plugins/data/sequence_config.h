@@ -21,7 +21,9 @@
 #include <optional>
 #include <vector>
 
+#include "source_config.h"
 #include "token_file.h"
+#include "trivet/data_source.h"
 #include "trivet/input.h"
 #include "trivet/tokenizer.h"
 
@@ -73,15 +75,7 @@ TRIVET_CONFIG(TextSequenceConfig, SequenceConfig,
               (limit, "Most bytes of text; more is for `trivet data prepare` and data/Tokens.",
                at_least(1)))
 
-// What in a file of text is one document. Line ends and blank lines between documents belong to
-// none of them.
-enum class Documents {
-  file,       // all of it
-  paragraph,  // the lines between blank ones
-  line,       // every line that is not empty
-};
-TRIVET_ENUM(Documents, file, paragraph, line)
-
+// data/Text is data/LanguageModel over data/TextFiles, in one table.
 struct TextConfig : TextSequenceConfig {
   std::vector<Path> files;
   Documents documents = Documents::file;
@@ -98,6 +92,29 @@ TRIVET_CONFIG(TextConfig, TextSequenceConfig,
                between(0.0, 1.0)),
               (part_end, "Where it ends: 0 to 0.9 is for training, 0.9 to 1 for evaluation, say.",
                between(0.0, 1.0)))
+
+// data/LanguageModel: examples of any source, as SeqIO's LanguageModelFeatures makes them. `inputs`
+// and `targets` say what an example's texts are: "{name}" stands for a feature of the source, all
+// else for itself, "{{" for a brace. The tokens of both are one document, targets behind inputs.
+//
+// With `inputs`, batches have "inputs_indicator" i32 [B, T]: 1 where the label is a token of the
+// inputs. weights_on_targets_only makes weights 0 there: a prefix language model.
+struct LanguageModelConfig : TextSequenceConfig {
+  ConfigOf<DataSource> source;
+  std::string inputs;
+  std::string targets = "{text}";
+  std::int64_t inputs_len = 0;
+  bool weights_on_targets_only = false;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(LanguageModelConfig, TextSequenceConfig,
+              (source, "Where examples come from.", required),
+              (inputs, "What stands before the targets, such as \"{question} \"; empty: nothing."),
+              (targets, "What is learnt, such as \"{answer}\"."),
+              (inputs_len, "Tokens that inputs may have, more are left out; 0: any number.",
+               at_least(0)),
+              (weights_on_targets_only, "Inputs are read, but not learnt: their weights are 0."))
 
 // data/Tokens reads token files (token_file.h has the formats). Those of trivet know their
 // documents, vocabulary, BOS and EOS, so that rows are those of the text they were made of; the

@@ -4,7 +4,7 @@
 #include <future>
 #include <utility>
 
-#include "tokenize.h"
+#include "preparation.h"
 #include "trivet/error.h"
 
 namespace trivet::data {
@@ -41,6 +41,14 @@ std::int64_t checked_vocabulary(const Tokenizer& tokenizer, const std::string& i
   return size;
 }
 
+void check_size(const DataSource& source, std::uint64_t limit) {
+  if (source.bytes() <= limit) return;
+  throw InputError(source.name() + ": has " + std::to_string(source.bytes()) +
+                       " bytes, more than limit = " + std::to_string(limit),
+                   {.hint = "raise limit if there is the memory, or make token files with "
+                            "'trivet data prepare' for data/Tokens"});
+}
+
 std::string saved_text(const Value& state, std::string_view key) {
   const Value* value = state.find(key);
   return value != nullptr && value->is_text() ? value->as_text() : std::string();
@@ -61,7 +69,7 @@ struct SequenceInput::Loading {
 
 SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& context,
                              std::string data, std::shared_ptr<const Tokenizer> tokenizer,
-                             std::int64_t vocabulary_size, Load load)
+                             std::int64_t vocabulary_size, Load load, InputsRule inputs)
     : name_(context.name),
       tokenizer_(std::move(tokenizer)),
       vocabulary_size_(vocabulary_size),
@@ -75,7 +83,7 @@ SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& c
     std::unique_ptr<TokenStore> tokens = load();
     std::string fingerprint = tokens->fingerprint();
     SequenceRows rows(std::move(tokens), marks, rules,
-                      from ? bytes_of_ids(*from) : std::vector<std::int32_t>());
+                      from ? bytes_of_ids(*from) : std::vector<std::int32_t>(), inputs);
     if (rows.rows() == 0)
       throw InputError(data + ": there is no text in it that makes a row",
                        {.hint = "a document needs a token to predict and one before it"});
@@ -140,16 +148,25 @@ std::int64_t SequenceInput::vocabulary_size(Side) const {
 }
 
 TextSequenceInput::TextSequenceInput(const TextSequenceConfig& config, const InputContext& context,
-                                     std::shared_ptr<TextSource> source)
-    : TextSequenceInput(config, context, std::move(source),
-                        std::shared_ptr<const Tokenizer>(make(config.tokenizer))) {}
+                                     const TextPipeline& pipeline, bool weights_on_targets_only)
+    : SequenceInput(config, context, pipeline.source->name(), pipeline.tokenizer,
+                    checked_vocabulary(*pipeline.tokenizer, context.name),
+                    [pipeline, limit = static_cast<std::uint64_t>(config.limit)] {
+                      check_size(*pipeline.source, limit);
+                      return std::unique_ptr<TokenStore>(tokenise(pipeline));
+                    },
+                    {.indicate = !pipeline.inputs.empty(),
+                     .weights_on_targets_only = weights_on_targets_only}),
+      pipeline_(pipeline) {}
 
-TextSequenceInput::TextSequenceInput(const TextSequenceConfig& config, const InputContext& context,
-                                     std::shared_ptr<TextSource> source,
-                                     std::shared_ptr<const Tokenizer> tokenizer)
-    : SequenceInput(config, context, source->name(), tokenizer,
-                    checked_vocabulary(*tokenizer, context.name), [source, tokenizer] {
-                      return std::unique_ptr<TokenStore>(tokenize(*source, *tokenizer));
-                    }) {}
+const void* TextSequenceInput::extension(std::string_view id) const noexcept {
+  if (id == kInputPreparation) return static_cast<const PreparableInput*>(this);
+  return SequenceInput::extension(id);
+}
+
+PreparedData TextSequenceInput::prepare(const std::filesystem::path& directory,
+                                        std::uint64_t shard_bytes) const {
+  return prepare_tokens(pipeline_, directory, shard_bytes);
+}
 
 }  // namespace trivet::data

@@ -9,8 +9,9 @@
 
 #include "sequence_config.h"
 #include "sequence_rows.h"
-#include "text_source.h"
+#include "tokenize.h"
 #include "trivet/example_order.h"
+#include "trivet/extensions/preparation.h"
 #include "trivet/extensions/text.h"
 #include "trivet/input.h"
 
@@ -37,8 +38,8 @@ class SequenceInput : public Input, public TextInput {
   // `data` names what is read, for messages. `tokenizer` may be null; `vocabulary_size` then bounds
   // the ids, 0 where it is not known.
   SequenceInput(const SequenceConfig& config, const InputContext& context, std::string data,
-                std::shared_ptr<const Tokenizer> tokenizer, std::int64_t vocabulary_size,
-                Load load);
+                std::shared_ptr<const Tokenizer> tokenizer, std::int64_t vocabulary_size, Load load,
+                InputsRule inputs = {});
 
  private:
   struct Loaded;
@@ -54,14 +55,18 @@ class SequenceInput : public Input, public TextInput {
 };
 
 // Of text that is tokenised when the run starts.
-class TextSequenceInput : public SequenceInput {
+class TextSequenceInput : public SequenceInput, public PreparableInput {
+ public:
+  const void* extension(std::string_view id) const noexcept override;
+  PreparedData prepare(const std::filesystem::path& directory,
+                       std::uint64_t shard_bytes) const override;
+
  protected:
   TextSequenceInput(const TextSequenceConfig& config, const InputContext& context,
-                    std::shared_ptr<TextSource> source);
+                    const TextPipeline& pipeline, bool weights_on_targets_only = false);
 
  private:
-  TextSequenceInput(const TextSequenceConfig& config, const InputContext& context,
-                    std::shared_ptr<TextSource> source, std::shared_ptr<const Tokenizer> tokenizer);
+  TextPipeline pipeline_;
 };
 
 }  // namespace trivet::data

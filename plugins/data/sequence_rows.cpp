@@ -39,21 +39,26 @@ struct SequenceRows::Fields {
         paddings(Tensor::host(shape)),
         segment_ids(Tensor::host(shape, DType::i32)),
         segment_pos(Tensor::host(shape, DType::i32)),
-        label_bytes(Tensor::host(shape, DType::i32)) {}
+        label_bytes(Tensor::host(shape, DType::i32)),
+        inputs_indicator(Tensor::host(shape, DType::i32)) {}
 
-  Tensor ids, labels, weights, paddings, segment_ids, segment_pos, label_bytes;
+  Tensor ids, labels, weights, paddings, segment_ids, segment_pos, label_bytes, inputs_indicator;
   std::span<std::int32_t> id = cleared<std::int32_t>(ids), label = cleared<std::int32_t>(labels);
   std::span<float> weight = cleared<float>(weights), padding = cleared<float>(paddings, 1);
   std::span<std::int32_t> segment = cleared<std::int32_t>(segment_ids),
                           place = cleared<std::int32_t>(segment_pos),
-                          bytes = cleared<std::int32_t>(label_bytes);
+                          bytes = cleared<std::int32_t>(label_bytes),
+                          is_input = cleared<std::int32_t>(inputs_indicator);
 };
 
 SequenceRows::SequenceRows(std::unique_ptr<TokenStore> tokens, DocumentMarks marks,
-                           RowLayout::Rules rules, std::vector<std::int32_t> bytes_of_id)
+                           RowLayout::Rules rules, std::vector<std::int32_t> bytes_of_id,
+                           InputsRule inputs)
     : tokens_(std::move(tokens)),
       marks_(marks),
       seq_len_(rules.seq_len),
+      trim_(rules.trim),
+      inputs_(inputs),
       bytes_of_id_(std::move(bytes_of_id)),
       layout_({}, rules) {
   const std::vector<std::int64_t> positions = positions_of(*tokens_, marks_);
@@ -78,8 +83,10 @@ void SequenceRows::read(const Piece& piece) {
   const std::int64_t has = tokens_->length(piece.document) - begin;
   const auto count = std::min(left.size(), static_cast<std::size_t>(has));
   tokens_->read(piece.document, begin, left.first(count));
-  ends_with_mark_ = count < left.size();
-  if (ends_with_mark_) left[count] = *marks_.eos;
+  // A trimmed document keeps its EOS, as those of SeqIO (append_eos_after_trim).
+  const bool trimmed = trim_ && std::cmp_greater(has, count);
+  ends_with_mark_ = marks_.eos.has_value() && (trimmed || count < left.size());
+  if (ends_with_mark_) left.back() = *marks_.eos;
 }
 
 void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
@@ -88,10 +95,16 @@ void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
   for (const Piece& piece : pieces_) {
     read(piece);
     ++segment;
+    // Label i of the piece is the document's token first_label + i.
+    const std::int64_t first_label = piece.begin + (marks_.bos.has_value() ? 0 : 1);
+    const std::int64_t inputs = tokens_->inputs(piece.document) - first_label;
     for (std::size_t i = 0; i + 1 < ids_.size(); ++i, ++at) {
       fields.id[at] = ids_[i];
       fields.label[at] = ids_[i + 1];
-      fields.weight[at] = row.real ? 1 : 0;
+      const bool is_input = std::cmp_less(i, inputs);
+      fields.is_input[at] = is_input ? 1 : 0;
+      const bool counts = row.real && !(is_input && inputs_.weights_on_targets_only);
+      fields.weight[at] = counts ? 1 : 0;
       fields.padding[at] = 0;
       fields.segment[at] = segment;
       fields.place[at] = static_cast<std::int32_t>(i);
@@ -113,6 +126,7 @@ Batch SequenceRows::batch(const std::vector<Row>& rows) {
                  {"segment_ids", std::move(fields.segment_ids)},
                  {"segment_pos", std::move(fields.segment_pos)}};
   if (!bytes_of_id_.empty()) batch.set("label_bytes", std::move(fields.label_bytes));
+  if (inputs_.indicate) batch.set("inputs_indicator", std::move(fields.inputs_indicator));
   return batch;
 }
 

@@ -19,12 +19,18 @@ struct DocumentMarks {
   std::optional<std::int32_t> eos;
 };
 
+// What becomes of labels that are inputs of their document.
+struct InputsRule {
+  bool indicate = false;                 // batches have "inputs_indicator"
+  bool weights_on_targets_only = false;  // their weights are 0
+};
+
 class SequenceRows {
  public:
   // `bytes_of_id`: bytes of text of each id, or empty where that is not known: then batches have no
   // "label_bytes".
   SequenceRows(std::unique_ptr<TokenStore> tokens, DocumentMarks marks, RowLayout::Rules rules,
-               std::vector<std::int32_t> bytes_of_id);
+               std::vector<std::int32_t> bytes_of_id, InputsRule inputs = {});
 
   std::int64_t rows() const { return layout_.rows(); }
   std::int64_t positions() const { return positions_; }  // of all documents
@@ -45,6 +51,8 @@ class SequenceRows {
   std::unique_ptr<TokenStore> tokens_;
   DocumentMarks marks_;
   std::int64_t seq_len_;
+  bool trim_;
+  InputsRule inputs_;
   std::vector<std::int32_t> bytes_of_id_;
   std::int64_t positions_ = 0;
   RowLayout layout_;

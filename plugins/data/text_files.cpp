@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <utility>
 
 #include "file_list.h"
@@ -23,14 +24,17 @@ std::size_t cut_at(std::string_view text, double share) {
   return at;
 }
 
+void hand_out(const DataSource::Visit& visit, std::string_view text, std::string place) {
+  visit({{{"text", text}}, std::move(place)});
+}
+
 bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r\v\f") == std::string_view::npos;
 }
 
 }  // namespace
 
-void TextConfig::validate(Problems& problems) const {
-  InputConfig::validate(problems);
+void TextFilesConfig::validate(Problems& problems) const {
   if (part_begin >= part_end) problems.add("part_end", "must be more than part_begin");
 }
 
@@ -39,26 +43,27 @@ std::string_view part_of(std::string_view text, double begin, double end) {
   return text.substr(first, cut_at(text, end) - first);
 }
 
-TextFiles::TextFiles(const TextConfig& config)
+TextFiles::TextFiles(const Config& config)
     : files_(list_files(config.files)),
       name_(summary_of(files_)),
       documents_(config.documents),
       part_begin_(config.part_begin),
-      part_end_(config.part_end),
-      limit_(static_cast<std::uint64_t>(config.limit)) {
-  check_size(files_, limit_);
+      part_end_(config.part_end) {}
+
+std::uint64_t TextFiles::bytes() const {
+  return bytes_of(files_);
 }
 
 void TextFiles::read(const Visit& visit) {
   for (const std::string& file : files_) {
-    if (size_of(file) == 0) continue;
+    if (is_empty(file)) continue;
     // A copy: whoever edits the file while it is read must not crash the run.
-    const Memory memory = Memory::read(file, limit_);
+    const Memory memory = Memory::read(file, std::numeric_limits<std::uint64_t>::max());
     const std::string_view whole(reinterpret_cast<const char*>(memory.bytes().data()),
                                  memory.bytes().size());
     const std::string_view text = part_of(whole, part_begin_, part_end_);
     if (documents_ == Documents::file) {
-      if (!text.empty()) visit(text, file);
+      if (!text.empty()) hand_out(visit, text, file);
       continue;
     }
     const auto line = 1 + std::count(whole.data(), text.data(), '\n');
@@ -71,7 +76,7 @@ void TextFiles::read_lines(std::string_view text, std::int64_t line, const std::
   std::string_view paragraph;  // from its first line on, without the last line end
   std::int64_t paragraph_line = line;
   const auto flush = [&] {
-    if (!paragraph.empty()) visit(paragraph, file + ":" + std::to_string(paragraph_line));
+    if (!paragraph.empty()) hand_out(visit, paragraph, file + ":" + std::to_string(paragraph_line));
     paragraph = {};
   };
   for (; !text.empty(); ++line) {
@@ -80,7 +85,7 @@ void TextFiles::read_lines(std::string_view text, std::int64_t line, const std::
     text.remove_prefix(std::min(end + 1, text.size()));
     if (content.ends_with('\r')) content.remove_suffix(1);
     if (documents_ == Documents::line) {
-      if (!content.empty()) visit(content, file + ":" + std::to_string(line));
+      if (!content.empty()) hand_out(visit, content, file + ":" + std::to_string(line));
     } else if (is_blank(content)) {
       flush();
     } else if (paragraph.empty()) {

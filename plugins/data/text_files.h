@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text files as documents.
+// data/TextFiles: text files as documents.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "sequence_config.h"
-#include "text_source.h"
+#include "source_config.h"
+#include "trivet/data_source.h"
 
 namespace trivet::data {
 
@@ -16,11 +17,13 @@ namespace trivet::data {
 std::string_view part_of(std::string_view text, double begin, double end);
 
 // Bytes that are no UTF-8 stay as they are: tokenizers take any.
-class TextFiles final : public TextSource {
+class TextFiles final : public DataSource {
  public:
-  explicit TextFiles(const TextConfig& config);
+  using Config = TextFilesConfig;
+  explicit TextFiles(const Config& config);
 
   const std::string& name() const override { return name_; }
+  std::uint64_t bytes() const override;
   void read(const Visit& visit) override;
 
  private:
@@ -31,7 +34,6 @@ class TextFiles final : public TextSource {
   std::string name_;
   Documents documents_;
   double part_begin_, part_end_;
-  std::uint64_t limit_;
 };
 
 }  // namespace trivet::data

@@ -4,8 +4,27 @@
 #include "text_files.h"
 
 namespace trivet::data {
+namespace {
+
+TextFilesConfig files_of(const TextConfig& config) {
+  TextFilesConfig files;
+  files.files = config.files;
+  files.documents = config.documents;
+  files.part_begin = config.part_begin;
+  files.part_end = config.part_end;
+  return files;
+}
+
+}  // namespace
+
+void TextConfig::validate(Problems& problems) const {
+  InputConfig::validate(problems);
+  files_of(*this).validate(problems);
+}
 
 TextFilesInput::TextFilesInput(const Config& config, InputContext& context)
-    : TextSequenceInput(config, context, std::make_shared<TextFiles>(config)) {}
+    : TextSequenceInput(
+          config, context,
+          text_pipeline(std::make_shared<TextFiles>(files_of(config)), config.tokenizer)) {}
 
 }  // namespace trivet::data

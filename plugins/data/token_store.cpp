@@ -20,7 +20,11 @@ MemoryTokens::MemoryTokens(std::int64_t vocabulary_size) {
   if (vocabulary_size > std::int64_t{1} << 16) ids_ = std::vector<std::int32_t>();
 }
 
-void MemoryTokens::add(std::span<const std::int32_t> ids) {
+void MemoryTokens::add(std::span<const std::int32_t> ids, std::int64_t inputs) {
+  if (inputs > 0 || !inputs_.empty()) {
+    inputs_.resize(ends_.size());
+    inputs_.push_back(inputs);
+  }
   std::visit(
       [&]<class T>(std::vector<T>& all) {
         std::ranges::transform(ids, std::back_inserter(all),
@@ -32,6 +36,10 @@ void MemoryTokens::add(std::span<const std::int32_t> ids) {
 
 std::int64_t MemoryTokens::start(std::int64_t document) const {
   return document == 0 ? 0 : ends_[static_cast<std::size_t>(document - 1)];
+}
+
+std::int64_t MemoryTokens::inputs(std::int64_t document) const {
+  return inputs_.empty() ? 0 : inputs_[static_cast<std::size_t>(document)];
 }
 
 std::int64_t MemoryTokens::length(std::int64_t document) const {
@@ -49,7 +57,7 @@ void MemoryTokens::read(std::int64_t document, std::int64_t begin,
 
 std::string MemoryTokens::fingerprint() const {
   return digest(std::visit([](const auto& all) { return digest_of(all); }, ids_) +
-                digest_of(ends_));
+                digest_of(ends_) + digest_of(inputs_));
 }
 
 }  // namespace trivet::data

@@ -18,6 +18,8 @@ class TokenStore {
 
   virtual std::int64_t documents() const = 0;
   virtual std::int64_t length(std::int64_t document) const = 0;
+  // That many ids at its start are given, not to be learnt (prefix language models).
+  virtual std::int64_t inputs(std::int64_t) const { return 0; }
   // Ids begin, begin + 1, ... of a document. [any thread]
   virtual void read(std::int64_t document, std::int64_t begin,
                     std::span<std::int32_t> out) const = 0;
@@ -33,10 +35,11 @@ class MemoryTokens final : public TokenStore {
  public:
   explicit MemoryTokens(std::int64_t vocabulary_size);
 
-  void add(std::span<const std::int32_t> ids);
+  void add(std::span<const std::int32_t> ids, std::int64_t inputs = 0);
 
   std::int64_t documents() const override { return static_cast<std::int64_t>(ends_.size()); }
   std::int64_t length(std::int64_t document) const override;
+  std::int64_t inputs(std::int64_t document) const override;
   void read(std::int64_t document, std::int64_t begin, std::span<std::int32_t> out) const override;
   std::string fingerprint() const override;
 
@@ -44,7 +47,8 @@ class MemoryTokens final : public TokenStore {
   std::int64_t start(std::int64_t document) const;
 
   std::variant<std::vector<std::uint16_t>, std::vector<std::int32_t>> ids_;
-  std::vector<std::int64_t> ends_;  // of documents, in ids_
+  std::vector<std::int64_t> ends_;    // of documents, in ids_
+  std::vector<std::int64_t> inputs_;  // of documents; empty as long as none has any
 };
 
 }  // namespace trivet::data

@@ -2,6 +2,8 @@
 #include "tokenize.h"
 
 #include <cstddef>
+#include <iterator>
+#include <utility>
 
 #include "trivet/error.h"
 
@@ -25,11 +27,34 @@ std::vector<std::int32_t> encode_checked(const Tokenizer& tokenizer, std::string
   return ids;
 }
 
-std::unique_ptr<MemoryTokens> tokenize(TextSource& source, const Tokenizer& tokenizer) {
-  auto tokens = std::make_unique<MemoryTokens>(tokenizer.vocabulary_size());
-  source.read([&](std::string_view text, const std::string& place) {
-    tokens->add(encode_checked(tokenizer, text, place));
+TextPipeline text_pipeline(std::shared_ptr<DataSource> source,
+                           const ConfigOf<Tokenizer>& tokenizer) {
+  TextPipeline pipeline;
+  pipeline.source = std::move(source);
+  pipeline.tokenizer = make(tokenizer);
+  return pipeline;
+}
+
+void tokenise_each(const TextPipeline& pipeline,
+                   const std::function<void(const TokenisedExample&)>& visit) {
+  TokenisedExample tokenised;
+  pipeline.source->read([&](const SourceExample& example) {
+    tokenised.ids =
+        encode_checked(*pipeline.tokenizer, pipeline.inputs.fill(example), example.place);
+    if (pipeline.inputs_len > 0 && std::ssize(tokenised.ids) > pipeline.inputs_len)
+      tokenised.ids.resize(static_cast<std::size_t>(pipeline.inputs_len));
+    tokenised.inputs = std::ssize(tokenised.ids);
+    const std::vector<std::int32_t> targets =
+        encode_checked(*pipeline.tokenizer, pipeline.targets.fill(example), example.place);
+    tokenised.ids.insert(tokenised.ids.end(), targets.begin(), targets.end());
+    visit(tokenised);
   });
+}
+
+std::unique_ptr<MemoryTokens> tokenise(const TextPipeline& pipeline) {
+  auto tokens = std::make_unique<MemoryTokens>(pipeline.tokenizer->vocabulary_size());
+  tokenise_each(pipeline,
+                [&](const TokenisedExample& example) { tokens->add(example.ids, example.inputs); });
   return tokens;
 }
 

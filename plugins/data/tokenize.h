@@ -1,24 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// From texts to token ids.
+// From examples of a source to token ids.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "text_source.h"
+#include "example_texts.h"
 #include "token_store.h"
+#include "trivet/data_source.h"
 #include "trivet/tokenizer.h"
 
 namespace trivet::data {
+
+// A source and what becomes of its examples.
+struct TextPipeline {
+  std::shared_ptr<DataSource> source;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  TextTemplate inputs{""};
+  TextTemplate targets{"{text}"};
+  std::int64_t inputs_len = 0;  // most tokens of the inputs; 0: any number
+};
+
+// With the defaults above.
+TextPipeline text_pipeline(std::shared_ptr<DataSource> source,
+                           const ConfigOf<Tokenizer>& tokenizer);
+
+struct TokenisedExample {
+  std::vector<std::int32_t> ids;  // inputs, then targets
+  std::int64_t inputs = 0;        // how many are of the inputs
+};
 
 // The ids of a text. Throws InputError with `place` for what the tokenizer refuses, and for ids
 // outside its vocabulary, which would read and write beside the tables of a model.
 std::vector<std::int32_t> encode_checked(const Tokenizer& tokenizer, std::string_view text,
                                          const std::string& place);
 
-// All texts of a source, each a document.
-std::unique_ptr<MemoryTokens> tokenize(TextSource& source, const Tokenizer& tokenizer);
+// Visits every example of the source.
+void tokenise_each(const TextPipeline& pipeline,
+                   const std::function<void(const TokenisedExample&)>& visit);
+// All of them in memory.
+std::unique_ptr<MemoryTokens> tokenise(const TextPipeline& pipeline);
 
 // How many bytes of text each id stands for; special tokens stand for none.
 std::vector<std::int32_t> bytes_of_ids(const Tokenizer& tokenizer);

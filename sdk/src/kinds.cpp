@@ -3,6 +3,7 @@
 // class has one vtable and one type information in the process, that of libtrivet.
 #include "trivet/checkpoint.h"
 #include "trivet/command.h"
+#include "trivet/data_source.h"
 #include "trivet/input.h"
 #include "trivet/launch/jobs_provider.h"
 #include "trivet/launch/orchestrator.h"
@@ -54,6 +55,8 @@ void InputConfig::validate(Problems& problems) const {
                                           std::to_string(infeed_host_index));
   }
 }
+
+DataSource::~DataSource() = default;
 
 Metric::~Metric() = default;
 

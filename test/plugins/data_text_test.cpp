@@ -25,8 +25,16 @@ std::string text_complaint(const data::TextConfig& config) {
 // The documents of a config, each with its place.
 Texts documents(const TextFolder& folder) {
   Texts texts;
-  data::TextFiles(folder.config).read([&](std::string_view text, const std::string& place) {
-    texts.push_back(place.substr(place.rfind('/') + 1) + " " + std::string(text));
+  data::TextFilesConfig config;
+  config.files = folder.config.files;
+  config.documents = folder.config.documents;
+  config.part_begin = folder.config.part_begin;
+  config.part_end = folder.config.part_end;
+  data::TextFiles(config).read([&](const SourceExample& example) {
+    REQUIRE(example.features.size() == 1);
+    CHECK(example.features[0].name == "text");
+    texts.push_back(example.place.substr(example.place.rfind('/') + 1) + " " +
+                    std::string(example.features[0].text));
   });
   return texts;
 }
@@ -62,7 +70,7 @@ TEST_CASE("whole documents are packed greedily, and longer ones trimmed", "[data
   folder.config.batch_size = 3;
   auto input = folder.input();
   const Rows rows = all_rows(input);
-  CHECK(rows.labels == Texts{"ab$cde$.", "fghijklm", "r$s$...."});
+  CHECK(rows.labels == Texts{"ab$cde$.", "fghijkl$", "r$s$...."});
   CHECK(rows.ids == Texts{"^ab^cde.", "^fghijkl", "^r^s...."});
   CHECK(rows.segment_ids == Texts{"11122220", "11111111", "11220000"});
   CHECK(rows.segment_pos == Texts{"01201230", "01234567", "01010000"});
@@ -82,7 +90,7 @@ TEST_CASE("without packing a row holds one document or a window of one", "[data-
   folder.config.long_documents = data::LongDocuments::trim;
   folder.config.batch_size = 2;
   auto input = folder.input();
-  CHECK(all_rows(input).labels == Texts{"abcdefgh", "kl$....."});
+  CHECK(all_rows(input).labels == Texts{"abcdefg$", "kl$....."});
 }
 
 TEST_CASE("without BOS and EOS a document is its window, shifted by one", "[data-text]") {

@@ -61,6 +61,7 @@ class Optimizer;
 class Schedule;
 class Metric;
 class Tokenizer;
+class DataSource;
 class Trainer;
 class Action;
 class Orchestrator;
@@ -86,6 +87,7 @@ TRIVET_KIND_(optimizer, Optimizer)
 TRIVET_KIND_(schedule, Schedule)
 TRIVET_KIND_(metric, Metric)
 TRIVET_KIND_(tokenizer, Tokenizer)
+TRIVET_KIND_(data_source, DataSource)
 TRIVET_KIND_(trainer, Trainer)
 TRIVET_KIND_(action, Action)
 TRIVET_KIND_(orchestrator, Orchestrator)

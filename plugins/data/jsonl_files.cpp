@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jsonl_files.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "file_list.h"
+#include "memory.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+
+namespace trivet::data {
+namespace {
+
+// Views into `value`, and into `numbers` for what has no text of its own there.
+void features_of(const Value& value, std::vector<std::string>& numbers,
+                 std::vector<SourceExample::Feature>& features) {
+  features.clear();
+  numbers.clear();
+  numbers.reserve(value.members().size());
+  for (const Value::Member& member : value.members()) {
+    const Value& content = member.value;
+    if (content.is_text()) {
+      features.push_back({member.key, content.as_text()});
+    } else if (content.is_boolean() || content.is_integer() || content.is_number()) {
+      numbers.push_back(to_json(content));
+      features.push_back({member.key, numbers.back()});
+    }
+  }
+}
+
+}  // namespace
+
+JsonlFiles::JsonlFiles(const Config& config)
+    : files_(list_files(config.files)), name_(summary_of(files_)) {}
+
+std::uint64_t JsonlFiles::bytes() const {
+  return bytes_of(files_);
+}
+
+void JsonlFiles::read(const Visit& visit) {
+  std::vector<std::string> numbers;
+  SourceExample example;
+  for (const std::string& file : files_) {
+    if (is_empty(file)) continue;
+    const Memory memory = Memory::read(file, std::numeric_limits<std::uint64_t>::max());
+    std::string_view text(reinterpret_cast<const char*>(memory.bytes().data()), memory.size());
+    for (std::int64_t line = 1; !text.empty(); ++line) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      const std::string_view content = text.substr(0, end);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (content.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+      example.place = file + ":" + std::to_string(line);
+      const Value value = [&] {
+        try {
+          return value_from_json(content, example.place);
+        } catch (const RunError& error) {
+          throw InputError(error.message(), {.hint = "every line must be a whole JSON object"});
+        }
+      }();
+      if (!value.is_table()) throw InputError(example.place + ": is no JSON object");
+      features_of(value, numbers, example.features);
+      visit(example);
+    }
+  }
+}
+
+}  // namespace trivet::data

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "language_model_input.h"
+
+#include "example_texts.h"
+
+namespace trivet::data {
+namespace {
+
+TextPipeline pipeline_of(const LanguageModelConfig& config) {
+  TextPipeline pipeline =
+      text_pipeline(std::shared_ptr<DataSource>(make(config.source)), config.tokenizer);
+  pipeline.inputs = TextTemplate(config.inputs);
+  pipeline.targets = TextTemplate(config.targets);
+  pipeline.inputs_len = config.inputs_len;
+  return pipeline;
+}
+
+}  // namespace
+
+void LanguageModelConfig::validate(Problems& problems) const {
+  InputConfig::validate(problems);
+  check_template(problems, "inputs", inputs);
+  check_template(problems, "targets", targets);
+  if (targets.empty()) problems.add("targets", "is empty, so that there is nothing to learn");
+  if (inputs.empty() && weights_on_targets_only)
+    problems.add("weights_on_targets_only", "means nothing without inputs");
+}
+
+LanguageModelInput::LanguageModelInput(const Config& config, InputContext& context)
+    : TextSequenceInput(config, context, pipeline_of(config), config.weights_on_targets_only) {}
+
+}  // namespace trivet::data

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record_files.h"
+
+#include <limits>
+
+#include "file_list.h"
+#include "memory.h"
+#include "record_reader.h"
+
+namespace trivet::data {
+
+RecordFiles::RecordFiles(const Config& config)
+    : files_(list_files(config.files)), name_(summary_of(files_)) {}
+
+std::uint64_t RecordFiles::bytes() const {
+  return bytes_of(files_);
+}
+
+void RecordFiles::read(const Visit& visit) {
+  std::vector<std::string> numbers;
+  SourceExample example;
+  for (const std::string& file : files_) {
+    if (is_empty(file)) continue;
+    const Memory memory = Memory::read(file, std::numeric_limits<std::uint64_t>::max());
+    RecordReader reader({reinterpret_cast<const char*>(memory.bytes().data()), memory.size()},
+                        file);
+    std::string_view record;
+    while (reader.next(record)) {
+      example.place = reader.place();
+      read_example(record, example.place, numbers, example.features);
+      visit(example);
+    }
+  }
+}
+
+}  // namespace trivet::data

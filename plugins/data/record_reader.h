@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of a TFRecord file and the features of tf.Example in them.
+//
+// A record is u64 length, u32 masked CRC-32C of these 8 bytes, the bytes, u32 masked CRC-32C of the
+// bytes, little-endian; the mask is rotate_right(crc, 15) + 0xa282ead8 (TensorFlow,
+// core/lib/io/record_writer.h). tf.Example is a protocol buffer (core/example/example.proto):
+//
+//   message Example   { Features features = 1; }
+//   message Features  { map<string, Feature> feature = 1; }
+//   message Feature   { oneof { BytesList = 1; FloatList = 2; Int64List = 3; } }
+//   message BytesList { repeated bytes value = 1; }    FloatList: float, Int64List: int64
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trivet/data_source.h"
+
+namespace trivet::data {
+
+// CRC-32C (Castagnoli, RFC 3720 appendix B.4), masked as above.
+std::uint32_t masked_crc(std::string_view bytes);
+
+// The records of a file's bytes, in order.
+class RecordReader {
+ public:
+  RecordReader(std::string_view bytes, std::string file) : rest_(bytes), file_(std::move(file)) {}
+
+  // False at the end. Throws InputError with file and record for what is cut off or damaged.
+  bool next(std::string_view& record);
+  std::string place() const { return file_ + ", record " + std::to_string(number_); }
+
+ private:
+  std::string_view rest_;
+  std::string file_;
+  std::int64_t number_ = 0;  // of the last record, from 1
+};
+
+// The first value of each feature, numbers in decimal; features without a value are left out. Views
+// into `record` and `numbers`. Throws InputError with `place` for what is no tf.Example.
+void read_example(std::string_view record, const std::string& place,
+                  std::vector<std::string>& numbers, std::vector<SourceExample::Feature>& features);
+
+}  // namespace trivet::data

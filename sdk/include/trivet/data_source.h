@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// DataSource: examples of named texts, from which inputs of text make batches: the lines of a file,
+// pairs of a sentence and its translation.
+//
+// A source is finite and always gives the same examples in the same order; shuffling, hosts and
+// epochs are matters of the input. The constructor finds what can be found without reading
+// everything, such as which files there are, and throws InputError.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trivet/config.h"
+#include "trivet/export.h"
+#include "trivet/registry.h"
+
+namespace trivet {
+
+struct DataSourceConfig {};
+TRIVET_CONFIG(DataSourceConfig, trivet::NoBase)
+
+// Valid during the call that hands it out. Texts are bytes: they need not be UTF-8.
+struct SourceExample {
+  struct Feature {
+    std::string_view name;
+    std::string_view text;
+  };
+  std::vector<Feature> features;
+  std::string place;  // for messages: "FILE" or "FILE:LINE"
+};
+
+class TRIVET_API DataSource {
+ public:
+  static constexpr std::string_view kKind = "data_source";
+  using Config = DataSourceConfig;
+  using Context = NoContext;
+
+  virtual ~DataSource();
+  DataSource(const DataSource&) = delete;
+  DataSource& operator=(const DataSource&) = delete;
+
+  virtual const std::string& name() const = 0;  // for messages, such as "a.txt and 3 more"
+  // About how many bytes the examples have, as far as that is known without reading them.
+  virtual std::uint64_t bytes() const = 0;
+
+  using Visit = std::function<void(const SourceExample& example)>;
+  // Calls `visit` with each example, the same ones every time. Throws InputError with file and
+  // record for what cannot be read, and whatever `visit` throws. [any thread, one at a time]
+  virtual void read(const Visit& visit) = 0;
+
+ protected:
+  DataSource() = default;
+};
+
+}  // namespace trivet
