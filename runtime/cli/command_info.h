@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/arguments.h"
+#include "trivet/arguments.h"
 
 namespace trivet {
 

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "trivet/schema.h"
@@ -34,18 +35,19 @@ const CommandInfo* find_command(std::string_view name) {
   return nullptr;
 }
 
-std::string overview_text() {
+std::string overview_text(std::span<const PluginCommand> plugin_commands) {
   std::string text =
       "trivet trains models and runs experiments from TOML files.\n\n"
       "usage: trivet COMMAND ...\n\n";
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const CommandInfo* command : commands())
+    if (!command->summary.empty()) lines.emplace_back(command->usage, command->summary);
+  for (const PluginCommand& command : plugin_commands)
+    lines.emplace_back(command.name + " ...", command.doc);
   std::size_t width = 0;
-  for (const CommandInfo* command : commands()) {
-    if (!command->summary.empty()) width = std::max(width, command->usage.size());
-  }
-  for (const CommandInfo* command : commands()) {
-    if (command->summary.empty()) continue;
-    text += fmt::format("  {:<{}}  {}\n", command->usage, width, command->summary);
-  }
+  for (const auto& [usage, summary] : lines) width = std::max(width, usage.size());
+  for (const auto& [usage, summary] : lines)
+    text += fmt::format("  {:<{}}  {}\n", usage, width, summary);
   return text +
          "\n  --help      this page; 'trivet help COMMAND' tells more\n"
          "  --version   version of the program and of its plugin contract\n";
@@ -58,11 +60,13 @@ std::string manual_text(const CommandInfo& command) {
   return text;
 }
 
-std::string command_suggestion(std::string_view name) {
+std::string command_suggestion(std::string_view name,
+                               std::span<const PluginCommand> plugin_commands) {
   std::vector<std::string> names;
   for (const CommandInfo* command : commands()) {
     if (!command->summary.empty()) names.emplace_back(command->name);
   }
+  for (const PluginCommand& command : plugin_commands) names.push_back(command.name);
   return suggestion(name, names);
 }
 

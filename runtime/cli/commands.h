@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cli/command_info.h"
+#include "cli/plugin_command.h"
 
 namespace trivet {
 
@@ -44,11 +45,12 @@ std::span<const CommandInfo* const> commands();
 // Null if there is none of this name.
 const CommandInfo* find_command(std::string_view name);
 
-// The page of `trivet --help`, and the manual page of one subcommand.
-std::string overview_text();
+// The page of `trivet --help`, with the commands of plugins, and the manual page of one subcommand.
+std::string overview_text(std::span<const PluginCommand> plugin_commands);
 std::string manual_text(const CommandInfo& command);
 
 // "did you mean 'run'?" for a name that is no subcommand.
-std::string command_suggestion(std::string_view name);
+std::string command_suggestion(std::string_view name,
+                               std::span<const PluginCommand> plugin_commands);
 
 }  // namespace trivet

@@ -29,6 +29,8 @@ class Completer {
       offer_commands();
     } else if (const CommandInfo* command = find_command(words_[0])) {
       complete_for(*command);
+    } else {
+      candidates_.emplace_back(":files");
     }
     return std::move(candidates_);
   }
@@ -44,6 +46,7 @@ class Completer {
     for (const CommandInfo* command : commands()) {
       if (!command->summary.empty()) offer(std::string(command->name));
     }
+    for (const PluginCommand& command : plugin_commands(catalog().host())) offer(command.name);
     offer("--help");
     offer("--version");
   }

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/arguments.h"
 #include "config/resolver.h"
+#include "trivet/arguments.h"
 
 namespace trivet {
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/arguments.h"
 #include "cli/config_arguments.h"
 #include "launch/launcher.h"
+#include "trivet/arguments.h"
 
 namespace trivet {
 

@@ -3,6 +3,7 @@
 // trivet help [COMMAND]
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "host/plugin_host.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -12,14 +13,11 @@ int run_help(std::span<const std::string> words) {
   const std::vector<std::string> names = parse_arguments(words, {}).plain();
   if (names.size() > 1) throw UsageError("help takes one command");
   if (names.empty()) {
-    print_out(overview_text());
+    print_out(overview_text(plugin_commands(PluginHost(plugin_search_path({})))));
     return 0;
   }
   const CommandInfo* command = find_command(names[0]);
-  if (command == nullptr) {
-    throw UsageError("there is no command '" + names[0] + "'",
-                     {.hint = command_suggestion(names[0])});
-  }
+  if (command == nullptr) return run_plugin_command(std::vector{names[0], std::string("--help")});
   print_out(manual_text(*command));
   return 0;
 }

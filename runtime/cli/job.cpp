@@ -5,9 +5,9 @@
 #include <charconv>
 #include <string>
 
-#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "launch/records.h"
+#include "trivet/arguments.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
 #include "trivet/launch/job_array.h"

@@ -29,7 +29,7 @@ bool asks_for_help(const std::vector<std::string>& words) {
 
 int dispatch(const std::vector<std::string>& words) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h") {
-    print_out(overview_text());
+    print_out(overview_text(plugin_commands(PluginHost(plugin_search_path({})))));
     return 0;
   }
   if (words[0] == "--version" || words[0] == "-V") {
@@ -37,12 +37,11 @@ int dispatch(const std::vector<std::string>& words) {
     return 0;
   }
   const CommandInfo* command = find_command(words[0]);
-  if (command == nullptr) {
-    const bool option = words[0].starts_with('-');
-    throw UsageError(fmt::format("unknown {} '{}'", option ? "option" : "command", words[0]),
-                     {.hint = option ? "options stand behind the command; see trivet --help"
-                                     : command_suggestion(words[0])});
+  if (command == nullptr && words[0].starts_with('-')) {
+    throw UsageError("unknown option '" + words[0] + "'",
+                     {.hint = "options stand behind the command; see trivet --help"});
   }
+  if (command == nullptr) return run_plugin_command(words);
   const std::vector<std::string> rest(words.begin() + 1, words.end());
   if (asks_for_help(rest)) {
     print_out(manual_text(*command));

@@ -76,6 +76,8 @@ void print_out(std::string_view text) {
 
 void flush_out() {
   if (std::fflush(stdout) != 0) throw_write_error();
+  // Earlier writes of plugins may not have been looked at; what errno said then is gone.
+  if (std::ferror(stdout) != 0) throw Error("cannot write to standard output");
 }
 
 }  // namespace trivet

@@ -117,6 +117,7 @@ void SummaryWriter::begin(std::int64_t) {}
 void SummaryWriter::summaries(std::string_view, std::int64_t, const Summaries&) {}
 
 Command::~Command() = default;
+CommandContext::~CommandContext() = default;
 
 Orchestrator::~Orchestrator() = default;
 void Orchestrator::check(std::span<const launch::WorkUnit>, Problems&) {}

@@ -101,7 +101,7 @@ TEST_CASE("a wrong command line exits with 2 and says what would be right") {
           "(--config_file d.toml puts it above the first)\n"},
       Row{"config show c.toml --experiment a/b --experiment c/d",
           "error: option '--experiment' is given more than once\n"},
-      Row{"help nothing", "error: there is no command 'nothing'"},
+      Row{"help nothing", "error: unknown command 'nothing'"},
       Row{"completions fish", "error: there are no completions for 'fish' (known: bash, zsh)\n"},
       Row{"schema lawyer", "error: there is no kind 'lawyer' (did you mean 'layer'?)\n"},
       Row{"schema demo/Rely",

@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command: a subcommand of the program that a plugin brings: `trivet NAME ...`.
+//
+// Command: a subcommand of the program that a plugin brings. The item's name is what is typed:
+//
+//   trivet::command<acme::Greet>("greet", "Says hello")            // in TRIVET_PLUGIN of acme
+//
+//   $ trivet greet --loud you
+//
+// A command of the program itself comes first; where two plugins bring one of the same name,
+// "acme/greet" names it. `trivet --help` lists the item's doc, which is one line without a full
+// stop. Arguments are best read by arguments.h, so that all commands have the same form.
 #pragma once
 
 #include <span>
@@ -9,22 +18,34 @@
 #include "trivet/config.h"
 #include "trivet/export.h"
 #include "trivet/registry.h"
+#include "trivet/value.h"
 
 namespace trivet {
 
 struct CommandConfig {};
 TRIVET_CONFIG(CommandConfig, trivet::NoBase)
 
+// What the program does for commands. It outlives them.
+class TRIVET_API CommandContext {
+ public:
+  virtual ~CommandContext();
+  // The config that the words name, as `trivet config show` prints it: CONFIG [K=V ...] with the
+  // options of every command that takes one. Complete, references resolved. Throws UsageError and
+  // ConfigError. [main thread]
+  virtual Value config(std::span<const std::string> words) = 0;
+};
+
 class TRIVET_API Command {
  public:
   static constexpr std::string_view kKind = "command";
   using Config = CommandConfig;
-  using Context = NoContext;
+  using Context = CommandContext;
 
   virtual ~Command();
-  // Arguments after the subcommand's name; returns the exit status. Writes to stdout and stderr
-  // itself.
-  virtual int run(std::span<const std::string> arguments) = 0;
+  // Gets the words behind the subcommand's name, `--help` among them if it was given; --plugin-dir
+  // is the program's. Returns the exit code, or throws Error, which the program prints and turns
+  // into one. Writes to stdout itself; the program tells when that failed. [main thread]
+  virtual int run(std::span<const std::string> words) = 0;
 };
 
 }  // namespace trivet

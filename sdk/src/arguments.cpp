@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/arguments.h"
+#include "trivet/arguments.h"
 
 #include <fmt/core.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arguments of one subcommand, read by a table of options. The only user of
-// Boost.Program_options is arguments.cpp.
+// The arguments of one subcommand, read by a table of options: those of the program, and commands
+// that plugins bring (command.h).
 //
 //   constexpr OptionSpec kOptions[] = {{.name = "workdir", .value = "DIR", .doc = "Where to."}};
 //   const Arguments arguments = parse_arguments(words, kOptions);
@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "trivet/export.h"
 
 namespace trivet {
 
@@ -26,7 +28,7 @@ struct OptionSpec {
 };
 
 // What was given, in the order it was given.
-class Arguments {
+class TRIVET_API Arguments {
  public:
   struct Given {
     std::string name;  // of the option; empty for a plain argument
@@ -47,12 +49,14 @@ class Arguments {
 
 // Throws UsageError for an unknown option (with the nearest names), a missing or unexpected value
 // and an option given twice that is not repeatable. Everything behind "--" is plain.
-Arguments parse_arguments(std::span<const std::string> words, std::span<const OptionSpec> options);
+TRIVET_API Arguments parse_arguments(std::span<const std::string> words,
+                                     std::span<const OptionSpec> options);
 
 // The options as lines of a help page.
-std::string options_text(std::span<const OptionSpec> options);
+TRIVET_API std::string options_text(std::span<const OptionSpec> options);
 
 // The option of this name or other name; null if there is none.
-const OptionSpec* find_option(std::span<const OptionSpec> options, std::string_view name) noexcept;
+TRIVET_API const OptionSpec* find_option(std::span<const OptionSpec> options,
+                                         std::string_view name) noexcept;
 
 }  // namespace trivet
