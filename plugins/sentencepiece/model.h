@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// sentencepiece/Model: a model of Google's SentencePiece, run by its own library: unigram, BPE,
+// word or character, whatever the file says.
+//
+//   tokenizer = { type = "sentencepiece/Model", file = "spm.model" }
+//
+// The exceptions to what tokenizers promise (trivet/tokenizer.h):
+// - decode(encode(text)) is what the model makes of the text: most models normalise (NFKC) and make
+//   one blank of several and none of those at the ends; what they have no piece for, bytes that are
+//   no UTF-8 among it, comes back as " U+2047 " or as U+FFFD. Models trained with byte_fallback,
+//   normalization_rule_name=identity and remove_extra_whitespaces=false keep all text that is UTF-8.
+// - Control tokens such as <s> and </s> are nothing in decode()'s text; token_text() has their
+// names.
+// - token_text() of a piece has its blank ("\u2581the" is " the"), of which decode() drops the
+// first
+//   one of a text.
+#pragma once
+
+#include <sentencepiece_processor.h>
+
+#include "trivet/tokenizer.h"
+
+namespace trivet::sentencepieces {
+
+struct ModelConfig : TokenizerConfig {
+  Path file;
+};
+TRIVET_CONFIG(ModelConfig, trivet::TokenizerConfig,
+              (file, "The .model file that spm_train writes.", required))
+
+class Model final : public Tokenizer {
+ public:
+  using Config = ModelConfig;
+  // Throws InputError for a file that is no model.
+  explicit Model(const Config& config);
+
+  std::int32_t vocabulary_size() const override;
+  std::vector<std::int32_t> encode(std::string_view text) const override;
+  std::string decode(std::span<const std::int32_t> ids) const override;
+  std::string token_text(std::int32_t id) const override;
+  bool is_special(std::int32_t id) const override;
+  std::optional<std::int32_t> bos_id() const override;
+  std::optional<std::int32_t> eos_id() const override;
+  std::optional<std::int32_t> pad_id() const override;
+  std::optional<std::int32_t> unknown_id() const override;
+  std::string fingerprint() const override { return fingerprint_; }
+
+ private:
+  ::sentencepiece::SentencePieceProcessor model_;
+  std::string fingerprint_;
+};
+
+}  // namespace trivet::sentencepieces
