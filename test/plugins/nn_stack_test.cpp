@@ -276,19 +276,26 @@ TEST_CASE("Repeat and StackedTransformer are their layers one after the other") 
 }
 
 TEST_CASE("a StackedTransformer passes its dropout on") {
-  const auto same_in_training = [](Value layer) {
-    const LayerFixture fixture =
-        made("tiny/Backend",
-             with("nn/StackedTransformer", {{"num_layers", 1},
-                                            {"transformer_layer_params_tpl", std::move(layer)},
-                                            {"dropout_prob", 0.5}}));
-    const Tensor x = fixture.tensor(random_values(3 * kDims, 5), {1, 3, kDims});
-    return fixture.fprop(x).to_host<float>() == fixture.fprop(x, true).to_host<float>();
+  // The same layer under the same path drops the same.
+  const auto in_training = [](const Value& stack) {
+    const LayerFixture fixture = made("tiny/Backend", stack);
+    return fixture.fprop(fixture.tensor(random_values(3 * kDims, 5), {1, 3, kDims}), true)
+        .to_host<float>();
   };
-  CHECK_FALSE(same_in_training(block({})));
-  CHECK_FALSE(same_in_training(block({{"residual_dropout", 0.0}, {"relu_dropout", 0.0}})));
-  CHECK(same_in_training(
-      block({{"dropout", 0.5}, {"residual_dropout", 0.0}, {"relu_dropout", 0.0}})));
+  const auto passed_on = [&](const Value& layer) {
+    return in_training(
+        with("nn/StackedTransformer",
+             {{"num_layers", 1}, {"transformer_layer_params_tpl", layer}, {"dropout_prob", 0.5}}));
+  };
+  const auto alone = [&](const Value& layer) {
+    return in_training(with("nn/Sequential", {{"layers", Value::array({layer})}}));
+  };
+  CHECK(passed_on(block({})) ==
+        alone(block({{"atten_dropout", 0.5}, {"residual_dropout", 0.5}, {"relu_dropout", 0.5}})));
+  CHECK(passed_on(block({{"residual_dropout", 0.0}, {"relu_dropout", 0.25}})) ==
+        alone(block({{"atten_dropout", 0.5}, {"residual_dropout", 0.0}, {"relu_dropout", 0.25}})));
+  CHECK(passed_on(block({{"dropout", 0.25}})) == alone(block({{"dropout", 0.25}})));
+  CHECK(passed_on(block({})) != alone(block({})));
 }
 
 TEST_CASE("StackedTransformer says what does not fit") {
