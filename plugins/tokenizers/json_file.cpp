@@ -26,7 +26,7 @@ Json parse_json(std::string_view text, const std::string& source) {
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key &&
         !keys.back().insert(parsed.get_ref<const std::string&>()).second)
-      throw InputError(source + ": the key " + parsed.dump() + " comes twice");
+      throw InputError(source + ": the key " + shown_json(parsed) + " comes twice");
     return true;
   };
   try {
@@ -47,6 +47,12 @@ const Json& field_of(const Json& object, const char* name) {
 std::string type_of(const Json& object) {
   const Json& type = field_of(object, "type");
   return type.is_string() ? type.get<std::string>() : std::string();
+}
+
+std::string shown_json(const Json& value) {
+  constexpr std::size_t kLongest = 60;
+  const std::string text = value.dump(-1, ' ', true);
+  return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
 }
 
 std::string read_text(const std::filesystem::path& file) {

@@ -19,6 +19,9 @@ const nlohmann::json& field_of(const nlohmann::json& object, const char* name);
 // Of an object: the field "type"; empty where there is none.
 std::string type_of(const nlohmann::json& object);
 
+// The value as JSON, for messages: its first part where it is long.
+std::string shown_json(const nlohmann::json& value);
+
 // The file's text. Throws InputError when it cannot be read or has more than a GiB.
 std::string read_text(const std::filesystem::path& file);
 

@@ -43,7 +43,7 @@ class Reader {
   }
   [[noreturn]] void fail_kind(const char* field, const Json& value) const {
     const std::string type = type_of(value);
-    fail(fmt::format("the {} {} is not supported", field, type.empty() ? value.dump() : type),
+    fail(fmt::format("the {} {} is not supported", field, type.empty() ? shown_json(value) : type),
          "tokenizers/Bpe reads byte-level BPE: model BPE, pre-tokenizer and decoder ByteLevel");
   }
 
@@ -78,7 +78,7 @@ class Reader {
     const bool fits =
         value.is_number_unsigned() &&
         value.get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int32_t>::max()};
-    if (!fits) fail(what + " has the id " + value.dump() + ", which is no token id");
+    if (!fits) fail(what + " has the id " + shown_json(value) + ", which is no token id");
     return value.get<std::int64_t>();
   }
 
@@ -86,7 +86,7 @@ class Reader {
     const Json& tokens = field_of(model, "vocab");
     if (!tokens.is_object()) fail("model: \"vocab\" must be an object of tokens and ids");
     for (const auto& [text, value] : tokens.items())
-      builder_.add_token(text, id(value, Json(text).dump()));
+      builder_.add_token(text, id(value, shown_json(text)));
     const Json& added = field_of(file_, "added_tokens");
     if (!added.is_null() && !added.is_array()) fail("\"added_tokens\" must be a list");
     for (const Json& token : added) read_added(token);
@@ -96,7 +96,7 @@ class Reader {
   void read_added(const Json& token) {
     const Json& content = field_of(token, "content");
     if (!content.is_string()) fail("an added token has no \"content\"");
-    const std::string name = content.dump();
+    const std::string name = shown_json(content);
     for (const char* field : {"single_word", "lstrip", "rstrip"}) {
       if (flag(token, field, false))
         fail(fmt::format("\"{}\" of the added token {} is not supported", field, name),
@@ -112,13 +112,14 @@ class Reader {
       if (merge.is_string()) {
         const auto& text = merge.get_ref<const std::string&>();
         const std::size_t space = text.find(' ');
-        if (space == std::string::npos) fail("the merge " + merge.dump() + " has no two parts");
+        if (space == std::string::npos)
+          fail("the merge " + shown_json(merge) + " has no two parts");
         builder_.add_merge(text.substr(0, space), text.substr(space + 1));
       } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() &&
                  merge[1].is_string()) {
         builder_.add_merge(merge[0].get<std::string>(), merge[1].get<std::string>());
       } else {
-        fail("the merge " + merge.dump() + " is no pair of tokens");
+        fail("the merge " + shown_json(merge) + " is no pair of tokens");
       }
     }
   }
@@ -126,7 +127,7 @@ class Reader {
   void read_unknown(const Json& unknown) {
     if (unknown.is_null()) return;
     const auto id = unknown.is_string() ? builder_.find(unknown.get<std::string>()) : std::nullopt;
-    if (!id) fail("\"unk_token\" " + unknown.dump() + " is no token");
+    if (!id) fail("\"unk_token\" " + shown_json(unknown) + " is no token");
     builder_.vocabulary().unknown = id;
   }
 

@@ -18,6 +18,7 @@ const std::vector<FuzzTarget>& fuzz_targets() {
       {"override", accepts_overrides, override_seeds},
       {"plugin", accepts_plugin, plugin_seeds},
       {"safetensors", accepts_safetensors, safetensors_seeds},
+      {"tokenizer", accepts_tokenizer, tokenizer_seeds},
   };
   return kTargets;
 }

@@ -43,6 +43,9 @@ std::vector<std::string> plugin_seeds();
 // safetensors_target.cpp: a file of weights.
 bool accepts_safetensors(std::string_view bytes);
 std::vector<std::string> safetensors_seeds();
+// tokenizer_target.cpp: a tokenizer.json.
+bool accepts_tokenizer(std::string_view bytes);
+std::vector<std::string> tokenizer_seeds();
 
 // Throws std::logic_error, which no target expects of the code it tries.
 void promise(bool kept, const char* what);
