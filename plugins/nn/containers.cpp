@@ -16,7 +16,12 @@ void InTurn::add(Scope& scope, const std::string& name, const ConfigOf<Layer>& c
 Tensor InTurn::fprop(const Tensor& x, FpropContext& context) {
   Tensor y = x;
   for (const Named& each : layers_) {
-    y = remat_ ? remat(*each.layer, y, context) : each.layer->fprop(y, context);
+    if (policy_ == CheckpointPolicy::save_everything) {
+      y = each.layer->fprop(y, context);
+    } else {
+      const bool attention = policy_ == CheckpointPolicy::save_context;
+      y = remat(*each.layer, y, context, attention ? RematKeeps::attention : RematKeeps::nothing);
+    }
   }
   return y;
 }

@@ -21,13 +21,14 @@
 
 namespace trivet::nn {
 
-// What is kept of each of a stack's layers for its gradients, in training. (Praxis has policies
-// that keep some of the products, too; here a layer is run again as a whole.)
+// What is kept of each of a stack's layers for its gradients, in training; the rest is computed
+// again (trivet/remat.h). The names are Praxis'.
 enum class CheckpointPolicy {
   save_everything,
-  save_nothing,  // only the layer's input: it is run again (trivet/remat.h)
+  save_nothing,  // but the layer's input
+  save_context,  // and what its attentions give, before their last products
 };
-TRIVET_ENUM(CheckpointPolicy, save_everything, save_nothing)
+TRIVET_ENUM(CheckpointPolicy, save_everything, save_nothing, save_context)
 
 // Layers one after the other.
 class InTurn : public Layer, public ExtendStep {
@@ -38,8 +39,7 @@ class InTurn : public Layer, public ExtendStep {
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) final;
 
  protected:
-  explicit InTurn(CheckpointPolicy policy = CheckpointPolicy::save_everything)
-      : remat_(policy == CheckpointPolicy::save_nothing) {}
+  explicit InTurn(CheckpointPolicy policy = CheckpointPolicy::save_everything) : policy_(policy) {}
   // Nothing for an empty template.
   void add(Scope& scope, const std::string& name, const ConfigOf<Layer>& config);
 
@@ -48,7 +48,7 @@ class InTurn : public Layer, public ExtendStep {
     std::string path;
     std::shared_ptr<Layer> layer;
   };
-  bool remat_;
+  CheckpointPolicy policy_;
   std::vector<Named> layers_;
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "compose_attention.h"
+#include "kept_results.h"
 #include "op_support.h"
 
 namespace trivet {
@@ -153,13 +154,16 @@ Tensor ops::attention(const Tensor& query, const Tensor& key, const Tensor& valu
   device.count_flops((records ? 12.0 : 4.0) * static_cast<double>(q.dim(0) * q.dim(2) * q.dim(3)) *
                      visible_pairs(q.dim(1), k.dim(1), options));
   if (only_composed(options)) return compose::attention(q, k, v, options);
-  Tensor out = Tensor::empty(device, q.shape());
-  Tensor lse = Tensor::empty(device, {q.dim(0), q.dim(2), q.dim(1)});
-  const tv_attention args = arguments(q, k, v, out, lse, options);
-  if (!device.try_slot("attention_fwd", &tv_backend::attention_fwd, &args)) {
-    out = lse = {};
-    return compose::attention(q, k, v, options);
-  }
+  const std::vector<Tensor> results = detail::Keeping::kept([&]() -> std::vector<Tensor> {
+    const Tensor out = Tensor::empty(device, q.shape());
+    const Tensor lse = Tensor::empty(device, {q.dim(0), q.dim(2), q.dim(1)});
+    const tv_attention args = arguments(q, k, v, out, lse, options);
+    if (!device.try_slot("attention_fwd", &tv_backend::attention_fwd, &args)) return {};
+    return {out, lse};
+  });
+  if (results.empty()) return compose::attention(q, k, v, options);
+  Tensor out = results[0];
+  const Tensor& lse = results[1];
   record(kAttention, {q, k, v}, out, {q, k, v, out, lse, options.q_segments, options.kv_segments},
          Scores{options.scale, options.softcap, options.causal, options.window, options.q_offset});
   return out;

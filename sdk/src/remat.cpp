@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "kept_results.h"
 #include "op_support.h"
 
 namespace trivet {
@@ -15,6 +16,7 @@ namespace {
 struct Again {
   Rematerialized fn;
   std::vector<Tensor> inputs;
+  std::unique_ptr<detail::KeptResults> kept;  // null: nothing
 };
 
 // One leaf per input that wants a gradient, on the memory where the tape collects it: so sums are
@@ -86,6 +88,7 @@ void remat_vjp(Vjp& v) {
     std::vector<Tensor> outputs;
     {
       Tape::Recording recording(tape);
+      const detail::Keeping keeping(again.kept.get(), true);
       outputs = outputs_of(again.fn, leaves.tensors(), true);
     }
     backward(v, tape, outputs);
@@ -104,11 +107,13 @@ Tensor anchor(const Tensor& x) {
 
 }  // namespace
 
-std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs) {
+std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs, RematKeeps keeps) {
   if (Tape::current() == nullptr) return fn(inputs, false);
   if (inputs.empty() || inputs.size() > 5) {
     throw Error("[remat] expected 1 to 5 inputs, got " + std::to_string(inputs.size()));
   }
+  auto again = std::make_shared<Again>();
+  if (keeps == RematKeeps::attention) again->kept = std::make_unique<detail::KeptResults>();
   std::vector<Tensor> outputs;
   bool needed = false;
   {
@@ -120,6 +125,7 @@ std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs) {
       if (inputs[i].requires_grad()) leaves[i] = make_leaf(inputs[i], slots[i]);
     }
     Tape::Recording recording(tape);
+    const detail::Keeping keeping(again->kept.get(), false);
     outputs = outputs_of(fn, leaves, false);
     for (Tensor& output : outputs) {
       needed = needed || output.requires_grad();
@@ -127,7 +133,6 @@ std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs) {
     }
   }
   if (!needed) return outputs;
-  auto again = std::make_shared<Again>();
   again->fn = std::move(fn);
   again->inputs.assign(inputs.begin(), inputs.end());
   std::vector<Tensor> all(inputs.begin(), inputs.end());
@@ -138,7 +143,7 @@ std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs) {
   return outputs;
 }
 
-Tensor remat(Layer& layer, const Tensor& x, FpropContext& context) {
+Tensor remat(Layer& layer, const Tensor& x, FpropContext& context, RematKeeps keeps) {
   if (Tape::current() == nullptr) return layer.fprop(x, context);
   const auto names = std::make_shared<std::vector<std::string>>();
   FpropContext later = context;
@@ -168,7 +173,7 @@ Tensor remat(Layer& layer, const Tensor& x, FpropContext& context) {
   };
   std::vector<Tensor> inputs{x};
   if (context.cross_inputs.defined()) inputs.push_back(context.cross_inputs);
-  const std::vector<Tensor> outputs = remat(fn, inputs);
+  const std::vector<Tensor> outputs = remat(fn, inputs, keeps);
   for (std::size_t i = 0; i < names->size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);
     context.aux_losses.set((*names)[i], ops::reshape(ops::slice(outputs[1], 0, at, at + 1), {}));

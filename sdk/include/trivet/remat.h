@@ -20,6 +20,12 @@
 
 namespace trivet {
 
+// What is kept beside the inputs, and so not computed twice.
+enum class RematKeeps {
+  nothing,
+  attention,  // what ops::attention gives, where a kernel computes it
+};
+
 // What is run: once now, and once more (`again`) on the way back, with tensors of the same values.
 // It must do the same both times, and may use parameters beside its inputs; what it holds is kept
 // until then.
@@ -28,11 +34,13 @@ using Rematerialized =
 
 // The outputs of `fn`, at most 4 of at most 5 inputs. Without a tape, or where no output needs a
 // gradient, this is fn(inputs, false).
-TRIVET_API std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs);
+TRIVET_API std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs,
+                                     RematKeeps keeps = RematKeeps::nothing);
 
 // layer.fprop(x, context), with its auxiliary losses and summaries. Gradients flow to x and to the
 // context's cross_inputs. `layer` must outlive the tape. In the second run the layer finds
 // context.recomputing set, and must leave its states alone.
-TRIVET_API Tensor remat(Layer& layer, const Tensor& x, FpropContext& context);
+TRIVET_API Tensor remat(Layer& layer, const Tensor& x, FpropContext& context,
+                        RematKeeps keeps = RematKeeps::nothing);
 
 }  // namespace trivet

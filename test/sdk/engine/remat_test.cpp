@@ -7,6 +7,7 @@
 
 #include "engine/backends.h"
 #include "trivet/ops.h"
+#include "trivet/random.h"
 #include "trivet/tape.h"
 
 namespace trivet::test {
@@ -92,6 +93,39 @@ TEST_CASE("what is computed again is not kept", "[tape]") {
     tape.backward(y);
   }
   CHECK(device->memory().persistent_bytes == before);
+}
+
+TEST_CASE("attention is computed once where it is kept", "[tape]") {
+  for (const NamedBackend& backend : backends()) {
+    INFO(backend.name);
+    const auto run = [&](RematKeeps keeps) {
+      const auto device = open(backend);
+      GradientSlot slot;
+      std::vector<float> values(2 * 5 * 2 * 4);
+      random_normal(Key(3), 0, 1, values);
+      const Tensor x = make_leaf(Tensor::from<float>(*device, values, {2, 5, 2, 4}), slot);
+      const Rematerialized fn = [](std::span<const Tensor> in, bool) {
+        Tensor y = in[0];
+        for (int i = 0; i < 2; ++i) y = ops::tanh(ops::attention(y, y, y, {.causal = true}));
+        return std::vector<Tensor>{y};
+      };
+      Tape tape;
+      Tensor loss;
+      {
+        Tape::Recording recording(tape);
+        loss = ops::sum(remat(fn, std::span(&x, 1), keeps)[0]);
+      }
+      tape.backward(loss);
+      std::uint64_t kernels = 0;
+      for (const SlotUse& use : device->slot_uses()) {
+        if (use.slot == "attention_fwd") kernels = use.native;
+      }
+      return std::pair(kernels, slot.gradient.to_host<float>());
+    };
+    const auto kept = run(RematKeeps::attention), dropped = run(RematKeeps::nothing);
+    CHECK(kept.second == dropped.second);
+    CHECK(dropped.first == 2 * kept.first);
+  }
 }
 
 TEST_CASE("a tape keeps what it is given until it is cleared", "[tape]") {
