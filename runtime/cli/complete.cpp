@@ -29,7 +29,7 @@ class Completer {
       offer_commands();
     } else if (const CommandInfo* command = find_command(words_[0])) {
       complete_for(*command);
-    } else {
+    } else if (is_plugin_command()) {
       candidates_.emplace_back(":files");
     }
     return std::move(candidates_);
@@ -49,6 +49,13 @@ class Completer {
     for (const PluginCommand& command : plugin_commands(catalog().host())) offer(command.name);
     offer("--help");
     offer("--version");
+  }
+
+  bool is_plugin_command() {
+    const auto commands = plugin_commands(catalog().host());
+    return std::any_of(commands.begin(), commands.end(), [&](const PluginCommand& command) {
+      return command.name == words_[0] || command.key == words_[0];
+    });
   }
 
   void complete_for(const CommandInfo& command) {
