@@ -2,7 +2,9 @@
 // trivet tokenizer, as a user types it.
 #include <catch2/catch.hpp>
 
+#include "page_steps.h"
 #include "run_fixture.h"
+#include "support/paths.h"
 #include "support/plugin_folder.h"
 
 using namespace trivet::test;
@@ -173,4 +175,19 @@ TEST_CASE("wrong words for tokenizers are refused with what would be right") {
   const ShellResult few = tokenizer("train --vocab-size 3000" + out + corpus);
   CHECK(few.exit_code == 0);
   CHECK_THAT(few.output, Contains("fewer than 3000"));
+}
+
+TEST_CASE("the commands of the page on tokenizers do what it says") {
+  const TempDir dir;
+  const std::string start =
+      "cd " + quoted(dir.path().string()) +
+      " && export HOME=/nonexistent PATH=" + quoted(program().parent_path().string()) +
+      ":$PATH TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) + "; ";
+  const auto steps = steps_of(source_root() / "docs/tokenizers.md");
+  REQUIRE(steps.size() == 6);
+  for (const PageStep& step : steps) {
+    const ShellResult result = shell(start + step.text);
+    INFO("$ " << step.text << "\n" << result.output);
+    CHECK(result.exit_code == 0);
+  }
 }

@@ -4,45 +4,18 @@
 #include <catch2/catch.hpp>
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "launched_experiments.h"
+#include "page_steps.h"
 #include "support/paths.h"
 
 using namespace trivet::test;
 using Catch::Contains;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
-
-namespace {
-
-struct Step {
-  std::string file;  // of this name; empty: a command
-  std::string text;
-};
-
-// Blocks of TOML, whose first line is a comment with the file's name, and lines that begin with $.
-std::vector<Step> steps_of(const fs::path& page) {
-  std::vector<Step> steps;
-  std::ifstream in(page);
-  std::string block;
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("```")) {
-      block = block.empty() ? line.substr(3) : "";
-    } else if (block == "console" && line.starts_with("$ ")) {
-      steps.push_back({"", line.substr(2)});
-    } else if (block == "toml") {
-      if (line.starts_with("# ")) steps.push_back({line.substr(2), ""});
-      steps.back().text += line + "\n";
-    }
-  }
-  return steps;
-}
-
-}  // namespace
 
 TEST_CASE("the tutorial's commands do what it says", "[slow]") {
   if (!fs::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")) {
@@ -57,9 +30,9 @@ TEST_CASE("the tutorial's commands do what it says", "[slow]") {
       " && export HOME=/nonexistent PATH=" + quoted(program().parent_path().string()) +
       ":$PATH TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) +
       " XDG_RUNTIME_DIR=" + quoted(at.folder.path().string()) + "; unset TRIVET_ROOT; ";
-  const std::vector<Step> steps = steps_of(source_root() / "docs/sweep-fashion-mnist.md");
+  const std::vector<PageStep> steps = steps_of(source_root() / "docs/sweep-fashion-mnist.md");
   REQUIRE(steps.size() > 12);
-  for (const Step& step : steps) {
+  for (const PageStep& step : steps) {
     if (!step.file.empty()) {
       at.folder.write(step.file, step.text);
       continue;
