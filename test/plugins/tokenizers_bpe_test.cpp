@@ -7,6 +7,7 @@
 
 #include "support/property.h"
 #include "tokenizer_files.h"
+#include "tokenizers/gpt2_split.h"
 #include "trivet/error.h"
 #include "trivet/utf8_stream.h"
 
@@ -61,7 +62,34 @@ Ids reference(const Merges& merges, const std::string& word) {
   return result;
 }
 
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    words.emplace_back(text.substr(0, tokenizers::gpt2_word_length(text)));
+    text.remove_prefix(words.back().size());
+  }
+  return words;
+}
+
 }  // namespace
+
+TEST_CASE("text is cut into the words of GPT-2's pattern", "[tokenizers]") {
+  using Parts = std::vector<std::string>;
+  // By hand from the pattern in gpt2_split.h.
+  CHECK(words_of("It's  12%") == Parts{"It", "'s", " ", " 12", "%"});
+  CHECK(words_of("we'll don't I'D ''re") ==
+        Parts{"we", "'ll", " don", "'t", " I", "'", "D", " ''", "re"});
+  CHECK(words_of("'re''ve'm'd'x") == Parts{"'re", "''", "ve", "'m", "'d", "'", "x"});
+  CHECK(words_of("a \n\n b\n\nc  ") == Parts{"a", " \n\n", " b", "\n", "\n", "c", "  "});
+  CHECK(words_of("\t\tx\ty") == Parts{"\t", "\t", "x", "\t", "y"});
+  CHECK(words_of("x1\u00b2\u0663\u2167?!") == Parts{"x", "1\u00b2\u0663\u2167", "?!"});
+  CHECK(words_of("na\u00efve \u4f60\u597d\u3002") ==
+        Parts{"na\u00efve", " \u4f60\u597d", "\u3002"});
+  // A combining mark is no letter; a no-break space is a space, but not the one that " ?" takes.
+  CHECK(words_of("e\u0301a \u00a0b\u00a0c") ==
+        Parts{"e", "\u0301", "a", " ", "\u00a0", "b", "\u00a0", "c"});
+  CHECK(words_of("a\xff\xc3 \xe2\x82z\x80") == Parts{"a", "\xff\xc3", " \xe2\x82", "z", "\x80"});
+}
 
 TEST_CASE("merges are applied in their order, the leftmost first", "[tokenizers]") {
   const auto tokenizer = tiny();
