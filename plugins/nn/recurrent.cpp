@@ -38,6 +38,7 @@ Tensor place(const Tensor& x) {
 // 1 where a place stands in another segment than the one read before it, f32 [B, T]; the first is
 // compared with `before` [B, 1], or is 0 without it.
 Tensor starts_of(const Tensor& ids, const Tensor& before, bool reverse) {
+  NoGrad no_grad;
   const std::int64_t length = ids.dim(1);
   const Tensor edge = before.defined()
                           ? before
@@ -77,13 +78,8 @@ Tensor Recurrent::run(const Tensor& x, const FpropContext& context, State& state
   const std::int64_t batch = x.dim(0), length = x.dim(1);
   if (length == 0) return Tensor::zeros(x.device(), {batch, 0, output_dims_});
   if (state.empty()) state.assign(states_, Tensor::zeros(x.device(), {batch, output_dims_}));
-  const Tensor paddings = fitting(context.paddings, x), ids = fitting(context.segment_ids, x);
-  Tensor starts, padding;
-  {
-    NoGrad no_grad;
-    if (ids.defined()) starts = starts_of(ids, before, reverse_);
-    padding = paddings;
-  }
+  const Tensor padding = fitting(context.paddings, x), ids = fitting(context.segment_ids, x);
+  const Tensor starts = ids.defined() ? starts_of(ids, before, reverse_) : Tensor();
   std::vector<Tensor> inputs, outputs(static_cast<std::size_t>(length));
   split(project(x), inputs);
   const auto column = [](const Tensor& all, std::int64_t t) {

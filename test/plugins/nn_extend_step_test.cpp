@@ -4,6 +4,7 @@
 
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
+#include "training_step.h"
 #include "trivet/error.h"
 #include "trivet/extend_step.h"
 #include "trivet/ops.h"
@@ -16,17 +17,13 @@ using trivet::Tensor;
 using trivet::Value;
 using trivet::test::largest_error;
 using trivet::test::LayerFixture;
+using trivet::test::made;
 using trivet::test::random_values;
+using trivet::test::with;
 
 constexpr std::int64_t kBatch = 3, kLength = 7, kDims = 8;
 // The same products in f32, in another order.
 constexpr double kTolerance = 1e-5;
-
-Value with(const char* type, std::initializer_list<std::pair<std::string_view, Value>> fields) {
-  Value config = Value::table(fields);
-  config.set("type", type);
-  return config;
-}
 
 Value attention(std::initializer_list<std::pair<std::string_view, Value>> more) {
   Value config =
@@ -68,12 +65,6 @@ std::vector<Value> layers() {
                                      "none", block({{"attention_tpl", rotary}}),
                                      with("nn/LayerNorm", {{"dim", kDims}})})}}),
   };
-}
-
-LayerFixture made(const std::string& backend, Value config) {
-  const std::string key = config.find("type")->as_text();
-  config.erase("type");
-  return {backend, {key, std::move(config)}};
 }
 
 // The places of x, and of what the context holds, in chunks of `sizes`.

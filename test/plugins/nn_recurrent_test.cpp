@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lstm, Gru and Conv1d against their formulas in double, with paddings, segments and caches.
+// Lstm and Gru against their formulas in double, with paddings, segments and caches (Conv1d's,
+// too).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -159,35 +160,6 @@ std::vector<float> in_chunks(const Made& layer, const FpropContext& whole) {
   return trivet::ops::concat(parts, 1).to_host<float>();
 }
 
-// x_(t + (k - offset) dilation) w_k, summed, behind tanh.
-std::vector<double> convolved(const Made& layer, std::size_t kernel, std::size_t dilation,
-                              std::size_t offset, const std::vector<float>& padding) {
-  const auto w = layer.values("w"), b = layer.values("b");
-  std::vector<Rows> out;
-  for (const Rows& rows : sequences(layer.numbers(), kLength, kIn)) {
-    Rows y;
-    for (std::size_t t = 0; t < kLength; ++t) {
-      Row sum(b.begin(), b.end());
-      for (std::size_t k = 0; k < kernel; ++k) {
-        const auto from = static_cast<std::ptrdiff_t>(t + k * dilation) -
-                          static_cast<std::ptrdiff_t>(offset * dilation);
-        if (from < 0 || from >= static_cast<std::ptrdiff_t>(kLength)) continue;
-        const auto at = static_cast<std::size_t>(from);
-        if (padding[out.size() * kLength + at] != 0) continue;
-        for (std::size_t i = 0; i < kIn; ++i) {
-          for (std::size_t o = 0; o < kOut; ++o) {
-            sum[o] += rows[at][i] * static_cast<double>(w[(k * kIn + i) * kOut + o]);
-          }
-        }
-      }
-      for (double& v : sum) v = std::tanh(v);
-      y.push_back(sum);
-    }
-    out.push_back(y);
-  }
-  return flattened(out);
-}
-
 }  // namespace
 
 TEST_CASE("Lstm and Gru read a sequence place by place") {
@@ -200,25 +172,6 @@ TEST_CASE("Lstm and Gru read a sequence place by place") {
   check(capped, lstm(capped, 1, 0.25), 2, reverse);
   const Made gated(backend, "nn/Gru", {{"reverse", reverse}});
   check(gated, gru(gated), 1, reverse);
-}
-
-TEST_CASE("Conv1d sums over neighbours, or over those before") {
-  const std::string backend = GENERATE(from_range(trivet::test::backends()));
-  const std::size_t kernel = GENERATE(1, 2, 3, 4), dilation = GENERATE(1, 2);
-  const bool causal = GENERATE(false, true);
-  INFO(backend << " " << kernel << " " << dilation << " " << causal);
-  const Made layer(
-      backend, "nn/Conv1d",
-      {{"kernel", kernel}, {"dilation", dilation}, {"causal", causal}, {"activation", "nn/Tanh"}});
-  const std::size_t offset = causal ? kernel - 1 : (kernel - 1) / 2;
-  std::vector<float> padding(2 * kLength, 0);
-  CHECK(largest_error(layer.fprop(layer.input()).to_host<float>(),
-                      convolved(layer, kernel, dilation, offset, padding)) < kTolerance);
-  padding = {1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1};
-  FpropContext context;
-  context.paddings = layer.tensor(padding, {2, kLength});
-  CHECK(largest_error(layer.layer().fprop(layer.input(), context).to_host<float>(),
-                      convolved(layer, kernel, dilation, offset, padding)) < kTolerance);
 }
 
 TEST_CASE("recurrent layers and causal convolutions decode with a cache") {
@@ -270,7 +223,7 @@ TEST_CASE("recurrent layers and causal convolutions decode with a cache") {
   }
 }
 
-TEST_CASE("gradients of recurrent layers and Conv1d are those of central differences") {
+TEST_CASE("gradients of recurrent layers are those of central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto check = [&](const char* key,
                          std::initializer_list<std::pair<std::string_view, Value>> more) {
@@ -281,8 +234,6 @@ TEST_CASE("gradients of recurrent layers and Conv1d are those of central differe
   };
   check("nn/Lstm", {{"forget_gate_bias", 1.0}});
   check("nn/Gru", {{"reverse", true}});
-  check("nn/Conv1d", {{"causal", true}, {"dilation", 2}, {"activation", "nn/Silu"}});
-  check("nn/Conv1d", {{"kernel", 4}});
 }
 
 TEST_CASE("Bidirectional reads from both ends") {
