@@ -27,6 +27,8 @@ void LanguageModelConfig::validate(Problems& problems) const {
 }
 
 LanguageModelInput::LanguageModelInput(const Config& config, InputContext& context)
-    : TextSequenceInput(config, context, pipeline_of(config), config.weights_on_targets_only) {}
+    : TextSequenceInput(config, context, pipeline_of(config),
+                        {.indicate_inputs = !config.inputs.empty(),
+                         .weights_on_targets_only = config.weights_on_targets_only}) {}
 
 }  // namespace trivet::data

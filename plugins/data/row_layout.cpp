@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace trivet::data {
 namespace {
@@ -14,19 +15,52 @@ std::int64_t owner_of(const std::vector<std::int64_t>& ends, std::int64_t at) {
 
 }  // namespace
 
-RowLayout::RowLayout(const std::vector<std::int64_t>& positions, Rules rules) : rules_(rules) {
-  std::int64_t end = 0;
-  ends_.reserve(positions.size());
-  for (const std::int64_t count : positions) {
-    end += rules.trim ? std::min(count, rules.seq_len) : count;
-    ends_.push_back(end);
+std::vector<std::int64_t> greedy_rows(const std::vector<PackedSide>& sides) {
+  std::vector<std::int64_t> ends, used(sides.size());
+  const std::size_t documents = sides[0].positions.size();
+  for (std::size_t i = 0; i < documents; ++i) {
+    const auto length = [&](std::size_t side) {
+      return std::min(sides[side].positions[i], sides[side].seq_len);
+    };
+    bool fits = true;
+    for (std::size_t side = 0; side < sides.size(); ++side)
+      fits = fits && used[side] + length(side) <= sides[side].seq_len;
+    if (!fits) {
+      ends.push_back(static_cast<std::int64_t>(i));
+      std::ranges::fill(used, 0);
+    }
+    for (std::size_t side = 0; side < sides.size(); ++side) used[side] += length(side);
   }
+  if (std::ranges::any_of(used, [](std::int64_t count) { return count > 0; }))
+    ends.push_back(static_cast<std::int64_t>(documents));
+  return ends;
+}
+
+RowLayout::RowLayout(const std::vector<std::int64_t>& positions, Rules rules) : rules_(rules) {
+  add_ends(positions);
   if (!rules.pack) {
     number_windows();
   } else if (rules.trim) {
-    pack_whole();
-  } else {
-    rows_ = (end + rules.seq_len - 1) / rules.seq_len;
+    row_ends_ = greedy_rows({{positions, rules.seq_len}});
+    rows_ = static_cast<std::int64_t>(row_ends_.size());
+  } else if (!ends_.empty()) {
+    rows_ = (ends_.back() + rules.seq_len - 1) / rules.seq_len;
+  }
+}
+
+RowLayout::RowLayout(const std::vector<std::int64_t>& positions, std::int64_t seq_len,
+                     std::vector<std::int64_t> row_ends)
+    : rules_{seq_len, true, true}, row_ends_(std::move(row_ends)) {
+  add_ends(positions);
+  rows_ = static_cast<std::int64_t>(row_ends_.size());
+}
+
+void RowLayout::add_ends(const std::vector<std::int64_t>& positions) {
+  std::int64_t end = 0;
+  ends_.reserve(positions.size());
+  for (const std::int64_t count : positions) {
+    end += rules_.trim ? std::min(count, rules_.seq_len) : count;
+    ends_.push_back(end);
   }
 }
 
@@ -44,19 +78,6 @@ void RowLayout::number_windows() {
     rows_ += (length(static_cast<std::int64_t>(i)) + rules_.seq_len - 1) / rules_.seq_len;
     window_ends_.push_back(rows_);
   }
-}
-
-void RowLayout::pack_whole() {
-  std::int64_t used = 0;
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(ends_.size()); ++i) {
-    if (used + length(i) > rules_.seq_len) {
-      row_ends_.push_back(i);
-      used = 0;
-    }
-    used += length(i);
-  }
-  if (used > 0) row_ends_.push_back(static_cast<std::int64_t>(ends_.size()));
-  rows_ = static_cast<std::int64_t>(row_ends_.size());
 }
 
 void RowLayout::pieces_of(std::int64_t row, std::vector<Piece>& pieces) const {

@@ -19,6 +19,16 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
+// Positions of documents and how many of them a row has.
+struct PackedSide {
+  const std::vector<std::int64_t>& positions;
+  std::int64_t seq_len;
+};
+
+// As many documents a row as fit on all sides, in order, each cut to seq_len where it is longer:
+// the document behind each row's last. All sides have as many documents.
+std::vector<std::int64_t> greedy_rows(const std::vector<PackedSide>& sides);
+
 class RowLayout {
  public:
   struct Rules {
@@ -28,13 +38,16 @@ class RowLayout {
   };
   // `positions` of each document. Those without any stand in no row.
   RowLayout(const std::vector<std::int64_t>& positions, Rules rules);
+  // Whole documents, each cut to seq_len, in the rows that `row_ends` says (see greedy_rows).
+  RowLayout(const std::vector<std::int64_t>& positions, std::int64_t seq_len,
+            std::vector<std::int64_t> row_ends);
 
   std::int64_t rows() const { return rows_; }
   // The pieces of a row, in order, with seq_len positions at most.
   void pieces_of(std::int64_t row, std::vector<Piece>& pieces) const;
 
  private:
-  void pack_whole();
+  void add_ends(const std::vector<std::int64_t>& positions);
   void number_windows();
   std::int64_t start(std::int64_t document) const;
   std::int64_t length(std::int64_t document) const;

@@ -116,6 +116,72 @@ TRIVET_CONFIG(LanguageModelConfig, TextSequenceConfig,
                at_least(0)),
               (weights_on_targets_only, "Inputs are read, but not learnt: their weights are 0."))
 
+// data/MaskedLanguageModel: examples of any source for encoders (Devlin et al. 2018, "BERT"). Here
+// labels stand where they are, not shifted: a document of n tokens, BOS and EOS included, takes n
+// positions. Of the tokens that are text mask_rate are chosen anew in every pass; weights are 1
+// there alone. In "ids" mask_share of the chosen ones are mask_id and random_share any other token
+// of text; the rest stay.
+struct MaskedLanguageModelConfig : TextSequenceConfig {
+  ConfigOf<DataSource> source;
+  std::string targets = "{text}";
+  double mask_rate = 0.15;
+  double mask_share = 0.8;
+  double random_share = 0.1;
+  std::optional<std::int32_t> mask_id;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(MaskedLanguageModelConfig, TextSequenceConfig,
+              (source, "Where examples come from.", required),
+              (targets, "The text of an example, with names of features in braces."),
+              (mask_rate, "Share of the tokens that are to be guessed.", more_than(0), at_most(1)),
+              (mask_share, "Of those, how many are masked.", between(0.0, 1.0)),
+              (random_share, "Of those, how many become another token.", between(0.0, 1.0)),
+              (mask_id, "Id of the mask; unset: the tokenizer's \"[MASK]\" or \"<mask>\".",
+               at_least(0)))
+
+// data/SequenceToSequence: pairs for models that read one text and write another, as SeqIO's
+// SequenceModelFeatures makes them. Batches have, with S = inputs_len and T = targets_len,
+//
+//   "src/ids", "src/segment_ids", "src/segment_pos"  i32 [B, S], "src/paddings" f32 [B, S]
+//   "tgt/ids", "tgt/labels", "tgt/segment_ids", "tgt/segment_pos", "tgt/label_bytes"  i32 [B, T],
+//   "tgt/weights", "tgt/paddings"  f32 [B, T]
+//   "weight"  f32 [B]
+//
+// "src/ids" are the tokens and EOS, not shifted; "tgt/ids" BOS and the shifted labels. Both sides
+// are cut to their length, EOS kept. With pack, as many pairs are in a row as fit on both sides,
+// and segments of equal number belong together. Examples of which a side has no tokens are left
+// out.
+struct SequenceToSequenceConfig : InputConfig {
+  ConfigOf<DataSource> source;
+  ConfigOf<Tokenizer> tokenizer;
+  ConfigOf<Tokenizer> target_tokenizer;
+  std::string inputs = "{inputs}";
+  std::string targets = "{targets}";
+  std::int64_t inputs_len = 0;
+  std::int64_t targets_len = 0;
+  bool pack = true;
+  std::optional<std::int32_t> bos_id;
+  std::optional<bool> add_eos;
+  std::optional<std::int32_t> eos_id;
+  std::int64_t limit = std::int64_t{1} << 30;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(SequenceToSequenceConfig, trivet::InputConfig,
+              (source, "Where examples come from.", required),
+              (tokenizer, "Makes token ids of the inputs.", required),
+              (target_tokenizer, "Makes those of the targets; unset: the same."),
+              (inputs, "What is read, with names of features in braces."),
+              (targets, "What is written."),
+              (inputs_len, "Positions of inputs.", required, at_least(1)),
+              (targets_len, "Positions of targets.", required, at_least(1)),
+              (pack, "Several pairs a row, told apart by segment_ids; else one."),
+              (bos_id, "Id that targets start with; unset: the tokenizer's BOS.", at_least(0)),
+              (add_eos, "Both sides end with EOS; unset: if there is one."),
+              (eos_id, "Id of EOS; unset: that of the tokenizer.", at_least(0)),
+              (limit, "Most bytes of text.", at_least(1)))
+
 // data/Tokens reads token files (token_file.h has the formats). Those of trivet know their
 // documents, vocabulary, BOS and EOS, so that rows are those of the text they were made of; the
 // others hold a run of ids: documents end where document_end says, and nothing is added to them

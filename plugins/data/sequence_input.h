@@ -1,57 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input that makes batches of sequence_config.h of any documents.
+// The inputs that make rows of documents, as SequenceConfig says.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
+#include "rows_input.h"
 #include "sequence_config.h"
 #include "sequence_rows.h"
 #include "tokenize.h"
-#include "trivet/example_order.h"
 #include "trivet/extensions/preparation.h"
-#include "trivet/extensions/text.h"
 #include "trivet/input.h"
 
 namespace trivet::data {
 
-// In training a thread that starts at once reads and tokenises, so that the data is there when the
-// model is; in evaluation the first call that needs it does.
-class SequenceInput : public Input, public TextInput {
- public:
-  ~SequenceInput() override;
-  std::optional<Batch> get_next() override;
-  void reset() override;
-  Value save_state() const override;
-  void restore_state(const Value& state) override;
-  std::optional<std::int64_t> batches_per_epoch() const override;
-  const void* extension(std::string_view id) const noexcept override;
-
-  const Tokenizer* tokenizer(Side side) const override;
-  std::int64_t vocabulary_size(Side side) const override;
-
+class SequenceInput : public RowsInput {
  protected:
   // Brings all documents; called once, from any thread. Throws InputError.
-  using Load = std::function<std::unique_ptr<TokenStore>()>;
-  // `data` names what is read, for messages. `tokenizer` may be null; `vocabulary_size` then bounds
-  // the ids, 0 where it is not known.
-  SequenceInput(const SequenceConfig& config, const InputContext& context, std::string data,
-                std::shared_ptr<const Tokenizer> tokenizer, std::int64_t vocabulary_size, Load load,
-                InputsRule inputs = {});
-
- private:
-  struct Loaded;
-  struct Loading;
-  Loaded& loaded() const;
-
-  std::string name_;
-  std::shared_ptr<const Tokenizer> tokenizer_;
-  std::int64_t vocabulary_size_;
-  std::unique_ptr<Loading> loading_;
-  std::vector<ExampleOrder::Slot> slots_;
-  std::vector<SequenceRows::Row> rows_;
+  using LoadTokens = std::function<std::shared_ptr<const TokenStore>()>;
+  // Puts something around the rows, such as masks.
+  using Wrap = std::function<std::unique_ptr<RowSource>(std::unique_ptr<RowSource>)>;
+  struct Options {
+    bool shifted = true;
+    bool indicate_inputs = false;
+    bool weights_on_targets_only = false;
+    Wrap wrap = {};
+  };
+  // `data` names what is read, for messages.
+  SequenceInput(const SequenceConfig& config, const InputContext& context, const std::string& data,
+                const TextSide& side, const LoadTokens& load, const Options& options);
 };
 
 // Of text that is tokenised when the run starts.
@@ -63,7 +43,7 @@ class TextSequenceInput : public SequenceInput, public PreparableInput {
 
  protected:
   TextSequenceInput(const TextSequenceConfig& config, const InputContext& context,
-                    const TextPipeline& pipeline, bool weights_on_targets_only = false);
+                    const TextPipeline& pipeline, const Options& options);
 
  private:
   TextPipeline pipeline_;

@@ -3,23 +3,23 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
-#include <span>
+#include <iterator>
 #include <utility>
+
+#include "trivet/digest.h"
 
 namespace trivet::data {
 namespace {
 
-// Of n tokens n - 1 have one before them.
-std::vector<std::int64_t> positions_of(const TokenStore& tokens, const DocumentMarks& marks) {
-  std::vector<std::int64_t> positions(static_cast<std::size_t>(tokens.documents()));
-  for (std::size_t i = 0; i < positions.size(); ++i) {
-    const std::int64_t length = tokens.length(static_cast<std::int64_t>(i));
-    const std::int64_t with_marks =
-        length + (marks.bos.has_value() ? 1 : 0) + (marks.eos.has_value() ? 1 : 0);
-    positions[i] = length == 0 ? 0 : with_marks - 1;
-  }
-  return positions;
+std::string shown(const std::optional<std::int32_t>& mark) {
+  return mark ? std::to_string(*mark) : "none";
+}
+
+// All that decides what is in a row.
+std::string fingerprint_of(const SequenceRules& rules, const std::string& layout) {
+  return digest(rules.tokens->fingerprint() + " " + std::to_string(rules.seq_len) + " " +
+                shown(rules.marks.bos) + " " + shown(rules.marks.eos) +
+                (rules.shifted ? " shifted " : " ") + layout);
 }
 
 template <class T>
@@ -51,82 +51,96 @@ struct SequenceRows::Fields {
                           is_input = cleared<std::int32_t>(inputs_indicator);
 };
 
-SequenceRows::SequenceRows(std::unique_ptr<TokenStore> tokens, DocumentMarks marks,
-                           RowLayout::Rules rules, std::vector<std::int32_t> bytes_of_id,
-                           InputsRule inputs)
-    : tokens_(std::move(tokens)),
-      marks_(marks),
-      seq_len_(rules.seq_len),
-      trim_(rules.trim),
-      inputs_(inputs),
-      bytes_of_id_(std::move(bytes_of_id)),
-      layout_({}, rules) {
-  const std::vector<std::int64_t> positions = positions_of(*tokens_, marks_);
-  positions_ = std::accumulate(positions.begin(), positions.end(), std::int64_t{0});
-  layout_ = RowLayout(positions, rules);
+std::vector<std::int64_t> SequenceRules::positions() const {
+  const std::int64_t more = (marks.bos.has_value() ? 1 : 0) + (marks.eos.has_value() ? 1 : 0) -
+                            // Of n tokens n - 1 have one before them.
+                            (shifted ? 1 : 0);
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(tokens->documents()));
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    const std::int64_t length = tokens->length(static_cast<std::int64_t>(i));
+    positions[i] = length == 0 ? 0 : length + more;
+  }
+  return positions;
 }
 
-// Brings the ids before, at and behind the piece's positions into ids_: position p has id p and
-// label p + 1 of BOS, tokens, EOS.
+SequenceRows::SequenceRows(SequenceRules rules, bool pack, bool trim)
+    : rules_(std::move(rules)),
+      trim_(trim),
+      layout_(rules_.positions(), RowLayout::Rules{rules_.seq_len, pack, trim}),
+      fingerprint_(fingerprint_of(
+          rules_, std::string(pack ? "packed " : "single ") + (trim ? "trimmed" : "split"))) {}
+
+SequenceRows::SequenceRows(SequenceRules rules, const std::vector<std::int64_t>& row_ends)
+    : rules_(std::move(rules)),
+      trim_(true),
+      layout_(rules_.positions(), rules_.seq_len, row_ends),
+      fingerprint_(fingerprint_of(rules_, "in " + std::to_string(row_ends.size()) + " rows")) {}
+
+// Brings what stands at the piece's positions into ids_: position p has id p and label p + 1, or p,
+// of BOS, tokens, EOS.
 void SequenceRows::read(const Piece& piece) {
-  ids_.resize(static_cast<std::size_t>(piece.length) + 1);
+  const DocumentMarks& marks = rules_.marks;
+  ids_.resize(static_cast<std::size_t>(piece.length) + (rules_.shifted ? 1 : 0));
   std::span<std::int32_t> left = ids_;
   std::int64_t begin = piece.begin;
-  if (marks_.bos.has_value()) {
+  if (marks.bos.has_value()) {
     if (begin == 0) {
-      left[0] = *marks_.bos;
+      left[0] = *marks.bos;
       left = left.subspan(1);
     } else {
       --begin;
     }
   }
-  const std::int64_t has = tokens_->length(piece.document) - begin;
+  const std::int64_t has = rules_.tokens->length(piece.document) - begin;
   const auto count = std::min(left.size(), static_cast<std::size_t>(has));
-  tokens_->read(piece.document, begin, left.first(count));
+  rules_.tokens->read(piece.document, begin, left.first(count));
   // A trimmed document keeps its EOS, as those of SeqIO (append_eos_after_trim).
-  const bool trimmed = trim_ && std::cmp_greater(has, count);
-  ends_with_mark_ = marks_.eos.has_value() && (trimmed || count < left.size());
-  if (ends_with_mark_) left.back() = *marks_.eos;
+  const bool trimmed = trim_ && std::cmp_greater(has, count) && !left.empty();
+  ends_with_mark_ = marks.eos.has_value() && (trimmed || count < left.size());
+  if (ends_with_mark_) left.back() = *marks.eos;
 }
 
 void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
   layout_.pieces_of(row.row, pieces_);
+  const std::size_t shift = rules_.shifted ? 1 : 0;
   std::int32_t segment = 0;
   for (const Piece& piece : pieces_) {
     read(piece);
     ++segment;
     // Label i of the piece is the document's token first_label + i.
-    const std::int64_t first_label = piece.begin + (marks_.bos.has_value() ? 0 : 1);
-    const std::int64_t inputs = tokens_->inputs(piece.document) - first_label;
-    for (std::size_t i = 0; i + 1 < ids_.size(); ++i, ++at) {
-      fields.id[at] = ids_[i];
-      fields.label[at] = ids_[i + 1];
+    const std::int64_t first_label =
+        piece.begin + std::ssize(ids_) - piece.length - (rules_.marks.bos.has_value() ? 1 : 0);
+    const std::int64_t inputs = rules_.tokens->inputs(piece.document) - first_label;
+    for (std::size_t i = 0; i + shift < ids_.size(); ++i, ++at) {
+      const std::int32_t label = ids_[i + shift];
       const bool is_input = std::cmp_less(i, inputs);
-      fields.is_input[at] = is_input ? 1 : 0;
-      const bool counts = row.real && !(is_input && inputs_.weights_on_targets_only);
+      const bool counts = row.real && !(is_input && rules_.weights_on_targets_only);
+      const bool is_mark = ends_with_mark_ && i + shift + 1 == ids_.size();
+      fields.id[at] = ids_[i];
+      fields.label[at] = label;
       fields.weight[at] = counts ? 1 : 0;
       fields.padding[at] = 0;
       fields.segment[at] = segment;
       fields.place[at] = static_cast<std::int32_t>(i);
-      const bool is_mark = ends_with_mark_ && i + 2 == ids_.size();
-      if (!bytes_of_id_.empty() && !is_mark)
-        fields.bytes[at] = bytes_of_id_[static_cast<std::size_t>(ids_[i + 1])];
+      fields.is_input[at] = is_input ? 1 : 0;
+      if (!rules_.bytes_of_id.empty() && !is_mark)
+        fields.bytes[at] = rules_.bytes_of_id[static_cast<std::size_t>(label)];
     }
   }
 }
 
-Batch SequenceRows::batch(const std::vector<Row>& rows) {
-  Fields fields({static_cast<std::int64_t>(rows.size()), seq_len_});
+Batch SequenceRows::batch(std::span<const Row> rows) {
+  Fields fields({std::ssize(rows), rules_.seq_len});
   for (std::size_t i = 0; i < rows.size(); ++i)
-    fill(rows[i], i * static_cast<std::size_t>(seq_len_), fields);
+    fill(rows[i], i * static_cast<std::size_t>(rules_.seq_len), fields);
   Batch batch = {{"ids", std::move(fields.ids)},
                  {"labels", std::move(fields.labels)},
                  {"weights", std::move(fields.weights)},
                  {"paddings", std::move(fields.paddings)},
                  {"segment_ids", std::move(fields.segment_ids)},
                  {"segment_pos", std::move(fields.segment_pos)}};
-  if (!bytes_of_id_.empty()) batch.set("label_bytes", std::move(fields.label_bytes));
-  if (inputs_.indicate) batch.set("inputs_indicator", std::move(fields.inputs_indicator));
+  if (!rules_.bytes_of_id.empty()) batch.set("label_bytes", std::move(fields.label_bytes));
+  if (rules_.indicate_inputs) batch.set("inputs_indicator", std::move(fields.inputs_indicator));
   return batch;
 }
 

@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "row_layout.h"
+#include "row_source.h"
 #include "token_store.h"
 #include "trivet/input.h"
 
@@ -19,45 +22,43 @@ struct DocumentMarks {
   std::optional<std::int32_t> eos;
 };
 
-// What becomes of labels that are inputs of their document.
-struct InputsRule {
-  bool indicate = false;                 // batches have "inputs_indicator"
-  bool weights_on_targets_only = false;  // their weights are 0
+// Documents and how they become rows.
+struct SequenceRules {
+  std::shared_ptr<const TokenStore> tokens;
+  DocumentMarks marks;
+  std::int64_t seq_len = 1;
+  bool shifted = true;  // a label is the token behind its id; else it is its id
+  // Bytes of text of each id, or empty where that is not known: then batches have no "label_bytes".
+  std::vector<std::int32_t> bytes_of_id;
+  bool indicate_inputs = false;          // batches have "inputs_indicator"
+  bool weights_on_targets_only = false;  // labels that are inputs have weights 0
+
+  // How many positions each document takes; those without tokens take none.
+  std::vector<std::int64_t> positions() const;
 };
 
-class SequenceRows {
+class SequenceRows final : public RowSource {
  public:
-  // `bytes_of_id`: bytes of text of each id, or empty where that is not known: then batches have no
-  // "label_bytes".
-  SequenceRows(std::unique_ptr<TokenStore> tokens, DocumentMarks marks, RowLayout::Rules rules,
-               std::vector<std::int32_t> bytes_of_id, InputsRule inputs = {});
+  // Rows as `pack` and `trim` say, see RowLayout.
+  SequenceRows(SequenceRules rules, bool pack, bool trim);
+  // Whole documents in given rows.
+  SequenceRows(SequenceRules rules, const std::vector<std::int64_t>& row_ends);
 
-  std::int64_t rows() const { return layout_.rows(); }
-  std::int64_t positions() const { return positions_; }  // of all documents
-  const TokenStore& tokens() const { return *tokens_; }
-
-  // A batch of these rows; those that are not `real` have weights 0.
-  struct Row {
-    std::int64_t row = 0;
-    bool real = true;
-  };
-  Batch batch(const std::vector<Row>& rows);
+  std::int64_t rows() const override { return layout_.rows(); }
+  Batch batch(std::span<const Row> rows) override;
+  std::string fingerprint() const override { return fingerprint_; }
 
  private:
   struct Fields;
   void fill(const Row& row, std::size_t at, Fields& fields);
   void read(const Piece& piece);
 
-  std::unique_ptr<TokenStore> tokens_;
-  DocumentMarks marks_;
-  std::int64_t seq_len_;
+  SequenceRules rules_;
   bool trim_;
-  InputsRule inputs_;
-  std::vector<std::int32_t> bytes_of_id_;
-  std::int64_t positions_ = 0;
   RowLayout layout_;
+  std::string fingerprint_;
   std::vector<Piece> pieces_;      // of the row in work
-  std::vector<std::int32_t> ids_;  // of the piece in work, one more than it has positions
+  std::vector<std::int32_t> ids_;  // of the piece in work; shifted, one more than it has positions
   bool ends_with_mark_ = false;    // the last of them is EOS that was added
 };
 

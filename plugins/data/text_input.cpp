@@ -25,6 +25,6 @@ void TextConfig::validate(Problems& problems) const {
 TextFilesInput::TextFilesInput(const Config& config, InputContext& context)
     : TextSequenceInput(
           config, context,
-          text_pipeline(std::make_shared<TextFiles>(files_of(config)), config.tokenizer)) {}
+          text_pipeline(std::make_shared<TextFiles>(files_of(config)), config.tokenizer), {}) {}
 
 }  // namespace trivet::data

@@ -35,6 +35,14 @@ TextPipeline text_pipeline(std::shared_ptr<DataSource> source,
   return pipeline;
 }
 
+void check_size(const DataSource& source, std::int64_t limit) {
+  if (std::cmp_less_equal(source.bytes(), limit)) return;
+  throw InputError(source.name() + ": has " + std::to_string(source.bytes()) +
+                       " bytes, more than limit = " + std::to_string(limit),
+                   {.hint = "raise limit if there is the memory, or make token files with "
+                            "'trivet data prepare' for data/Tokens"});
+}
+
 void tokenise_each(const TextPipeline& pipeline,
                    const std::function<void(const TokenisedExample&)>& visit) {
   TokenisedExample tokenised;

@@ -39,6 +39,9 @@ struct TokenisedExample {
 std::vector<std::int32_t> encode_checked(const Tokenizer& tokenizer, std::string_view text,
                                          const std::string& place);
 
+// Throws InputError for a source of more bytes than `limit`, as its ids are to be kept in memory.
+void check_size(const DataSource& source, std::int64_t limit);
+
 // Visits every example of the source.
 void tokenise_each(const TextPipeline& pipeline,
                    const std::function<void(const TokenisedExample&)>& visit);

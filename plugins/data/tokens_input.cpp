@@ -83,10 +83,11 @@ TokensInput::TokensInput(const Config& config, InputContext& context)
     : TokensInput(config, context, Files(config)) {}
 
 TokensInput::TokensInput(const Config& config, InputContext& context, const Files& files)
-    : SequenceInput(files.sequence, context, files.name, files.tokenizer, files.vocabulary_size,
+    : SequenceInput(files.sequence, context, files.name, {files.tokenizer, files.vocabulary_size},
                     [open = files.open, size = files.vocabulary_size, end = config.document_end,
-                     verify = config.verify]() -> std::unique_ptr<TokenStore> {
-                      return std::make_unique<MappedTokens>(std::move(*open), end, size, verify);
-                    }) {}
+                     verify = config.verify]() -> std::shared_ptr<const TokenStore> {
+                      return std::make_shared<MappedTokens>(std::move(*open), end, size, verify);
+                    },
+                    {}) {}
 
 }  // namespace trivet::data

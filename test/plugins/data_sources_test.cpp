@@ -7,6 +7,7 @@
 #include "data/language_model_input.h"
 #include "data/record_files.h"
 #include "data/record_reader.h"
+#include "data_jsonl.h"
 #include "data_records.h"
 #include "data_sequences.h"
 #include "support/plugins.h"
@@ -46,9 +47,7 @@ std::string source_complaint(const TempDir& dir, const std::string& bytes) {
 // A file of JSON lines and a config that learns from it.
 struct Pairs {
   explicit Pairs(const std::string& lines) {
-    use_plugin("data");
-    const auto file = dir.write("pairs.jsonl", lines);
-    config.source = {"data/Jsonl", Value::table({{"files", Value::array({file.string()})}})};
+    config.source = jsonl_source(dir, lines);
     config.tokenizer = letters();
     config.seq_len = 12;
     config.batch_size = 2;
@@ -193,7 +192,7 @@ TEST_CASE("templates say what they lack", "[data-sources]") {
   pairs.config.inputs = "";
   pairs.config.targets = "{{{question}}} {anser}";
   CHECK_THAT(complaint<data::LanguageModelInput>(pairs.config),
-             Contains("pairs.jsonl:1: the example has no text 'anser'") && Contains("'answer'"));
+             Contains("examples.jsonl:1: the example has no text 'anser'") && Contains("'answer'"));
   pairs.config.targets = "{{{question}}}";
   auto input = pairs.input();
   CHECK(all_rows(input).labels[0] == "{ab}$.......");
