@@ -27,6 +27,7 @@ extern const CommandInfo kCancelCommand;
 extern const CommandInfo kRetryCommand;
 extern const CommandInfo kResumeCommand;
 extern const CommandInfo kConfigCommand;
+extern const CommandInfo kDataCommand;
 extern const CommandInfo kDiffCommand;
 extern const CommandInfo kExperimentsCommand;
 extern const CommandInfo kExplainCommand;

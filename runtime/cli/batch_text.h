@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batches for people.
+#pragma once
+
+#include <cstdint>
+
+#include "trivet/extensions/text.h"
+#include "trivet/nested_map.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+// [{name = "ids", shape = "i32 [8, 256]"}, ...]
+Value batch_fields(const Batch& batch);
+
+// The first rows of a batch, `most` at most, a table each: of an input of text, whose tokenizer is
+// known, the text of every segment under "text", or "source" and "target"; of any other the numbers
+// of every field as one text. Rows of weight 0 are left out.
+Value batch_rows(const Batch& batch, const TextInput* text, std::int64_t most);
+
+}  // namespace trivet
