@@ -167,6 +167,18 @@ TEST_CASE("special tokens are found before words, the longest first", "[tokenize
   CHECK_FALSE(tokenizer->is_special(256));
 }
 
+TEST_CASE("special tokens in a text may be text", "[tokenizers]") {
+  const TempDir dir;
+  const std::string file =
+      dir.write("tokenizer.json", tokenizer_json({{"t", "h"}}, {"<s>"})).string();
+  const auto plain = make_tokenizer(
+      "tokenizers/Bpe", Value::table({{"file", file}, {"match_special_tokens", false}}));
+  CHECK(plain->encode("th<s>") == Ids{256, '<', 's', '>'});
+  CHECK(plain->decode(Ids{257}) == "<s>");
+  CHECK(plain->bos_id() == 257);
+  CHECK(plain->fingerprint() != bpe_of(file)->fingerprint());
+}
+
 TEST_CASE("the config names special tokens where their names are not the usual ones",
           "[tokenizers]") {
   const TempDir dir;
@@ -202,6 +214,13 @@ TEST_CASE("a fingerprint tells what decides about ids, and nothing else", "[toke
   Merges swapped = kMerges;
   std::swap(swapped[4], swapped[9]);
   CHECK(tiny(swapped)->fingerprint() != fingerprint);
+  // The same tokens, and merges that differ in their right parts alone.
+  const std::string file = tokenizer_json({{"a", "b"}, {"a", "c"}});
+  std::string other = file;
+  other.replace(other.find("\"a b\",\"a c\""), 11, "\"a c\",\"a b\"");
+  const TempDir dir;
+  CHECK(bpe_of(dir.write("a.json", file))->fingerprint() !=
+        bpe_of(dir.write("b.json", other))->fingerprint());
 }
 
 TEST_CASE("many threads may encode at once", "[tokenizers]") {

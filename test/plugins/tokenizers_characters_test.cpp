@@ -33,6 +33,9 @@ TEST_CASE("ids of characters follow code points, whatever their order and number
   CHECK_FALSE(tokenizer->unknown_id());
   const auto again = characters(Value::table({{"alphabet", "\nab\u00e9\U0001F642"}}));
   CHECK(again->fingerprint() == tokenizer->fingerprint());
+  const auto other = characters(Value::table({{"alphabet", "\nac\u00e9\U0001F642"}}));
+  CHECK(other->vocabulary_size() == tokenizer->vocabulary_size());
+  CHECK(other->fingerprint() != tokenizer->fingerprint());
 }
 
 TEST_CASE("with bytes for the unknown every byte string comes back", "[tokenizers]") {
