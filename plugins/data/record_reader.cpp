@@ -32,12 +32,20 @@ std::string_view view(const protozero::data_view& data) {
   return {data.data(), data.size()};
 }
 
+// Getters expect the type of what is there: every field is taken by tag and type, and fields of
+// another type are passed over.
+constexpr auto kBytes = protozero::pbf_wire_type::length_delimited;
+
 // Lists of numbers may be packed or not; both are the same list.
 template <class T, class One, class Packed>
 std::optional<std::string> first_number(Reader list, protozero::pbf_wire_type single, One one,
                                         Packed packed) {
   while (list.next(1)) {
     if (list.wire_type() == single) return decimal<T>((list.*one)());
+    if (list.wire_type() != kBytes) {
+      list.skip();
+      continue;
+    }
     const auto values = (list.*packed)();
     if (!values.empty()) return decimal<T>(*values.begin());
   }
@@ -46,39 +54,42 @@ std::optional<std::string> first_number(Reader list, protozero::pbf_wire_type si
 
 void read_feature(std::string_view name, Reader feature, std::vector<std::string>& numbers,
                   std::vector<SourceExample::Feature>& features) {
+  std::optional<std::string_view> text;
   std::optional<std::string> number;
   while (feature.next()) {
-    switch (feature.tag()) {
-      case 1: {
-        Reader list = feature.get_message();
-        if (list.next(1)) features.push_back({name, view(list.get_view())});
-        break;
-      }
-      case 2:
-        number = first_number<float>(feature.get_message(), protozero::pbf_wire_type::fixed32,
-                                     &Reader::get_float, &Reader::get_packed_float);
-        break;
-      case 3:
-        number = first_number<std::int64_t>(feature.get_message(), protozero::pbf_wire_type::varint,
-                                            &Reader::get_int64, &Reader::get_packed_int64);
-        break;
-      default:
-        feature.skip();
+    if (feature.wire_type() != kBytes || feature.tag() > 3) {
+      feature.skip();
+      continue;
+    }
+    const auto tag = feature.tag();
+    Reader list = feature.get_message();
+    if (tag == 1) {
+      if (list.next(1, kBytes)) text = view(list.get_view());
+    } else if (tag == 2) {
+      number = first_number<float>(list, protozero::pbf_wire_type::fixed32, &Reader::get_float,
+                                   &Reader::get_packed_float);
+    } else {
+      number = first_number<std::int64_t>(list, protozero::pbf_wire_type::varint,
+                                          &Reader::get_int64, &Reader::get_packed_int64);
     }
   }
-  if (!number) return;
-  numbers.push_back(*number);
-  features.push_back({name, numbers.back()});
+  if (!text && number) {
+    numbers.push_back(*number);
+    text = numbers.back();
+  }
+  if (text) features.push_back({name, *text});
 }
 
 void read_features(Reader map, std::vector<std::string>& numbers,
                    std::vector<SourceExample::Feature>& features) {
-  while (map.next(1)) {
+  while (map.next(1, kBytes)) {
     Reader entry = map.get_message();
     std::string_view name;
     Reader feature;
     while (entry.next()) {
-      if (entry.tag() == 1) {
+      if (entry.wire_type() != kBytes) {
+        entry.skip();
+      } else if (entry.tag() == 1) {
         name = view(entry.get_view());
       } else if (entry.tag() == 2) {
         feature = entry.get_message();
@@ -92,7 +103,7 @@ void read_features(Reader map, std::vector<std::string>& numbers,
 
 std::size_t count_features(Reader example) {
   std::size_t count = 0;
-  while (example.next(1)) {
+  while (example.next(1, kBytes)) {
     Reader map = example.get_message();
     while (map.next()) map.skip(), ++count;
   }
@@ -137,7 +148,7 @@ void read_example(std::string_view record, const std::string& place,
   try {
     numbers.reserve(count_features(Reader(bytes)));  // views point into it
     Reader example(bytes);
-    while (example.next(1)) read_features(example.get_message(), numbers, features);
+    while (example.next(1, kBytes)) read_features(example.get_message(), numbers, features);
   } catch (const protozero::exception& failure) {
     throw InputError(place + ": is no tf.Example: " + failure.what());
   }

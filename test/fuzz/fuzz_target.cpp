@@ -17,8 +17,10 @@ const std::vector<FuzzTarget>& fuzz_targets() {
       {"idx", accepts_idx, idx_seeds},
       {"override", accepts_overrides, override_seeds},
       {"plugin", accepts_plugin, plugin_seeds},
+      {"records", accepts_records, record_seeds},
       {"safetensors", accepts_safetensors, safetensors_seeds},
       {"tokenizer", accepts_tokenizer, tokenizer_seeds},
+      {"tokens", accepts_tokens, token_seeds},
   };
   return kTargets;
 }

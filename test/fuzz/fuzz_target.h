@@ -40,12 +40,18 @@ std::vector<std::string> idx_seeds();
 // plugin_target.cpp: a plugin's library, or the manifest in it.
 bool accepts_plugin(std::string_view bytes);
 std::vector<std::string> plugin_seeds();
+// records_target.cpp: a TFRecord file, and a tf.Example.
+bool accepts_records(std::string_view bytes);
+std::vector<std::string> record_seeds();
 // safetensors_target.cpp: a file of weights.
 bool accepts_safetensors(std::string_view bytes);
 std::vector<std::string> safetensors_seeds();
 // tokenizer_target.cpp: a tokenizer.json.
 bool accepts_tokenizer(std::string_view bytes);
 std::vector<std::string> tokenizer_seeds();
+// tokens_target.cpp: a file of token ids, by every layout.
+bool accepts_tokens(std::string_view bytes);
+std::vector<std::string> token_seeds();
 
 // Throws std::logic_error, which no target expects of the code it tries.
 void promise(bool kept, const char* what);

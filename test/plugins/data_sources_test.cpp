@@ -104,6 +104,24 @@ TEST_CASE("records of tf.Example are examples of their first values", "[data-sou
               "a.tfrecord, record 2:", "a.tfrecord, record 3: text=\xFF"});
 }
 
+TEST_CASE("fields of a tf.Example that are of another type are passed over", "[data-sources]") {
+  std::vector<std::string> numbers;
+  std::vector<SourceExample::Feature> features;
+  // A varint where each message is expected, from the outermost to the values.
+  const std::string wrong = varint(1 << 3 | 0) + varint(7);
+  const std::string right = tf_example({{"text", bytes_feature({"hello"})}});
+  for (const std::string& bytes :
+       {wrong, bytes_field(1, wrong), bytes_field(1, bytes_field(1, wrong)),
+        tf_example({{"text", wrong}}), tf_example({{"text", bytes_field(1, wrong)}}),
+        tf_example({{"x", bytes_field(2, wrong)}})}) {
+    data::read_example(bytes, "here", numbers, features);
+    CHECK(features.empty());
+    data::read_example(bytes + right, "here", numbers, features);
+    REQUIRE(features.size() == 1);
+    CHECK(features[0].text == "hello");
+  }
+}
+
 TEST_CASE("damaged record files are refused by record", "[data-sources]") {
   const TempDir dir;
   const std::string one = framed(tf_example({{"text", bytes_feature({"hello"})}}));
