@@ -35,7 +35,8 @@
 
 namespace trivet {
 
-// What a layer knows of the places it was given. [run thread]
+// What a layer knows of the places it was given. It is made and used outside training steps, whose
+// memory ends with them (device.h). [run thread]
 class TRIVET_API LayerCache {
  public:
   virtual ~LayerCache();
