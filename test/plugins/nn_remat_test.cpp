@@ -191,3 +191,29 @@ TEST_CASE("auxiliary losses, summaries and states pass through rematerialisation
   };
   CHECK(states("save_nothing") == states("save_everything"));
 }
+
+TEST_CASE("planned steps take less memory where activations are computed again") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  std::map<std::string, std::uint64_t> most;
+  const auto run = [&](const char* policy) {
+    const LayerFixture fixture = made(
+        backend,
+        with("nn/Repeat",
+             {{"sub", block({{"dropout", 0.25}})}, {"x_times", 8}, {"checkpoint_policy", policy}}));
+    const Tensor x = fixture.tensor(random_values(2 * 64 * kDims, 5), {2, 64, kDims});
+    Step step;
+    for (int i = 0; i < 3; ++i) {
+      fixture.device().begin_step();
+      step = step_of(fixture.layer(), fixture.store(), x);
+      fixture.device().end_step();
+    }
+    CHECK(fixture.device().memory().planned_steps == 2);
+    most[policy] = fixture.device().memory().lower_bound_bytes;
+    return step;
+  };
+  const Step want = run("save_everything");
+  check_equal(run("save_nothing"), want);
+  check_equal(run("save_context"), want);
+  CHECK(most["save_nothing"] < most["save_everything"] / 3);
+  CHECK(most["save_context"] < most["save_everything"] / 2);
+}
