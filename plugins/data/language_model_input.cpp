@@ -6,9 +6,9 @@
 namespace trivet::data {
 namespace {
 
-TextPipeline pipeline_of(const LanguageModelConfig& config) {
-  TextPipeline pipeline =
-      text_pipeline(std::shared_ptr<DataSource>(make(config.source)), config.tokenizer);
+TextPipeline pipeline_of(const LanguageModelConfig& config, const InputContext& context) {
+  TextPipeline pipeline = text_pipeline(std::shared_ptr<DataSource>(make(config.source)),
+                                        required_tokenizer(config.tokenizer, context));
   pipeline.inputs = TextTemplate(config.inputs);
   pipeline.targets = TextTemplate(config.targets);
   pipeline.inputs_len = config.inputs_len;
@@ -27,7 +27,7 @@ void LanguageModelConfig::validate(Problems& problems) const {
 }
 
 LanguageModelInput::LanguageModelInput(const Config& config, InputContext& context)
-    : TextSequenceInput(config, context, pipeline_of(config),
+    : TextSequenceInput(config, context, pipeline_of(config, context),
                         {.indicate_inputs = !config.inputs.empty(),
                          .weights_on_targets_only = config.weights_on_targets_only}) {}
 

@@ -24,9 +24,9 @@ std::int32_t mask_id_of(const MaskedLanguageModelConfig& config, const Tokenizer
   return *id;
 }
 
-TextPipeline pipeline_of(const MaskedLanguageModelConfig& config) {
-  TextPipeline pipeline =
-      text_pipeline(std::shared_ptr<DataSource>(make(config.source)), config.tokenizer);
+TextPipeline pipeline_of(const MaskedLanguageModelConfig& config, const InputContext& context) {
+  TextPipeline pipeline = text_pipeline(std::shared_ptr<DataSource>(make(config.source)),
+                                        required_tokenizer(config.tokenizer, context));
   pipeline.targets = TextTemplate(config.targets);
   return pipeline;
 }
@@ -41,7 +41,7 @@ void MaskedLanguageModelConfig::validate(Problems& problems) const {
 }
 
 MaskedLanguageModelInput::MaskedLanguageModelInput(const Config& config, InputContext& context)
-    : MaskedLanguageModelInput(config, context, pipeline_of(config)) {}
+    : MaskedLanguageModelInput(config, context, pipeline_of(config, context)) {}
 
 MaskedLanguageModelInput::MaskedLanguageModelInput(const Config& config, InputContext& context,
                                                    const TextPipeline& pipeline)

@@ -12,9 +12,9 @@
 namespace trivet::data {
 namespace {
 
-TextSide made_side(const ConfigOf<Tokenizer>& config, const std::string& input) {
-  std::shared_ptr<const Tokenizer> tokenizer = make(config);
-  const std::int64_t size = checked_vocabulary(*tokenizer, input);
+TextSide made_side(const ConfigOf<Tokenizer>& own, const InputContext& context) {
+  std::shared_ptr<const Tokenizer> tokenizer = required_tokenizer(own, context);
+  const std::int64_t size = checked_vocabulary(*tokenizer, context.name);
   return {std::move(tokenizer), size};
 }
 
@@ -28,24 +28,24 @@ void SequenceToSequenceConfig::validate(Problems& problems) const {
 
 // What reading takes.
 struct SequenceToSequenceInput::Parts {
-  Parts(const Config& config, const std::string& input)
+  Parts(const Config& config, const InputContext& context)
       : data(make(config.source)),
         inputs(config.inputs),
         targets(config.targets),
-        source(made_side(config.tokenizer, input)),
-        target(config.target_tokenizer.has_value() ? made_side(config.target_tokenizer, input)
+        source(made_side(config.tokenizer, context)),
+        target(config.target_tokenizer.has_value() ? made_side(config.target_tokenizer, context)
                                                    : source),
         limit(config.limit),
         pack(config.pack) {
     const auto eos_of = [&](const TextSide& side) {
       return mark({"eos", config.add_eos, config.eos_id}, side.tokenizer->eos_id(),
-                  side.vocabulary_size, input);
+                  side.vocabulary_size, context.name);
     };
     source_rules.marks.eos = eos_of(source);
     source_rules.seq_len = config.inputs_len;
     source_rules.shifted = false;
     target_rules.marks.bos = mark({"bos", true, config.bos_id}, target.tokenizer->bos_id(),
-                                  target.vocabulary_size, input);
+                                  target.vocabulary_size, context.name);
     target_rules.marks.eos = eos_of(target);
     target_rules.seq_len = config.targets_len;
   }
@@ -77,7 +77,7 @@ struct SequenceToSequenceInput::Parts {
 };
 
 SequenceToSequenceInput::SequenceToSequenceInput(const Config& config, InputContext& context)
-    : SequenceToSequenceInput(config, context, Parts(config, context.name)) {}
+    : SequenceToSequenceInput(config, context, Parts(config, context)) {}
 
 SequenceToSequenceInput::SequenceToSequenceInput(const Config& config, InputContext& context,
                                                  const Parts& parts)

@@ -71,7 +71,7 @@ struct TextSequenceConfig : SequenceConfig {
   std::int64_t limit = std::int64_t{1} << 30;
 };
 TRIVET_CONFIG(TextSequenceConfig, SequenceConfig,
-              (tokenizer, "Makes token ids of the text.", required),
+              (tokenizer, "Makes token ids of the text; unset: the task's."),
               (limit, "Most bytes of text; more is for `trivet data prepare` and data/Tokens.",
                at_least(1)))
 
@@ -170,7 +170,7 @@ struct SequenceToSequenceConfig : InputConfig {
 };
 TRIVET_CONFIG(SequenceToSequenceConfig, trivet::InputConfig,
               (source, "Where examples come from.", required),
-              (tokenizer, "Makes token ids of the inputs.", required),
+              (tokenizer, "Makes token ids of the inputs; unset: the task's."),
               (target_tokenizer, "Makes those of the targets; unset: the same."),
               (inputs, "What is read, with names of features in braces."),
               (targets, "What is written."),
@@ -201,7 +201,7 @@ TRIVET_CONFIG(
     (document_end, "The id that ends a document, in files that do not tell; unset: a file is one.",
      at_least(0)),
     (vocabulary_size, "Ids must be below it; 0: what files or tokenizer say.", at_least(0)),
-    (tokenizer, "Makes text of the ids again, for samples and \"label_bytes\"."),
+    (tokenizer, "Makes text of the ids again, for samples and \"label_bytes\"; unset: the task's."),
     (verify, "All bytes are read at the start and compared with the file's checksum."))
 
 }  // namespace trivet::data

@@ -23,8 +23,9 @@ void TextConfig::validate(Problems& problems) const {
 }
 
 TextFilesInput::TextFilesInput(const Config& config, InputContext& context)
-    : TextSequenceInput(
-          config, context,
-          text_pipeline(std::make_shared<TextFiles>(files_of(config)), config.tokenizer), {}) {}
+    : TextSequenceInput(config, context,
+                        text_pipeline(std::make_shared<TextFiles>(files_of(config)),
+                                      required_tokenizer(config.tokenizer, context)),
+                        {}) {}
 
 }  // namespace trivet::data

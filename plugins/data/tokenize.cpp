@@ -28,11 +28,25 @@ std::vector<std::int32_t> encode_checked(const Tokenizer& tokenizer, std::string
 }
 
 TextPipeline text_pipeline(std::shared_ptr<DataSource> source,
-                           const ConfigOf<Tokenizer>& tokenizer) {
+                           std::shared_ptr<const Tokenizer> tokenizer) {
   TextPipeline pipeline;
   pipeline.source = std::move(source);
-  pipeline.tokenizer = make(tokenizer);
+  pipeline.tokenizer = std::move(tokenizer);
   return pipeline;
+}
+
+std::shared_ptr<const Tokenizer> tokenizer_of(const ConfigOf<Tokenizer>& own,
+                                              const InputContext& context) {
+  if (own) return make(own);
+  return context.tokenizer;
+}
+
+std::shared_ptr<const Tokenizer> required_tokenizer(const ConfigOf<Tokenizer>& own,
+                                                    const InputContext& context) {
+  if (auto tokenizer = tokenizer_of(own, context)) return tokenizer;
+  throw ConfigError(Problem{.path = context.name + ".tokenizer",
+                            .what = "is not set, and the task has no tokenizer",
+                            .hint = "for example tokenizer = \"tokenizers/Bytes\""});
 }
 
 void check_size(const DataSource& source, std::int64_t limit) {

@@ -12,6 +12,7 @@
 #include "example_texts.h"
 #include "token_store.h"
 #include "trivet/data_source.h"
+#include "trivet/input.h"
 #include "trivet/tokenizer.h"
 
 namespace trivet::data {
@@ -27,7 +28,14 @@ struct TextPipeline {
 
 // With the defaults above.
 TextPipeline text_pipeline(std::shared_ptr<DataSource> source,
-                           const ConfigOf<Tokenizer>& tokenizer);
+                           std::shared_ptr<const Tokenizer> tokenizer);
+
+// The input's own, else the task's; null where there is neither.
+std::shared_ptr<const Tokenizer> tokenizer_of(const ConfigOf<Tokenizer>& own,
+                                              const InputContext& context);
+// Throws ConfigError where there is neither.
+std::shared_ptr<const Tokenizer> required_tokenizer(const ConfigOf<Tokenizer>& own,
+                                                    const InputContext& context);
 
 struct TokenisedExample {
   std::vector<std::int32_t> ids;  // inputs, then targets

@@ -7,6 +7,7 @@
 #include "file_list.h"
 #include "mapped_tokens.h"
 #include "token_file.h"
+#include "tokenize.h"
 #include "trivet/error.h"
 
 namespace trivet::data {
@@ -55,7 +56,7 @@ SequenceConfig with_marks(const TokensConfig& config, const TokenFileHeader& hea
 }  // namespace
 
 struct TokensInput::Files {
-  explicit Files(const TokensConfig& config) {
+  Files(const TokensConfig& config, const InputContext& context) {
     const std::vector<std::string> names = list_files(config.files);
     name = summary_of(names);
     for (const std::string& file : names) {
@@ -64,10 +65,8 @@ struct TokensInput::Files {
     }
     const TokenFileHeader& header = open->front().header();
     sequence = with_marks(config, header);
-    if (config.tokenizer.has_value()) {
-      tokenizer = make(config.tokenizer);
-      check_tokenizer(open->front(), *tokenizer);
-    }
+    tokenizer = tokenizer_of(config.tokenizer, context);
+    if (tokenizer) check_tokenizer(open->front(), *tokenizer);
     vocabulary_size = smallest_known({config.vocabulary_size, header.vocabulary_size,
                                       tokenizer ? tokenizer->vocabulary_size() : 0});
   }
@@ -80,7 +79,7 @@ struct TokensInput::Files {
 };
 
 TokensInput::TokensInput(const Config& config, InputContext& context)
-    : TokensInput(config, context, Files(config)) {}
+    : TokensInput(config, context, Files(config, context)) {}
 
 TokensInput::TokensInput(const Config& config, InputContext& context, const Files& files)
     : SequenceInput(files.sequence, context, files.name, {files.tokenizer, files.vocabulary_size},

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@
 #include "trivet/value.h"
 
 namespace trivet {
+
+class Tokenizer;
 
 // What happens to the examples at the end of finite data that do not fill a batch.
 enum class Remainder {
@@ -54,6 +57,9 @@ TRIVET_CONFIG(InputConfig, trivet::NoBase,
 struct InputContext {
   bool training = true;
   std::string name = "input";  // for messages, e.g. "task.train_input"
+  // The task's, for inputs of text that have none of their own; null where the task has none. An
+  // input made of inputs hands it on.
+  std::shared_ptr<const Tokenizer> tokenizer{};
 };
 
 class TRIVET_API Input {
