@@ -8,17 +8,24 @@
 #include "trivet/ops.h"
 
 namespace trivet::nn {
+namespace {
+
+constexpr const char* kName = "nn/Embedding";
+
+}  // namespace
 
 Embedding::Embedding(const Config& config, Scope& scope)
     : path_(scope.path()),
       scale_(config.scale_sqrt_depth ? std::sqrt(static_cast<float>(config.input_dims)) : 1),
       table_(scope.parameter(
-          "table", {config.num_classes, config.input_dims},
+          "table",
+          {expect_set(kName, path_, "num_classes", config.num_classes),
+           expect_set(kName, path_, "input_dims", config.input_dims)},
           {.init = config.init,
            .fallback = {Init::normal, 1 / std::sqrt(static_cast<double>(config.input_dims))}})) {}
 
 Tensor Embedding::fprop(const Tensor& ids, FpropContext&) {
-  if (ids.dtype() != DType::i32) wrong_input("nn/Embedding", path_, "ids of type i32", ids);
+  if (ids.dtype() != DType::i32) wrong_input(kName, path_, "ids of type i32", ids);
   const Tensor rows = ops::gather_rows(table_.value(), ids);
   return scale_ == 1 ? rows : ops::mul(rows, scale_);
 }

@@ -19,8 +19,10 @@ struct EmbeddingConfig : LayerConfig {
   InitConfig init;
 };
 TRIVET_CONFIG(EmbeddingConfig, trivet::LayerConfig,
-              (num_classes, "Rows of the table.", required, at_least(1)),
-              (input_dims, "Length of a row.", required, at_least(1)),
+              (num_classes, "Rows of the table; 0 in a template: as the model around it.",
+               at_least(0)),
+              (input_dims, "Length of a row; 0 in a template: as the model around it.",
+               at_least(0)),
               (scale_sqrt_depth, "Multiplies by sqrt(input_dims)."),
               (init, "How the table starts; by default normal, 1 / sqrt(input_dims)."))
 

@@ -53,7 +53,9 @@ void PositionalEmbeddingConfig::validate(Problems& problems) const {
 }
 
 PositionalEmbedding::PositionalEmbedding(const Config& config, Scope& scope)
-    : AddedPositions("nn/PositionalEmbedding", scope, config.input_dims),
+    : AddedPositions(
+          "nn/PositionalEmbedding", scope,
+          expect_set("nn/PositionalEmbedding", scope.path(), "input_dims", config.input_dims)),
       min_timescale_(config.min_timescale),
       max_timescale_(config.max_timescale) {}
 
@@ -77,7 +79,9 @@ Tensor PositionalEmbedding::at(const Tensor& positions) const {
 }
 
 TrainablePositionalEmbedding::TrainablePositionalEmbedding(const Config& config, Scope& scope)
-    : AddedPositions("nn/TrainablePositionalEmbedding", scope, config.input_dims),
+    : AddedPositions("nn/TrainablePositionalEmbedding", scope,
+                     expect_set("nn/TrainablePositionalEmbedding", scope.path(), "input_dims",
+                                config.input_dims)),
       table_(scope.parameter(
           "table", {config.max_seq_length, config.input_dims},
           {.init = config.init,

@@ -30,7 +30,8 @@ struct PositionalEmbeddingConfig : LayerConfig {
   void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(PositionalEmbeddingConfig, trivet::LayerConfig,
-              (input_dims, "Depth of the input.", required, at_least(1)),
+              (input_dims, "Depth of the input; 0 in a template: as the layer around it.",
+               at_least(0)),
               (min_timescale, "Factor of all angles.", more_than(0)),
               (max_timescale, "The slowest sine has a period of 2 pi times this.", more_than(0)))
 
@@ -40,7 +41,8 @@ struct TrainablePositionalEmbeddingConfig : LayerConfig {
   InitConfig init;
 };
 TRIVET_CONFIG(TrainablePositionalEmbeddingConfig, trivet::LayerConfig,
-              (input_dims, "Depth of the input.", required, at_least(1)),
+              (input_dims, "Depth of the input; 0 in a template: as the layer around it.",
+               at_least(0)),
               (max_seq_length, "Rows of the table.", at_least(1)),
               (init, "How the table starts; by default normal, 1 / sqrt(input_dims)."))
 

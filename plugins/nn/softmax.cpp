@@ -24,6 +24,16 @@ float as_share_of_all(double p, std::int64_t classes) {
   return p == 0 ? 0 : static_cast<float>(p * n / (n - 1));
 }
 
+// [input_dims, num_classes].
+Shape sized(const char* layer, const SoftmaxConfig& config, const Scope& scope) {
+  return {expect_set(layer, scope.path(), "input_dims", config.input_dims),
+          expect_set(layer, scope.path(), "num_classes", config.num_classes)};
+}
+
+Shape transposed(const Shape& shape) {
+  return {shape[1], shape[0]};
+}
+
 double root(std::int64_t dims) {
   return std::sqrt(static_cast<double>(dims));
 }
@@ -122,7 +132,7 @@ const void* SoftmaxLayer::extension(std::string_view id) const noexcept {
 FullSoftmax::FullSoftmax(const Config& config, Scope& scope)
     : SoftmaxLayer(
           "nn/FullSoftmax", config, config.has_bias, scope,
-          scope.parameter("w", {config.input_dims, config.num_classes}, {.init = config.init}),
+          scope.parameter("w", sized("nn/FullSoftmax", config, scope), {.init = config.init}),
           false) {}
 
 Tensor FullSoftmax::emb_lookup(const Tensor&, FpropContext&) {
@@ -131,11 +141,12 @@ Tensor FullSoftmax::emb_lookup(const Tensor&, FpropContext&) {
 }
 
 SharedEmbeddingSoftmax::SharedEmbeddingSoftmax(const Config& config, Scope& scope)
-    : SoftmaxLayer("nn/SharedEmbeddingSoftmax", config, config.has_bias, scope,
-                   scope.parameter("table", {config.num_classes, config.input_dims},
-                                   {.init = config.init,
-                                    .fallback = {Init::normal, 1 / root(config.input_dims)}}),
-                   true),
+    : SoftmaxLayer(
+          "nn/SharedEmbeddingSoftmax", config, config.has_bias, scope,
+          scope.parameter(
+              "table", transposed(sized("nn/SharedEmbeddingSoftmax", config, scope)),
+              {.init = config.init, .fallback = {Init::normal, 1 / root(config.input_dims)}}),
+          true),
       lookup_scale_(config.scale_sqrt_depth ? static_cast<float>(root(config.input_dims)) : 1) {}
 
 Tensor SharedEmbeddingSoftmax::emb_lookup(const Tensor& ids, FpropContext&) {

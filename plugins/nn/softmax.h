@@ -38,19 +38,21 @@ struct SoftmaxConfig : LayerConfig {
 
   void validate(Problems& problems) const;
 };
-TRIVET_CONFIG(SoftmaxConfig, trivet::LayerConfig,
-              (input_dims, "Depth of the input.", required, at_least(1)),
-              (num_classes, "Depth of the logits, the size of a vocabulary.", required,
-               at_least(1)),
-              (soft_cap_logits, "Bounds logits to c tanh(x / c); 0: no bound.", at_least(0)),
-              (scale_before_logits, "Divides the input by sqrt(input_dims)."),
-              (label_smoothing_prob, "Share of the other classes in the wanted distribution.",
-               at_least(0), less_than(1)),
-              (label_smoothing_apply_for_eval, "Smooths labels in evaluations, too."),
-              (z_loss_weight, "Factor of the squared log of the sum of exponentials in training.",
-               at_least(0)),
-              (init, "How the weights start; by default as softmax.h says."),
-              (bias_init, "How the bias starts; by default 0."))
+TRIVET_CONFIG(
+    SoftmaxConfig, trivet::LayerConfig,
+    (input_dims, "Depth of the input; 0 in a template: as the model around it.", at_least(0)),
+    (num_classes,
+     "Depth of the logits, the size of a vocabulary; 0 in a template: as the model around it.",
+     at_least(0)),
+    (soft_cap_logits, "Bounds logits to c tanh(x / c); 0: no bound.", at_least(0)),
+    (scale_before_logits, "Divides the input by sqrt(input_dims)."),
+    (label_smoothing_prob, "Share of the other classes in the wanted distribution.", at_least(0),
+     less_than(1)),
+    (label_smoothing_apply_for_eval, "Smooths labels in evaluations, too."),
+    (z_loss_weight, "Factor of the squared log of the sum of exponentials in training.",
+     at_least(0)),
+    (init, "How the weights start; by default as softmax.h says."),
+    (bias_init, "How the bias starts; by default 0."))
 
 struct FullSoftmaxConfig : SoftmaxConfig {
   bool has_bias = true;

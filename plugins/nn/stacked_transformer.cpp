@@ -8,12 +8,12 @@
 namespace trivet::nn {
 
 void StackedTransformerConfig::validate(Problems& problems) const {
-  if (!transformer_layer_params_tpl) problems.add("transformer_layer_params_tpl", "is \"none\"");
+  if (num_layers > 0 && !transformer_layer_params_tpl) problems.add("transformer_layer_params_tpl", "is \"none\"");
   if (!moe_layers.empty() && !moe_layer_tpl) {
     problems.add("moe_layer_tpl", "is not set, and moe_layers names blocks that have it");
   }
   for (const std::int64_t layer : moe_layers) {
-    if (layer < num_layers) continue;
+    if (num_layers == 0 || layer < num_layers) continue;
     problems.add("moe_layers", "has " + std::to_string(layer) + ", but the last of the " +
                                    std::to_string(num_layers) + " blocks is " +
                                    std::to_string(num_layers - 1));

@@ -29,8 +29,10 @@ struct StackedTransformerConfig : LayerConfig {
   void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(StackedTransformerConfig, trivet::LayerConfig,
-              (num_layers, "How many blocks.", required, between(0, 100000)),
-              (transformer_layer_params_tpl, "The block, e.g. nn/TransformerBlock.", required),
+              (num_layers, "How many blocks; 0 in a template: as the model around it.",
+               between(0, 100000)),
+              (transformer_layer_params_tpl,
+               "The block, e.g. nn/TransformerBlock; none in a template: that of the model."),
               (dropout_prob, "Dropout of all kinds in the blocks, see stacked_transformer.h.",
                at_least(0), less_than(1)),
               (input_dropout_prob, "Share of the input's elements dropped in training.",

@@ -61,9 +61,10 @@ struct TransformerBlockConfig : LayerConfig {
 };
 TRIVET_CONFIG(
     TransformerBlockConfig, trivet::LayerConfig,
-    (input_dims, "Depth of the input and of the output.", required, at_least(1)),
+    (input_dims, "Depth of the input and of the output; 0 in a template: as the model around it.",
+     at_least(0)),
     (hidden_dims, "Depth between the Mlp's two layers; 0: 4 * input_dims.", at_least(0)),
-    (num_heads, "Heads of the attention.", required, at_least(1)),
+    (num_heads, "Heads of the attention; 0 in a template: as the model around it.", at_least(0)),
     (num_kv_heads, "Heads of its keys and values; 0: num_heads.", at_least(0)),
     (causal, "A place sees itself and those before it only."),
     (activation, "Between the Mlp's two layers."),
