@@ -42,6 +42,9 @@ tv_status act_bwd(tv_ctx*, tv_activation, const tv_view* dx, const tv_view* save
 tv_status attention_fwd(tv_ctx*, const tv_attention*);
 tv_status attention_bwd(tv_ctx*, const tv_attention_grad*);
 
+// rope.cpp
+tv_status rope(tv_ctx*, const tv_rope*);
+
 // softmax.cpp
 tv_status softmax_xent(tv_ctx*, const tv_softmax_xent*);
 

@@ -120,6 +120,7 @@ tv_backend make_table() {
   t.act_bwd = act_bwd;
   t.attention_fwd = attention_fwd;
   t.attention_bwd = attention_bwd;
+  t.rope = rope;
   t.softmax_xent = softmax_xent;
   t.dropout = dropout;
   t.optim = optim;

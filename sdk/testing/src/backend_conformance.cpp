@@ -103,6 +103,7 @@ BackendReport check_backend(const tv_backend* backend, const BackendCheckOptions
   check_dense(kit);
   check_norm(kit);
   check_attention(kit);
+  check_rope(kit);
   check_training(kit);
   check_vision(kit);
   return kit.take_report();

@@ -127,6 +127,7 @@ void check_matmul(Kit& kit);
 void check_dense(Kit& kit);
 void check_norm(Kit& kit);
 void check_attention(Kit& kit);
+void check_rope(Kit& kit);
 void check_training(Kit& kit);
 void check_vision(Kit& kit);
 
