@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugin "lm": language models.
+#include "trivet/plugin.h"
+
+#include "language_model.h"
+#include "language_modeling.h"
+#include "ngram_baselines.h"
+#include "token_metrics.h"
+
+namespace lm = trivet::lm;
+
+TRIVET_PLUGIN(
+    ({.name = "lm", .version = "1.0.0", .license = "Apache-2.0", .doc = "Language models."}),
+    trivet::task<lm::LanguageModeling>("LanguageModeling",
+                                       "Predicts each token of a text from those before it."),
+    trivet::model<lm::LanguageModel>("LanguageModel",
+                                     "Transformer over tokens: embedding, blocks, softmax."),
+    trivet::action<lm::NgramBaselines>("NgramBaselines",
+                                       "What counting n-grams reaches, said beside evaluations."),
+    trivet::metric<lm::TokenMetrics>("TokenMetrics",
+                                     "Perplexity, bits per byte and accuracy over tokens."))

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a language model's predictions were worth, over the tokens whose "weights" are not 0:
+//
+//   log_pplx          mean of -ln p(label)
+//   bits_per_byte     sum of -log2 p(label) over the bytes that the labels stand for, where batches
+//                     have "label_bytes": the same for every tokenizer
+//   fraction_of_correct_next_step_preds   where the model gives "per_example_argmax"
+//   num_predictions   sum of the weights
+//
+// The names of Praxis' LanguageModel.
+#pragma once
+
+#include "trivet/metric.h"
+
+namespace trivet::lm {
+
+struct TokenMetricsConfig : MetricConfig {};
+TRIVET_CONFIG(TokenMetricsConfig, trivet::MetricConfig)
+
+class TokenMetrics final : public Metric {
+ public:
+  using Config = TokenMetricsConfig;
+  explicit TokenMetrics(const Config& config);
+
+  void update_state(const Batch& batch, const NestedMap& outputs) override;
+  Logs result() const override;
+  void reset_state() override;
+  Value save_state() const override;
+  void restore_state(const Value& state) override;
+
+ private:
+  double xent_ = 0, weight_ = 0, correct_ = 0, judged_ = 0, bytes_ = 0;
+};
+
+}  // namespace trivet::lm

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a model that predicts tokens from those before them is asked for the next one.
+//
+//   class MyModel final : public Model, public NextToken {
+//     const void* extension(std::string_view id) const noexcept override {
+//       return id == kModelNextToken ? static_cast<const NextToken*>(this) : ...;
+//     }
+//   };
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "trivet/extend_step.h"
+#include "trivet/layer.h"
+
+namespace trivet {
+
+// Id for Model::extension; what it returns points to a NextToken.
+inline constexpr std::string_view kModelNextToken = "trivet.model.next_token/1";
+
+class NextToken {
+ public:
+  virtual std::int64_t vocabulary_size() const = 0;
+  // The longest sequence it can take; 0: any.
+  virtual std::int64_t longest_sequence() const = 0;
+  // Memory of what a batch of sequences has been so far, for at most `max_length` places; null when
+  // a layer of the model has none: then every call takes the sequences from their start.
+  virtual std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
+                                                 std::int64_t max_length) const = 0;
+  // Logits f32 [B, vocabulary_size] of the token behind the last of ids i32 [B, n]: the places
+  // after those in `cache`, or with a null cache all of them. Off the tape. [run thread]
+  virtual Tensor next_logits(const Tensor& ids, LayerCache* cache, FpropContext& context) const = 0;
+
+ protected:
+  ~NextToken() = default;
+};
+
+}  // namespace trivet

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a task continues texts with its model: what `trivet generate` and samples during training
+// ask for.
+//
+//   class MyTask final : public Task, public TextGenerator {
+//     const void* extension(std::string_view id) const noexcept override {
+//       return id == kTaskTextGenerator ? static_cast<const TextGenerator*>(this) : ...;
+//     }
+//   };
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trivet/model.h"
+
+namespace trivet {
+
+// Id for Task::extension; what it returns points to a TextGenerator.
+inline constexpr std::string_view kTaskTextGenerator = "trivet.task.text_generator/1";
+
+// What is not set is as the task's config says.
+struct GenerateOptions {
+  std::optional<std::int64_t> max_tokens{};  // behind each prompt
+  std::optional<double> temperature{};       // 0: always the likeliest token
+  std::optional<std::int64_t> top_k{};       // 0: all tokens
+  std::optional<double> top_p{};             // 1: all tokens
+  std::optional<std::int64_t> beam_size{};   // more than 1: beam search
+  std::vector<std::string> stop{};           // texts that end a continuation; not part of it
+  std::uint64_t seed = 0;
+};
+
+// The continuation of a prompt.
+struct GeneratedText {
+  std::string text;                // without the prompt and special tokens
+  std::int64_t prompt_tokens = 0;  // with a start token, if the task puts one there
+  std::int64_t tokens = 0;         // that the model gave, the end token included
+  double log_probability = 0;      // of these tokens, nats, before temperature, top-k and top-p
+  enum class End { end_token, stop_text, max_tokens, model_length } end = End::max_tokens;
+};
+
+class TextGenerator {
+ public:
+  // A piece of the continuation of prompt `prompt`, in whole characters.
+  using OnText = std::function<void(std::size_t prompt, std::string_view piece)>;
+
+  // Continues every prompt; a prompt gives the same text whatever the others are. `on_text`, where
+  // set, gets the pieces as they are found; with beam search each text as one. `model` was made by
+  // the task's build_model and has its weights. Throws UsageError for options and prompts that
+  // cannot be met. [run thread]
+  virtual std::vector<GeneratedText> generate(Model& model, std::span<const std::string> prompts,
+                                              const GenerateOptions& options,
+                                              const OnText& on_text) const = 0;
+
+ protected:
+  ~TextGenerator() = default;
+};
+
+}  // namespace trivet
