@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet generate: texts continued by the model of a run.
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/config_arguments.h"
+#include "cli/host_catalog.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+#include "cli/text_columns.h"
+#include "launch/experiment_id.h"
+#include "launch/experiment_index.h"
+#include "train/trained_model.h"
+#include "trivet/error.h"
+#include "trivet/extensions/text_generator.h"
+#include "trivet/json.h"
+#include "trivet/thread_pool.h"
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr OptionSpec kOptions[] = {
+    {.name = "tokens", .letter = 'n', .value = "N", .doc = "Most tokens behind a prompt"},
+    {.name = "temperature",
+     .letter = 't',
+     .value = "T",
+     .doc = "Below 1 likely tokens become likelier; 0: always the likeliest"},
+    {.name = "top-k", .value = "K", .doc = "Draw from the K likeliest tokens; 0: from all"},
+    {.name = "top-p",
+     .value = "P",
+     .doc = "Draw from the likeliest tokens that together have probability P"},
+    {.name = "beams", .value = "N", .doc = "Beam search over N sequences instead of drawing"},
+    {.name = "seed", .value = "N", .doc = "Another one gives another text (0)"},
+    {.name = "stop",
+     .value = "TEXT",
+     .doc = "End a continuation where this would come",
+     .repeatable = true},
+    {.name = "file",
+     .letter = 'f',
+     .value = "FILE",
+     .doc = "A prompt on each line, continued together; -: standard input"},
+    {.name = "json", .doc = "Print a line of JSON for each prompt"},
+    {.name = "set",
+     .value = "K=V",
+     .doc = "Change the run's config, e.g. runtime.threads=1",
+     .repeatable = true},
+    kPluginDirOption,
+};
+
+template <class T>
+std::optional<T> number_of(const Arguments& arguments, std::string_view option) {
+  const std::string* text = arguments.last(option);
+  if (text == nullptr) return {};
+  T number{};
+  const char* end = text->data() + text->size();
+  const auto [stop, error] = std::from_chars(text->data(), end, number);
+  if (error != std::errc() || stop != end || text->empty()) {
+    throw UsageError(fmt::format("--{} takes a number, '{}' is none", option, *text));
+  }
+  return number;
+}
+
+GenerateOptions options_of(const Arguments& arguments) {
+  return {.max_tokens = number_of<std::int64_t>(arguments, "tokens"),
+          .temperature = number_of<double>(arguments, "temperature"),
+          .top_k = number_of<std::int64_t>(arguments, "top-k"),
+          .top_p = number_of<double>(arguments, "top-p"),
+          .beam_size = number_of<std::int64_t>(arguments, "beams"),
+          .stop = arguments.all("stop"),
+          .seed = number_of<std::uint64_t>(arguments, "seed").value_or(0)};
+}
+
+// A directory, or a work unit as XID/WID.
+fs::path run_named(const std::string& word) {
+  std::error_code ignored;
+  if (fs::exists(word, ignored)) return word;
+  const bool is_id = !word.empty() && (word[0] == '@' || (word[0] >= '0' && word[0] <= '9'));
+  if (!is_id) {
+    throw UsageError("there is no run '" + word + "'", {.hint = "trivet ls lists those in runs/"});
+  }
+  const ExperimentId id = find_experiment(word, experiments_root(nullptr));
+  if (!id.wid) {
+    throw UsageError("'" + word + "' is an experiment; name one of its work units",
+                     {.hint = "trivet ls " + word + " lists them"});
+  }
+  const ExperimentView view = ExperimentIndex(id).experiment(id.xid, id.wid);
+  return unit_of(view, *id.wid).directory;
+}
+
+std::vector<std::string> lines_of(std::istream& stream) {
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(std::move(line));
+  return lines;
+}
+
+std::vector<std::string> prompts_in(const std::string& file) {
+  if (file == "-") return lines_of(std::cin);
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw UsageError("cannot read " + file);
+  return lines_of(stream);
+}
+
+std::string all_of_stdin() {
+  std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+  if (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+std::string_view name_of(GeneratedText::End end) {
+  switch (end) {
+    case GeneratedText::End::end_token:
+      return "end_token";
+    case GeneratedText::End::stop_text:
+      return "stop_text";
+    case GeneratedText::End::model_length:
+      return "model_length";
+    case GeneratedText::End::max_tokens:
+      break;
+  }
+  return "max_tokens";
+}
+
+class GenerateCommand {
+ public:
+  explicit GenerateCommand(const Arguments& arguments)
+      : options_(options_of(arguments)), json_(arguments.has("json")) {}
+
+  int run(const Arguments& arguments) {
+    const std::vector<std::string> words = arguments.plain();
+    if (words.empty()) {
+      throw UsageError("'trivet generate' takes a run and a prompt",
+                       {.hint = "trivet generate runs/1-licenses \"You may\""});
+    }
+    if (words.size() > 2) {
+      throw UsageError("'trivet generate' takes one prompt, '" + words[2] + "' is another",
+                       {.hint = "quote a prompt of several words; --file takes many"});
+    }
+    const std::string* file = arguments.last("file");
+    if (file != nullptr && words.size() == 2) {
+      throw UsageError("there is a prompt and a --file of prompts");
+    }
+    const RunCheckpoint place = find_run_checkpoint(run_named(words[0]));
+    HostCatalog catalog(arguments.all("plugin-dir"), UnknownDefaults::load_plugin);
+    const FlushDenormals flush;
+    TrainedModel trained(config_of(place, arguments, catalog), place.checkpoint);
+    const auto* generator =
+        static_cast<const TextGenerator*>(trained.task().extension(kTaskTextGenerator));
+    if (generator == nullptr) {
+      throw UsageError("the run's task does not continue texts",
+                       {.hint = "its config.toml says which task it is: " + place.config.string()});
+    }
+    generator_ = generator;
+    model_ = &trained.model();
+    if (file != nullptr) return continue_all(prompts_in(*file));
+    if (words.size() == 2) return continue_one(words[1]);
+    if (::isatty(STDIN_FILENO) == 0) return continue_one(all_of_stdin());
+    return converse(trained.step());
+  }
+
+ private:
+  static ResolvedConfig config_of(const RunCheckpoint& place, const Arguments& arguments,
+                                  HostCatalog& catalog) {
+    ConfigRequest request;
+    request.files = {place.config};
+    for (const std::string& text : arguments.all("set")) {
+      request.overrides.push_back({.text = text, .shown = "--set=" + text, .offset = 6});
+    }
+    return resolve_config(request, catalog);
+  }
+
+  // Prints the prompt and, as they come, the pieces behind it.
+  int continue_one(const std::string& prompt) {
+    if (json_) return continue_all({prompt});
+    print_out(prompt);
+    const auto start = std::chrono::steady_clock::now();
+    const std::vector<GeneratedText> texts = generator_->generate(
+        *model_, {&prompt, 1}, options_, [](std::size_t, std::string_view piece) {
+          print_out(shown(piece));
+          flush_out();
+        });
+    print_out("\n");
+    flush_out();
+    report(texts[0], start);
+    return 0;
+  }
+
+  // On a terminal text must not move the cursor or change colours.
+  static std::string shown(std::string_view piece) {
+    return is_screen(stdout) ? printable(piece) : std::string(piece);
+  }
+
+  static void report(const GeneratedText& text, std::chrono::steady_clock::time_point start) {
+    if (::isatty(STDERR_FILENO) == 0) return;
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    std::fputs(fmt::format("{} tokens, {:.0f} a second\n", text.tokens,
+                           static_cast<double>(text.tokens) / std::max(seconds, 1e-9))
+                   .c_str(),
+               stderr);
+  }
+
+  int continue_all(const std::vector<std::string>& prompts) {
+    const std::vector<GeneratedText> texts = generator_->generate(*model_, prompts, options_, {});
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      if (json_) {
+        print_out(to_json(Value::table({{"prompt", prompts[i]},
+                                        {"text", texts[i].text},
+                                        {"prompt_tokens", texts[i].prompt_tokens},
+                                        {"tokens", texts[i].tokens},
+                                        {"log_probability", texts[i].log_probability},
+                                        {"end", name_of(texts[i].end)}})) +
+                  "\n");
+      } else {
+        print_out((i > 0 ? "---\n" : "") + shown(prompts[i] + texts[i].text) + "\n");
+      }
+    }
+    return 0;
+  }
+
+  int converse(std::int64_t step) {
+    std::fputs(
+        fmt::format("The model at step {}. A prompt, then Enter; Ctrl-D ends.\n", step).c_str(),
+        stderr);
+    std::string prompt;
+    while (std::fputs("> ", stderr), std::getline(std::cin, prompt)) {
+      if (prompt.empty()) continue;
+      continue_one(prompt);
+      ++options_.seed;
+    }
+    std::fputs("\n", stderr);
+    return 0;
+  }
+
+  GenerateOptions options_;
+  bool json_;
+  const TextGenerator* generator_ = nullptr;
+  Model* model_ = nullptr;
+};
+
+int run_generate(std::span<const std::string> words) {
+  const Arguments arguments = parse_arguments(words, kOptions);
+  return GenerateCommand(arguments).run(arguments);
+}
+
+}  // namespace
+
+const CommandInfo kGenerateCommand{
+    .name = "generate",
+    .usage = "generate RUN [PROMPT]",
+    .summary = "Continues texts with the model of a run",
+    .details =
+        "  trivet generate runs/1-licenses \"You may\"    prints the prompt and what the model\n"
+        "                                              puts behind it, as it comes\n"
+        "  echo \"You may\" | trivet generate 3/2         the prompt from standard input\n"
+        "  trivet generate RUN -f prompts.txt --json   every line of a file\n\n"
+        "RUN is the directory of a run (its newest checkpoint), a checkpoint, or a work unit as\n"
+        "XID/WID. On a terminal without a prompt it asks for one, again and again. What is not\n"
+        "said here is as the config's task.decode says. The same seed gives the same text.",
+    .options = kOptions,
+    .operand = Operand::path,
+    .run = run_generate,
+};
+
+}  // namespace trivet

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/trained_model.h"
+
+#include <algorithm>
+#include <string>
+
+#include "train/checkpoint_directory.h"
+#include "train/checkpoint_files.h"
+#include "train/run_start.h"
+#include "trivet/error.h"
+#include "trivet/registry.h"
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+
+// RUN/checkpoints/step_100 and RUN/best/step_100 are two below the run.
+constexpr int kLevels = 3;
+
+NamedTensors tensors_of(ParameterStore& store) {
+  NamedTensors tensors;
+  for (const auto& parameter : store.parameters()) {
+    tensors.emplace_back(parameter->path(), parameter->value());
+  }
+  return tensors;
+}
+
+}  // namespace
+
+RunCheckpoint find_run_checkpoint(const fs::path& path) {
+  std::error_code ignored;
+  fs::path directory = fs::absolute(path).lexically_normal();
+  if (!directory.has_filename()) directory = directory.parent_path();
+  for (int level = 0; level < kLevels; ++level, directory = directory.parent_path()) {
+    const fs::path config = directory / "config.toml";
+    if (fs::is_regular_file(config, ignored)) return {config, checkpoint_at(path)};
+  }
+  throw UsageError(
+      "'" + path.string() + "' is no run and no checkpoint of one: there is no config.toml",
+      {.hint = "trivet ls DIR lists the runs below a directory"});
+}
+
+TrainedModel::TrainedModel(const ResolvedConfig& config, const fs::path& checkpoint) {
+  RunRequest request;
+  request.config = config;
+  device_ = open_device(request);
+  TaskContext context{*device_, {}};
+  task_ = make(config.experiment.task, context);
+  store_.emplace(*device_, Key(static_cast<std::uint64_t>(config.experiment.seed)));
+  Scope scope(*store_);
+  model_ = task_->build_model(task_->config().model, scope);
+  store_->build();
+  load(checkpoint, trainer_fields(config.experiment.trainer).ema.decay > 0);
+}
+
+TrainedModel::~TrainedModel() = default;
+
+void TrainedModel::load(const fs::path& checkpoint, bool averages) {
+  const CheckpointDirectoryReader reader(checkpoint);
+  step_ = reader.step();
+  NamedTensors weights = tensors_of(*store_);
+  reader.tensors("model", weights);
+  const std::vector<std::string> files = tensor_files(checkpoint);
+  if (!averages || std::find(files.begin(), files.end(), "ema") == files.end()) return;
+  const Value& state = reader.state("trainer");
+  const Value* states = state.find("ema_states");
+  const bool with_states = states != nullptr && states->as_boolean();
+  std::erase_if(weights, [&](const auto& entry) {
+    return !with_states && !store_->find(entry.first)->trainable();
+  });
+  reader.tensors("ema", weights, false);
+}
+
+}  // namespace trivet

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// TrainedModel: the model of a run with the weights of one of its checkpoints, for commands that
+// use it. Reads the run; takes no lock and changes nothing.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "config/resolver.h"
+#include "trivet/device.h"
+#include "trivet/model.h"
+#include "trivet/task.h"
+
+namespace trivet {
+
+// Where a run's directory, or one of its checkpoints, leads.
+struct RunCheckpoint {
+  std::filesystem::path config;      // the run's config.toml
+  std::filesystem::path checkpoint;  // the newest, where the run was named
+};
+// Throws UsageError when `path` is neither, RunError when the run has no checkpoint.
+RunCheckpoint find_run_checkpoint(const std::filesystem::path& path);
+
+class TrainedModel {
+ public:
+  // Moving averages take the place of the weights where the checkpoint has them and the config's
+  // trainer.ema is on, as in evaluations. Throws as a run does. [main thread]
+  TrainedModel(const ResolvedConfig& config, const std::filesystem::path& checkpoint);
+  ~TrainedModel();
+
+  Task& task() { return *task_; }
+  Model& model() { return *model_; }
+  std::int64_t step() const { return step_; }
+
+ private:
+  void load(const std::filesystem::path& checkpoint, bool averages);
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Task> task_;
+  std::optional<ParameterStore> store_;
+  std::unique_ptr<Model> model_;
+  std::int64_t step_ = 0;
+};
+
+}  // namespace trivet

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Language models as a user meets them: a run of text, and `trivet generate` on what it leaves.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <sstream>
+#include <string>
+
+#include "run_fixture.h"
+#include "support/shell.h"
+
+using namespace trivet::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+namespace {
+
+// Text of which the next byte is certain after two.
+std::string alphabet_text() {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "abcdefghijklmnopqrstuvwxyz";
+  return text;
+}
+
+// `text` with the folder of the texts in place of "@".
+std::string with_folder(std::string text, const fs::path& folder) {
+  for (std::size_t at; (at = text.find('@')) != std::string::npos;) {
+    text.replace(at, 1, folder.string());
+  }
+  return text;
+}
+
+// A model that knows the alphabet.
+class Alphabet {
+ public:
+  Alphabet() {
+    temp_.write("text/alphabet.txt", alphabet_text());
+    temp_.write("lm.toml", with_folder(R"(
+seed = 1
+[task]
+type = "lm/LanguageModeling"
+tokenizer = "tokenizers/Bytes"
+sample_prompts = ["xyz"]
+[task.decode]
+max_decode_steps = 10
+[task.model]
+type = "lm/LanguageModel"
+model_dims = 32
+num_layers = 1
+num_heads = 2
+max_seq_len = 64
+[task.model.block_tpl]
+type = "nn/TransformerBlock"
+attention_tpl = { type = "nn/MultiHeadAttention", use_rotary_position_emb = true }
+[task.train_input]
+type = "data/Text"
+files = ["@/*.txt"]
+part_end = 0.9
+seq_len = 32
+batch_size = 8
+shuffle = true
+[task.eval_input]
+type = "data/Text"
+files = ["@/*.txt"]
+part_begin = 0.9
+seq_len = 32
+batch_size = 8
+[trainer]
+train_steps = 60
+steps_per_loop = 20
+learning_rate = 0.01
+eval_actions = ["lm/NgramBaselines"]
+optimizer = "optim/Adam"
+)",
+                                       temp_ / "text"));
+    result_ = run(temp_ / "lm.toml", workdir(), "runtime.threads=1");
+  }
+
+  const ShellResult& result() const { return result_; }
+  fs::path workdir() const { return temp_ / "run"; }
+  const TempDir& temp() const { return temp_; }
+
+  // Its newest checkpoint.
+  fs::path checkpoint() const { return workdir() / "checkpoints" / "step_00000060"; }
+
+  ShellResult generate(const std::string& words) const {
+    return trivet::test::trivet("generate " + quoted(workdir().string()) + " " + words);
+  }
+
+ private:
+  TempDir temp_;
+  ShellResult result_;
+};
+
+std::vector<Json> lines_of(const std::string& text) {
+  std::vector<Json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("a language model learns a text and continues it") {
+  const Alphabet alphabet;
+  INFO(alphabet.result().output);
+  REQUIRE(alphabet.result().exit_code == 0);
+  const Json eval = records(alphabet.workdir(), "eval").back();
+  CHECK(eval.at("values").at("bits_per_byte").get<double>() < 0.2);
+  // 26 letters, of which the one before tells the next.
+  CHECK_THAT(alphabet.result().output, Contains("unigram bits_per_byte=4.7"));
+  CHECK_THAT(alphabet.result().output, Contains("trigram bits_per_byte=0."));
+  CHECK(eval.at("values").at("fraction_of_correct_next_step_preds").get<double>() > 0.95);
+
+  SECTION("a prompt as a word, the same text for the same seed") {
+    const ShellResult once = alphabet.generate("abc -n 26 -t 0");
+    CHECK(once.exit_code == 0);
+    CHECK(once.output == "abcdefghijklmnopqrstuvwxyzabc\n");
+    CHECK(alphabet.generate("q -n 20 --seed 3 -t 3 --top-k 0").output ==
+          alphabet.generate("q -n 20 --seed 3 -t 3 --top-k 0").output);
+    CHECK(alphabet.generate("q -n 20 --seed 3 -t 3 --top-k 0").output !=
+          alphabet.generate("q -n 20 --seed 4 -t 3 --top-k 0").output);
+    CHECK(alphabet.generate("def -n 28 --beams 3").output == "defghijklmnopqrstuvwxyzabcdefgh\n");
+    CHECK(alphabet.generate("def -n 28 -t 0 --stop ijk").output == "defgh\n");
+  }
+  SECTION("standard input, a file, JSON") {
+    alphabet.temp().write("prompts.txt", "abc\nuvw\n");
+    const std::string file = quoted((alphabet.temp() / "prompts.txt").string());
+    CHECK(alphabet.generate("-t 0 -n 3 -f " + file).output == "abcdef\n---\nuvwxyz\n");
+    const std::vector<Json> lines =
+        lines_of(alphabet.generate("-t 0 -n 3 --json -f " + file).output);
+    REQUIRE(lines.size() == 2);
+    CHECK(lines[1].at("prompt") == "uvw");
+    CHECK(lines[1].at("text") == "xyz");
+    CHECK(lines[1].at("tokens") == 3);
+    CHECK(lines[1].at("prompt_tokens") == 3);
+    CHECK(lines[1].at("end") == "max_tokens");
+    CHECK(lines[1].at("log_probability").get<double>() > -1);
+    CHECK(alphabet.generate("-t 0 -n 3 < " + file).output == "abc\nuvwxyz\n");
+  }
+  SECTION("what the config says of decoding is the default, a checkpoint is a run's") {
+    const std::vector<Json> lines = lines_of(alphabet.generate("--json abc").output);
+    CHECK(lines.at(0).at("tokens") == 10);
+    const ShellResult at = trivet::test::trivet(
+        "generate " + quoted(alphabet.checkpoint().string()) + " abc -n 2 -t 0");
+    CHECK(at.output == "abcde\n");
+  }
+  SECTION("samples of the evaluation stand in the run") {
+    const std::vector<Json> samples = lines_of(read_file(alphabet.workdir() / "samples.jsonl"));
+    REQUIRE(samples.size() == 1);
+    CHECK(samples[0].at("step") == 60);
+    CHECK(samples[0].at("prompt") == "xyz");
+    CHECK(samples[0].at("tokens") == 10);
+  }
+  SECTION("bad words end with 2 and say what is wrong") {
+    const auto check = [&](const std::string& words, const std::string& why) {
+      const ShellResult bad = alphabet.generate(words);
+      INFO(words << ": " << bad.output);
+      CHECK(bad.exit_code == 2);
+      CHECK_THAT(bad.output, Contains(why));
+    };
+    check("a b", "one prompt");
+    check("-n x a", "--tokens takes a number");
+    check("-n 0 a", "at least 1");
+    check("-t -1 a", "temperature");
+    check("--top-p 0 a", "top-p");
+    check("-f /no/such/file", "/no/such/file");
+    check("''", "the prompt is empty");
+    check("-f x y", "a prompt and a --file");
+    const ShellResult none =
+        trivet::test::trivet("generate " + quoted((alphabet.temp() / "text").string()) + " a");
+    CHECK(none.exit_code == 2);
+    CHECK_THAT(none.output, Contains("is no run and no checkpoint"));
+    CHECK(trivet::test::trivet("generate").exit_code == 2);
+    CHECK(trivet::test::trivet("generate 77 a").exit_code == 2);
+  }
+  SECTION("a run without a checkpoint, and a task that has no texts") {
+    fs::remove_all(alphabet.workdir() / "checkpoints");
+    const ShellResult gone = alphabet.generate("a");
+    CHECK(gone.exit_code != 0);
+    CHECK_THAT(gone.output, Contains("checkpoint"));
+    const fs::path images = alphabet.temp() / "images";
+    REQUIRE(
+        run(config("vision/local.toml"), images, std::string(kSmallRun) + "trainer.train_steps=20")
+            .exit_code == 0);
+    const ShellResult other = trivet::test::trivet("generate " + quoted(images.string()) + " a");
+    CHECK(other.exit_code == 2);
+    CHECK_THAT(other.output, Contains("does not continue texts"));
+  }
+}
+
+TEST_CASE("labels that are not those of the ids teach a language model nothing") {
+  // Where each byte is drawn anew there is nothing to learn but how often each comes: two bits of
+  // four letters.
+  const TempDir temp;
+  std::string noise;
+  unsigned state = 1;
+  for (int i = 0; i < 20000; ++i) {
+    state = state * 1103515245U + 12345U;
+    noise += "acgt"[state >> 16 & 3U];
+  }
+  temp.write("text/noise.txt", noise);
+  temp.write("lm.toml", with_folder(R"(
+seed = 1
+[task]
+type = "lm/LanguageModeling"
+tokenizer = "tokenizers/Bytes"
+model = { type = "lm/LanguageModel", model_dims = 16, num_layers = 1, num_heads = 2 }
+train_input = { type = "data/Text", files = ["@/*.txt"], part_end = 0.5, seq_len = 32, batch_size = 16 }
+eval_input = { type = "data/Text", files = ["@/*.txt"], part_begin = 0.5, seq_len = 32, batch_size = 16 }
+[trainer]
+train_steps = 100
+learning_rate = 0.01
+optimizer = "optim/Adam"
+)",
+                                    temp / "text"));
+  const ShellResult result = run(temp / "lm.toml", temp / "run", "runtime.threads=1");
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  const double bits =
+      records(temp / "run", "eval").back().at("values").at("bits_per_byte").get<double>();
+  CHECK(bits > 1.98);
+  CHECK(bits < 2.2);
+}
