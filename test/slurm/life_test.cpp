@@ -57,7 +57,7 @@ TEST_CASE("slurm: a job that is told that its time is up saves, and is queued ag
   // The shortest time that Slurm knows; it tells of its end within half a minute.
   const SlurmExperiments at("time = '1m'\ngrace = 55\n");
   REQUIRE(at.launch(kSaves, 1).exit_code == 0);
-  REQUIRE(comes_true([&] { return at.all_are("completed"); }, 120));
+  REQUIRE(comes_true([&] { return at.all_are("completed"); }, 240));
   CHECK(read_file(at.unit_file(1, "ran")) == "run\nsaved\nrun\n");
   CHECK(at.job(1).at("attempt") == 2);
   CHECK(at.job(1).at("failures") == 0);
