@@ -2,10 +2,13 @@
 #include "file_list.h"
 
 #include <glob.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
+#include <utility>
 
 #include "trivet/error.h"
 
@@ -39,7 +42,12 @@ std::vector<std::string> list_files(const std::vector<Path>& patterns) {
   for (const Path& pattern : patterns) add_matches(pattern.text, files);
   if (files.empty()) throw InputError("files: there are none");
   std::sort(files.begin(), files.end());
-  files.erase(std::unique(files.begin(), files.end()), files.end());
+  std::set<std::pair<dev_t, ino_t>> seen;
+  std::erase_if(files, [&](const std::string& file) {
+    struct stat status;
+    // What cannot be looked at is kept: reading it says why.
+    return ::stat(file.c_str(), &status) == 0 && !seen.emplace(status.st_dev, status.st_ino).second;
+  });
   return files;
 }
 

@@ -10,10 +10,11 @@
 
 namespace trivet::data {
 
-// The files that names and patterns (glob(7): *, ?, [a-z]) stand for, each once, in the order of
-// their bytes, so that neither the locale nor the file system has a say. A name that is a file
-// stands for that file, whatever characters it has. Throws InputError for a pattern that fits
-// nothing and for a list without files.
+// The files that names and patterns (glob(7): *, ?, [a-z]) stand for, in the order of their
+// bytes, so that neither the locale nor the file system has a say. A file is there once, under its
+// first name, also where links give it more (/usr/share/common-licenses has GPL and GPL-3). A name
+// that is a file stands for that file, whatever characters it has. Throws InputError for a pattern
+// that fits nothing and for a list without files.
 std::vector<std::string> list_files(const std::vector<Path>& patterns);
 
 // "a.txt", or "a.txt and 3 more": files for messages.

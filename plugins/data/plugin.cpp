@@ -24,11 +24,16 @@ TRIVET_PLUGIN(
     trivet::input<data::IdxInput>("Idx", "Images and labels from IDX files (MNIST)."),
     trivet::input<data::LanguageModelInput>("LanguageModel",
                                             "Rows of a source's texts, for language models."),
+    trivet::input<data::MaskedLanguageModelInput>(
+        "MaskedLanguageModel", "Rows of a source's texts with masks, for encoders."),
     trivet::input<data::NpyInput>("Npy", "Examples and labels from NumPy files."),
+    trivet::input<data::SequenceToSequenceInput>(
+        "SequenceToSequence", "Rows of pairs of texts, for encoders with decoders."),
     trivet::input<data::SyntheticInput>("Synthetic", "Made-up images that can be learnt."),
     trivet::input<data::TextFilesInput>("Text", "Rows of text files, for language models."),
     trivet::input<data::TokensInput>(
         "Tokens", "Rows of token files (trivet, llm.c, nanoGPT), for language models."),
     trivet::data_source<data::JsonlFiles>("Jsonl", "Lines of JSON objects."),
+    trivet::data_source<data::Mixture>("Mixture", "Examples of several sources by rates."),
     trivet::data_source<data::RecordFiles>("TfRecord", "tf.Example records."),
     trivet::data_source<data::TextFiles>("TextFiles", "Text files, as documents."))

@@ -123,6 +123,15 @@ TEST_CASE("masks are drawn anew in every pass, and are the same after a resume a
   CHECK(rows_of(*masked.input(true).get_next()).weights != half.weights);
 }
 
+TEST_CASE("the plugin offers data/MaskedLanguageModel", "[data-masked]") {
+  const Masked masked("abcdefghijkl");
+  InputContext context{.training = false};
+  const auto made =
+      make(ConfigOf<Input>("data/MaskedLanguageModel", encode(masked.config)), context);
+  auto expected = masked.input();
+  CHECK(fingerprint(*made->get_next()) == fingerprint(*expected.get_next()));
+}
+
 TEST_CASE("a mask must be a token", "[data-masked]") {
   Masked masked("abc");
   masked.config.mask_id = 266;

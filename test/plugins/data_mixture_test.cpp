@@ -125,6 +125,18 @@ TEST_CASE("a mixture hands out its sources' examples, renamed where asked for", 
   CHECK(mixture.bytes() == 49);
 }
 
+TEST_CASE("the plugin offers data/Mixture and the sources that it mixes", "[data-mixture]") {
+  MixtureFolder folder;
+  folder.add("{\"t\": 1}\n");
+  const auto made = make(ConfigOf<DataSource>("data/Mixture", encode(folder.config)));
+  CHECK_THAT(made->name(), Contains("a mixture of"));
+  const Value files = Value::table({{"files", Value::array({(folder.dir / "*").string()})}});
+  for (const char* key : {"data/Jsonl", "data/TextFiles", "data/TfRecord"}) {
+    INFO(key);
+    CHECK(make(ConfigOf<DataSource>(key, files))->bytes() == 9);
+  }
+}
+
 TEST_CASE("without rates a mixture goes by numbers of examples", "[data-mixture]") {
   MixtureFolder folder;
   folder.add("{\"t\": 1}\n{\"t\": 2}\n{\"t\": 3}\n{\"t\": 4}\n");

@@ -67,6 +67,14 @@ TEST_CASE("pairs are packed while both sides fit, and their segments belong toge
   CHECK_FALSE(input.get_next().has_value());
 }
 
+TEST_CASE("the plugin offers data/SequenceToSequence", "[data-pairs]") {
+  const Pairs pairs(pair("ab", "c"));
+  InputContext context{.training = false};
+  const auto made = make(ConfigOf<Input>("data/SequenceToSequence", encode(pairs.config)), context);
+  auto expected = pairs.input();
+  CHECK(fingerprint(*made->get_next()) == fingerprint(*expected.get_next()));
+}
+
 TEST_CASE("long sides of a pair are cut, and keep their EOS", "[data-pairs]") {
   Pairs pairs(pair("abcdefghij", "K") + pair("k", "ABCDEFGHIJK") + pair("", "x") + pair("x", ""));
   pairs.config.pack = false;

@@ -236,6 +236,13 @@ TEST_CASE("files are read once each, in the order of their names", "[data-text]"
   CHECK(documents(folder) == Texts{"0.txt ab", "1.txt cd", "[odd]*.txt ef"});
 }
 
+TEST_CASE("a file under two names is read once", "[data-text]") {
+  const TextFolder folder({"ab", "cd"});
+  std::filesystem::create_symlink("1.txt", folder.folder() / "0a.txt");
+  std::filesystem::create_hard_link(folder.folder() / "0.txt", folder.folder() / "2.txt");
+  CHECK(documents(folder) == Texts{"0.txt ab", "0a.txt cd"});
+}
+
 TEST_CASE("what cannot be read says why", "[data-text]") {
   TextFolder folder({"ab"});
   const auto path = [&](const char* name) { return Path((folder.folder() / name).string()); };
