@@ -101,7 +101,7 @@ void RowLayout::pieces_of(std::int64_t row, std::vector<Piece>& pieces) const {
   for (std::int64_t i = owner_of(ends_, at); at < end; ++i) {
     const std::int64_t stop = std::min(end, ends_[static_cast<std::size_t>(i)]);
     if (stop > at) pieces.push_back({i, at - start(i), stop - at});
-    at = std::max(at, stop);
+    at = stop;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "config_round_trip.h"
+#include "data/row_layout.h"
 #include "data/text_files.h"
 #include "data_sequences.h"
 #include "support/property.h"
@@ -74,6 +75,41 @@ TEST_CASE("whole documents are packed greedily, and longer ones trimmed", "[data
   CHECK(rows.ids == Texts{"^ab^cde.", "^fghijkl", "^r^s...."});
   CHECK(rows.segment_ids == Texts{"11122220", "11111111", "11220000"});
   CHECK(rows.segment_pos == Texts{"01201230", "01234567", "01010000"});
+}
+
+TEST_CASE("documents that fill a row to its end are packed", "[data-text]") {
+  TextFolder folder({"abcdefg", "hij", "klm", "nopqrst"});
+  folder.config.long_documents = data::LongDocuments::trim;
+  folder.config.batch_size = 3;
+  auto input = folder.input();
+  CHECK(all_rows(input).labels == Texts{"abcdefg$", "hij$klm$", "nopqrst$"});
+}
+
+TEST_CASE("whole documents are packed in order, each row with as many as fit", "[data-text]") {
+  check_property([](const std::vector<std::uint8_t>& sizes, std::uint8_t length) {
+    std::vector<std::int64_t> positions;
+    for (const std::uint8_t size : sizes) positions.push_back(size % 30);
+    const std::int64_t seq_len = 1 + length % 40;
+    const data::RowLayout layout(positions, {seq_len, true, true});
+    std::vector<data::Piece> pieces, all;
+    for (std::int64_t row = 0; row < layout.rows(); ++row) {
+      layout.pieces_of(row, pieces);
+      RC_ASSERT(!pieces.empty());
+      std::int64_t used = 0;
+      for (const data::Piece& piece : pieces) used += piece.length;
+      RC_ASSERT(used <= seq_len);
+      all.insert(all.end(), pieces.begin(), pieces.end());
+      if (row + 1 == layout.rows()) continue;
+      std::vector<data::Piece> following;
+      layout.pieces_of(row + 1, following);
+      RC_ASSERT(used + following[0].length > seq_len);
+    }
+    std::vector<data::Piece> expected;
+    for (std::size_t i = 0; i < positions.size(); ++i)
+      if (positions[i] > 0)
+        expected.push_back({static_cast<std::int64_t>(i), 0, std::min(positions[i], seq_len)});
+    RC_ASSERT(all == expected);
+  });
 }
 
 TEST_CASE("without packing a row holds one document or a window of one", "[data-text]") {
