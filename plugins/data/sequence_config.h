@@ -32,7 +32,7 @@ namespace trivet::data {
 // What becomes of a document with more positions than a row.
 enum class LongDocuments {
   split,  // it goes on in the next row: no token is lost
-  trim,   // its end is left out
+  trim,   // its end is left out, but for EOS
 };
 TRIVET_ENUM(LongDocuments, split, trim)
 
