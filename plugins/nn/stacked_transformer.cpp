@@ -8,7 +8,8 @@
 namespace trivet::nn {
 
 void StackedTransformerConfig::validate(Problems& problems) const {
-  if (num_layers > 0 && !transformer_layer_params_tpl) problems.add("transformer_layer_params_tpl", "is \"none\"");
+  if (num_layers > 0 && !transformer_layer_params_tpl)
+    problems.add("transformer_layer_params_tpl", "is \"none\"");
   if (!moe_layers.empty() && !moe_layer_tpl) {
     problems.add("moe_layer_tpl", "is not set, and moe_layers names blocks that have it");
   }
