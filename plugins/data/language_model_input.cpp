@@ -18,7 +18,7 @@ TextPipeline pipeline_of(const LanguageModelConfig& config, const InputContext& 
 }  // namespace
 
 void LanguageModelConfig::validate(Problems& problems) const {
-  InputConfig::validate(problems);
+  SequenceConfig::validate(problems);
   check_template(problems, "inputs", inputs);
   check_template(problems, "targets", targets);
   if (targets.empty()) problems.add("targets", "is empty, so that there is nothing to learn");

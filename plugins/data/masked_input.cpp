@@ -34,7 +34,7 @@ TextPipeline pipeline_of(const MaskedLanguageModelConfig& config, const InputCon
 }  // namespace
 
 void MaskedLanguageModelConfig::validate(Problems& problems) const {
-  InputConfig::validate(problems);
+  SequenceConfig::validate(problems);
   check_template(problems, "targets", targets);
   if (mask_share + random_share > 1)
     problems.add("random_share", "and mask_share are more than 1 together");

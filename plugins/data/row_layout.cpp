@@ -50,7 +50,7 @@ RowLayout::RowLayout(const std::vector<std::int64_t>& positions, Rules rules) : 
 
 RowLayout::RowLayout(const std::vector<std::int64_t>& positions, std::int64_t seq_len,
                      std::vector<std::int64_t> row_ends)
-    : rules_{seq_len, true, true}, row_ends_(std::move(row_ends)) {
+    : rules_{seq_len, true, true, 0}, row_ends_(std::move(row_ends)) {
   add_ends(positions);
   rows_ = static_cast<std::int64_t>(row_ends_.size());
 }
@@ -75,34 +75,51 @@ std::int64_t RowLayout::length(std::int64_t document) const {
 void RowLayout::number_windows() {
   window_ends_.reserve(ends_.size());
   for (std::size_t i = 0; i < ends_.size(); ++i) {
-    rows_ += (length(static_cast<std::int64_t>(i)) + rules_.seq_len - 1) / rules_.seq_len;
+    rows_ += windows(length(static_cast<std::int64_t>(i)));
     window_ends_.push_back(rows_);
   }
 }
 
-void RowLayout::pieces_of(std::int64_t row, std::vector<Piece>& pieces) const {
+std::int64_t RowLayout::windows(std::int64_t positions) const {
+  if (positions == 0) return 0;
+  const std::int64_t step = rules_.seq_len - rules_.overlap;
+  return 1 + (std::max<std::int64_t>(0, positions - rules_.seq_len) + step - 1) / step;
+}
+
+Piece RowLayout::window(std::int64_t row) const {
+  const std::int64_t document = owner_of(window_ends_, row);
+  const std::int64_t first =
+      document == 0 ? 0 : window_ends_[static_cast<std::size_t>(document - 1)];
+  const std::int64_t begin = (row - first) * (rules_.seq_len - rules_.overlap);
+  return {document, begin, std::min(rules_.seq_len, length(document) - begin),
+          row == first ? 0 : rules_.overlap};
+}
+
+// Positions [begin, end) of all documents one behind the other.
+void RowLayout::add_pieces(std::int64_t begin, std::int64_t end, std::vector<Piece>& pieces) const {
+  for (std::int64_t i = owner_of(ends_, begin); begin < end; ++i) {
+    const std::int64_t stop = std::min(end, ends_[static_cast<std::size_t>(i)]);
+    if (stop > begin) pieces.push_back({i, begin - start(i), stop - begin, 0});
+    begin = stop;
+  }
+}
+
+void RowLayout::pieces_of(std::int64_t row, std::int64_t offset, std::vector<Piece>& pieces) const {
   pieces.clear();
   const auto index = static_cast<std::size_t>(row);
   if (!rules_.pack) {
-    const std::int64_t document = owner_of(window_ends_, row);
-    const std::int64_t first =
-        document == 0 ? 0 : window_ends_[static_cast<std::size_t>(document - 1)];
-    const std::int64_t begin = (row - first) * rules_.seq_len;
-    pieces.push_back({document, begin, std::min(rules_.seq_len, length(document) - begin)});
+    pieces.push_back(window(row));
     return;
   }
   if (rules_.trim) {
     for (std::int64_t i = row == 0 ? 0 : row_ends_[index - 1]; i < row_ends_[index]; ++i)
-      if (length(i) > 0) pieces.push_back({i, 0, length(i)});
+      if (length(i) > 0) pieces.push_back({i, 0, length(i), 0});
     return;
   }
-  std::int64_t at = row * rules_.seq_len;
-  const std::int64_t end = std::min(at + rules_.seq_len, ends_.back());
-  for (std::int64_t i = owner_of(ends_, at); at < end; ++i) {
-    const std::int64_t stop = std::min(end, ends_[static_cast<std::size_t>(i)]);
-    if (stop > at) pieces.push_back({i, at - start(i), stop - at});
-    at = stop;
-  }
+  const std::int64_t all = positions(), at = row * rules_.seq_len;
+  const std::int64_t begin = offset + at, end = offset + std::min(at + rules_.seq_len, all);
+  add_pieces(begin, std::min(end, all), pieces);
+  add_pieces(std::max(begin, all) - all, std::max(end, all) - all, pieces);
 }
 
 }  // namespace trivet::data

@@ -11,11 +11,13 @@
 
 namespace trivet::data {
 
-// Positions [begin, begin + length) of a document.
+// Positions [begin, begin + length) of a document, of which the first `repeated` were in the row
+// before.
 struct Piece {
   std::int64_t document = 0;
   std::int64_t begin = 0;
   std::int64_t length = 0;
+  std::int64_t repeated = 0;
   bool operator==(const Piece&) const = default;
 };
 
@@ -35,6 +37,7 @@ class RowLayout {
     std::int64_t seq_len = 1;
     bool pack = true;
     bool trim = false;
+    std::int64_t overlap = 0;  // of windows, less than seq_len
   };
   // `positions` of each document. Those without any stand in no row.
   RowLayout(const std::vector<std::int64_t>& positions, Rules rules);
@@ -43,12 +46,18 @@ class RowLayout {
             std::vector<std::int64_t> row_ends);
 
   std::int64_t rows() const { return rows_; }
-  // The pieces of a row, in order, with seq_len positions at most.
-  void pieces_of(std::int64_t row, std::vector<Piece>& pieces) const;
+  // Of all documents, without what overlaps.
+  std::int64_t positions() const { return ends_.empty() ? 0 : ends_.back(); }
+  // The pieces of a row, in order, with seq_len positions at most. Rows that are cut from all
+  // documents start at position `offset`, below positions(), and go round; others pass it over.
+  void pieces_of(std::int64_t row, std::int64_t offset, std::vector<Piece>& pieces) const;
 
  private:
   void add_ends(const std::vector<std::int64_t>& positions);
   void number_windows();
+  std::int64_t windows(std::int64_t positions) const;
+  Piece window(std::int64_t row) const;
+  void add_pieces(std::int64_t begin, std::int64_t end, std::vector<Piece>& pieces) const;
   std::int64_t start(std::int64_t document) const;
   std::int64_t length(std::int64_t document) const;
 

@@ -41,8 +41,15 @@ TRIVET_ENUM(LongDocuments, split, trim)
 //   pack   long_documents
 //   true   split   Rows are cut from all documents one behind the other; only the last is padded.
 //   true   trim    As many whole documents a row as fit, in order; a longer one is cut to a row.
-//   false  split   A document is cut into windows of its own; the last is padded.
+//   false  split   A document is cut into windows of its own; the last is padded. With `overlap`,
+//                  windows but a document's first begin with the last positions of the one before,
+//                  whose weights are 0: every label counts once and is predicted from at least so
+//                  many tokens (a sliding window, as perplexities are usually measured).
 //   false  trim    One row a document.
+//
+// With random_offsets, the run of all documents that rows are cut from starts in each pass but the
+// first at a position drawn from (seed, pass), and goes on with the first document behind the last:
+// every label counts once a pass all the same.
 //
 // What goes on in the next row is a segment of its own there: its segment_pos starts at 0, and its
 // first id is the token before its first label, not BOS.
@@ -54,6 +61,10 @@ struct SequenceConfig : InputConfig {
   std::optional<bool> add_eos;
   std::optional<std::int32_t> bos_id;
   std::optional<std::int32_t> eos_id;
+  std::int64_t overlap = 0;
+  bool random_offsets = false;
+
+  void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(SequenceConfig, trivet::InputConfig,
               (seq_len, "Positions in a row.", required, at_least(1)),
@@ -62,7 +73,14 @@ TRIVET_CONFIG(SequenceConfig, trivet::InputConfig,
               (add_bos, "Documents start with BOS; unset: if there is one."),
               (add_eos, "Documents end with EOS; unset: if there is one."),
               (bos_id, "Id of BOS; unset: that of the tokenizer.", at_least(0)),
-              (eos_id, "Id of EOS; unset: that of the tokenizer.", at_least(0)))
+              (eos_id, "Id of EOS; unset: that of the tokenizer.", at_least(0)),
+              (overlap,
+               "Positions of a window that are read again in the next, and do not count there; "
+               "needs pack = false.",
+               at_least(0)),
+              (random_offsets,
+               "Each pass cuts its rows at other places, from the seed; needs pack = true and "
+               "long_documents = \"split\"."))
 
 // The same for text that a tokenizer turns into ids when a run starts, which then stay in memory:
 // 2 bytes a token, or 4 for vocabularies of more than 65536.

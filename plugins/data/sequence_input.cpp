@@ -22,23 +22,37 @@ DocumentMarks marks_of(const SequenceConfig& config, const TextSide& side,
 
 }  // namespace
 
+void SequenceConfig::validate(Problems& problems) const {
+  InputConfig::validate(problems);
+  const bool split = long_documents == LongDocuments::split;
+  if (overlap > 0 && (pack || !split))
+    problems.add("overlap", "is of the windows of one document a row",
+                 "set pack = false and long_documents = \"split\"");
+  if (overlap >= seq_len && seq_len > 0)
+    problems.add("overlap", "leaves nothing of a window that is new", "it must be below seq_len");
+  if (random_offsets && !(pack && split))
+    problems.add("random_offsets", "is of rows that are cut from all documents",
+                 "set pack = true and long_documents = \"split\", or leave it out");
+}
+
 SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& context,
                              const std::string& data, const TextSide& side, const LoadTokens& load,
                              const Options& options)
     : RowsInput(config, context, data, {.only = side, .source = {}, .target = {}},
-                [load, options, side, marks = marks_of(config, side, context.name),
-                 seq_len = config.seq_len, pack = config.pack,
-                 trim = config.long_documents == LongDocuments::trim] {
+                [load, options, side, marks = marks_of(config, side, context.name), config] {
                   SequenceRules rules;
                   rules.tokens = load();
                   rules.marks = marks;
-                  rules.seq_len = seq_len;
+                  rules.seq_len = config.seq_len;
                   rules.shifted = options.shifted;
                   if (side.tokenizer) rules.bytes_of_id = bytes_of_ids(*side.tokenizer);
                   rules.indicate_inputs = options.indicate_inputs;
                   rules.weights_on_targets_only = options.weights_on_targets_only;
+                  if (config.random_offsets)
+                    rules.random_offsets =
+                        Key(static_cast<std::uint64_t>(config.seed)).fold("offsets");
                   std::unique_ptr<RowSource> rows =
-                      std::make_unique<SequenceRows>(std::move(rules), pack, trim);
+                      std::make_unique<SequenceRows>(std::move(rules), config);
                   return options.wrap ? options.wrap(std::move(rows)) : std::move(rows);
                 }) {}
 

@@ -22,6 +22,14 @@ std::string fingerprint_of(const SequenceRules& rules, const std::string& layout
                 (rules.shifted ? " shifted " : " ") + layout);
 }
 
+std::string layout_text(const SequenceConfig& config) {
+  std::string text = config.pack ? "packed " : "single ";
+  text += config.long_documents == LongDocuments::trim ? "trimmed" : "split";
+  if (config.overlap > 0) text += " overlap " + std::to_string(config.overlap);
+  if (config.random_offsets) text += " random " + std::to_string(config.seed);
+  return text;
+}
+
 template <class T>
 std::span<T> cleared(Tensor& tensor, T value = 0) {
   const std::span<T> elements = tensor.mutable_span<T>();
@@ -63,12 +71,12 @@ std::vector<std::int64_t> SequenceRules::positions() const {
   return positions;
 }
 
-SequenceRows::SequenceRows(SequenceRules rules, bool pack, bool trim)
+SequenceRows::SequenceRows(SequenceRules rules, const SequenceConfig& config)
     : rules_(std::move(rules)),
-      trim_(trim),
-      layout_(rules_.positions(), RowLayout::Rules{rules_.seq_len, pack, trim}),
-      fingerprint_(fingerprint_of(
-          rules_, std::string(pack ? "packed " : "single ") + (trim ? "trimmed" : "split"))) {}
+      trim_(config.long_documents == LongDocuments::trim),
+      layout_(rules_.positions(),
+              RowLayout::Rules{rules_.seq_len, config.pack, trim_, config.overlap}),
+      fingerprint_(fingerprint_of(rules_, layout_text(config))) {}
 
 SequenceRows::SequenceRows(SequenceRules rules, const std::vector<std::int64_t>& row_ends)
     : rules_(std::move(rules)),
@@ -100,8 +108,16 @@ void SequenceRows::read(const Piece& piece) {
   if (ends_with_mark_) left.back() = *marks.eos;
 }
 
+std::int64_t SequenceRows::offset_in(std::int64_t epoch) const {
+  if (!rules_.random_offsets || epoch == 0) return 0;
+  std::uint32_t bits[2];
+  random_bits(rules_.random_offsets->fold(static_cast<std::uint64_t>(epoch)), 0, bits);
+  const std::uint64_t drawn = std::uint64_t{bits[0]} << 32 | bits[1];
+  return static_cast<std::int64_t>(drawn % static_cast<std::uint64_t>(layout_.positions()));
+}
+
 void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
-  layout_.pieces_of(row.row, pieces_);
+  layout_.pieces_of(row.row, offset_in(row.epoch), pieces_);
   const std::size_t shift = rules_.shifted ? 1 : 0;
   std::int32_t segment = 0;
   for (const Piece& piece : pieces_) {
@@ -114,7 +130,8 @@ void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
     for (std::size_t i = 0; i + shift < ids_.size(); ++i, ++at) {
       const std::int32_t label = ids_[i + shift];
       const bool is_input = std::cmp_less(i, inputs);
-      const bool counts = row.real && !(is_input && rules_.weights_on_targets_only);
+      const bool counts = row.real && std::cmp_greater_equal(i, piece.repeated) &&
+                          !(is_input && rules_.weights_on_targets_only);
       const bool is_mark = ends_with_mark_ && i + shift + 1 == ids_.size();
       fields.id[at] = ids_[i];
       fields.label[at] = label;

@@ -11,8 +11,10 @@
 
 #include "row_layout.h"
 #include "row_source.h"
+#include "sequence_config.h"
 #include "token_store.h"
 #include "trivet/input.h"
+#include "trivet/random.h"
 
 namespace trivet::data {
 
@@ -32,6 +34,8 @@ struct SequenceRules {
   std::vector<std::int32_t> bytes_of_id;
   bool indicate_inputs = false;          // batches have "inputs_indicator"
   bool weights_on_targets_only = false;  // labels that are inputs have weights 0
+  // Where rows that are cut from all documents start in each pass but the first; nothing: at 0.
+  std::optional<Key> random_offsets;
 
   // How many positions each document takes; those without tokens take none.
   std::vector<std::int64_t> positions() const;
@@ -39,8 +43,7 @@ struct SequenceRules {
 
 class SequenceRows final : public RowSource {
  public:
-  // Rows as `pack` and `trim` say, see RowLayout.
-  SequenceRows(SequenceRules rules, bool pack, bool trim);
+  SequenceRows(SequenceRules rules, const SequenceConfig& config);
   // Whole documents in given rows.
   SequenceRows(SequenceRules rules, const std::vector<std::int64_t>& row_ends);
 
@@ -51,6 +54,7 @@ class SequenceRows final : public RowSource {
  private:
   struct Fields;
   void fill(const Row& row, std::size_t at, Fields& fields);
+  std::int64_t offset_in(std::int64_t epoch) const;
   void read(const Piece& piece);
 
   SequenceRules rules_;

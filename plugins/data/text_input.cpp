@@ -18,7 +18,7 @@ TextFilesConfig files_of(const TextConfig& config) {
 }  // namespace
 
 void TextConfig::validate(Problems& problems) const {
-  InputConfig::validate(problems);
+  SequenceConfig::validate(problems);
   files_of(*this).validate(problems);
 }
 

@@ -90,10 +90,10 @@ TEST_CASE("whole documents are packed in order, each row with as many as fit", "
     std::vector<std::int64_t> positions;
     for (const std::uint8_t size : sizes) positions.push_back(size % 30);
     const std::int64_t seq_len = 1 + length % 40;
-    const data::RowLayout layout(positions, {seq_len, true, true});
+    const data::RowLayout layout(positions, {seq_len, true, true, 0});
     std::vector<data::Piece> pieces, all;
     for (std::int64_t row = 0; row < layout.rows(); ++row) {
-      layout.pieces_of(row, pieces);
+      layout.pieces_of(row, 0, pieces);
       RC_ASSERT(!pieces.empty());
       std::int64_t used = 0;
       for (const data::Piece& piece : pieces) used += piece.length;
@@ -101,13 +101,13 @@ TEST_CASE("whole documents are packed in order, each row with as many as fit", "
       all.insert(all.end(), pieces.begin(), pieces.end());
       if (row + 1 == layout.rows()) continue;
       std::vector<data::Piece> following;
-      layout.pieces_of(row + 1, following);
+      layout.pieces_of(row + 1, 0, following);
       RC_ASSERT(used + following[0].length > seq_len);
     }
     std::vector<data::Piece> expected;
     for (std::size_t i = 0; i < positions.size(); ++i)
       if (positions[i] > 0)
-        expected.push_back({static_cast<std::int64_t>(i), 0, std::min(positions[i], seq_len)});
+        expected.push_back({static_cast<std::int64_t>(i), 0, std::min(positions[i], seq_len), 0});
     RC_ASSERT(all == expected);
   });
 }
