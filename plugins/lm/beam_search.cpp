@@ -21,6 +21,10 @@ struct Extension {
   double score = 0;  // of the whole sequence
 };
 
+bool by_score(const Beam& a, const Beam& b) {
+  return a.score > b.score;
+}
+
 class BeamSearch {
  public:
   BeamSearch(StepModel& model, std::span<const std::int32_t> prompt, const DecodeConfig& config,
@@ -46,14 +50,15 @@ class BeamSearch {
     std::int64_t count = std::ssize(prompt_);
     for (std::int64_t step = 0; step < steps; ++step) {
       take_logits(model_.extend(next, count), step);
-      finish_some(step);
+      if (!config_.flat_beam) finish_some(step);
       const std::vector<Extension> chosen = best_extensions();
       go_on(chosen);
       next.clear();
       for (const Extension& extension : chosen) next.push_back(extension.id);
       count = 1;
+      if (std::ranges::all_of(live_, &Beam::ended)) break;
     }
-    return result(steps);
+    return result();
   }
 
  private:
@@ -97,8 +102,7 @@ class BeamSearch {
       ended.ended = true;
       finished_.push_back(std::move(ended));
     }
-    std::stable_sort(finished_.begin(), finished_.end(),
-                     [](const Beam& a, const Beam& b) { return a.score > b.score; });
+    std::stable_sort(finished_.begin(), finished_.end(), by_score);
     if (finished_.size() > beams_) finished_.resize(beams_);
   }
 
@@ -109,6 +113,10 @@ class BeamSearch {
     std::vector<Extension> all;
     std::vector<std::int32_t> ids(vocabulary_);
     for (std::size_t row = 0; row < beams_; ++row) {
+      if (live_[row].ended) {
+        all.push_back({row, live_[row].ids.back(), 0, live_[row].score});
+        continue;
+      }
       std::iota(ids.begin(), ids.end(), 0);
       std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(tried), ids.end(),
                         [&](std::int32_t a, std::int32_t b) {
@@ -117,7 +125,7 @@ class BeamSearch {
                         });
       for (std::size_t i = 0; i < tried; ++i) {
         const double log_prob_of = log_prob(row, ids[i]);
-        const double penalty = is_end(ids[i]) ? kGivenUp : 0;
+        const double penalty = is_end(ids[i]) && !config_.flat_beam ? kGivenUp : 0;
         all.push_back({row, ids[i], log_prob_of, live_[row].score + log_prob_of + penalty});
       }
     }
@@ -133,6 +141,8 @@ class BeamSearch {
     for (const Extension& extension : chosen) {
       parents.push_back(static_cast<std::int32_t>(extension.parent));
       Beam& beam = live.emplace_back(live_[extension.parent]);
+      if (beam.ended) continue;
+      beam.ended = config_.flat_beam && is_end(extension.id);
       beam.ids.push_back(extension.id);
       beam.log_probs.push_back(extension.log_prob);
       beam.score = extension.score;
@@ -141,13 +151,14 @@ class BeamSearch {
     model_.reorder(parents);
   }
 
-  std::vector<Beam> result(std::int64_t steps) {
+  std::vector<Beam> result() {
     // What comes from a sequence or an end token that was given up is no result.
     const auto given_up = [](const Beam& beam) { return beam.score <= kGivenUp / 1e3; };
     std::erase_if(finished_, given_up);
     if (!finished_.empty()) return std::move(finished_);
-    for (Beam& beam : live_) beam.score = normalised(beam.score, steps);
     std::erase_if(live_, given_up);
+    for (Beam& beam : live_) beam.score = normalised(beam.score, std::ssize(beam.ids));
+    std::stable_sort(live_.begin(), live_.end(), by_score);
     return std::move(live_);
   }
 

@@ -9,6 +9,11 @@
 // tried, end tokens among them only to be given up (-1e9); the best beam_size of all go on, where
 // equal those of the better sequence, then those of the likelier token.
 //
+// With flat_beam there are no finished ones aside: in (2) end tokens are tried like others, and a
+// sequence that ends stays among the beam_size best with the score it has, as the only continuation
+// of itself, until better ones push it out. The search is over when all have ended; the result is
+// ordered by normalised scores.
+//
 // Where nothing was finished (there is no end token, or not before the last step), the live
 // sequences are the result.
 #pragma once

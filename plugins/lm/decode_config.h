@@ -16,6 +16,7 @@ struct DecodeConfig {
   double p = 1;
   std::int64_t beam_size = 1;
   std::int64_t tokens_per_beam = 0;
+  bool flat_beam = false;
   double length_norm_alpha = 0.8;
 };
 TRIVET_CONFIG(DecodeConfig, trivet::NoBase,
@@ -31,6 +32,9 @@ TRIVET_CONFIG(DecodeConfig, trivet::NoBase,
               (beam_size, "Sequences kept by beam search; 1: tokens are drawn, without it.",
                at_least(1)),
               (tokens_per_beam, "Continuations tried of each; 0: beam_size.", at_least(0)),
+              (flat_beam,
+               "Ended sequences keep their places in the beam, and the search ends when all have "
+               "ended; else they are put aside, and others go on in their places."),
               (length_norm_alpha,
                "Beam search divides log probabilities by ((length + 5) / 5) to this power."))
 

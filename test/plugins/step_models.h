@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model for tests of decoding that is none: any sequence has logits of its own.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "lm/decode_config.h"
+#include "lm/step_model.h"
+#include "trivet/random.h"
+
+namespace trivet::lm {
+
+using Tokens = std::vector<std::int32_t>;
+
+// Logits that are a function of the whole sequence so far, so that a wrong history is seen.
+class FakeModel final : public StepModel {
+ public:
+  FakeModel(std::int64_t vocabulary, std::size_t rows) : vocabulary_(vocabulary), rows_(rows) {}
+
+  std::int64_t vocabulary_size() const override { return vocabulary_; }
+
+  std::vector<float> extend(std::span<const std::int32_t> ids, std::int64_t count) override {
+    REQUIRE(ids.size() == rows_.size() * static_cast<std::size_t>(count));
+    std::vector<float> all;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      const auto of_row =
+          ids.subspan(row * static_cast<std::size_t>(count), static_cast<std::size_t>(count));
+      rows_[row].insert(rows_[row].end(), of_row.begin(), of_row.end());
+      const std::vector<float> logits = logits_behind(rows_[row]);
+      all.insert(all.end(), logits.begin(), logits.end());
+    }
+    longest_ = std::max(longest_, std::ssize(rows_[0]));
+    return all;
+  }
+
+  void reorder(std::span<const std::int32_t> rows) override {
+    std::vector<Tokens> reordered;
+    for (const std::int32_t row : rows)
+      reordered.push_back(rows_.at(static_cast<std::size_t>(row)));
+    rows_ = std::move(reordered);
+  }
+
+  std::vector<float> logits_behind(const Tokens& sequence) const {
+    Key key(7);
+    for (const std::int32_t id : sequence) key = key.fold(static_cast<std::uint64_t>(id));
+    std::vector<float> logits(static_cast<std::size_t>(vocabulary_));
+    random_uniform(key, -2, 2, logits);
+    return logits;
+  }
+
+  std::ptrdiff_t longest() const { return longest_; }
+
+ private:
+  std::int64_t vocabulary_;
+  std::vector<Tokens> rows_;
+  std::ptrdiff_t longest_ = 0;
+};
+
+inline DecodeConfig greedy(std::int64_t steps) {
+  DecodeConfig config;
+  config.temperature = 0;
+  config.max_decode_steps = steps;
+  return config;
+}
+
+}  // namespace trivet::lm
