@@ -10,16 +10,28 @@
 
 namespace trivet {
 
-Evaluation::Evaluation(Task& task, const ConfigOf<Input>& input)
-    : task_(task), config_(input), metrics_(task.build_metrics(false)) {
+Evaluation::Evaluation(Task& task, const ConfigOf<Input>& input, ValidationData data)
+    : task_(task), config_(input), metrics_(task.build_metrics(false)), data_(data) {
   input_ = build_input(task, config_, false);
 }
 
 Evaluation::~Evaluation() = default;
 
+void Evaluation::restore_state(const Value& state) {
+  input_->restore_state(state);
+}
+
+// Behind the end of the data comes its start again where evaluations go on.
+std::optional<Batch> Evaluation::next() {
+  std::optional<Batch> batch = next_batch(*input_, config_);
+  if (batch || data_ == ValidationData::start_over) return batch;
+  input_->reset();
+  return next_batch(*input_, config_);
+}
+
 Logs Evaluation::run(Model& model, ParameterStore& store, const FpropContext& context,
                      std::int64_t steps, TrainerObserver& observer) {
-  if (used_) input_->reset();
+  if (used_ && data_ == ValidationData::start_over) input_->reset();
   used_ = true;
   reset(metrics_);
   Device& device = store.device();
@@ -29,7 +41,7 @@ Logs Evaluation::run(Model& model, ParameterStore& store, const FpropContext& co
   std::int64_t done = 0;
   while (steps < 0 || done < steps) {
     if (observer.stop_requested()) return {};
-    const auto batch = next_batch(*input_, config_);
+    const auto batch = next();
     if (!batch) break;
     device.begin_step();
     in_step("evaluation", done + 1, [&] {

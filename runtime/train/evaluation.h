@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "trivet/trainer.h"
 
@@ -12,20 +13,26 @@ namespace trivet {
 class Evaluation {
  public:
   // Builds the metrics and the input. The task must outlive it.
-  Evaluation(Task& task, const ConfigOf<Input>& input);
+  Evaluation(Task& task, const ConfigOf<Input>& input, ValidationData data);
   ~Evaluation();
 
-  // `steps` batches, -1: all, from the start of the data. Empty when the observer asked for a stop
-  // in the middle. Summaries that `context` wants are those of the first batch. Throws InputError
-  // when there is no batch.
+  // `steps` batches, -1: all, from where ValidationData says. Empty when the observer asked for a
+  // stop in the middle. Summaries that `context` wants are those of the first batch. Throws
+  // InputError when there is no batch.
   Logs run(Model& model, ParameterStore& store, const FpropContext& context, std::int64_t steps,
            TrainerObserver& observer);
 
+  // Where the next one starts.
+  Value save_state() const { return input_->save_state(); }
+  void restore_state(const Value& state);
+
  private:
+  std::optional<Batch> next();
   Task& task_;
   const ConfigOf<Input> config_;
   Metrics metrics_;
   std::unique_ptr<Input> input_;
+  ValidationData data_;
   bool used_ = false;  // the input has given batches
 };
 

@@ -58,6 +58,7 @@ std::unique_ptr<Learner> make_learner(const TrainerConfig& config, Task& task,
       store, std::move(rules),
       LearnerOptions{.clip = config.gradient_clip,
                      .ema = config.ema,
+                     .variational_noise = config.variational_noise,
                      .skip_bad_updates = config.recovery_max_trials > 0});
 }
 

@@ -87,7 +87,10 @@ DefaultTrainer::Training& DefaultTrainer::training() {
 
 Evaluation& DefaultTrainer::evaluation() {
   if (!evaluates_) throw Error("this trainer was made for training only");
-  if (!evaluation_) evaluation_ = std::make_unique<Evaluation>(task_, parts_.eval_input);
+  if (!evaluation_) {
+    evaluation_ = std::make_unique<Evaluation>(task_, parts_.eval_input, config_.validation_data);
+    if (next_evaluation_) evaluation_->restore_state(*next_evaluation_);
+  }
   return *evaluation_;
 }
 
@@ -168,6 +171,7 @@ Tensor DefaultTrainer::train_on(const std::vector<Batch>& parts, Summaries& summ
     FpropContext context = step_context(true);
     if (i > 0) context.key = context.key.fold(static_cast<std::uint64_t>(i));
     if (i == 0) context.summaries = std::move(summaries);
+    training_->learner->add_noise(context.key);
     StepState state{*model_, store_, training_->learner.get(), training_->metrics, context};
     const StepOutput output = task_.train_step(parts[i], state);
     if (i == 0) summaries = std::move(context.summaries);
@@ -264,6 +268,9 @@ void DefaultTrainer::save(CheckpointWriter& writer) {
                                         {"logs", training.logs.save_state()},
                                         {"metrics", save_metrics(training.metrics)}}));
   writer.state("train_input", training.input->save_state());
+  if (config_.validation_data == ValidationData::start_over) return;
+  if (evaluation_) next_evaluation_ = evaluation_->save_state();
+  if (next_evaluation_) writer.state("eval_input", *next_evaluation_);
 }
 
 // Where nothing is trained the averages are the weights.
@@ -281,6 +288,10 @@ void DefaultTrainer::restore_averages(const CheckpointReader& reader) {
 
 void DefaultTrainer::restore(const CheckpointReader& reader) {
   restore_all_but_input(reader);
+  if (config_.validation_data == ValidationData::go_on && reader.has_state("eval_input")) {
+    next_evaluation_ = reader.state("eval_input");
+    if (evaluation_) evaluation_->restore_state(*next_evaluation_);
+  }
   if (training_) training_->input->restore_state(reader.state("train_input"));
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "train/running_means.h"
@@ -97,6 +98,7 @@ class DefaultTrainer final : public Trainer {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Training> training_;      // null when this run only evaluates
   std::unique_ptr<Evaluation> evaluation_;  // null until needed
+  std::optional<Value> next_evaluation_;    // where it starts, as a checkpoint has it
   std::int64_t global_step_ = 0;
   bool exhausted_ = false;
 };

@@ -10,6 +10,7 @@
 #include "optimizer_runner.h"
 #include "trivet/error.h"
 #include "trivet/optim_update.h"
+#include "variational_noise.h"
 #include "weight_average.h"
 
 namespace trivet {
@@ -66,6 +67,7 @@ struct Learner::Impl {
   detail::GradientClip clip;
   std::vector<detail::OptimizerRunner> runners;
   std::optional<detail::WeightAverage> average;
+  std::optional<detail::VariationalNoise> noise;
 
   // Accumulation: parts of the update that is under way.
   std::int64_t parts = 1, parts_done = 0;
@@ -94,6 +96,7 @@ Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
     runners.emplace_back(store, std::move(rules[i]), std::move(variables[i]));
   }
   if (options.ema.decay > 0) average.emplace(store, options.ema);
+  if (options.variational_noise.scale > 0) noise.emplace(store, options.variational_noise);
 }
 
 // Of all parts, as the sum is.
@@ -144,6 +147,7 @@ Learner::~Learner() = default;
 void Learner::accumulate(std::int64_t n) {
   if (n < 1) throw Error("an update needs at least one batch of gradients");
   NoGrad no_grad;
+  if (impl_->noise) impl_->noise->remove();
   impl_->parts = n;
   impl_->parts_done = 0;
   impl_->weights = 0;
@@ -161,8 +165,14 @@ void Learner::accumulate(std::int64_t n) {
   device.check(device.table().fill(device.context(), &view, 0), "fill");
 }
 
+void Learner::add_noise(Key key) {
+  NoGrad no_grad;
+  if (impl_->noise) impl_->noise->add(key, step_);
+}
+
 Learner::Update Learner::apply_gradients(double weight, const Tensor& loss) {
   NoGrad no_grad;
+  if (impl_->noise) impl_->noise->remove();
   last_ = {.learning_rate = learning_rate(), .applied = false};
   if (impl_->skips && loss.defined()) {
     const auto value = static_cast<double>(loss.item());

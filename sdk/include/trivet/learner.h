@@ -53,6 +53,25 @@ TRIVET_CONFIG(EmaConfig, trivet::NoBase,
               (dynamic_decay, "A smaller share at first: (1 + s) / (10 + s)."),
               (start_step, "Until this update the average is a copy.", at_least(0)))
 
+// Variational noise (Graves 2011), as Praxis' vn_scale, vn_regex and vn_start_step: in training the
+// forward and the backward pass use
+//
+//   w + scale * N(0, 1)
+//
+// drawn anew for every pass from the key of the step and the path of the variable; the update is of
+// w. Evaluations use w.
+struct VariationalNoiseConfig {
+  double scale = 0;
+  std::vector<std::string> variables;
+  std::int64_t start_step = 0;
+
+  void validate(Problems& problems) const { check_patterns(problems, "variables", variables); }
+};
+TRIVET_CONFIG(VariationalNoiseConfig, trivet::NoBase,
+              (scale, "Standard deviation of the noise; 0: none.", at_least(0)),
+              (variables, "Patterns of whole paths of the variables that get it; none: all."),
+              (start_step, "The first update with noise.", at_least(0)))
+
 // One optimizer with its schedule, for some of the trainable variables.
 struct LearnerRule {
   std::string name{};      // "" for the only, or main, one
@@ -64,6 +83,7 @@ struct LearnerRule {
 struct LearnerOptions {
   GradientClipConfig clip{};
   EmaConfig ema{};
+  VariationalNoiseConfig variational_noise{};
   // Updates whose loss or gradients are not finite, or whose loss is above the bound, are left out
   // and told by Update::skipped. It costs a norm of all gradients per update.
   bool skip_bad_updates = false;
@@ -102,6 +122,10 @@ class TRIVET_API Learner {
   const Update& last_update() const { return last_; }
   // The largest loss of an update that is not skipped; infinite at first.
   void set_loss_bound(double bound) { loss_bound_ = bound; }
+  // Before a forward pass whose gradients apply_gradients gets: adds variational noise to the
+  // weights, which apply_gradients and accumulate take off again, bit for bit. `key` is that of the
+  // pass.
+  void add_noise(Key key);
   // The next n calls of apply_gradients are one update. Forgets what an update that did not come to
   // its end has added up. Call it outside of a step of the device.
   void accumulate(std::int64_t n);

@@ -60,10 +60,22 @@ enum class Recovery {
 };
 TRIVET_ENUM(Recovery, restore, skip)
 
+// Where the data of an evaluation starts, with validation_steps = N:
+//
+//                N = -1                  N > 0
+//   start_over   all batches             the first N batches, always the same
+//   go_on        refused: where would    the N batches behind those of the evaluation before; behind
+//                it end?                 the last comes the first again
+//
+// Pax' reset_for_eval, true and false, with eval_loop_num_batches.
+enum class ValidationData { start_over, go_on };
+TRIVET_ENUM(ValidationData, start_over, go_on)
+
 struct TrainerConfig {
   std::int64_t train_steps = 0;
   std::int64_t steps_per_loop = 100;
   std::int64_t validation_steps = -1;
+  ValidationData validation_data = ValidationData::start_over;
   std::int64_t validation_interval = 0;
   Interval checkpoint_interval;
   std::int64_t max_to_keep = 5;
@@ -78,6 +90,7 @@ struct TrainerConfig {
   GradientClipConfig gradient_clip;
   std::int64_t gradient_accumulation = 1;
   EmaConfig ema;
+  VariationalNoiseConfig variational_noise;
   double loss_upper_bound = 1e6;
   std::vector<ConfigOf<Action>> train_actions;
   std::vector<ConfigOf<Action>> eval_actions;
@@ -90,6 +103,10 @@ struct TrainerConfig {
 
   void validate(Problems& problems) const {
     check_patterns(problems, "frozen", frozen);
+    if (validation_data == ValidationData::go_on && validation_steps < 0) {
+      problems.add("validation_data", "an evaluation of all batches cannot go on anywhere",
+                   "set validation_steps to the batches of one, or let it start over");
+    }
     if (!summary_histograms || summary_interval > 0) return;
     problems.add("summary_histograms", "needs summaries to be part of, and summary_interval is 0",
                  "set summary_interval to the steps between them");
@@ -100,6 +117,7 @@ TRIVET_CONFIG(
     (train_steps, "Train until the global step is this; an absolute target.", at_least(0)),
     (steps_per_loop, "Steps between two lines of training metrics.", at_least(1)),
     (validation_steps, "Batches per evaluation; -1: all.", at_least(-1)),
+    (validation_data, "Where an evaluation's data starts: anew, or where the last one ended."),
     (validation_interval, "Steps between evaluations in train_and_eval; 0: only at the end.",
      at_least(0)),
     (checkpoint_interval, "Steps between checkpoints, or time such as \"10m\"; 0: only at the end.",
@@ -120,6 +138,7 @@ TRIVET_CONFIG(
     (gradient_accumulation,
      "Parts that each batch is cut into, one after the other in the memory of one.", at_least(1)),
     (ema, "A moving average of the weights, which evaluations use."),
+    (variational_noise, "Noise on the weights that training steps use."),
     (loss_upper_bound, "A training loss above this, or one that is not a number, ends the run.",
      more_than(0)),
     (recovery,
