@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "templates.h"
 
-#include <string>
 #include <utility>
 
 namespace trivet::nn {
@@ -10,15 +9,6 @@ namespace {
 constexpr double kNormEpsilon = 1e-6;  // the default of LayerNorm, RmsNorm and TransformerBlock
 
 }  // namespace
-
-void complete(ConfigOf<Layer>& layer, std::string_view field, Value value, const Value& unset) {
-  const Value* given = layer.fields().find(field);
-  const bool none = given != nullptr && given->is_text() && given->as_text() == "none";
-  if (given != nullptr && !none && !(*given == unset)) return;
-  Value fields = layer.fields();
-  fields.set(field, std::move(value));
-  layer = {std::string(layer.key()), std::move(fields)};
-}
 
 ConfigOf<Layer> norm_for(ConfigOf<Layer> layer, std::int64_t dims, double epsilon) {
   if (!layer) return layer;

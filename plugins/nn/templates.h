@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Templates of layers: configs that a layer completes for its children.
+// Templates that layers make for their children (trivet/layer_template.h).
 #pragma once
 
-#include <string_view>
+#include <cstdint>
 
-#include "trivet/config_of.h"
 #include "trivet/layer.h"
+#include "trivet/layer_template.h"
 
 namespace trivet::nn {
-
-// Sets a field that the template leaves out, or at `unset`, its default, or at "none".
-void complete(ConfigOf<Layer>& layer, std::string_view field, Value value, const Value& unset);
 
 // A template of a norm for `dims`; an epsilon that is not both norms' default replaces its own.
 ConfigOf<Layer> norm_for(ConfigOf<Layer> layer, std::int64_t dims, double epsilon);
