@@ -38,4 +38,11 @@ TRIVET_CONFIG(DecodeConfig, trivet::NoBase,
               (length_norm_alpha,
                "Beam search divides log probabilities by ((length + 5) / 5) to this power."))
 
+// For the configs of tasks that have one as "decode".
+inline void check_decode(const DecodeConfig& decode, Problems& problems) {
+  if (decode.min_decode_steps > decode.max_decode_steps) {
+    problems.add("decode.min_decode_steps", "is more than max_decode_steps");
+  }
+}
+
 }  // namespace trivet::lm

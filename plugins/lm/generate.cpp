@@ -23,7 +23,7 @@ constexpr std::size_t kMostRows = 16;
 
 Tokens tokens_of(const Generation& generation, const std::string& prompt) {
   Tokens tokens = generation.tokenizer.encode(prompt);
-  if (generation.add_bos) tokens.insert(tokens.begin(), *generation.tokenizer.bos_id());
+  if (generation.bos) tokens.insert(tokens.begin(), *generation.bos);
   if (tokens.empty()) {
     throw UsageError("the prompt is empty, and the tokenizer has no token to start with",
                      {.hint = "give a prompt of at least one character"});
@@ -40,7 +40,7 @@ Tokens tokens_of(const Generation& generation, const std::string& prompt) {
 
 DecodeLimits limits_of(const Generation& generation) {
   DecodeLimits limits;
-  const std::optional<std::int32_t> end = generation.tokenizer.eos_id();
+  const std::optional<std::int32_t> end = generation.eos;
   if (end && *end < generation.model.vocabulary_size()) limits.end_tokens = {*end};
   limits.longest = generation.model.longest_sequence();
   return limits;

@@ -2,6 +2,8 @@
 // Texts continued by a model: tokens in, decoding, text out.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,7 +20,8 @@ struct Generation {
   Device& device;
   const Tokenizer& tokenizer;
   DecodeConfig config{};
-  bool add_bos = false;  // in front of each prompt
+  std::optional<std::int32_t> bos{};  // in front of each prompt
+  std::optional<std::int32_t> eos{};  // ends a continuation
   std::uint64_t seed = 0;
   std::span<const std::string> stop{};
 };

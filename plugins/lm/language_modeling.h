@@ -14,58 +14,42 @@
 #include <vector>
 
 #include "decode_config.h"
-#include "trivet/extensions/first_loss.h"
+#include "text_task.h"
 #include "trivet/extensions/text_generator.h"
-#include "trivet/task.h"
-#include "trivet/tokenizer.h"
 
 namespace trivet::lm {
 
-struct LanguageModelingConfig : TaskConfig {
-  ConfigOf<Tokenizer> tokenizer;
+struct LanguageModelingConfig : TextTaskConfig {
   DecodeConfig decode;
   std::optional<bool> add_bos;
   std::vector<std::string> sample_prompts;
 
   void validate(Problems& problems) const;
 };
-TRIVET_CONFIG(LanguageModelingConfig, trivet::TaskConfig,
-              (tokenizer,
-               "Text to tokens, for the inputs and for generation; none: inputs give tokens, and "
-               "texts cannot be continued."),
-              (decode, "How texts are continued."),
+TRIVET_CONFIG(LanguageModelingConfig, TextTaskConfig, (decode, "How texts are continued."),
               (add_bos, "Prompts start with the tokenizer's start token; unset: if it has one."),
               (sample_prompts, "Continued after each evaluation, into samples.jsonl."))
 
-class LanguageModeling final : public Task, public FirstLoss, public TextGenerator {
+class LanguageModeling final : public TextTask, public TextGenerator {
  public:
   using Config = LanguageModelingConfig;
   LanguageModeling(const Config& config, TaskContext& context);
 
-  std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
-  std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
-                                      InputContext& context) override;
-  Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
-                      double& weight) override;
   Metrics build_metrics(bool training) override;
   StepOutput validation_step(const Batch& batch, StepState& state) override;
   std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
                                                  const StepOutput& step) override;
   Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
   const void* extension(std::string_view id) const noexcept override;
-  Range first_loss() const override;
   std::vector<GeneratedText> generate(Model& model, std::span<const std::string> prompts,
                                       const GenerateOptions& options,
                                       const OnText& on_text) const override;
 
  private:
   bool has_start_token() const;
-  ConfigOf<Model> sized(const ConfigOf<Model>& config) const;
   void write_samples(Model& model, std::int64_t global_step) const;
 
-  std::shared_ptr<const Tokenizer> tokenizer_;  // may be null
   DecodeConfig decode_;
-  std::int64_t vocabulary_size_ = 0;  // of the model; 0: not known
   bool add_bos_;
   std::vector<std::string> sample_prompts_;
   Model* evaluated_ = nullptr;  // by the evaluation that is running

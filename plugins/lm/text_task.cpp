@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text_task.h"
+
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "trivet/error.h"
+#include "trivet/extensions/next_token.h"
+#include "trivet/ops.h"
+#include "trivet/registry.h"
+
+namespace trivet::lm {
+namespace {
+
+// 0 where neither the model nor its config tells.
+std::int64_t vocabulary_of(const Model& model, const ConfigOf<Model>& config) {
+  if (const auto* next = static_cast<const NextToken*>(model.extension(kModelNextToken))) {
+    return next->vocabulary_size();
+  }
+  const Value* field = config.fields().find("vocab_size");
+  return field != nullptr && field->is_integer() ? field->as_integer() : 0;
+}
+
+}  // namespace
+
+void check_known_ids(const Input& input, TextInput::Side side, std::int64_t known,
+                     const std::string& name) {
+  const TextInput* text = text_input(input);
+  if (text == nullptr || known == 0 || text->vocabulary_size(side) <= known) return;
+  throw ConfigError(Problem{.path = name,
+                            .what = "has ids below " + std::to_string(text->vocabulary_size(side)) +
+                                    ", and the model knows " + std::to_string(known),
+                            .hint = "give both the same tokenizer, or set task.model.vocab_size"});
+}
+
+TextTask::TextTask(const TextTaskConfig& config, TaskContext& context)
+    : Task(config, context), tokenizer_(config.tokenizer ? make(config.tokenizer) : nullptr) {}
+
+std::unique_ptr<Model> TextTask::build_model(const ConfigOf<Model>& config, Scope& scope) {
+  const ConfigOf<Model> whole = sized(config);
+  std::unique_ptr<Model> model = Task::build_model(whole, scope);
+  vocabulary_size_ = vocabulary_of(*model, whole);
+  const Tokenizer* told = told_tokenizer();
+  if (told != nullptr && vocabulary_size_ > 0 && vocabulary_size_ < told->vocabulary_size()) {
+    throw ConfigError(Problem{.path = "task.model.vocab_size",
+                              .what = "is " + std::to_string(vocabulary_size_) +
+                                      ", and the tokenizer has " +
+                                      std::to_string(told->vocabulary_size()) + " tokens",
+                              .hint = "leave it out, or make it at least that"});
+  }
+  return model;
+}
+
+// With the tokenizer's vocab_size where it has none.
+ConfigOf<Model> TextTask::sized(const ConfigOf<Model>& config) const {
+  const Tokenizer* told = told_tokenizer();
+  if (told == nullptr || !config.has_value()) return config;
+  const Value* given = config.fields().find("vocab_size");
+  if (given != nullptr && !(*given == Value(0))) return config;
+  Value fields = config.fields();
+  fields.set("vocab_size", told->vocabulary_size());
+  return {std::string(config.key()), std::move(fields)};
+}
+
+std::unique_ptr<Input> TextTask::build_inputs(const ConfigOf<Input>& config,
+                                              InputContext& context) {
+  context.tokenizer = tokenizer_;
+  std::unique_ptr<Input> input = Task::build_inputs(config, context);
+  for (const auto side : {TextInput::Side::only, TextInput::Side::target}) {
+    check_known_ids(*input, side, vocabulary_size_, context.name);
+  }
+  return input;
+}
+
+Tensor TextTask::build_losses(const Batch&, const NestedMap& outputs, const FpropContext& context,
+                              double& weight) {
+  weight = outputs.at("total_weight").item();
+  Tensor loss = outputs.at("avg_xent");
+  for (const auto& [name, auxiliary] : context.aux_losses) loss = ops::add(loss, auxiliary);
+  return loss;
+}
+
+const void* TextTask::extension(std::string_view id) const noexcept {
+  if (id == kTaskFirstLoss) return static_cast<const FirstLoss*>(this);
+  return Task::extension(id);
+}
+
+FirstLoss::Range TextTask::first_loss() const {
+  if (vocabulary_size_ > 0) return chance_of(vocabulary_size_);
+  if (const Tokenizer* told = told_tokenizer()) return chance_of(told->vocabulary_size());
+  return {0, std::numeric_limits<double>::infinity(), "a loss of unknown size"};
+}
+
+}  // namespace trivet::lm

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tasks over text have in common: a tokenizer, for the inputs that have none of their own and
+// for models whose vocab_size is 0; and the mean cross entropy that the model gives.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "trivet/extensions/first_loss.h"
+#include "trivet/extensions/text.h"
+#include "trivet/task.h"
+#include "trivet/tokenizer.h"
+
+namespace trivet::lm {
+
+struct TextTaskConfig : TaskConfig {
+  ConfigOf<Tokenizer> tokenizer;
+};
+TRIVET_CONFIG(TextTaskConfig, trivet::TaskConfig,
+              (tokenizer,
+               "Text to tokens and back; none: inputs give tokens, and there are no texts."))
+
+class TextTask : public Task, public FirstLoss {
+ public:
+  // Throws ConfigError for a model with fewer tokens than the tokenizer.
+  std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
+  // Throws ConfigError for an input with more tokens than the model.
+  std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
+                                      InputContext& context) override;
+  // The model's "avg_xent" with the auxiliary losses, over "total_weight".
+  Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
+                      double& weight) override;
+  const void* extension(std::string_view id) const noexcept override;
+  // Chance among the tokens.
+  Range first_loss() const override;
+
+ protected:
+  TextTask(const TextTaskConfig& config, TaskContext& context);
+  const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }  // may be null
+  std::int64_t vocabulary_size() const { return vocabulary_size_; }  // of the model; 0: not known
+  // Whose ids the model tells, and vocab_size counts. Here tokenizer().
+  virtual const Tokenizer* told_tokenizer() const { return tokenizer_.get(); }
+
+ private:
+  ConfigOf<Model> sized(const ConfigOf<Model>& config) const;
+
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::int64_t vocabulary_size_ = 0;
+};
+
+// Throws ConfigError, naming the input, where it has ids that the model does not know; 0: it is not
+// known what it knows.
+void check_known_ids(const Input& input, TextInput::Side side, std::int64_t known,
+                     const std::string& name);
+
+}  // namespace trivet::lm

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// TokenEmbedding: where a model's vectors of token ids come from, a layer of its own or the table
+// of its softmax (Press and Wolf 2017).
+#pragma once
+
+#include <memory>
+
+#include "trivet/softmax_head.h"
+
+namespace trivet::lm {
+
+class TokenEmbedding {
+ public:
+  // `own` may be null. Throws Error, which names `model`, where then `head` has no table. `head`
+  // outlives it.
+  TokenEmbedding(std::shared_ptr<Layer> own, SoftmaxHead& head, const char* model);
+  explicit TokenEmbedding(std::shared_ptr<Layer> own) : own_(std::move(own)) {}
+
+  // ids i32 [B, T] -> [B, T, D].
+  Tensor fprop(const Tensor& ids, FpropContext& context) const {
+    return own_ ? own_->fprop(ids, context) : head_->emb_lookup(ids, context);
+  }
+
+ private:
+  std::shared_ptr<Layer> own_;
+  SoftmaxHead* head_ = nullptr;
+};
+
+}  // namespace trivet::lm

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model that tells tokens gives for what it found at each place.
+#pragma once
+
+#include "trivet/softmax_head.h"
+
+namespace trivet::lm {
+
+// For h [B, T, D] and a batch with "labels" and "weights": "avg_xent", "total_weight",
+// "per_example_xent" [B, T] and, outside training, "per_example_argmax" i32 [B, T]. For a batch
+// without labels: "logits" [B, T, classes].
+NestedMap token_losses(SoftmaxHead& head, const Tensor& h, const Batch& batch,
+                       FpropContext& context);
+
+}  // namespace trivet::lm

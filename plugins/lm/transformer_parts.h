@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the transformers here have in common: sizes, and the templates of their layers completed
+// with them.
+#pragma once
+
+#include <cstdint>
+
+#include "trivet/layer.h"
+#include "trivet/model.h"
+
+namespace trivet::lm {
+
+struct TransformerConfig : ModelConfig {
+  std::int64_t vocab_size = 0;
+  std::int64_t model_dims = 0;
+  std::int64_t hidden_dims = 0;
+  std::int64_t num_layers = 0;
+  std::int64_t num_heads = 0;
+  std::int64_t num_kv_heads = 0;
+  std::int64_t max_seq_len = 0;
+  double dropout = 0;
+  ConfigOf<Layer> stacked_transformer_tpl = "nn/StackedTransformer";
+  ConfigOf<Layer> block_tpl = "nn/TransformerBlock";
+  ConfigOf<Layer> final_norm_tpl = "nn/LayerNorm";
+  InitConfig init;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(TransformerConfig, trivet::ModelConfig,
+              (vocab_size, "Tokens there are; 0: as many as the task's tokenizer has.",
+               at_least(0)),
+              (model_dims, "Depth between the layers.", required, at_least(1)),
+              (hidden_dims, "Depth within the blocks' feed-forward layers; 0: 4 * model_dims.",
+               at_least(0)),
+              (num_layers, "Blocks.", required, at_least(1)),
+              (num_heads, "Heads of the attention.", required, at_least(1)),
+              (num_kv_heads, "Heads of its keys and values; 0: num_heads.", at_least(0)),
+              (max_seq_len,
+               "The longest sequence; 0: any, or what position_emb has room for. Longer ones are "
+               "an error, and generation ends there.",
+               at_least(0)),
+              (dropout,
+               "Share of the elements dropped in training, behind the embedding and in "
+               "the blocks.",
+               at_least(0), less_than(1)),
+              (stacked_transformer_tpl,
+               "What is between embedding and final norm: num_layers blocks, and what is kept of "
+               "them for gradients."),
+              (block_tpl, "The block, unless stacked_transformer_tpl names one."),
+              (final_norm_tpl, "Behind the blocks."),
+              (init, "How the weights start; by default as each layer's."))
+
+// What the blocks of a stack look at.
+struct BlockSight {
+  bool causal = false;           // nothing behind a place
+  bool cross_attention = false;  // also another sequence
+};
+
+// The stack of `num_layers` blocks. Throws Error where there is none.
+ConfigOf<Layer> stack_of(const TransformerConfig& config, std::int64_t num_layers,
+                         BlockSight sight);
+// A table for `num_classes` ids, of an embedding or a softmax; null stays null, as below.
+ConfigOf<Layer> table_of(ConfigOf<Layer> layer, std::int64_t num_classes,
+                         const TransformerConfig& config);
+ConfigOf<Layer> positions_of(ConfigOf<Layer> layer, const TransformerConfig& config);
+ConfigOf<Layer> norm_of(ConfigOf<Layer> layer, const TransformerConfig& config);
+
+// The longest sequence for max_seq_len and such positions; 0: any.
+std::int64_t longest_of(const TransformerConfig& config, const ConfigOf<Layer>& positions);
+
+// Throws ConfigError for a vocabulary that nobody gave a size.
+void check_vocabulary(const TransformerConfig& config);
+// Throws Error unless ids are i32 [B, T], T at most `longest` where that is not 0.
+void check_ids(const char* model, const Tensor& ids, std::int64_t longest);
+
+// Puts the batch's "segment_pos", "segment_ids" and "paddings" into the context, each where it has
+// one.
+void set_places(FpropContext& context, const Batch& batch);
+
+}  // namespace trivet::lm
