@@ -2,8 +2,10 @@
 // The plugin "lm": language models.
 #include "trivet/plugin.h"
 
+#include "bert.h"
 #include "language_model.h"
 #include "language_modeling.h"
+#include "masked_lm.h"
 #include "ngram_baselines.h"
 #include "token_metrics.h"
 
@@ -13,6 +15,8 @@ TRIVET_PLUGIN(
     ({.name = "lm", .version = "1.0.0", .license = "Apache-2.0", .doc = "Language models."}),
     trivet::task<lm::LanguageModeling>("LanguageModeling",
                                        "Predicts each token of a text from those before it."),
+    trivet::task<lm::MaskedLm>("MaskedLm", "Guesses the tokens of a text that are masked."),
+    trivet::model<lm::Bert>("Bert", "Encoder that guesses masked tokens."),
     trivet::model<lm::LanguageModel>("LanguageModel",
                                      "Transformer over tokens: embedding, blocks, softmax."),
     trivet::action<lm::NgramBaselines>("NgramBaselines",

@@ -10,7 +10,8 @@
 
 namespace trivet::lm {
 
-TokenMetrics::TokenMetrics(const Config&) {}
+TokenMetrics::TokenMetrics(const Config& config)
+    : accuracy_(config.accuracy), per_byte_(config.bits_per_byte) {}
 
 void TokenMetrics::update_state(const Batch& batch, const NestedMap& outputs) {
   const Tensor& losses = outputs.at("per_example_xent");
@@ -37,8 +38,8 @@ void TokenMetrics::update_state(const Batch& batch, const NestedMap& outputs) {
 Logs TokenMetrics::result() const {
   Logs logs;
   if (weight_ > 0) logs.set("log_pplx", xent_ / weight_);
-  if (bytes_ > 0) logs.set("bits_per_byte", xent_ / std::numbers::ln2 / bytes_);
-  if (judged_ > 0) logs.set("fraction_of_correct_next_step_preds", correct_ / judged_);
+  if (per_byte_ && bytes_ > 0) logs.set("bits_per_byte", xent_ / std::numbers::ln2 / bytes_);
+  if (judged_ > 0) logs.set(accuracy_, correct_ / judged_);
   logs.set("num_predictions", weight_);
   return logs;
 }

@@ -4,18 +4,26 @@
 //   log_pplx          mean of -ln p(label)
 //   bits_per_byte     sum of -log2 p(label) over the bytes that the labels stand for, where batches
 //                     have "label_bytes": the same for every tokenizer
-//   fraction_of_correct_next_step_preds   where the model gives "per_example_argmax"
+//   fraction_of_correct_next_step_preds   where the model gives "per_example_argmax"; `accuracy`
+//                     is its name
 //   num_predictions   sum of the weights
 //
 // The names of Praxis' LanguageModel.
 #pragma once
 
+#include <string>
+
 #include "trivet/metric.h"
 
 namespace trivet::lm {
 
-struct TokenMetricsConfig : MetricConfig {};
-TRIVET_CONFIG(TokenMetricsConfig, trivet::MetricConfig)
+struct TokenMetricsConfig : MetricConfig {
+  std::string accuracy = "fraction_of_correct_next_step_preds";
+  bool bits_per_byte = true;
+};
+TRIVET_CONFIG(TokenMetricsConfig, trivet::MetricConfig,
+              (accuracy, "Name of the share of labels that were the likeliest token."),
+              (bits_per_byte, "Where the batch tells how many bytes labels stand for."))
 
 class TokenMetrics final : public Metric {
  public:
@@ -29,6 +37,8 @@ class TokenMetrics final : public Metric {
   void restore_state(const Value& state) override;
 
  private:
+  std::string accuracy_;
+  bool per_byte_;
   double xent_ = 0, weight_ = 0, correct_ = 0, judged_ = 0, bytes_ = 0;
 };
 
