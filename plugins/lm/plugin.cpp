@@ -7,6 +7,8 @@
 #include "language_modeling.h"
 #include "masked_lm.h"
 #include "ngram_baselines.h"
+#include "seq2seq.h"
+#include "sequence_model.h"
 #include "token_metrics.h"
 
 namespace lm = trivet::lm;
@@ -16,9 +18,11 @@ TRIVET_PLUGIN(
     trivet::task<lm::LanguageModeling>("LanguageModeling",
                                        "Predicts each token of a text from those before it."),
     trivet::task<lm::MaskedLm>("MaskedLm", "Guesses the tokens of a text that are masked."),
+    trivet::task<lm::Seq2Seq>("Seq2Seq", "Writes a text for another."),
     trivet::model<lm::Bert>("Bert", "Encoder that guesses masked tokens."),
     trivet::model<lm::LanguageModel>("LanguageModel",
                                      "Transformer over tokens: embedding, blocks, softmax."),
+    trivet::model<lm::SequenceModel>("SequenceModel", "Encoder and decoder over tokens."),
     trivet::action<lm::NgramBaselines>("NgramBaselines",
                                        "What counting n-grams reaches, said beside evaluations."),
     trivet::metric<lm::TokenMetrics>("TokenMetrics",

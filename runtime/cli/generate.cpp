@@ -182,10 +182,10 @@ class GenerateCommand {
     return resolve_config(request, catalog);
   }
 
-  // Prints the prompt and, as they come, the pieces behind it.
+  // Prints the prompt, where it belongs to the text, and the pieces behind it as they come.
   int continue_one(const std::string& prompt) {
     if (json_) return continue_all({prompt});
-    print_out(prompt);
+    print_out(before_text(prompt));
     const auto start = std::chrono::steady_clock::now();
     const std::vector<GeneratedText> texts = generator_->generate(
         *model_, {&prompt, 1}, options_, [](std::size_t, std::string_view piece) {
@@ -196,6 +196,10 @@ class GenerateCommand {
     flush_out();
     report(texts[0], start);
     return 0;
+  }
+
+  std::string before_text(const std::string& prompt) const {
+    return generator_->continues_prompts() ? prompt : std::string();
   }
 
   // On a terminal text must not move the cursor or change colours.
@@ -225,7 +229,7 @@ class GenerateCommand {
                                         {"end", name_of(texts[i].end)}})) +
                   "\n");
       } else {
-        print_out((i > 0 ? "---\n" : "") + shown(prompts[i] + texts[i].text) + "\n");
+        print_out((i > 0 ? "---\n" : "") + shown(before_text(prompts[i]) + texts[i].text) + "\n");
       }
     }
     return 0;

@@ -35,7 +35,7 @@ struct GenerateOptions {
   std::uint64_t seed = 0;
 };
 
-// The continuation of a prompt.
+// The continuation of a prompt, or the answer to it.
 struct GeneratedText {
   std::string text;                // without the prompt and special tokens
   std::int64_t prompt_tokens = 0;  // with a start token, if the task puts one there
@@ -56,6 +56,10 @@ class TextGenerator {
   virtual std::vector<GeneratedText> generate(Model& model, std::span<const std::string> prompts,
                                               const GenerateOptions& options,
                                               const OnText& on_text) const = 0;
+
+  // Whether a prompt and what is given for it are one text; false where it is an answer to the
+  // prompt, such as a translation.
+  virtual bool continues_prompts() const { return true; }
 
  protected:
   ~TextGenerator() = default;
