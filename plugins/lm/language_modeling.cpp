@@ -71,7 +71,7 @@ bool LanguageModeling::has_start_token() const {
 Metrics LanguageModeling::build_metrics(bool) {
   Metrics metrics;
   metrics.push_back(std::make_unique<TokenMetrics>(TokenMetricsConfig{}));
-  return metrics;
+  return with_losses(std::move(metrics));
 }
 
 StepOutput LanguageModeling::validation_step(const Batch& batch, StepState& state) {

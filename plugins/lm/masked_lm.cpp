@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "masked_lm.h"
 
+#include <utility>
+
 #include "token_metrics.h"
 
 namespace trivet::lm {
@@ -11,7 +13,7 @@ Metrics MaskedLm::build_metrics(bool) {
   config.bits_per_byte = false;  // of the hidden tokens alone it says nothing about the text
   Metrics metrics;
   metrics.push_back(std::make_unique<TokenMetrics>(config));
-  return metrics;
+  return with_losses(std::move(metrics));
 }
 
 }  // namespace trivet::lm

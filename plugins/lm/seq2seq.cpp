@@ -73,7 +73,7 @@ std::unique_ptr<Input> Seq2Seq::build_inputs(const ConfigOf<Input>& config, Inpu
 Metrics Seq2Seq::build_metrics(bool) {
   Metrics metrics;
   metrics.push_back(std::make_unique<TokenMetrics>(TokenMetricsConfig{}));
-  return metrics;
+  return with_losses(std::move(metrics));
 }
 
 void Seq2Seq::process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) {

@@ -7,7 +7,6 @@
 
 #include "trivet/error.h"
 #include "trivet/extensions/next_token.h"
-#include "trivet/ops.h"
 #include "trivet/registry.h"
 
 namespace trivet::lm {
@@ -35,7 +34,14 @@ void check_known_ids(const Input& input, TextInput::Side side, std::int64_t know
 }
 
 TextTask::TextTask(const TextTaskConfig& config, TaskContext& context)
-    : Task(config, context), tokenizer_(config.tokenizer ? make(config.tokenizer) : nullptr) {}
+    : Task(config, context),
+      tokenizer_(config.tokenizer ? make(config.tokenizer) : nullptr),
+      losses_(config.losses) {}
+
+Metrics TextTask::with_losses(Metrics metrics) const {
+  if (!losses_.empty()) metrics.push_back(std::make_unique<LossTermMeans>(losses_));
+  return metrics;
+}
 
 std::unique_ptr<Model> TextTask::build_model(const ConfigOf<Model>& config, Scope& scope) {
   const ConfigOf<Model> whole = sized(config);
@@ -76,9 +82,8 @@ std::unique_ptr<Input> TextTask::build_inputs(const ConfigOf<Input>& config,
 Tensor TextTask::build_losses(const Batch&, const NestedMap& outputs, const FpropContext& context,
                               double& weight) {
   weight = outputs.at("total_weight").item();
-  Tensor loss = outputs.at("avg_xent");
-  for (const auto& [name, auxiliary] : context.aux_losses) loss = ops::add(loss, auxiliary);
-  return loss;
+  return add_aux_losses(losses_.empty() ? outputs.at("avg_xent") : sum_of(losses_, outputs),
+                        context);
 }
 
 const void* TextTask::extension(std::string_view id) const noexcept {

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "loss_terms.h"
 #include "trivet/extensions/first_loss.h"
 #include "trivet/extensions/text.h"
 #include "trivet/task.h"
@@ -16,10 +18,13 @@ namespace trivet::lm {
 
 struct TextTaskConfig : TaskConfig {
   ConfigOf<Tokenizer> tokenizer;
+  std::vector<LossTerm> losses;
 };
 TRIVET_CONFIG(TextTaskConfig, trivet::TaskConfig,
               (tokenizer,
-               "Text to tokens and back; none: inputs give tokens, and there are no texts."))
+               "Text to tokens and back; none: inputs give tokens, and there are no texts."),
+              (losses,
+               "Scalars of the model's outputs whose sum is minimised; none: its avg_xent alone."))
 
 class TextTask : public Task, public FirstLoss {
  public:
@@ -28,7 +33,7 @@ class TextTask : public Task, public FirstLoss {
   // Throws ConfigError for an input with more tokens than the model.
   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
                                       InputContext& context) override;
-  // The model's "avg_xent" with the auxiliary losses, over "total_weight".
+  // What `losses` says with the auxiliary losses, over "total_weight".
   Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
                       double& weight) override;
   const void* extension(std::string_view id) const noexcept override;
@@ -37,6 +42,8 @@ class TextTask : public Task, public FirstLoss {
 
  protected:
   TextTask(const TextTaskConfig& config, TaskContext& context);
+  // `metrics` and, where there are several losses, their means.
+  Metrics with_losses(Metrics metrics) const;
   const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }  // may be null
   std::int64_t vocabulary_size() const { return vocabulary_size_; }  // of the model; 0: not known
   // Whose ids the model tells, and vocab_size counts. Here tokenizer().
@@ -46,6 +53,7 @@ class TextTask : public Task, public FirstLoss {
   ConfigOf<Model> sized(const ConfigOf<Model>& config) const;
 
   std::shared_ptr<const Tokenizer> tokenizer_;
+  std::vector<LossTerm> losses_;
   std::int64_t vocabulary_size_ = 0;
 };
 

@@ -25,9 +25,8 @@ Tensor Classification::build_losses(const Batch& batch, const NestedMap& outputs
   weight = sum_of_weights(batch);
   const Tensor* weights = batch.find("weight");
   const Tensor each = ops::softmax_cross_entropy(logits, batch.at("label"));
-  Tensor loss = ops::weighted_mean(each, weights != nullptr ? *weights : Tensor());
-  for (const auto& [name, auxiliary] : context.aux_losses) loss = ops::add(loss, auxiliary);
-  return loss;
+  return add_aux_losses(ops::weighted_mean(each, weights != nullptr ? *weights : Tensor()),
+                        context);
 }
 
 Metrics Classification::build_metrics(bool) {

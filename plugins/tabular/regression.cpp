@@ -39,9 +39,8 @@ Tensor Regression::build_losses(const Batch& batch, const NestedMap& outputs,
   weight = sum_of_weights(batch);
   const Tensor* weights = batch.find("weight");
   const Tensor each = loss_of(ops::sub(one_number_each(outputs), batch.at("label")));
-  Tensor loss = ops::weighted_mean(each, weights != nullptr ? *weights : Tensor());
-  for (const auto& [name, auxiliary] : context.aux_losses) loss = ops::add(loss, auxiliary);
-  return loss;
+  return add_aux_losses(ops::weighted_mean(each, weights != nullptr ? *weights : Tensor()),
+                        context);
 }
 
 Metrics Regression::build_metrics(bool) {

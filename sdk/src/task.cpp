@@ -12,6 +12,11 @@ namespace trivet {
 
 AggregatedLogs::~AggregatedLogs() = default;
 
+Tensor add_aux_losses(Tensor loss, const FpropContext& context) {
+  for (const auto& [name, auxiliary] : context.aux_losses) loss = ops::add(loss, auxiliary);
+  return loss;
+}
+
 Task::Task(TaskConfig config, TaskContext& context)
     : config_(std::move(config)),
       device_(context.device),

@@ -81,6 +81,9 @@ class TRIVET_API AggregatedLogs {
   virtual ~AggregatedLogs();
 };
 
+// `loss` and the auxiliary losses that layers left in the context.
+TRIVET_API Tensor add_aux_losses(Tensor loss, const FpropContext& context);
+
 class TRIVET_API Task {
  public:
   static constexpr std::string_view kKind = "task";
