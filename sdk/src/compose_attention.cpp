@@ -73,7 +73,7 @@ Tensor masked_softmax(const Tensor& scores, const Tensor& seen) {
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
                  const ops::AttentionOptions& options) {
   Device& device = q.device();
-  const double flops = device.flops();
+  const FlopCount flops = device.flop_count();
   const std::int64_t batch = q.dim(0), queries = q.dim(1), heads = q.dim(2), depth = q.dim(3);
   const std::int64_t keys = k.dim(1), groups = k.dim(2);
   Tensor seen;
@@ -94,7 +94,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
       ops::dropout(masked_softmax(scores, seen), options.dropout, options.dropout_key);
   const Tensor weights = ops::reshape(kept, {batch, groups, heads / groups * queries, keys});
   const Tensor mixed = ops::matmul(weights, ops::transpose(v, {0, 2, 1, 3}));
-  device.count_flops(flops - device.flops());  // the products above are the caller's to count
+  device.set_flop_count(flops);  // the products above are the caller's to count
   return ops::contiguous(
       ops::transpose(ops::reshape(mixed, {batch, heads, queries, depth}), {0, 2, 1, 3}));
 }

@@ -205,11 +205,20 @@ const void* Device::extension(const char* name) {
 MemoryReport Device::memory() const {
   return impl_->memory->report();
 }
-double Device::flops() const {
+const FlopCount& Device::flop_count() const {
   return impl_->flops;
 }
 void Device::count_flops(double flops) {
-  impl_->flops += flops;
+  impl_->flops.flops += flops;
+  impl_->flops.model_flops += flops;
+}
+void Device::count_attention_flops(double seen, double all_pairs) {
+  impl_->flops.flops += seen;
+  impl_->flops.model_flops += all_pairs;
+  impl_->flops.attention_flops += all_pairs;
+}
+void Device::set_flop_count(const FlopCount& count) {
+  impl_->flops = count;
 }
 
 // ---- moving bytes, constants

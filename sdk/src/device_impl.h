@@ -49,7 +49,7 @@ struct Device::Impl {
   std::unique_ptr<DeviceMemory> memory;
   Scratch scratch;
   const char* op = "";  // the op that is running, for the memory table
-  double flops = 0;
+  FlopCount flops;
 
   struct Slot {
     const char* name;  // as given: compared by address first

@@ -151,8 +151,11 @@ Tensor ops::attention(const Tensor& query, const Tensor& key, const Tensor& valu
   Device& device = q.device();
   const bool records = detail::recording_any({&q, &k, &v});
   // Model FLOPs: two products forward, four backward; a recomputed score is not counted.
-  device.count_flops((records ? 12.0 : 4.0) * static_cast<double>(q.dim(0) * q.dim(2) * q.dim(3)) *
-                     visible_pairs(q.dim(1), k.dim(1), options));
+  const double of_a_pair =
+      (records ? 12.0 : 4.0) * static_cast<double>(q.dim(0) * q.dim(2) * q.dim(3));
+  device.count_attention_flops(
+      of_a_pair * visible_pairs(q.dim(1), k.dim(1), options),
+      of_a_pair * static_cast<double>(q.dim(1)) * static_cast<double>(k.dim(1)));
   if (only_composed(options)) return compose::attention(q, k, v, options);
   const std::vector<Tensor> results = detail::Keeping::kept([&]() -> std::vector<Tensor> {
     const Tensor out = Tensor::empty(device, q.shape());

@@ -135,6 +135,7 @@ HeadGradients chunked(const Tensor& h, const Tensor& w, const Head& head, const 
                       const Tensor& row_weight, bool gradients) {
   NoGrad no_grad;
   Device& device = h.device();
+  const FlopCount flops = device.flop_count();
   const std::int64_t rows = h.dim(0), in = h.dim(1);
   HeadGradients out;
   out.per_row = Tensor::zeros(device, {rows});
@@ -172,6 +173,7 @@ HeadGradients chunked(const Tensor& h, const Tensor& w, const Head& head, const 
       detail::product(part, true, dlogits, false, out.dw, in, classes, n, 1);
     }
   }
+  device.set_flop_count(flops);  // the products above are the caller's to count
   return out;
 }
 

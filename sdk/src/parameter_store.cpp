@@ -12,6 +12,7 @@
 #include "trivet/error.h"
 #include "trivet/layer.h"
 #include "trivet/ops.h"
+#include "trivet/paper.h"
 #include "trivet/scope.h"
 
 namespace trivet {
@@ -93,10 +94,12 @@ void ParameterStore::build() {
 void ParameterStore::place(Parameter& parameter) {
   const Tensor& block = parameter.trainable_ ? trainable_values_ : states_;
   Tensor value = part_of(block, parameter.offset_, parameter.shape_);
-  std::vector<float> start(static_cast<std::size_t>(parameter.shape_.size()));
-  initialize(parameter.init_, key_.fold("params").fold(parameter.path_), parameter.shape_,
-             parameter.fan_in_, parameter.fan_out_, start);
-  value.assign_bytes(std::as_bytes(std::span<const float>(start)));
+  if (!is_on_paper(device_)) {
+    std::vector<float> start(static_cast<std::size_t>(parameter.shape_.size()));
+    initialize(parameter.init_, key_.fold("params").fold(parameter.path_), parameter.shape_,
+               parameter.fan_in_, parameter.fan_out_, start);
+    value.assign_bytes(std::as_bytes(std::span<const float>(start)));
+  }
   if (!parameter.trainable_) {
     parameter.value_ = std::move(value);
     return;

@@ -81,7 +81,7 @@ void backward(Vjp& v, Tape& tape, const std::vector<Tensor>& outputs) {
 void remat_vjp(Vjp& v) {
   Again& again = *v.attributes<Again*>();
   Device& device = again.inputs.front().device();
-  const double flops = device.flops();
+  const FlopCount flops = device.flop_count();
   {
     const Leaves leaves(v, again.inputs);
     Tape tape;
@@ -93,7 +93,7 @@ void remat_vjp(Vjp& v) {
     }
     backward(v, tape, outputs);
   }
-  device.count_flops(flops - device.flops());
+  device.set_flop_count(flops);
   again = {};
 }
 constexpr OpDef kRemat{"remat", remat_vjp};

@@ -48,6 +48,15 @@ struct MemoryReport {
   std::uint64_t planned_steps = 0, recorded_steps = 0;
 };
 
+// Floating-point operations of the model as defined (no recomputation), as the ops declare them.
+struct FlopCount {
+  double flops = 0;  // attention over the pairs of places that see each other
+  // Attention over all pairs: what the closed form 6 N + 12 L H Q T counts, and model FLOPs
+  // utilisation with it (Chowdhery et al. 2022, appendix B).
+  double model_flops = 0;
+  double attention_flops = 0;  // the part of model_flops that is attention's: 12 L H Q T a token
+};
+
 class TRIVET_API Device {
  public:
   // Opens a backend. Throws Error with the backend's own text when it cannot, naming the missing
@@ -100,10 +109,13 @@ class TRIVET_API Device {
   std::vector<SlotUse> slot_uses() const;  // those called at least once, by name
   MemoryReport memory() const;
 
-  // Floating-point operations since open: of the model as defined (no recomputation), as the ops
-  // declare them.
-  double flops() const;
+  // Floating-point operations since open.
+  const FlopCount& flop_count() const;
+  double flops() const { return flop_count().flops; }
   void count_flops(double flops);
+  void count_attention_flops(double seen, double all_pairs);
+  // For what is computed again: as it was before.
+  void set_flop_count(const FlopCount& count);
 
   struct Impl;
   Impl& impl() const { return *impl_; }

@@ -114,7 +114,9 @@ class TRIVET_API Task {
   // `config` is task.model, or that of a stage of training. Default: make<Model>; an Error when
   // none is configured.
   virtual std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope);
-  // The same for task.train_input and task.eval_input. Default: make<Input>.
+  // The same for task.train_input and task.eval_input. Default: make<Input>. Where device() is on
+  // paper (trivet/paper.h) the data need not be there: a task that knows what its batches look like
+  // may give an input that makes some.
   virtual std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config, InputContext& context);
 
   // The scalar to minimise, auxiliary losses (context.aux_losses) included. `weight` receives the
