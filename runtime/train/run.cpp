@@ -27,6 +27,21 @@ RunDirectory directory_of(const RunRequest& request) {
                                  : RunDirectory::at(request.workdir);
 }
 
+// Better than to train as if the rest of the mesh were not meant.
+void check_mesh(const ResolvedConfig& config) {
+  const MeshConfig& mesh = config.experiment.mesh;
+  if (mesh.devices() <= 1) return;
+  const Value* shape = config.tree.find_path("mesh.ici_mesh_shape");
+  throw ConfigError(
+      Problem{.where = shape != nullptr ? shape->origin() : Origin{},
+              .path = "mesh",
+              .what = "is of " + std::to_string(mesh.devices()) +
+                      " devices, and a run uses one: it cannot be done here",
+              .hint = "trivet summary tells what each device would do and hold; for a run on this "
+                      "one, leave [mesh] out or set mesh.ici_mesh_shape=[] and "
+                      "mesh.dcn_mesh_shape=[]"});
+}
+
 // A config or a plugin at fault, found before the first step: as if nothing had been started.
 bool leaves_nothing(const Error& failure) {
   return failure.exit_code() != RunError("").exit_code();
@@ -40,6 +55,7 @@ int run_command(const RunRequest& request) {
   const ExperimentConfig& experiment = request.config.experiment;
   const TrainerConfig fields = trainer_fields(experiment.trainer);
   check_before_start(request.config, fields);
+  check_mesh(request.config);
   const bool many = experiment.mode == Mode::continuous_train_and_eval;
   if (many) check_continuous_train(request.config);
   const std::unique_ptr<Device> device = many ? nullptr : open_device(request);

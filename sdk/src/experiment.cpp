@@ -3,10 +3,11 @@
 #include "trivet/experiment.h"
 
 namespace trivet {
+namespace {
 
-void ExperimentConfig::validate(Problems& problems) const {
-  const Value* batch_size = task.fields().find_path("train_input.batch_size");
-  const Value* parts = trainer.fields().find("gradient_accumulation");
+void check_parts(const ExperimentConfig& config, Problems& problems) {
+  const Value* batch_size = config.task.fields().find_path("train_input.batch_size");
+  const Value* parts = config.trainer.fields().find("gradient_accumulation");
   if (batch_size == nullptr || parts == nullptr) return;
   if (!batch_size->is_integer() || !parts->is_integer() || parts->as_integer() < 1) return;
   if (batch_size->as_integer() % parts->as_integer() == 0) return;
@@ -14,6 +15,30 @@ void ExperimentConfig::validate(Problems& problems) const {
                "is " + to_toml(*parts) +
                    ", which does not divide task.train_input.batch_size = " + to_toml(*batch_size),
                "every part of a batch must have as many examples");
+}
+
+// What an input has of the global batch is said twice, by the mesh and by the input.
+void check_share(const ExperimentConfig& config, Problems& problems) {
+  if (config.mesh.percore_batch_size <= 0) return;
+  const BatchShare share = batch_share(config.mesh);
+  const auto expect = [&](const char* field, std::int64_t wanted) {
+    const std::string path = std::string("train_input.") + field;
+    const Value* value = config.task.fields().find_path(path);
+    if (value == nullptr || !value->is_integer() || value->as_integer() == wanted) return;
+    problems.add("task." + path, "is " + to_toml(*value) +
+                                     ", and mesh.percore_batch_size makes it " +
+                                     std::to_string(wanted) + " (a global batch of " +
+                                     std::to_string(share.global) + ")");
+  };
+  expect("batch_size", share.batch_size);
+  expect("num_infeed_hosts", share.num_infeed_hosts);
+}
+
+}  // namespace
+
+void ExperimentConfig::validate(Problems& problems) const {
+  check_parts(*this, problems);
+  if (problems.empty()) check_share(*this, problems);
 }
 
 }  // namespace trivet

@@ -37,6 +37,7 @@
 
 #include "trivet/config.h"
 #include "trivet/export.h"
+#include "trivet/mesh.h"
 #include "trivet/task.h"
 #include "trivet/trainer.h"
 
@@ -63,6 +64,7 @@ struct RuntimeConfig {
   std::int64_t threads = 0;
   ComputeDType dtype = ComputeDType::f32;
   std::int64_t memory_limit = 0;
+  double peak_flops = 0;
 };
 TRIVET_CONFIG(
     RuntimeConfig, trivet::NoBase, (backend, "The compute backend, plugin/Name."),
@@ -70,7 +72,11 @@ TRIVET_CONFIG(
     (threads, "Compute threads; 0: one per core this process may use. Results do not depend on it.",
      at_least(0), at_most(1024)),
     (dtype, "Type that layers compute in."),
-    (memory_limit, "Bytes of device memory a run may take; 0: no limit.", at_least(0)))
+    (memory_limit, "Bytes of device memory a run may take; 0: no limit.", at_least(0)),
+    (peak_flops,
+     "FLOP/s of one device, which MFU is a share of; 0: what the backend says or trivet doctor "
+     "--peak has measured.",
+     at_least(0)))
 
 struct ExperimentConfig {
   std::string name;
@@ -79,8 +85,10 @@ struct ExperimentConfig {
   ConfigOf<Task> task;
   ConfigOf<Trainer> trainer = "trivet/Trainer";
   RuntimeConfig runtime;
+  MeshConfig mesh;
 
-  // task.train_input.batch_size % trainer.gradient_accumulation == 0
+  // task.train_input.batch_size % trainer.gradient_accumulation == 0, and the inputs' share of the
+  // batch is that of mesh.percore_batch_size.
   TRIVET_API void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(ExperimentConfig, trivet::NoBase,
@@ -88,6 +96,7 @@ TRIVET_CONFIG(ExperimentConfig, trivet::NoBase,
               (mode, "What trivet run does."),
               (seed, "Seed of weights and dropout; inputs have their own."),
               (task, "The problem.", required), (trainer, "How it is trained."),
-              (runtime, "Backend, threads and memory."))
+              (runtime, "Backend, threads and memory."),
+              (mesh, "The devices that the work is meant to be spread over."))
 
 }  // namespace trivet
