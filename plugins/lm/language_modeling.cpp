@@ -53,11 +53,12 @@ LanguageModeling::LanguageModeling(const Config& config, TaskContext& context)
       decode_(config.decode),
       add_bos_(config.add_bos.value_or(has_start_token())),
       sample_prompts_(config.sample_prompts) {
-  if (!tokenizer() && !sample_prompts_.empty()) {
+  if (!config.tokenizer && !sample_prompts_.empty()) {
     throw ConfigError(Problem{.path = "task.sample_prompts",
                               .what = "is set, and the task has no tokenizer",
                               .hint = "for example tokenizer = \"tokenizers/Bytes\""});
   }
+  if (tokenizer() == nullptr && config.tokenizer) return;  // on paper
   if (add_bos_ && !has_start_token()) {
     throw ConfigError(
         Problem{.path = "task.add_bos", .what = "is set, and the tokenizer has no start token"});

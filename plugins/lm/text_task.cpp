@@ -5,8 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "paper_input.h"
 #include "trivet/error.h"
 #include "trivet/extensions/next_token.h"
+#include "trivet/paper.h"
 #include "trivet/registry.h"
 
 namespace trivet::lm {
@@ -19,6 +21,18 @@ std::int64_t vocabulary_of(const Model& model, const ConfigOf<Model>& config) {
   }
   const Value* field = config.fields().find("vocab_size");
   return field != nullptr && field->is_integer() ? field->as_integer() : 0;
+}
+
+const Value* vocab_size_of(const ConfigOf<Model>& model) {
+  const Value* given = model.fields().find("vocab_size");
+  return given != nullptr && !(*given == Value(0)) ? given : nullptr;
+}
+
+// Null where there is none, or none is needed.
+std::shared_ptr<const Tokenizer> tokenizer_for(const TextTaskConfig& config, const Device& device) {
+  const bool needless = is_on_paper(device) && vocab_size_of(config.model) != nullptr &&
+                        paper_input(config.train_input) != nullptr;
+  return config.tokenizer && !needless ? make(config.tokenizer) : nullptr;
 }
 
 }  // namespace
@@ -35,7 +49,7 @@ void check_known_ids(const Input& input, TextInput::Side side, std::int64_t know
 
 TextTask::TextTask(const TextTaskConfig& config, TaskContext& context)
     : Task(config, context),
-      tokenizer_(config.tokenizer ? make(config.tokenizer) : nullptr),
+      tokenizer_(tokenizer_for(config, context.device)),
       losses_(config.losses) {}
 
 Metrics TextTask::with_losses(Metrics metrics) const {
@@ -61,9 +75,7 @@ std::unique_ptr<Model> TextTask::build_model(const ConfigOf<Model>& config, Scop
 // With the tokenizer's vocab_size where it has none.
 ConfigOf<Model> TextTask::sized(const ConfigOf<Model>& config) const {
   const Tokenizer* told = told_tokenizer();
-  if (told == nullptr || !config.has_value()) return config;
-  const Value* given = config.fields().find("vocab_size");
-  if (given != nullptr && !(*given == Value(0))) return config;
+  if (told == nullptr || !config.has_value() || vocab_size_of(config) != nullptr) return config;
   Value fields = config.fields();
   fields.set("vocab_size", told->vocabulary_size());
   return {std::string(config.key()), std::move(fields)};
@@ -72,6 +84,9 @@ ConfigOf<Model> TextTask::sized(const ConfigOf<Model>& config) const {
 std::unique_ptr<Input> TextTask::build_inputs(const ConfigOf<Input>& config,
                                               InputContext& context) {
   context.tokenizer = tokenizer_;
+  if (is_on_paper(device())) {
+    if (std::unique_ptr<Input> input = paper_input(config)) return input;
+  }
   std::unique_ptr<Input> input = Task::build_inputs(config, context);
   for (const auto side : {TextInput::Side::only, TextInput::Side::target}) {
     check_known_ids(*input, side, vocabulary_size_, context.name);
@@ -88,7 +103,16 @@ Tensor TextTask::build_losses(const Batch&, const NestedMap& outputs, const Fpro
 
 const void* TextTask::extension(std::string_view id) const noexcept {
   if (id == kTaskFirstLoss) return static_cast<const FirstLoss*>(this);
+  if (id == kTaskTokenCount) return static_cast<const TokenCount*>(this);
   return Task::extension(id);
+}
+
+std::int64_t TextTask::tokens(const Batch& batch) const {
+  std::int64_t tokens = 0;
+  for (const char* ids : {"ids", "src/ids", "tgt/ids"}) {
+    if (const Tensor* found = batch.find(ids)) tokens += found->size();
+  }
+  return tokens;
 }
 
 FirstLoss::Range TextTask::first_loss() const {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tasks over text have in common: a tokenizer, for the inputs that have none of their own and
 // for models whose vocab_size is 0; and the mean cross entropy that the model gives.
+//
+// On paper (trivet/paper.h) no input is opened whose config says batch_size and seq_len, and no
+// tokenizer where the model's vocab_size is set, too.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +14,7 @@
 #include "loss_terms.h"
 #include "trivet/extensions/first_loss.h"
 #include "trivet/extensions/text.h"
+#include "trivet/extensions/tokens.h"
 #include "trivet/task.h"
 #include "trivet/tokenizer.h"
 
@@ -26,7 +30,7 @@ TRIVET_CONFIG(TextTaskConfig, trivet::TaskConfig,
               (losses,
                "Scalars of the model's outputs whose sum is minimised; none: its avg_xent alone."))
 
-class TextTask : public Task, public FirstLoss {
+class TextTask : public Task, public FirstLoss, public TokenCount {
  public:
   // Throws ConfigError for a model with fewer tokens than the tokenizer.
   std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
@@ -39,6 +43,8 @@ class TextTask : public Task, public FirstLoss {
   const void* extension(std::string_view id) const noexcept override;
   // Chance among the tokens.
   Range first_loss() const override;
+  // Of all ids, a source's and a target's together.
+  std::int64_t tokens(const Batch& batch) const override;
 
  protected:
   TextTask(const TextTaskConfig& config, TaskContext& context);

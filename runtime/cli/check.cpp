@@ -19,6 +19,7 @@ namespace {
 
 constexpr OptionSpec kOwnOptions[] = {
     {.name = "json", .doc = "As JSON"},
+    {.name = "on-paper", .doc = kOnPaperDoc},
 };
 constexpr auto kOptions = with_config_options(kOwnOptions);
 
@@ -53,12 +54,13 @@ std::string stage_text(const Inspection& seen) {
   const std::string title = stage_title(seen);
   std::string text = (title.empty() ? "" : title + "\n") + line("model", model_text(seen));
   if (seen.trained) {
-    text += line("first loss", first_loss_text(seen));
+    if (!seen.on_paper) text += line("first loss", first_loss_text(seen));
     text += line("gradients", gradients_text(seen));
   }
-  text += line("step", flops_text(seen));
+  for (const NamedText& entry : work_lines(seen)) text += line(entry.name, entry.text);
   if (seen.evaluated) text += line("eval", eval_text(seen));
-  return text + line("memory", memory_text(seen)) + line("backend", backend_text(seen));
+  for (const NamedText& entry : memory_lines(seen)) text += line(entry.name, entry.text);
+  return text;
 }
 
 // Of all stages, those of a stage with its name.
@@ -95,7 +97,8 @@ int run_check(std::span<const std::string> words) {
   const ConfigArguments given = parse_config_arguments(words, kOptions);
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const ResolvedConfig config = resolve_config(given.request, catalog);
-  const std::vector<Inspection> stages = inspect(config);
+  const std::vector<Inspection> stages =
+      inspect(config, {.on_paper = given.arguments.has("on-paper")});
   const std::vector<std::string> found = all_faults(stages);
   print_out(given.arguments.has("json") ? json_report(given.source, stages, found)
                                         : report(given.source, stages, found));
@@ -113,7 +116,9 @@ const CommandInfo kCheckCommand{
         "learnt nothing would not have (about ln(classes) for a classifier), and tells the memory\n"
         "a run takes; of a training in stages, for each of them. Exit code 1 if something is "
         "wrong\n"
-        "with the model, 2 with the config.",
+        "with the model, 2 with the config.\n\n"
+        "On paper (see trivet help summary) gradients are followed and memory is counted, but\n"
+        "there is no loss to look at. A mesh of several devices is always on paper.",
     .options = kOptions,
     .operand = Operand::config,
     .run = run_check,

@@ -12,13 +12,20 @@
 
 namespace trivet {
 
+// Of the option both commands have.
+inline constexpr const char* kOnPaperDoc =
+    "Compute nothing and open no data that the task knows the shape of";
+
 std::string format_flops(double flops);  // "1.23 MFLOP"
 
-// One line each, without a line end.
-std::string model_text(const Inspection& seen);
-std::string flops_text(const Inspection& seen);
-std::string memory_text(const Inspection& seen);
-std::string backend_text(const Inspection& seen);
+std::string model_text(const Inspection& seen);  // one line, without its end
+
+// A line of the text: "step", "50 MFLOP for 8 examples".
+struct NamedText {
+  std::string name, text;
+};
+std::vector<NamedText> work_lines(const Inspection& seen);    // what a step computes
+std::vector<NamedText> memory_lines(const Inspection& seen);  // what it holds, and on what
 
 // How many numbers each layer holds itself, those inside it left out; "" has those of no layer.
 std::map<std::string, std::int64_t> parameters_of_layers(const Inspection& seen);

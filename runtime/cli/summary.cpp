@@ -23,6 +23,7 @@ namespace {
 
 constexpr OptionSpec kOwnOptions[] = {
     {.name = "json", .doc = "As JSON"},
+    {.name = "on-paper", .doc = kOnPaperDoc},
 };
 constexpr auto kOptions = with_config_options(kOwnOptions);
 
@@ -53,6 +54,10 @@ std::string table_text(const std::vector<Row>& rows) {
   return text;
 }
 
+std::string line(const std::string& name, const std::string& text) {
+  return fmt::format("{:<8}{}\n", name, text);
+}
+
 std::string stage_text(const Inspection& seen) {
   std::vector<Row> rows = {{"layer", "type", "output", "parameters", "FLOPs"}};
   const std::map<std::string, std::int64_t> counts = parameters_of_layers(seen);
@@ -64,9 +69,12 @@ std::string stage_text(const Inspection& seen) {
         {"(others)", "", "", format_count(static_cast<std::uint64_t>(rest->second)), ""});
   }
   const std::string title = stage_title(seen);
-  return (title.empty() ? "" : title + "\n") + table_text(rows) + "\nmodel   " + model_text(seen) +
-         "\nstep    " + flops_text(seen) + "\nmemory  " + memory_text(seen) + "\nbackend " +
-         backend_text(seen) + "\n";
+  std::string text = (title.empty() ? "" : title + "\n") + table_text(rows) + "\n" +
+                     line("model", model_text(seen));
+  for (const auto& lines : {work_lines(seen), memory_lines(seen)}) {
+    for (const NamedText& entry : lines) text += line(entry.name, entry.text);
+  }
+  return text;
 }
 
 std::string report(const std::string& source, const std::vector<Inspection>& stages) {
@@ -79,7 +87,8 @@ int run_summary(std::span<const std::string> words) {
   const ConfigArguments given = parse_config_arguments(words, kOptions);
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const ResolvedConfig config = resolve_config(given.request, catalog);
-  const std::vector<Inspection> stages = inspect(config);
+  const std::vector<Inspection> stages =
+      inspect(config, {.on_paper = given.arguments.has("on-paper")});
   if (!given.arguments.has("json")) {
     print_out(report(given.source, stages));
     return 0;
@@ -101,7 +110,10 @@ const CommandInfo kSummaryCommand{
         "batch\n"
         "size. FLOPs are of one step, forward and backward, those of layers inside included.\n"
         "A training in stages has a table for each.\n"
-        "Nothing is written.",
+        "Nothing is written.\n\n"
+        "On paper nothing is computed and no memory taken, so that any model fits: shapes and\n"
+        "FLOPs are those of a device's share of the batch, memory is what each device of the\n"
+        "config's mesh would hold. A mesh of several devices is always on paper.",
     .options = kOptions,
     .operand = Operand::config,
     .run = run_summary,

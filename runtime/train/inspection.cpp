@@ -10,6 +10,7 @@
 #include "train/run.h"
 #include "train/run_start.h"
 #include "trivet/error.h"
+#include "trivet/paper.h"
 #include "trivet/registry.h"
 #include "trivet/thread_pool.h"
 #include "trivet/trainer.h"
@@ -36,17 +37,27 @@ class FirstStep final : public TrainerObserver {
   void on_eval_step(std::int64_t, std::int64_t examples) override {
     if (examples_ == 0) examples_ = examples;
   }
+  void on_train_tokens(std::int64_t tokens) override {
+    if (!seen_) tokens_ = tokens;
+  }
   bool stop_requested() const override { return false; }
 
   double loss() const { return loss_; }
   std::int64_t examples() const { return examples_; }
+  std::int64_t tokens() const { return tokens_; }
   bool seen() const { return seen_; }
 
  private:
   bool seen_ = false;
   double loss_ = 0;
-  std::int64_t examples_ = 0;
+  std::int64_t examples_ = 0, tokens_ = 0;
 };
+
+FlopCount since(const FlopCount& before, const Device& device) {
+  const FlopCount& now = device.flop_count();
+  return {now.flops - before.flops, now.model_flops - before.model_flops,
+          now.attention_flops - before.attention_flops};
+}
 
 bool is_zero(const Tensor& gradient) {
   const std::vector<float> values = gradient.to_host<float>();
@@ -59,7 +70,9 @@ void note_gradients(ParameterStore& store, std::vector<Inspection::Weights>& wei
     if (entry.has_gradient) continue;
     Parameter* parameter = store.find(entry.path);
     if (parameter == nullptr || !parameter->trainable()) continue;
-    entry.has_gradient = !is_zero(parameter->gradient());
+    // Gradients on paper have no values; that the loss depends on a weight is known there, too.
+    entry.has_gradient =
+        is_on_paper(store.device()) ? parameter->has_gradient() : !is_zero(parameter->gradient());
   }
 }
 
@@ -70,9 +83,12 @@ bool all_have_gradients(const std::vector<Inspection::Weights>& weights) {
 
 class Inspector {
  public:
-  Inspector(const ResolvedConfig& config, std::size_t stage)
+  Inspector(const ResolvedConfig& config, std::size_t stage, bool on_paper)
       : config_(config), mode_(config.tree.find("mode")->as_text()) {
     result_.stage = stage;
+    result_.on_paper = on_paper;
+    result_.mesh = config.experiment.mesh;
+    result_.global_batch = global_batch(config.experiment);
   }
 
   Inspection inspect();
@@ -80,6 +96,7 @@ class Inspector {
  private:
   void look();
   bool does(std::string_view what) const { return mode_.find(what) != std::string::npos; }
+  void open();
   void build();
   void enter_stage();
   void take_weights();
@@ -114,18 +131,35 @@ void Inspector::look() {
   enter_stage();
   take_weights();
   if (does("train")) train();
-  if (does("eval")) evaluate();
+  // What a batch of evaluation takes is less than what one of training does.
+  if (does("eval") && !(result_.on_paper && result_.trained)) evaluate();
   result_.examples = observer_.examples();
+  result_.tokens = observer_.tokens();
   result_.memory = result_.device->memory();
+  if (result_.on_paper && result_.trained) {
+    result_.memory_parts = memory_parts(*trainer_, result_.mesh);
+  }
+}
+
+void Inspector::open() {
+  if (result_.on_paper) {
+    result_.device = open_device_on_paper(config_);
+  } else {
+    RunRequest request;
+    request.config = config_;
+    result_.device = open_device(request);
+  }
+  const double given = config_.experiment.runtime.peak_flops;
+  result_.peak_flops = given > 0 ? given : result_.device->info().peak_flops[TV_F32];
 }
 
 void Inspector::build() {
   const ExperimentConfig& experiment = config_.experiment;
-  RunRequest request;
-  request.config = config_;
-  result_.device = open_device(request);
+  open();
   TaskContext task_context{*result_.device, {}};
-  task_ = make(experiment.task, task_context);
+  task_ = make(
+      result_.on_paper ? with_rows(experiment.task, rows_per_device(experiment)) : experiment.task,
+      task_context);
   TrainerContext context{.task = *task_,
                          .device = *result_.device,
                          .key = Key(static_cast<std::uint64_t>(experiment.seed)),
@@ -134,7 +168,7 @@ void Inspector::build() {
                          .observer = observer_};
   trainer_ = make(experiment.trainer, context);
   trainer_->initialize();
-  const bool fresh = task_->config().init_checkpoint.empty();
+  const bool fresh = task_->config().init_checkpoint.empty() && !result_.on_paper;
   const auto* first = static_cast<const FirstLoss*>(task_->extension(kTaskFirstLoss));
   if (fresh && first != nullptr) result_.expected_loss = first->first_loss();
 }
@@ -169,11 +203,11 @@ void Inspector::train() {
   for (std::int64_t step = 1; step <= kMostSteps && !trainer_->exhausted(); ++step) {
     if (step > kSteps && all_have_gradients(result_.weights)) break;
     trace_->reset_calls();
-    const double before = result_.device->flops();
+    const FlopCount before = result_.device->flop_count();
     trainer_->train(step);
     result_.device->sync();
     if (trainer_->stage() != result_.stage) break;  // it was shorter than what is looked at
-    result_.step_flops = result_.device->flops() - before;
+    result_.flops = since(before, *result_.device);
     note_gradients(trainer_->parameters(), result_.weights);
     if (step == 1) result_.layers = trace_->layers();
   }
@@ -186,11 +220,11 @@ void Inspector::train() {
 
 void Inspector::evaluate() {
   trace_->reset_calls();
-  const double before = result_.device->flops();
+  const FlopCount before = result_.device->flop_count();
   result_.eval_logs = trainer_->evaluate(1);
   result_.evaluated = true;
   if (result_.trained) return;
-  result_.step_flops = result_.device->flops() - before;
+  result_.flops = since(before, *result_.device);
   result_.layers = trace_->layers();
 }
 
@@ -205,14 +239,32 @@ std::string names_of(const std::vector<std::string>& paths) {
 
 }  // namespace
 
-std::vector<Inspection> inspect(const ResolvedConfig& config) {
+std::vector<Inspection> inspect(const ResolvedConfig& config, InspectOptions options) {
   const FlushDenormals flush;
+  const bool on_paper = options.on_paper || config.experiment.mesh.devices() > 1;
   check_before_start(config, trainer_fields(config.experiment.trainer));
   std::vector<Inspection> stages;
   do {
-    stages.push_back(Inspector(config, stages.size()).inspect());
+    stages.push_back(Inspector(config, stages.size(), on_paper).inspect());
   } while (stages.size() < stages.front().stages);
   return stages;
+}
+
+TokenFigures token_figures(const Inspection& seen) {
+  TokenFigures figures;
+  if (!seen.trained || seen.tokens == 0 || seen.examples == 0) return figures;
+  const auto tokens = static_cast<double>(seen.tokens);
+  const std::int64_t examples = seen.global_batch > 0 ? seen.global_batch : seen.examples;
+  figures.tokens = seen.tokens / seen.examples * examples;
+  figures.flops_per_token = seen.flops.model_flops / tokens;
+  figures.closed_form =
+      6 * static_cast<double>(seen.trainable_count) + seen.flops.attention_flops / tokens;
+  figures.step_flops = figures.flops_per_token * static_cast<double>(figures.tokens);
+  if (seen.peak_flops > 0) {
+    figures.ideal_seconds =
+        figures.step_flops / (seen.peak_flops * static_cast<double>(seen.mesh.devices()));
+  }
+  return figures;
 }
 
 std::string stage_title(const Inspection& inspection) {

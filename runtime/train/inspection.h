@@ -3,6 +3,9 @@
 // a batch of evaluation, and thrown away; of a training in stages each of them, from the weights it
 // would start from if nothing had been learnt before it. Behind `trivet check` and `trivet
 // summary`.
+//
+// On paper (trivet/paper.h) nothing is computed: shapes, parameters, FLOPs and memory are those of
+// the device's share of a training batch, and neither loss nor evaluation says anything.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +16,7 @@
 #include <vector>
 
 #include "config/resolver.h"
+#include "train/mesh_share.h"
 #include "trivet/device.h"
 #include "trivet/extensions/first_loss.h"
 #include "trivet/layer_trace.h"
@@ -39,17 +43,39 @@ struct Inspection {
   bool trained = false;       // else the mode only evaluates
   double first_loss = 0;      // of the first step, before any update
   std::int64_t examples = 0;  // in it
-  double step_flops = 0;      // of a training step, or of one of evaluation when not trained
+  std::int64_t tokens = 0;    // in it; 0 where the task counts none
+  FlopCount flops;            // of a training step, or of one of evaluation when not trained
   std::optional<FirstLoss::Range> expected_loss;  // nothing: the task does not say, or its weights
                                                   // come from a checkpoint
   bool evaluated = false;
   Logs eval_logs;       // of one batch
   MemoryReport memory;  // with everything alive
+
+  bool on_paper = false;
+  MeshConfig mesh;
+  std::int64_t global_batch = 0;         // examples of all devices; 0: not known
+  double peak_flops = 0;                 // of a device, a second; 0: not known
+  std::vector<MemoryPart> memory_parts;  // of a training on paper, what is kept between steps
+};
+
+// A training step of all devices. Zero where the task counts no tokens or nothing was trained.
+struct TokenFigures {
+  std::int64_t tokens = 0;
+  double flops_per_token = 0;  // op by op, with all pairs of attention
+  double closed_form = 0;      // 6 N + 12 L H Q T, N: all trainable parameters
+  double step_flops = 0;       // of all tokens
+  double ideal_seconds = 0;    // at the peak of all devices; 0: no peak is known
+};
+TokenFigures token_figures(const Inspection& inspection);
+
+// On paper also without having been asked to, where the mesh has devices that are not here.
+struct InspectOptions {
+  bool on_paper = false;
 };
 
 // Of each stage, in order; at least one. Writes nothing: there is no run directory. Throws as a run
 // does, Error with the place in the config. [main thread]
-std::vector<Inspection> inspect(const ResolvedConfig& config);
+std::vector<Inspection> inspect(const ResolvedConfig& config, InspectOptions options = {});
 
 // "stage 2 of 3 (deep)"; empty where training has one stage.
 std::string stage_title(const Inspection& inspection);

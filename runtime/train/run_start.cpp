@@ -8,6 +8,7 @@
 #include "config/toml_reader.h"
 #include "train/run_session.h"
 #include "trivet/error.h"
+#include "trivet/paper.h"
 #include "trivet/registry.h"
 #include "trivet/thread_pool.h"
 
@@ -28,6 +29,21 @@ std::vector<std::pair<std::string, std::string>> backend_options(const Value& ta
     options.emplace_back(member.key,
                          member.value.is_text() ? member.value.as_text() : to_toml(member.value));
   }
+  return options;
+}
+
+const tv_backend* backend_table(const ResolvedConfig& config) {
+  return static_cast<const tv_backend*>(
+      registry().table("backend", config.experiment.runtime.backend,
+                       origin_of(config.tree, "runtime.backend"), "runtime.backend"));
+}
+
+DeviceOptions device_options(const ResolvedConfig& config) {
+  const RuntimeConfig& runtime = config.experiment.runtime;
+  DeviceOptions options;
+  options.key = runtime.backend;
+  options.index = static_cast<int>(runtime.device);
+  options.pool = std::make_shared<ThreadPool>(static_cast<int>(runtime.threads));
   return options;
 }
 
@@ -52,17 +68,14 @@ void check_before_start(const ResolvedConfig& config, const TrainerConfig& train
 }
 
 std::unique_ptr<Device> open_device(const RunRequest& request) {
-  const RuntimeConfig& runtime = request.config.experiment.runtime;
-  const void* table =
-      registry().table("backend", runtime.backend,
-                       origin_of(request.config.tree, "runtime.backend"), "runtime.backend");
-  DeviceOptions options;
-  options.key = runtime.backend;
-  options.index = static_cast<int>(runtime.device);
-  options.pool = std::make_shared<ThreadPool>(static_cast<int>(runtime.threads));
+  DeviceOptions options = device_options(request.config);
   options.options = backend_options(request.config.backend_options);
-  options.memory_limit = static_cast<std::uint64_t>(runtime.memory_limit);
-  return Device::open(static_cast<const tv_backend*>(table), std::move(options));
+  options.memory_limit = static_cast<std::uint64_t>(request.config.experiment.runtime.memory_limit);
+  return Device::open(backend_table(request.config), std::move(options));
+}
+
+std::unique_ptr<Device> open_device_on_paper(const ResolvedConfig& config) {
+  return open_on_paper(backend_table(config), device_options(config));
 }
 
 int run_in(const RunRequest& request, const RunDirectory& directory, Device& device,

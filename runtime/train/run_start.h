@@ -22,6 +22,8 @@ void check_before_start(const ResolvedConfig& config, const TrainerConfig& train
 
 // The device that `runtime` names, with its threads. Throws as the registry and the backend do.
 std::unique_ptr<Device> open_device(const RunRequest& request);
+// A device on paper (trivet/paper.h) with the functions of that one, and no limit of memory.
+std::unique_ptr<Device> open_device_on_paper(const ResolvedConfig& config);
 
 // One session in a directory; its exit code. What goes wrong is put on record there and thrown
 // again. `eval_logs`, where given, receives those of the last evaluation.

@@ -63,6 +63,7 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
   if (context.train) check_learner(config_, parts_.train_input);
   Scope root(store_);
   model_ = task_.build_model(parts_.model, root);
+  token_count_ = static_cast<const TokenCount*>(task_.extension(kTaskTokenCount));
   freeze(store_, config_.frozen);
   store_.build();
   if (context.train) build_training();
@@ -154,6 +155,7 @@ bool DefaultTrainer::train_one() {
   }
   ++global_step_;
   if (summaries.wanted()) observer_.on_summaries("train", global_step_, summaries);
+  if (token_count_ != nullptr) observer_.on_train_tokens(token_count_->tokens(*batch));
   observer_.on_train_step(global_step_, step.loss, size.examples);
   return true;
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "train/running_means.h"
+#include "trivet/extensions/tokens.h"
 #include "trivet/trainer.h"
 
 namespace trivet {
@@ -96,6 +97,7 @@ class DefaultTrainer final : public Trainer {
   const bool evaluates_;
   ParameterStore store_;
   std::unique_ptr<Model> model_;
+  const TokenCount* token_count_;           // null where the task counts none
   std::unique_ptr<Training> training_;      // null when this run only evaluates
   std::unique_ptr<Evaluation> evaluation_;  // null until needed
   std::optional<Value> next_evaluation_;    // where it starts, as a checkpoint has it

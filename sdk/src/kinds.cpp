@@ -103,6 +103,7 @@ NamedTensors Trainer::export_tensors() {
   return tensors;
 }
 TrainerObserver::~TrainerObserver() = default;
+void TrainerObserver::on_train_tokens(std::int64_t) {}
 bool TrainerObserver::wants_summaries() const {
   return false;
 }

@@ -40,7 +40,9 @@ TEST_CASE("every shipped config passes the check") {
   const auto files = shipped();
   CHECK(files.size() >= 3);
   for (const fs::path& file : files) {
-    const ShellResult result = check(quoted(file.string()));
+    // Its data is nobody's but the user's.
+    const bool without_data = file.filename() == "gpt2_124m.toml";
+    const ShellResult result = check(quoted(file.string()) + (without_data ? " --on-paper" : ""));
     INFO(result.output);
     CHECK(result.exit_code == 0);
     CHECK_THAT(result.output, EndsWith("\nok\n"));

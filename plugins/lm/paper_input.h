@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// PaperInput: batches for a device on paper (trivet/paper.h), of the shape that an input of rows
+// would give; no file is opened. Every row is one segment that fills it, every id is 0. Has no end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "trivet/config_of.h"
+#include "trivet/input.h"
+
+namespace trivet::lm {
+
+class PaperInput final : public Input {
+ public:
+  PaperInput(std::int64_t batch_size, std::int64_t seq_len);
+
+  std::optional<Batch> get_next() override { return batch_; }
+  void reset() override {}
+  Value save_state() const override { return Value::table(); }
+  void restore_state(const Value&) override {}
+
+ private:
+  Batch batch_;
+};
+
+// In place of the input that `config` describes; null where its fields do not tell batch_size and
+// seq_len.
+std::unique_ptr<Input> paper_input(const ConfigOf<Input>& config);
+
+}  // namespace trivet::lm
