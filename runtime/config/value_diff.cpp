@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/value_diff.h"
 
+#include "config/defaults.h"
+
 namespace trivet {
 namespace {
 
@@ -47,7 +49,8 @@ void compare(const Value* before, const Value* after, const std::string& path,
   if (old_value == new_value) return;
   found.push_back({.path = path,
                    .before = old_value.is_null() ? "" : to_toml(old_value),
-                   .after = new_value.is_null() ? "" : to_toml(new_value)});
+                   .after = new_value.is_null() ? "" : to_toml(new_value),
+                   .is_default = new_value.origin().note == kDefaultNote});
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace trivet {
 struct ValueDifference {
   std::string path;           // "trainer.train_steps"
   std::string before, after;  // TOML; empty where there is no such value
+  bool is_default = false;    // `after` is there because its struct says so (see DefaultsFiller)
 };
 
 // Leaves that differ, in the order of `before`, then those that are new. Arrays of tables are

@@ -49,6 +49,8 @@ std::vector<ConfigChange> config_changes(const Value& before, const Value& after
   std::vector<ConfigChange> changes;
   for (ValueDifference& found : differences(before, after)) {
     if (is_any_of(found.path, {"mode", "name"})) continue;
+    // A field that there was not when the run was started: it means what was done then.
+    if (found.before.empty() && found.is_default) continue;
     const bool stops = breaks(found.path);
     changes.push_back({.path = std::move(found.path),
                        .before = std::move(found.before),

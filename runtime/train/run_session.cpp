@@ -127,8 +127,7 @@ void RunSession::keep_config() {
   std::error_code ignored;
   const bool exists = std::filesystem::exists(path, ignored);
   if (exists && !checkpoints_.steps().empty()) {
-    const auto changes =
-        config_changes(read_toml_file(path), read_toml(config_text_, path.string()));
+    const auto changes = config_changes(read_toml_file(path), request_.config.tree);
     std::vector<ConfigChange> breaking;
     for (const ConfigChange& change : changes) {
       if (change.breaks) breaking.push_back(change);
@@ -212,7 +211,7 @@ Controller::Outcome RunSession::follow() {
                        .status = status_,
                        .metrics = metrics_},
                       {.directory = followed_dir(),
-                       .config = read_toml(config_text_, "config.toml"),
+                       .config = request_.config.tree,
                        .train_steps = fields_.train_steps,
                        .timeout = fields_.continuous_eval_timeout.seconds});
   return eval.run();

@@ -86,6 +86,26 @@ TEST_CASE("another model in the directory of a run is refused with the differenc
   CHECK(read_text(workdir / "config.toml") == config);
 }
 
+TEST_CASE("a run goes on that was started before a field was there") {
+  TempDir temp;
+  const fs::path workdir = temp.path() / "run", file = workdir / "config.toml";
+  REQUIRE(run_to_end(workdir, 1, nullptr, {"trainer.train_steps=400"}) == 0);
+  std::string text = read_text(file);
+  const std::size_t line = text.find("label_smoothing = ");
+  REQUIRE(line != std::string::npos);
+  text.erase(line, text.find('\n', line) + 1 - line);
+  replace_file(file, text, Durability::cached);
+  std::string output;
+  CHECK(run_to_end(workdir, 1, &output, {"trainer.train_steps=500"}) == 0);
+  CHECK_THAT(output, !Contains("label_smoothing"));
+  CHECK(last_step(workdir) == 500);
+
+  // What is not its default was chosen, and is another task.
+  replace_file(file, text, Durability::cached);
+  CHECK(run_to_end(workdir, 1, &output, {"task.label_smoothing=0.1"}) == 2);
+  CHECK_THAT(output, Contains("task.label_smoothing: (not set) -> 0.1"));
+}
+
 TEST_CASE("the resolved config of a run gives the same run") {
   TempDir temp;
   const fs::path first = temp.path() / "first", second = temp.path() / "second";

@@ -24,7 +24,7 @@ NestedMap outputs_of(Device& device, float xent, float other, float weight) {
 
 TEST_CASE("losses are the sum of their terms, and of the auxiliary ones", "[lm]") {
   const auto device = test::open_device(test::backends().back());
-  TaskContext context{.device = *device};
+  TaskContext context{.device = *device, .logging_dir = {}};
   MaskedLmConfig config;
   FpropContext step;
   step.aux_losses.set("experts", Tensor::scalar(*device, 0.25F));

@@ -2,6 +2,7 @@
 // Which changes of a config a run survives.
 #include <catch2/catch.hpp>
 
+#include "config/defaults.h"
 #include "train/resume_check.h"
 
 using namespace trivet;
@@ -45,6 +46,17 @@ TEST_CASE("equal configs have no changes") {
   CHECK(changed("mode", "eval").empty());
   CHECK(changed("name", "other").empty());
   CHECK(changed("task.init_checkpoint", Value()).empty());  // null is how unset looks
+}
+
+TEST_CASE("defaults of fields that there were not are no changes") {
+  Value field(0.5);
+  CHECK(changed("task.model.new_field", field) == "!task.model.new_field:  -> 0.5\n");
+  field.set_origin({.note = kDefaultNote});
+  CHECK(changed("task.model.new_field", field).empty());
+  // One that there was is compared as ever.
+  Value other(0.25);
+  other.set_origin({.note = kDefaultNote});
+  CHECK(changed("task.label_smoothing", other) == "!task.label_smoothing: 0.0 -> 0.25\n");
 }
 
 TEST_CASE("another task or model breaks a run, other changes do not") {

@@ -39,8 +39,8 @@ struct Fixture {
 
   Fixture() {
     Scope scope(store);
-    scope.parameter("body/w", {40, 50}, {.init = {Init::constant, 1}});
-    scope.parameter("head/w", {3}, {.init = {Init::constant, 2}});
+    scope.child("body").parameter("w", {40, 50}, {.init = {Init::constant, 1}});
+    scope.child("head").parameter("w", {3}, {.init = {Init::constant, 2}});
     scope.state("moving", {2}, 0);
     store.build();
   }
@@ -64,7 +64,7 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE_METHOD(Fixture, "the gradient is taken at noisy weights, the step from those without") {
-  Learner learner = this->learner({.scale = 0.25});
+  Learner learner = this->learner({.scale = 0.25, .variables = {}});
   const std::vector<float> before = value("body/w");
   learner.add_noise(Key(7));
   const std::vector<float> noisy = value("body/w");
@@ -85,7 +85,7 @@ TEST_CASE_METHOD(Fixture, "the gradient is taken at noisy weights, the step from
 }
 
 TEST_CASE_METHOD(Fixture, "variational noise is drawn from the pass and the variable") {
-  Learner learner = this->learner({.scale = 1});
+  Learner learner = this->learner({.scale = 1, .variables = {}});
   learner.add_noise(Key(7));
   const auto first = value("head/w");
   learner.add_noise(Key(8));
@@ -99,7 +99,7 @@ TEST_CASE_METHOD(Fixture, "variational noise is drawn from the pass and the vari
 }
 
 TEST_CASE_METHOD(Fixture, "each part of an update has noise of its own") {
-  Learner learner = this->learner({.scale = 1});
+  Learner learner = this->learner({.scale = 1, .variables = {}});
   learner.accumulate(2);
   std::vector<float> sum(3);
   for (const std::uint64_t part : {1, 2}) {
