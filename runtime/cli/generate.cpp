@@ -5,7 +5,6 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -20,9 +19,7 @@
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "cli/text_columns.h"
-#include "launch/experiment_id.h"
-#include "launch/experiment_index.h"
-#include "train/trained_model.h"
+#include "cli/trained_run.h"
 #include "trivet/error.h"
 #include "trivet/extensions/text_generator.h"
 #include "trivet/json.h"
@@ -30,8 +27,6 @@
 
 namespace trivet {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr OptionSpec kOptions[] = {
     {.name = "tokens", .letter = 'n', .value = "N", .doc = "Most tokens behind a prompt"},
@@ -82,23 +77,6 @@ GenerateOptions options_of(const Arguments& arguments) {
           .beam_size = number_of<std::int64_t>(arguments, "beams"),
           .stop = arguments.all("stop"),
           .seed = number_of<std::uint64_t>(arguments, "seed").value_or(0)};
-}
-
-// A directory, or a work unit as XID/WID.
-fs::path run_named(const std::string& word) {
-  std::error_code ignored;
-  if (fs::exists(word, ignored)) return word;
-  const bool is_id = !word.empty() && (word[0] == '@' || (word[0] >= '0' && word[0] <= '9'));
-  if (!is_id) {
-    throw UsageError("there is no run '" + word + "'", {.hint = "trivet ls lists those in runs/"});
-  }
-  const ExperimentId id = find_experiment(word, experiments_root(nullptr));
-  if (!id.wid) {
-    throw UsageError("'" + word + "' is an experiment; name one of its work units",
-                     {.hint = "trivet ls " + word + " lists them"});
-  }
-  const ExperimentView view = ExperimentIndex(id).experiment(id.xid, id.wid);
-  return unit_of(view, *id.wid).directory;
 }
 
 std::vector<std::string> lines_of(std::istream& stream) {
@@ -156,7 +134,7 @@ class GenerateCommand {
     const RunCheckpoint place = find_run_checkpoint(run_named(words[0]));
     HostCatalog catalog(arguments.all("plugin-dir"), UnknownDefaults::load_plugin);
     const FlushDenormals flush;
-    TrainedModel trained(config_of(place, arguments, catalog), place.checkpoint);
+    TrainedModel trained(trained_config(place, arguments.all("set"), catalog), place.checkpoint);
     const auto* generator =
         static_cast<const TextGenerator*>(trained.task().extension(kTaskTextGenerator));
     if (generator == nullptr) {
@@ -172,16 +150,6 @@ class GenerateCommand {
   }
 
  private:
-  static ResolvedConfig config_of(const RunCheckpoint& place, const Arguments& arguments,
-                                  HostCatalog& catalog) {
-    ConfigRequest request;
-    request.files = {place.config};
-    for (const std::string& text : arguments.all("set")) {
-      request.overrides.push_back({.text = text, .shown = "--set=" + text, .offset = 6});
-    }
-    return resolve_config(request, catalog);
-  }
-
   // Prints the prompt, where it belongs to the text, and the pieces behind it as they come.
   int continue_one(const std::string& prompt) {
     if (json_) return continue_all({prompt});

@@ -25,7 +25,7 @@ Value layer_rows(const Inspection& seen) {
   Value rows = Value::array();
   for (const LayerTrace::Entry& layer : seen.layers) {
     rows.push_back(Value::table({{"path", layer.path},
-                                 {"type", layer.type},
+                                 {"type", layer.type()},
                                  {"calls", layer.calls},
                                  {"input", layer.input},
                                  {"output", layer.output},

@@ -9,7 +9,9 @@
 #include "cli/commands.h"
 #include "cli/config_arguments.h"
 #include "cli/host_catalog.h"
+#include "cli/trained_run.h"
 #include "config/resolver.h"
+#include "train/checkpoint_files.h"
 #include "trivet/command.h"
 #include "trivet/error.h"
 
@@ -22,6 +24,16 @@ class Context final : public CommandContext {
 
   Value config(std::span<const std::string> words) override {
     return resolve_config(parse_config_arguments(words, kConfigOptions).request, catalog_).tree;
+  }
+
+  std::unique_ptr<TrainedRun> trained(const std::string& run,
+                                      std::span<const std::string> overrides) override {
+    return open_trained(run, overrides, catalog_);
+  }
+
+  void save_checkpoint(const std::filesystem::path& run, std::span<const SafetensorsEntry> model,
+                       std::int64_t step) override {
+    save_first_checkpoint(run, model, step);
   }
 
  private:
@@ -80,7 +92,7 @@ std::vector<PluginCommand> plugin_commands(const PluginHost& host) {
 
 int run_plugin_command(std::span<const std::string> words) {
   const Words given = without_plugin_dirs(words.subspan(1));
-  HostCatalog catalog(given.plugin_dirs);
+  HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const std::vector<PluginCommand> commands = plugin_commands(catalog.host());
   const auto command =
       std::find_if(commands.begin(), commands.end(), [&](const PluginCommand& candidate) {

@@ -31,7 +31,7 @@ using Row = std::array<std::string, 5>;
 
 Row layer_row(const LayerTrace::Entry& layer, std::int64_t parameters) {
   const bool called = layer.calls > 0;
-  return {layer.path, layer.type, called ? layer.output : "(within the layer before)",
+  return {layer.path, layer.type(), called ? layer.output : "(within the layer before)",
           format_count(static_cast<std::uint64_t>(parameters)),
           called ? format_flops(layer.flops) : ""};
 }

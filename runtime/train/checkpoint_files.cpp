@@ -248,7 +248,35 @@ std::vector<Source> open_sources(const std::vector<fs::path>& paths) {
   return sources;
 }
 
+// A new checkpoint of a model alone.
+void write_model(const fs::path& out, std::span<const SafetensorsEntry> model, std::int64_t step,
+                 std::string_view state, const Value& about) {
+  fs::path temporary = out;
+  temporary += ".tmp";
+  std::error_code ignored;
+  fs::remove_all(temporary, ignored);
+  make_directories(temporary);
+  try {
+    CheckpointDirectoryWriter writer(temporary);
+    writer.entries("model", model);
+    writer.state(state, about);
+    writer.finish(step);
+    rename_path(temporary, out);
+  } catch (...) {
+    fs::remove_all(temporary, ignored);
+    throw;
+  }
+}
+
 }  // namespace
+
+void save_first_checkpoint(const fs::path& run, std::span<const SafetensorsEntry> model,
+                           std::int64_t step) {
+  const fs::path directory = run / "checkpoints";
+  if (!steps_in(directory).empty()) throw RunError(directory.string() + " holds checkpoints");
+  const CheckpointManager names(directory, {}, nullptr);
+  write_model(names.path_of(step), model, step, "import", Value::table());
+}
 
 std::int64_t average_checkpoints(const fs::path& given, const std::vector<fs::path>& paths) {
   std::error_code ignored;
@@ -269,20 +297,7 @@ std::int64_t average_checkpoints(const fs::path& given, const std::vector<fs::pa
     means.push_back(mean_of(gather(sources, entry)));
     entries.push_back({entry.name, entry.dtype, entry.shape, means.back()});
   }
-  fs::path temporary = out;
-  temporary += ".tmp";
-  fs::remove_all(temporary, ignored);
-  make_directories(temporary);
-  try {
-    CheckpointDirectoryWriter writer(temporary);
-    writer.entries("model", entries);
-    writer.state("average", Value::table({{"sources", std::move(names)}}));
-    writer.finish(step);
-    rename_path(temporary, out);
-  } catch (...) {
-    fs::remove_all(temporary, ignored);
-    throw;
-  }
+  write_model(out, entries, step, "average", Value::table({{"sources", std::move(names)}}));
   return step;
 }
 

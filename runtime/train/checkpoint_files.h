@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "trivet/dtype.h"
+#include "trivet/safetensors.h"
 #include "trivet/shape.h"
 
 namespace trivet {
@@ -37,6 +39,11 @@ std::string_view name_of(TensorDifference::What what);
 // a number that is NaN in both is equal.
 std::vector<TensorDifference> compare_checkpoints(const std::filesystem::path& first,
                                                   const std::filesystem::path& second);
+
+// Writes a checkpoint of a model that no run has trained into `run`/checkpoints, which holds none.
+// Whole or not at all. Throws RunError.
+void save_first_checkpoint(const std::filesystem::path& run,
+                           std::span<const SafetensorsEntry> model, std::int64_t step);
 
 // Writes a new checkpoint directory whose model.safetensors holds the mean of each f32 tensor over
 // `sources`, summed in double precision in their order. Tensors of other types must be the same in

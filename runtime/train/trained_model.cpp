@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 // RUN/checkpoints/step_100 and RUN/best/step_100 are two below the run.
 constexpr int kLevels = 3;
 
-NamedTensors tensors_of(ParameterStore& store) {
+NamedTensors tensors_of(const ParameterStore& store) {
   NamedTensors tensors;
   for (const auto& parameter : store.parameters()) {
     tensors.emplace_back(parameter->path(), parameter->value());
@@ -56,10 +56,14 @@ TrainedModel::TrainedModel(const ResolvedConfig& config, const fs::path& checkpo
 
 TrainedModel::~TrainedModel() = default;
 
+NamedTensors TrainedModel::weights() const {
+  return tensors_of(*store_);
+}
+
 void TrainedModel::load(const fs::path& checkpoint, bool averages) {
   const CheckpointDirectoryReader reader(checkpoint);
   step_ = reader.step();
-  NamedTensors weights = tensors_of(*store_);
+  NamedTensors weights = this->weights();
   reader.tensors("model", weights);
   const std::vector<std::string> files = tensor_files(checkpoint);
   if (!averages || std::find(files.begin(), files.end(), "ema") == files.end()) return;

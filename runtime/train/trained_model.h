@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "config/resolver.h"
+#include "trivet/checkpoint.h"
 #include "trivet/device.h"
 #include "trivet/model.h"
 #include "trivet/task.h"
@@ -33,6 +34,8 @@ class TrainedModel {
 
   Task& task() { return *task_; }
   Model& model() { return *model_; }
+  Device& device() { return *device_; }
+  NamedTensors weights() const;
   std::int64_t step() const { return step_; }
 
  private:

@@ -12,7 +12,7 @@
 #include <set>
 
 #include "trivet/error.h"
-#include "trivet/half.h"
+#include "trivet/float_values.h"
 #include "trivet/init_checkpoint.h"
 #include "trivet/safetensors.h"
 #include "trivet/schema.h"
@@ -45,26 +45,6 @@ std::optional<fs::path> newest_in(const fs::path& directory) {
   }
   if (!best) return std::nullopt;
   return best->second;
-}
-
-bool holds_floats(const SafetensorsEntry& entry) {
-  return entry.dtype == DType::f32 || entry.dtype == DType::bf16 || entry.dtype == DType::f16;
-}
-
-// 16-bit floats are widened. Data in a file may stand at any byte.
-std::vector<float> floats_of(const SafetensorsEntry& entry) {
-  std::vector<float> out(static_cast<std::size_t>(entry.shape.size()));
-  if (entry.dtype == DType::f32) {
-    std::copy(entry.data.begin(), entry.data.end(), std::as_writable_bytes(std::span(out)).begin());
-    return out;
-  }
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const auto low = static_cast<unsigned>(entry.data[2 * i]);
-    const auto high = static_cast<unsigned>(entry.data[2 * i + 1]);
-    const auto bits = static_cast<std::uint16_t>(low | high << 8);
-    out[i] = entry.dtype == DType::bf16 ? float_from_bf16(bits) : float_from_f16(bits);
-  }
-  return out;
 }
 
 // A regular expression of the config; validate() has refused those that are none.

@@ -119,6 +119,7 @@ void SummaryWriter::summaries(std::string_view, std::int64_t, const Summaries&) 
 
 Command::~Command() = default;
 CommandContext::~CommandContext() = default;
+TrainedRun::~TrainedRun() = default;
 
 Orchestrator::~Orchestrator() = default;
 void Orchestrator::check(std::span<const launch::WorkUnit>, Problems&) {}

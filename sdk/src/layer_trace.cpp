@@ -73,7 +73,7 @@ std::shared_ptr<Layer> LayerTrace::make_layer(const ConfigOf<Layer>& config, Sco
   if (current == nullptr) return make(config, scope);
   const std::shared_ptr<State> state = current->state_;
   const std::size_t index = state->entries.size();
-  state->entries.push_back({scope.path(), std::string(config.key())});
+  state->entries.push_back({scope.path(), config});
   std::unique_ptr<Layer> layer = make(config, scope);
   return std::make_shared<Wrapped>(std::move(layer), scope.device(), state, index);
 }

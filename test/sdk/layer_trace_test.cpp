@@ -41,7 +41,8 @@ TEST_CASE_METHOD(Fixture, "a trace tells types, shapes, calls and work of the la
   store.build();
   REQUIRE(trace.layers().size() == 2);
   CHECK(trace.layers()[0].path == "stack");
-  CHECK(trace.layers()[0].type == "nn/Sequential");
+  CHECK(trace.layers()[0].type() == "nn/Sequential");
+  CHECK(trace.layers()[0].config.fields().find("layers") != nullptr);
   CHECK(trace.layers()[1].path.starts_with("stack/"));
   CHECK(trace.layers()[1].calls == 0);
 

@@ -11,19 +11,37 @@
 // stop. Arguments are best read by arguments.h, so that all commands have the same form.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "trivet/checkpoint.h"
 #include "trivet/config.h"
+#include "trivet/device.h"
 #include "trivet/export.h"
 #include "trivet/registry.h"
+#include "trivet/safetensors.h"
 #include "trivet/value.h"
 
 namespace trivet {
 
 struct CommandConfig {};
 TRIVET_CONFIG(CommandConfig, trivet::NoBase)
+
+// What a run has learnt, as `trivet generate` uses it.
+class TRIVET_API TrainedRun {
+ public:
+  virtual ~TrainedRun();
+  // Complete, references resolved.
+  virtual const Value& config() const = 0;
+  // The variables of its model by path, in the model's order. They live as long as this does.
+  virtual const NamedTensors& weights() const = 0;
+  virtual std::int64_t step() const = 0;
+  virtual Device& device() = 0;
+};
 
 // What the program does for commands. It outlives them.
 class TRIVET_API CommandContext {
@@ -33,6 +51,15 @@ class TRIVET_API CommandContext {
   // options of every command that takes one. Complete, references resolved. Throws UsageError and
   // ConfigError. [main thread]
   virtual Value config(std::span<const std::string> words) = 0;
+  // A run by its directory, by one of its checkpoints, or as XID/WID; `overrides` as those of
+  // --set. Its moving averages are its weights where it has them. Throws as `trivet generate`.
+  // [main thread]
+  virtual std::unique_ptr<TrainedRun> trained(const std::string& run,
+                                              std::span<const std::string> overrides) = 0;
+  // Writes a checkpoint of a model into a run's directory, which must have none: what `trained`,
+  // `trivet ckpt` and task.init_checkpoint find there. Whole or not at all. Throws RunError.
+  virtual void save_checkpoint(const std::filesystem::path& run,
+                               std::span<const SafetensorsEntry> model, std::int64_t step) = 0;
 };
 
 class TRIVET_API Command {

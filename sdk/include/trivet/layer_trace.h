@@ -26,12 +26,14 @@ class TRIVET_API LayerTrace {
  public:
   struct Entry {
     std::string path;        // "encoder/layer_3"
-    std::string type;        // "nn/Linear"
+    ConfigOf<Layer> config;  // what it was made of, as the layer around it completed it
     std::int64_t calls = 0;  // 0: never asked, for the layer before it computes it on the way
     std::string input{};     // of the last call, "f32 [64, 256]"
     std::string output{};
     // Of all calls, layers inside included, and of their gradients while a tape records.
     double flops = 0;
+
+    std::string type() const { return std::string(config.key()); }  // "nn/Linear"
   };
 
   LayerTrace();

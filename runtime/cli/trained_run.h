@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs as commands that use their models are told them.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "config/catalog.h"
+#include "config/resolver.h"
+#include "train/trained_model.h"
+#include "trivet/command.h"
+
+namespace trivet {
+
+// A directory, or a work unit as XID/WID. Throws UsageError when there is none.
+std::filesystem::path run_named(const std::string& word);
+
+// The run's config with the values of --set, each K=V.
+ResolvedConfig trained_config(const RunCheckpoint& place, std::span<const std::string> overrides,
+                              ConfigCatalog& catalog);
+
+// CommandContext::trained.
+std::unique_ptr<TrainedRun> open_trained(const std::string& run,
+                                         std::span<const std::string> overrides,
+                                         ConfigCatalog& catalog);
+
+}  // namespace trivet
