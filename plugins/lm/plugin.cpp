@@ -3,6 +3,8 @@
 #include "trivet/plugin.h"
 
 #include "bert.h"
+#include "export_command.h"
+#include "import_command.h"
 #include "language_model.h"
 #include "language_modeling.h"
 #include "masked_lm.h"
@@ -23,6 +25,8 @@ TRIVET_PLUGIN(
     trivet::model<lm::LanguageModel>("LanguageModel",
                                      "Transformer over tokens: embedding, blocks, softmax."),
     trivet::model<lm::SequenceModel>("SequenceModel", "Encoder and decoder over tokens."),
+    trivet::command<lm::ImportCommand>("import", "Makes a run of a published GPT-2 or Llama"),
+    trivet::command<lm::ExportCommand>("export", "Writes a run's model as a GPT-2 or Llama"),
     trivet::action<lm::NgramBaselines>("NgramBaselines",
                                        "What counting n-grams reaches, said beside evaluations."),
     trivet::metric<lm::TokenMetrics>("TokenMetrics",

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What decides the function of a decoder in one of the published layouts (published_layout.h),
+// weights aside.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace trivet::lm {
+
+struct DecoderShape {
+  std::int64_t vocab_size = 0;
+  std::int64_t model_dims = 0;
+  std::int64_t hidden_dims = 0;
+  std::int64_t num_layers = 0;
+  std::int64_t num_heads = 0;
+  std::int64_t num_kv_heads = 0;
+  std::int64_t dims_per_head = 0;
+  std::int64_t max_seq_len = 0;
+  double norm_epsilon = 0;
+  double rotary_theta = 10000;
+  std::string activation;  // as config.json names it: "gelu_new"
+  bool has_bias = true;    // of the products in attention and Mlp
+  bool tied = true;        // logits are made with the table of the embedding
+};
+
+}  // namespace trivet::lm
