@@ -5,13 +5,16 @@
 #include "activations.h"
 #include "batch_norm.h"
 #include "bidirectional.h"
+#include "composed_activations.h"
 #include "containers.h"
 #include "conv1d.h"
 #include "conv2d.h"
+#include "drop_path.h"
 #include "dropout.h"
 #include "embedding.h"
 #include "feed_forward.h"
 #include "flatten.h"
+#include "group_norm.h"
 #include "gru.h"
 #include "layer_norm.h"
 #include "linear.h"
@@ -42,9 +45,18 @@ TRIVET_PLUGIN(
     trivet::layer<nn::Silu>("Silu", "x sigmoid(x), also known as swish."),
     trivet::layer<nn::Tanh>("Tanh", "Hyperbolic tangent."),
     trivet::layer<nn::Sigmoid>("Sigmoid", "1 / (1 + exp(-x))."),
+    trivet::layer<nn::Relu6>("Relu6", "max(x, 0), and 6 at most."),
+    trivet::layer<nn::LeakyRelu>("LeakyRelu", "x, and a small share of it below 0."),
+    trivet::layer<nn::Elu>("Elu", "x, and alpha (exp(x) - 1) below 0."),
+    trivet::layer<nn::SquaredRelu>("SquaredRelu", "max(x, 0) squared."),
+    trivet::layer<nn::CubedRelu>("CubedRelu", "max(x, 0) to the third power."),
+    trivet::layer<nn::Softplus>("Softplus", "ln(1 + exp(x))."),
+    trivet::layer<nn::Exp>("Exp", "exp(x)."),
+    trivet::layer<nn::DropPath>("DropPath", "Drops whole examples at random in training."),
     trivet::layer<nn::Dropout>("Dropout", "Drops elements at random in training."),
     trivet::layer<nn::LayerNorm>("LayerNorm", "Normalises each row of the last axis."),
     trivet::layer<nn::RmsNorm>("RmsNorm", "Divides each row of the last axis by its length."),
+    trivet::layer<nn::GroupNorm>("GroupNorm", "Normalises groups of channels of each example."),
     trivet::layer<nn::BatchNorm>("BatchNorm", "Normalises each channel over the batch."),
     trivet::layer<nn::Sequential>("Sequential", "Layers one after the other."),
     trivet::layer<nn::Repeat>("Repeat", "A layer several times in a row, each with own weights."),

@@ -93,7 +93,12 @@ TransformerBlock::TransformerBlock(const Config& config, Scope& scope) : path_(s
     if (policy == NormPolicy::primer_hybrid) branch[2] = norm(name + "_post_norm");
     if (policy == NormPolicy::post) branch[2] = norm(main);
     branch[3] = scope.layer(dropout_name, dropout(after));
-    if (policy == NormPolicy::post_skip) branch[4] = norm(main);
+    if (config.residual_droppath_prob > 0) {
+      branch[4] =
+          scope.layer(name + "_drop_path",
+                      {"nn/DropPath", Value::table({{"rate", config.residual_droppath_prob}})});
+    }
+    if (policy == NormPolicy::post_skip) branch[5] = norm(main);
     branches_.push_back(std::move(branch));
   };
   add("attention", "attention_dropout",
@@ -107,10 +112,11 @@ TransformerBlock::TransformerBlock(const Config& config, Scope& scope) : path_(s
 
 Tensor TransformerBlock::through(const Tensor& x, const Run& run) const {
   Tensor h = x;
-  for (std::size_t at = 0; at < 5 * branches_.size(); at += 5) {
+  for (std::size_t at = 0; at < kParts * branches_.size(); at += kParts) {
+    const std::size_t last = at + kParts - 1;
     Tensor y = h;
-    for (std::size_t i = at; i < at + 4; ++i) y = run(i, y);
-    h = run(at + 4, ops::add(h, y));
+    for (std::size_t i = at; i < last; ++i) y = run(i, y);
+    h = run(last, ops::add(h, y));
   }
   return h;
 }
@@ -127,11 +133,12 @@ const void* TransformerBlock::extension(std::string_view id) const noexcept {
 
 std::unique_ptr<LayerCache> TransformerBlock::make_cache(std::int64_t batch,
                                                          std::int64_t max_length) const {
-  static constexpr const char* kParts[] = {"norm", "layer", "norm", "dropout", "norm"};
+  static constexpr const char* kNames[kParts] = {"norm",    "layer",     "norm",
+                                                 "dropout", "drop path", "norm"};
   auto caches = std::make_unique<LayerCaches>();
-  for (std::size_t i = 0; i < 5 * branches_.size(); ++i) {
-    const bool last = i / 5 + 1 == branches_.size();
-    const std::string name = path_ + (last ? "/mlp " : "/attention ") + kParts[i % 5];
+  for (std::size_t i = 0; i < kParts * branches_.size(); ++i) {
+    const bool last = i / kParts + 1 == branches_.size();
+    const std::string name = path_ + (last ? "/mlp " : "/attention ") + kNames[i % kParts];
     caches->add(layer(i), name, batch, max_length);
   }
   return caches;

@@ -9,6 +9,7 @@
 //   primer_hybrid   x + D(post_norm(f(norm(x))))         So et al. 2021
 //   post            x + D(norm(f(x)))
 //   post_skip       norm(x + D(f(x)))                    Vaswani et al. 2017, as in BERT
+// With residual_droppath_prob, D drops whole examples, too (nn/DropPath).
 //
 // Children: the norms "attention_norm" and "mlp_norm" (primer_hybrid has also
 // "attention_post_norm" and "mlp_post_norm"), the "attention", an nn/MultiHeadAttention unless
@@ -45,6 +46,7 @@ struct TransformerBlockConfig : LayerConfig {
   bool use_gated_activation = false;
   bool has_bias = true;
   double dropout = 0;
+  double residual_droppath_prob = 0;
   std::optional<double> residual_dropout;
   std::optional<double> relu_dropout;
   double atten_dropout = 0;
@@ -74,6 +76,8 @@ TRIVET_CONFIG(
      at_least(0), less_than(1)),
     (residual_dropout, "The same after attention and Mlp; by default as dropout.", at_least(0),
      less_than(1)),
+    (residual_droppath_prob, "Share of the examples that skip attention or Mlp in training.",
+     at_least(0), less_than(1)),
     (relu_dropout, "The same between the Mlp's layers; by default as dropout.", at_least(0),
      less_than(1)),
     (atten_dropout, "The same of attention weights; dropout leaves them alone.", at_least(0),
@@ -100,13 +104,14 @@ class TransformerBlock final : public Layer, public ExtendStep {
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) override;
 
  private:
-  // What lies between x and the sum: norm, layer, norm, dropout; then the norm of the sum. Those
-  // that norm_policy leaves out are null.
-  using Branch = std::array<std::shared_ptr<Layer>, 5>;
+  // What lies between x and the sum: norm, layer, norm, dropout, drop path; then the norm of the
+  // sum. Those that the config leaves out are null.
+  static constexpr std::size_t kParts = 6;
+  using Branch = std::array<std::shared_ptr<Layer>, kParts>;
   // Runs layer number `i` of all branches', which may be null.
   using Run = std::function<Tensor(std::size_t i, const Tensor& x)>;
   Tensor through(const Tensor& x, const Run& run) const;
-  Layer* layer(std::size_t i) const { return branches_[i / 5][i % 5].get(); }
+  Layer* layer(std::size_t i) const { return branches_[i / kParts][i % kParts].get(); }
 
   std::string path_;
   std::vector<Branch> branches_;

@@ -39,8 +39,9 @@ bool breaks(std::string_view path) {
   if (is_any_of(path, {"trainer.learners", "trainer.frozen"})) return true;
   if (is_any_of(path, {"task.tasks", "trainer.stages"})) return !is_free_in_entry(path);
   if (!is_at_or_below(path, "task")) return false;
-  return !is_any_of(path, {"task.train_input", "task.eval_input", "task.init_checkpoint",
-                           "task.init_load", "task.name", "task.sampler"});
+  return !is_any_of(
+      path, {"task.train_input", "task.eval_input", "task.init_checkpoint", "task.init_load",
+             "task.name", "task.sampler", "task.decode", "task.sample_prompts"});
 }
 
 }  // namespace

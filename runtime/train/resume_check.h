@@ -16,11 +16,11 @@ struct ConfigChange {
 };
 
 // Leaves that differ, in the order of `before`, then those that are new. The task (its inputs,
-// starting checkpoint and name excepted), the model, and the types of trainer and optimizer must
-// stay; everything else may change. Of tasks trained together and of stages of training the data,
-// weights, rates and lengths may change. What `mode` and `name` are does not matter, nor do
-// defaults of fields that `before` does not have: an older trivet wrote it. `after` is a resolved
-// tree, which knows its defaults.
+// starting checkpoint, name, and what it makes of its model behind evaluations excepted), the
+// model, and the types of trainer and optimizer must stay; everything else may change. Of tasks
+// trained together and of stages of training the data, weights, rates and lengths may change. What
+// `mode` and `name` are does not matter, nor do defaults of fields that `before` does not have: an
+// older trivet wrote it. `after` is a resolved tree, which knows its defaults.
 std::vector<ConfigChange> config_changes(const Value& before, const Value& after);
 
 // "  trainer.train_steps: 100 -> 200" for each, one a line.

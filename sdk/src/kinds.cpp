@@ -48,6 +48,13 @@ std::optional<Batch> next_batch(Input& input, const ConfigOf<Input>& config) {
   return batch;
 }
 
+std::optional<Batch> peek(Input& input) {
+  const Value place = input.save_state();
+  std::optional<Batch> batch = input.get_next();
+  input.restore_state(place);
+  return batch;
+}
+
 void InputConfig::validate(Problems& problems) const {
   if (infeed_host_index >= num_infeed_hosts) {
     problems.add("infeed_host_index", "must be less than num_infeed_hosts (" +

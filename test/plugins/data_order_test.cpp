@@ -141,6 +141,33 @@ TEST_CASE("hosts together give the global sequence, and all end together") {
   }
 }
 
+TEST_CASE("a batch that is peeked at is not taken") {
+  Numbered data(43);
+  data.config.shuffle = true;
+  data.config.epochs = 2;
+  const Seen whole = take(*data.make());
+  const auto input = data.make();
+  Seen seen;
+  for (bool more = true; more;) {
+    const auto first = peek(*input), second = peek(*input);
+    const Value place = input->save_state();
+    const auto batch = input->get_next();
+    more = batch.has_value();
+    REQUIRE(first.has_value() == more);
+    REQUIRE(second.has_value() == more);
+    if (!more) break;
+    CHECK_FALSE(place == input->save_state());
+    note(*batch, seen);
+    Seen both[2], taken;
+    note(*first, both[0]);
+    note(*second, both[1]);
+    note(*batch, taken);
+    CHECK(both[0] == taken);
+    CHECK(both[1] == taken);
+  }
+  CHECK(seen == whole);
+}
+
 TEST_CASE("saved and restored after any batch, a fresh input continues the same sequence") {
   for (const Remainder remainder : {Remainder::pad, Remainder::drop}) {
     Numbered data(43);

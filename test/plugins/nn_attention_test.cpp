@@ -148,6 +148,28 @@ TEST_CASE("a TransformerBlock drops out in training only") {
   CHECK(dropping.fprop(own, true).to_host<float>() != want);
 }
 
+TEST_CASE("with residual_droppath_prob examples skip attention, Mlp or both in training") {
+  const auto block = [](double prob) {
+    return LayerFixture("tiny/Backend",
+                        {"nn/TransformerBlock", fields({{"residual_droppath_prob", prob}})});
+  };
+  LayerFixture plain = block(0), skipping = block(0.5);
+  CHECK(plain.store().parameters().size() == skipping.store().parameters().size());
+  const std::vector<float> values = random_values(256 * 8, 3);
+  const auto out = [&](LayerFixture& fixture, bool train) {
+    return fixture.fprop(fixture.tensor(values, {256, 1, 8}), train).to_host<float>();
+  };
+  CHECK(out(skipping, false) == out(plain, false));
+  const auto y = out(skipping, true);
+  int whole = 0;
+  for (std::size_t example = 0; example < 256; ++example) {
+    const auto at = static_cast<std::ptrdiff_t>(8 * example);
+    whole += std::equal(y.begin() + at, y.begin() + at + 8, values.begin() + at) ? 1 : 0;
+  }
+  // 256 draws of probability 1/4: standard deviation 7; 5 of them.
+  CHECK(std::abs(whole - 64) < 35);
+}
+
 TEST_CASE("gradients of attention layers are those of central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto gradients = [&](const char* key, const Value& config) {

@@ -6,13 +6,16 @@
 #include "nn/activations.h"
 #include "nn/batch_norm.h"
 #include "nn/bidirectional.h"
+#include "nn/composed_activations.h"
 #include "nn/containers.h"
 #include "nn/conv1d.h"
 #include "nn/conv2d.h"
+#include "nn/drop_path.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
 #include "nn/feed_forward.h"
 #include "nn/flatten.h"
+#include "nn/group_norm.h"
 #include "nn/gru.h"
 #include "nn/layer_norm.h"
 #include "nn/linear.h"
@@ -142,6 +145,24 @@ TEST_CASE("the configs of layers without weights survive the way to a file and b
   check_round_trip(nn::SiluConfig{});
   check_round_trip(nn::TanhConfig{});
   check_round_trip(nn::SigmoidConfig{});
+  check_round_trip(nn::Relu6Config{});
+  nn::LeakyReluConfig leaky;
+  leaky.negative_slope = 0.2;
+  check_round_trip(leaky);
+  nn::EluConfig elu;
+  elu.alpha = 2;
+  check_round_trip(elu);
+  check_round_trip(nn::SquaredReluConfig{});
+  check_round_trip(nn::CubedReluConfig{});
+  check_round_trip(nn::SoftplusConfig{});
+  check_round_trip(nn::ExpConfig{});
+  nn::GroupNormConfig groups;
+  groups.dim = 8;
+  groups.num_groups = 4;
+  check_round_trip(groups);
+  nn::DropPathConfig path;
+  path.rate = 0.25;
+  check_round_trip(path);
   nn::MaxPool2dConfig max_pool;
   max_pool.window = {3};
   max_pool.padding = nn::Border::explicit_;

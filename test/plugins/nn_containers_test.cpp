@@ -160,6 +160,25 @@ TEST_CASE("Dropout with rate 0 is no layer at all, and rate 1 is refused") {
                     Catch::Contains("rate"));
 }
 
+TEST_CASE("DropPath drops whole examples in training and does nothing otherwise") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  LayerFixture fixture(backend, {"nn/DropPath", Value::table({{"rate", 0.25}})});
+  const Tensor ones = Tensor::full(fixture.device(), {4000, 2, 3}, 1);
+  CHECK(fixture.fprop(ones).same_as(ones));
+  const std::vector<float> y = fixture.fprop(ones, true).to_host<float>();
+  int dropped = 0;
+  for (std::size_t example = 0; example < 4000; ++example) {
+    const float first = y[example * 6];
+    dropped += first == 0 ? 1 : 0;
+    const bool is_whole = first == 0 || first == Approx(1 / 0.75);
+    bool is_one = true;
+    for (std::size_t i = 1; i < 6; ++i) is_one = is_one && y[example * 6 + i] == first;
+    if (!is_whole || !is_one) FAIL("example " << example << " was dropped in part");
+  }
+  // 4000 draws of probability 1/4: standard deviation 27; 5 of them.
+  CHECK(std::abs(dropped - 1000) < 137);
+}
+
 TEST_CASE("Embedding looks up rows, scaled where asked") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const bool scaled = GENERATE(false, true);

@@ -99,6 +99,52 @@ TEST_CASE("LayerNorm starts as the plain normalisation, with or without paramete
   CHECK(y[1] == Approx(1).epsilon(1e-6));
 }
 
+TEST_CASE("GroupNorm normalises groups of channels of each example alone") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  constexpr std::size_t examples = 3, places = 4, groups = 3, depth = 2, dim = groups * depth;
+  LayerFixture fixture(backend, {"nn/GroupNorm", Value::table({{"dim", 6}, {"num_groups", 3}})});
+  const std::vector<float> scale = random_values(dim, 1), bias = random_values(dim, 2);
+  fixture.set("scale", scale);
+  fixture.set("bias", bias);
+  const std::vector<float> x = random_values(examples * places * dim, 3, 4);
+  std::vector<double> want(x.size());
+  for (std::size_t b = 0; b < examples; ++b) {
+    for (std::size_t g = 0; g < groups; ++g) {
+      const auto each = [&](auto&& visit) {
+        for (std::size_t p = 0; p < places; ++p) {
+          for (std::size_t c = 0; c < depth; ++c) visit((b * places + p) * dim + g * depth + c);
+        }
+      };
+      double mean = 0, variance = 0;
+      each([&](std::size_t i) { mean += static_cast<double>(x[i]) / (places * depth); });
+      each([&](std::size_t i) {
+        variance += std::pow(static_cast<double>(x[i]) - mean, 2) / (places * depth);
+      });
+      each([&](std::size_t i) {
+        want[i] = (static_cast<double>(x[i]) - mean) / std::sqrt(variance + 1e-3) *
+                      static_cast<double>(scale[i % dim]) +
+                  static_cast<double>(bias[i % dim]);
+      });
+    }
+  }
+  const Tensor y = fixture.fprop(fixture.tensor(x, {3, 2, 2, 6}));
+  CHECK(y.shape() == trivet::Shape{3, 2, 2, 6});
+  CHECK(largest_error(y.to_host<float>(), want) < kTolerance);
+  CHECK(fixture.fprop(Tensor::zeros(fixture.device(), {0, 2, 6})).shape() ==
+        trivet::Shape{0, 2, 6});
+}
+
+TEST_CASE("GroupNorm says what does not fit") {
+  CHECK_THROWS_WITH(LayerFixture("tiny/Backend", {"nn/GroupNorm", Value::table({{"dim", 6}})}),
+                    Catch::Contains("num_groups") && Catch::Contains("does not divide dim = 6"));
+  LayerFixture fixture("tiny/Backend",
+                       {"nn/GroupNorm", Value::table({{"dim", 4}, {"num_groups", 2}})});
+  CHECK_THROWS_WITH(fixture.fprop(Tensor::zeros(fixture.device(), {4})),
+                    Catch::Contains("[nn/GroupNorm] 'layer': expected [B, .., 4]"));
+  CHECK_THROWS_WITH(fixture.fprop(Tensor::zeros(fixture.device(), {2, 5})),
+                    Catch::Contains("[.., 4]"));
+}
+
 TEST_CASE("BatchNorm normalises channels by the batch in training and follows its moments") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   LayerFixture fixture(backend, {"nn/BatchNorm", Value::table({{"dim", 3}, {"momentum", 0.75}})});

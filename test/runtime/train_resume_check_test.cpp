@@ -66,6 +66,7 @@ TEST_CASE("another task or model breaks a run, other changes do not") {
   CHECK(changed("task.name", "b") == "task.name: \"a\" -> \"b\"\n");
   CHECK(changed("trainer.optimizer.beta_1", 0.8) == "trainer.optimizer.beta_1: 0.9 -> 0.8\n");
   CHECK(changed("seed", 2) == "seed: 1 -> 2\n");
+  CHECK(changed("task.decode.k", 3) == "task.decode.k:  -> 3\n");
   CHECK(changed("task.model.hidden", Value::array({256})) ==
         "!task.model.hidden: [128] -> [256]\n");
   CHECK(changed("task.model.dropout", 0.1) == "!task.model.dropout:  -> 0.1\n");

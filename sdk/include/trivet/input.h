@@ -80,8 +80,9 @@ class TRIVET_API Input {
   // Starts over. Called between evaluations, never in training. [input thread]
   virtual void reset() = 0;
 
-  // Where the input stands, such that restore_state on a fresh Input of the same config gives the
-  // batches that would have come next. Small (a few numbers), not the data. [input thread]
+  // Where the input stands, such that restore_state on any Input of the same config, fresh or not,
+  // gives the batches that would have come next. Small (a few numbers), not the data. [input
+  // thread]
   virtual Value save_state() const = 0;
   virtual void restore_state(const Value& state) = 0;
 
@@ -97,5 +98,9 @@ class TRIVET_API Input {
 // input.get_next(); what it throws gets the name of the input's plugin and its place in the config
 // it was made from.
 TRIVET_API std::optional<Batch> next_batch(Input& input, const ConfigOf<Input>& config);
+
+// The batch that comes next, which is not taken: the input stands where it stood, and makes it
+// again for get_next. Nothing at the end of the data. [input thread]
+TRIVET_API std::optional<Batch> peek(Input& input);
 
 }  // namespace trivet

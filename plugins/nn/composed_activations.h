@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activations that are composed of ops, element by element, any shape. The plain ones, which other
+// layers compute on the way, are in activations.h.
+//
+//   Relu6        min(max(x, 0), 6)
+//   LeakyRelu    x where x > 0, else negative_slope x       (Maas et al. 2013)
+//   Elu          x where x > 0, else alpha (exp(x) - 1)     (Clevert et al. 2015)
+//   SquaredRelu  max(x, 0)^2                                (So et al. 2021, "Primer")
+//   CubedRelu    max(x, 0)^3
+//   Softplus     ln(1 + exp(x)), as max(x, 0) + ln(1 + exp(-|x|))
+//   Exp          exp(x)
+//
+// The names and defaults are those of Praxis. The gradient where two pieces meet is that of the
+// left one for Relu6 at 6 and of the right one elsewhere.
+#pragma once
+
+#include <string_view>
+
+#include "trivet/layer.h"
+
+namespace trivet::nn {
+
+struct Relu6Config : LayerConfig {};
+TRIVET_CONFIG(Relu6Config, trivet::LayerConfig)
+
+struct LeakyReluConfig : LayerConfig {
+  double negative_slope = 0.01;
+};
+TRIVET_CONFIG(LeakyReluConfig, trivet::LayerConfig,
+              (negative_slope, "Factor of what is below 0.", between(0.0, 1.0)))
+
+struct EluConfig : LayerConfig {
+  double alpha = 1;
+};
+TRIVET_CONFIG(EluConfig, trivet::LayerConfig,
+              (alpha, "What the values far below 0 come near to, negated.", at_least(0)))
+
+struct SquaredReluConfig : LayerConfig {};
+TRIVET_CONFIG(SquaredReluConfig, trivet::LayerConfig)
+
+struct CubedReluConfig : LayerConfig {};
+TRIVET_CONFIG(CubedReluConfig, trivet::LayerConfig)
+
+struct SoftplusConfig : LayerConfig {};
+TRIVET_CONFIG(SoftplusConfig, trivet::LayerConfig)
+
+struct ExpConfig : LayerConfig {};
+TRIVET_CONFIG(ExpConfig, trivet::LayerConfig)
+
+class ComposedActivation : public Layer {
+ public:
+  Tensor fprop(const Tensor& x, FpropContext&) final { return apply(x); }
+  const void* extension(std::string_view id) const noexcept final;
+
+ protected:
+  virtual Tensor apply(const Tensor& x) const = 0;
+};
+
+class Relu6 final : public ComposedActivation {
+ public:
+  using Config = Relu6Config;
+  explicit Relu6(const Config&) {}
+
+ private:
+  Tensor apply(const Tensor& x) const override;
+};
+
+class LeakyRelu final : public ComposedActivation {
+ public:
+  using Config = LeakyReluConfig;
+  explicit LeakyRelu(const Config& config) : slope_(static_cast<float>(config.negative_slope)) {}
+
+ private:
+  Tensor apply(const Tensor& x) const override;
+  float slope_;
+};
+
+class Elu final : public ComposedActivation {
+ public:
+  using Config = EluConfig;
+  explicit Elu(const Config& config) : alpha_(static_cast<float>(config.alpha)) {}
+
+ private:
+  Tensor apply(const Tensor& x) const override;
+  float alpha_;
+};
+
+class SquaredRelu final : public ComposedActivation {
+ public:
+  using Config = SquaredReluConfig;
+  explicit SquaredRelu(const Config&) {}
+
+ private:
+  Tensor apply(const Tensor& x) const override;
+};
+
+class CubedRelu final : public ComposedActivation {
+ public:
+  using Config = CubedReluConfig;
+  explicit CubedRelu(const Config&) {}
+
+ private:
+  Tensor apply(const Tensor& x) const override;
+};
+
+class Softplus final : public ComposedActivation {
+ public:
+  using Config = SoftplusConfig;
+  explicit Softplus(const Config&) {}
+
+ private:
+  Tensor apply(const Tensor& x) const override;
+};
+
+class Exp final : public ComposedActivation {
+ public:
+  using Config = ExpConfig;
+  explicit Exp(const Config&) {}
+
+ private:
+  Tensor apply(const Tensor& x) const override;
+};
+
+}  // namespace trivet::nn

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// DropPath: in training each example as a whole becomes 0 with probability `rate` and the others
+// are divided by 1 - rate; otherwise the input goes through. Behind the layers of a residual
+// branch: stochastic depth (Huang et al. 2016; Praxis' StochasticResidual). x [B, ..].
+//
+// What is dropped is a function of the run's seed, the step and the layer's path.
+#pragma once
+
+#include <string>
+
+#include "trivet/layer.h"
+
+namespace trivet::nn {
+
+struct DropPathConfig : LayerConfig {
+  double rate = 0;
+};
+TRIVET_CONFIG(DropPathConfig, trivet::LayerConfig,
+              (rate, "Share of the examples that is dropped.", required, at_least(0), less_than(1)))
+
+class DropPath final : public Layer {
+ public:
+  using Config = DropPathConfig;
+  DropPath(const Config& config, Scope& scope);
+  Tensor fprop(const Tensor& x, FpropContext& context) override;
+  const void* extension(std::string_view id) const noexcept override;
+
+ private:
+  std::string path_;
+  float rate_;
+};
+
+}  // namespace trivet::nn
