@@ -11,7 +11,9 @@
 #include "npy_input.h"
 #include "pair_input.h"
 #include "record_files.h"
+#include "sentence_input.h"
 #include "synthetic_input.h"
+#include "tagged_input.h"
 #include "text_files.h"
 #include "text_input.h"
 #include "tokens_input.h"
@@ -27,9 +29,13 @@ TRIVET_PLUGIN(
     trivet::input<data::MaskedLanguageModelInput>(
         "MaskedLanguageModel", "Rows of a source's texts with masks, for encoders."),
     trivet::input<data::NpyInput>("Npy", "Examples and labels from NumPy files."),
+    trivet::input<data::SentencePairsInput>("SentencePairs",
+                                            "Rows of sentences with a label, for encoders."),
     trivet::input<data::SequenceToSequenceInput>(
         "SequenceToSequence", "Rows of pairs of texts, for encoders with decoders."),
     trivet::input<data::SyntheticInput>("Synthetic", "Made-up images that can be learnt."),
+    trivet::input<data::TaggedSequencesInput>("TaggedSequences",
+                                              "Rows of words with a tag each, for encoders."),
     trivet::input<data::TextFilesInput>("Text", "Rows of text files, for language models."),
     trivet::input<data::TokensInput>(
         "Tokens", "Rows of token files (trivet, llm.c, nanoGPT), for language models."),

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configs of inputs of labelled texts, which encoders read as a whole (Devlin et al. 2018). One
+// example is a row of T = seq_len positions:
+//
+//   "ids"           i32 [B, T]  [CLS] the text [SEP]; either is left out where there is no such
+//                               token
+//   "paddings"      f32 [B, T]  1 where there is nothing
+//   "segment_ids"   i32 [B, T]  1; 0 is padding
+//   "segment_pos"   i32 [B, T]  the place in the row, from 0
+//   "weight"        f32 [B]     0: a row that only fills the last batch
+//
+// Examples without tokens are left out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trivet/data_source.h"
+#include "trivet/input.h"
+#include "trivet/tokenizer.h"
+
+namespace trivet::data {
+
+struct LabelledConfig : InputConfig {
+  ConfigOf<DataSource> source;
+  ConfigOf<Tokenizer> tokenizer;
+  std::int64_t seq_len = 0;
+  std::vector<std::string> class_names;
+  std::optional<std::int32_t> cls_id;
+  std::optional<std::int32_t> sep_id;
+  std::int64_t limit = std::int64_t{1} << 30;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(LabelledConfig, trivet::InputConfig, (source, "Where examples come from.", required),
+              (tokenizer, "Makes token ids of the texts; unset: the task's."),
+              (seq_len, "Positions in a row; longer texts are cut.", required, at_least(1)),
+              (class_names, "Texts of the labels: that of class 0, of class 1 and so on."),
+              (cls_id, "Id that a row starts with; unset: the tokenizer's \"[CLS]\", else its BOS.",
+               at_least(0)),
+              (sep_id, "Id that ends a text; unset: the tokenizer's \"[SEP]\", else its EOS.",
+               at_least(0)),
+              (limit, "Most bytes of text.", at_least(1)))
+
+enum class LabelType {
+  category,  // i32 [B]: a class
+  number,    // f32 [B]: what a regression is to tell
+};
+TRIVET_ENUM(LabelType, category, number)
+
+// data/SentencePairs: a sentence or two with one label for both, for classification and
+// regression. With text_b a row is [CLS] text_a [SEP] text_b [SEP]. Of two sentences that are too
+// long together the longer one loses tokens until they fit; of equal ones the second. Batches also
+// have
+//
+//   "token_type_ids"  i32 [B, T]  0 up to the first [SEP], then 1
+//   "label"           i32 or f32 [B]
+//
+// The label is the number of its name among class_names; without them, the number that it says.
+struct SentencePairsConfig : LabelledConfig {
+  std::string text_a = "{text_a}";
+  std::string text_b;
+  std::string label = "{label}";
+  LabelType label_type = LabelType::category;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(SentencePairsConfig, LabelledConfig,
+              (text_a, "The sentence, with names of the source's features in braces."),
+              (text_b, "The second one, such as \"{text_b}\"; empty: there is none."),
+              (label, "What is to be told of them."), (label_type, "What labels are."))
+
+// data/TaggedSequences: words with a tag each. `words` and `tags` are texts of equally many parts
+// between blanks. Each word is tokenised for itself, with `separator` in front of all but the
+// first; its first token has the tag, the others and the marks have none (Devlin et al. 2018, 5.3).
+// A sentence with more tokens than a row goes on in the next row, between words; a longer word is
+// cut. Batches also have
+//
+//   "tags"     i32 [B, T]  the number of the tag's name among class_names; -1: none is asked for
+//   "weights"  f32 [B, T]  1 where one is
+struct TaggedSequencesConfig : LabelledConfig {
+  std::string words = "{words}";
+  std::string tags = "{tags}";
+  std::string separator = " ";
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(TaggedSequencesConfig, LabelledConfig,
+              (words, "The words, with names of the source's features in braces."),
+              (tags, "Their tags."),
+              (separator, "What stands in front of each word but the first."))
+
+}  // namespace trivet::data
