@@ -5,12 +5,15 @@
 #include "bert.h"
 #include "export_command.h"
 #include "import_command.h"
+#include "bert_classifier.h"
 #include "language_model.h"
 #include "language_modeling.h"
 #include "masked_lm.h"
 #include "ngram_baselines.h"
+#include "sentence_prediction.h"
 #include "seq2seq.h"
 #include "sequence_model.h"
+#include "tagging.h"
 #include "token_metrics.h"
 
 namespace lm = trivet::lm;
@@ -20,8 +23,13 @@ TRIVET_PLUGIN(
     trivet::task<lm::LanguageModeling>("LanguageModeling",
                                        "Predicts each token of a text from those before it."),
     trivet::task<lm::MaskedLm>("MaskedLm", "Guesses the tokens of a text that are masked."),
+    trivet::task<lm::SentencePrediction>("SentencePrediction",
+                                         "Tells a class or a number of one or two sentences."),
     trivet::task<lm::Seq2Seq>("Seq2Seq", "Writes a text for another."),
+    trivet::task<lm::Tagging>("Tagging", "Tells a tag of each word."),
     trivet::model<lm::Bert>("Bert", "Encoder that guesses masked tokens."),
+    trivet::model<lm::BertClassifier>("BertClassifier", "Encoder that tells one thing of a text."),
+    trivet::model<lm::BertTagger>("BertTagger", "Encoder that tells one thing of each token."),
     trivet::model<lm::LanguageModel>("LanguageModel",
                                      "Transformer over tokens: embedding, blocks, softmax."),
     trivet::model<lm::SequenceModel>("SequenceModel", "Encoder and decoder over tokens."),

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "generate.h"
+#include "model_fields.h"
 #include "token_metrics.h"
 #include "trivet/error.h"
 #include "trivet/extensions/target_decoding.h"
@@ -18,11 +19,6 @@ const TargetDecoding& target_decoding_of(const Model& model) {
   const auto* decoding = static_cast<const TargetDecoding*>(model.extension(kModelTargetDecoding));
   if (decoding != nullptr) return *decoding;
   throw UsageError("the model has no decoder that writes targets of a source");
-}
-
-std::int64_t integer_of(const ConfigOf<Model>& config, std::string_view field) {
-  const Value* value = config.fields().find(field);
-  return value != nullptr && value->is_integer() ? value->as_integer() : 0;
 }
 
 }  // namespace
@@ -43,15 +39,11 @@ Seq2Seq::Seq2Seq(const Config& config, TaskContext& context)
 
 // With the size of the sources' vocabulary where it is another and the config leaves it out.
 std::unique_ptr<Model> Seq2Seq::build_model(const ConfigOf<Model>& config, Scope& scope) {
-  ConfigOf<Model> whole = config;
   const bool own = tokenizer() != target_tokenizer_;
-  if (own && config.has_value() && integer_of(config, "source_vocab_size") == 0) {
-    Value fields = config.fields();
-    fields.set("source_vocab_size", tokenizer()->vocabulary_size());
-    whole = {std::string(config.key()), std::move(fields)};
-  }
-  std::unique_ptr<Model> model = TextTask::build_model(whole, scope);
-  source_vocabulary_ = integer_of(whole, "source_vocab_size");
+  const ConfigOf<Model> sized =
+      own ? with_integer(config, "source_vocab_size", tokenizer()->vocabulary_size()) : config;
+  std::unique_ptr<Model> model = TextTask::build_model(sized, scope);
+  source_vocabulary_ = integer_field(sized, "source_vocab_size");
   if (source_vocabulary_ == 0) source_vocabulary_ = vocabulary_size();
   return model;
 }

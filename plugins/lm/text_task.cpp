@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "model_fields.h"
 #include "paper_input.h"
 #include "trivet/error.h"
 #include "trivet/extensions/next_token.h"
@@ -19,18 +20,12 @@ std::int64_t vocabulary_of(const Model& model, const ConfigOf<Model>& config) {
   if (const auto* next = static_cast<const NextToken*>(model.extension(kModelNextToken))) {
     return next->vocabulary_size();
   }
-  const Value* field = config.fields().find("vocab_size");
-  return field != nullptr && field->is_integer() ? field->as_integer() : 0;
-}
-
-const Value* vocab_size_of(const ConfigOf<Model>& model) {
-  const Value* given = model.fields().find("vocab_size");
-  return given != nullptr && !(*given == Value(0)) ? given : nullptr;
+  return integer_field(config, "vocab_size");
 }
 
 // Null where there is none, or none is needed.
 std::shared_ptr<const Tokenizer> tokenizer_for(const TextTaskConfig& config, const Device& device) {
-  const bool needless = is_on_paper(device) && vocab_size_of(config.model) != nullptr &&
+  const bool needless = is_on_paper(device) && integer_field(config.model, "vocab_size") > 0 &&
                         paper_input(config.train_input) != nullptr;
   return config.tokenizer && !needless ? make(config.tokenizer) : nullptr;
 }
@@ -58,10 +53,11 @@ Metrics TextTask::with_losses(Metrics metrics) const {
 }
 
 std::unique_ptr<Model> TextTask::build_model(const ConfigOf<Model>& config, Scope& scope) {
-  const ConfigOf<Model> whole = sized(config);
-  std::unique_ptr<Model> model = Task::build_model(whole, scope);
-  vocabulary_size_ = vocabulary_of(*model, whole);
   const Tokenizer* told = told_tokenizer();
+  const ConfigOf<Model> sized =
+      told != nullptr ? with_integer(config, "vocab_size", told->vocabulary_size()) : config;
+  std::unique_ptr<Model> model = Task::build_model(sized, scope);
+  vocabulary_size_ = vocabulary_of(*model, sized);
   if (told != nullptr && vocabulary_size_ > 0 && vocabulary_size_ < told->vocabulary_size()) {
     throw ConfigError(Problem{.path = "task.model.vocab_size",
                               .what = "is " + std::to_string(vocabulary_size_) +
@@ -70,15 +66,6 @@ std::unique_ptr<Model> TextTask::build_model(const ConfigOf<Model>& config, Scop
                               .hint = "leave it out, or make it at least that"});
   }
   return model;
-}
-
-// With the tokenizer's vocab_size where it has none.
-ConfigOf<Model> TextTask::sized(const ConfigOf<Model>& config) const {
-  const Tokenizer* told = told_tokenizer();
-  if (told == nullptr || !config.has_value() || vocab_size_of(config) != nullptr) return config;
-  Value fields = config.fields();
-  fields.set("vocab_size", told->vocabulary_size());
-  return {std::string(config.key()), std::move(fields)};
 }
 
 std::unique_ptr<Input> TextTask::build_inputs(const ConfigOf<Input>& config,

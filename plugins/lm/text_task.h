@@ -56,8 +56,6 @@ class TextTask : public Task, public FirstLoss, public TokenCount {
   virtual const Tokenizer* told_tokenizer() const { return tokenizer_.get(); }
 
  private:
-  ConfigOf<Model> sized(const ConfigOf<Model>& config) const;
-
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<LossTerm> losses_;
   std::int64_t vocabulary_size_ = 0;

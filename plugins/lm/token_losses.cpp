@@ -4,10 +4,10 @@
 namespace trivet::lm {
 
 NestedMap token_losses(SoftmaxHead& head, const Tensor& h, const Batch& batch,
-                       FpropContext& context) {
-  if (!batch.contains("labels")) return {{"logits", head.logits(h, context)}};
+                       FpropContext& context, const char* labels) {
+  if (!batch.contains(labels)) return {{"logits", head.logits(h, context)}};
   const SoftmaxLoss loss =
-      head.loss(h, batch.at("labels"), batch.at("weights"), context, {.argmax = !context.train});
+      head.loss(h, batch.at(labels), batch.at("weights"), context, {.argmax = !context.train});
   NestedMap outputs = {{"avg_xent", loss.avg_xent},
                        {"total_weight", loss.total_weight},
                        {"per_example_xent", loss.per_example_xent}};

@@ -46,37 +46,13 @@ lm::BertConfig paper_config() {
   return config;
 }
 
-// A block with norms behind the sums (Vaswani et al. 2017), in double.
-Rows paper_block(const Rows& x, const Fixture& fixture, const std::string& path) {
-  const Weights weight = fixture.below(path);
-  const Heads heads{.heads = 2, .kv_heads = 2};
-  const Rows h = layer_norm(sum(x, attention(x, fixture.below(path + "/attention"), heads)),
-                            weight("attention_norm/scale"), weight("attention_norm/bias"));
-  const Rows mlp = affine(gelu(affine(h, weight("mlp_in/w"), weight("mlp_in/b"))),
-                          weight("mlp_out/w"), weight("mlp_out/b"));
-  return layer_norm(sum(h, mlp), weight("mlp_norm/scale"), weight("mlp_norm/bias"));
-}
-
-// Devlin et al. 2018 in double, with norms in front of the blocks or where the paper has them.
+// Devlin et al. 2018, 3.1, in double.
 Rows reference_logits(const Fixture& fixture, const Tokens& ids, const Tokens& types,
                       bool paper = false) {
-  const auto norm = [&](const Rows& x, const std::string& path) {
-    return layer_norm(x, fixture.parameter(path + "/scale"), fixture.parameter(path + "/bias"));
-  };
-  Tokens positions(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) positions[i] = static_cast<std::int32_t>(i);
-  const std::vector<float> table = fixture.parameter("embedding/table");
-  Rows x = rows_of_table(table, ids, kDims);
-  x = sum(x, rows_of_table(fixture.parameter("token_type_emb/table"), types, kDims));
-  x = sum(x, rows_of_table(fixture.parameter("position_emb/table"), positions, kDims));
-  x = norm(x, "embedding_norm");
-  const Heads heads{.heads = 2, .kv_heads = 2};
-  for (const char* layer : {"transformer/layer_0", "transformer/layer_1"}) {
-    x = paper ? paper_block(x, fixture, layer) : transformer_block(x, fixture.below(layer), heads);
-  }
-  if (!paper) x = norm(x, "final_norm");
+  Rows x = reference_encoding(fixture, ids, types, 2, paper);
   x = gelu(affine(x, fixture.parameter("mlm_dense/w"), fixture.parameter("mlm_dense/b")));
-  return tied_logits(norm(x, "mlm_norm"), table, fixture.parameter("embedding/b"));
+  x = layer_norm(x, fixture.parameter("mlm_norm/scale"), fixture.parameter("mlm_norm/bias"));
+  return tied_logits(x, fixture.parameter("embedding/table"), fixture.parameter("embedding/b"));
 }
 
 }  // namespace

@@ -105,6 +105,42 @@ inline Rows gelu(Rows rows) {
   return rows;
 }
 
+// A block with norms behind the sums (Vaswani et al. 2017), in double.
+template <class M>
+Rows paper_block(const Rows& x, const ModelFixture<M>& fixture, const std::string& path) {
+  const Weights weight = fixture.below(path);
+  const Heads heads{.heads = 2, .kv_heads = 2};
+  const Rows h = layer_norm(sum(x, attention(x, fixture.below(path + "/attention"), heads)),
+                            weight("attention_norm/scale"), weight("attention_norm/bias"));
+  const Rows mlp = affine(gelu(affine(h, weight("mlp_in/w"), weight("mlp_in/b"))),
+                          weight("mlp_out/w"), weight("mlp_out/b"));
+  return layer_norm(sum(h, mlp), weight("mlp_norm/scale"), weight("mlp_norm/bias"));
+}
+
+// An encoder with token types and a norm of the embeddings (Devlin et al. 2018) in double, with
+// norms in front of the blocks, or with `paper` where the paper has them.
+template <class M>
+Rows reference_encoding(const ModelFixture<M>& fixture, const Tokens& ids, const Tokens& types,
+                        std::size_t layers, bool paper = false) {
+  const auto norm = [&](const Rows& x, const std::string& path) {
+    return layer_norm(x, fixture.parameter(path + "/scale"), fixture.parameter(path + "/bias"));
+  };
+  const auto rows = [&](const char* table, const Tokens& of) {
+    const std::size_t dims = fixture.parameter("embedding_norm/scale").size();
+    return rows_of_table(fixture.parameter(table), of, dims);
+  };
+  Tokens positions(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) positions[i] = static_cast<std::int32_t>(i);
+  Rows x = sum(rows("embedding/table", ids), rows("token_type_emb/table", types));
+  x = norm(sum(x, rows("position_emb/table", positions)), "embedding_norm");
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    const std::string path = "transformer/layer_" + std::to_string(layer);
+    x = paper ? paper_block(x, fixture, path)
+              : transformer_block(x, fixture.below(path), {.heads = 2, .kv_heads = 2});
+  }
+  return paper ? x : norm(x, "final_norm");
+}
+
 // h table^T + b.
 inline Rows tied_logits(const Rows& h, const std::vector<float>& table,
                         const std::vector<float>& bias) {
