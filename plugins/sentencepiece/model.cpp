@@ -32,15 +32,22 @@ std::optional<std::int32_t> if_there(int id) {
 }  // namespace
 
 Model::Model(const Config& config) {
-  const std::string bytes = read(config.file.path());
-  const auto status = model_.LoadFromSerializedProto(bytes);
+  file_ = read(config.file.path());
+  const auto status = model_.LoadFromSerializedProto(file_);
   // An empty file is a model without pieces to the library.
   if (!status.ok() || model_.GetPieceSize() == 0) {
     throw InputError(
         config.file.text + " is no SentencePiece model" + (status.ok() ? ": it has no pieces" : ""),
         {.hint = "it may be cut off, or be the .vocab file beside the .model"});
   }
-  fingerprint_ = digest("sentencepiece/Model 1 " + bytes);
+  fingerprint_ = digest("sentencepiece/Model 1 " + file_);
+}
+
+ConfigOf<Tokenizer> Model::store(const std::filesystem::path& folder) const {
+  ModelConfig config;
+  config.file = "tokenizer.model";
+  replace_text_file(folder / config.file.path(), file_);
+  return config;
 }
 
 std::int32_t Model::vocabulary_size() const {

@@ -45,9 +45,11 @@ class Model final : public Tokenizer {
   std::optional<std::int32_t> pad_id() const override;
   std::optional<std::int32_t> unknown_id() const override;
   std::string fingerprint() const override { return fingerprint_; }
+  ConfigOf<Tokenizer> store(const std::filesystem::path& folder) const override;
 
  private:
   ::sentencepiece::SentencePieceProcessor model_;
+  std::string file_;  // its bytes
   std::string fingerprint_;
 };
 

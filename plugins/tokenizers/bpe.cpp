@@ -9,6 +9,7 @@
 #include "gpt2_split.h"
 #include "json_file.h"
 #include "tokenizer_json.h"
+#include "trivet/text_file.h"
 
 namespace trivet::tokenizers {
 namespace {
@@ -135,6 +136,22 @@ std::string Bpe::fingerprint() const {
 
 std::optional<std::string> Bpe::tokenizer_json() const {
   return tokenizer_json_text(vocabulary_);
+}
+
+ConfigOf<Tokenizer> Bpe::store(const std::filesystem::path& folder) const {
+  BpeConfig config;
+  config.file = "tokenizer.json";
+  config.match_special_tokens = match_special_tokens_;
+  const auto name_of = [&](const std::optional<std::int32_t>& id) {
+    const auto found = std::find_if(vocabulary_.added.begin(), vocabulary_.added.end(),
+                                    [&](const AddedToken& token) { return token.id == id; });
+    return found == vocabulary_.added.end() ? std::string() : found->content;
+  };
+  config.bos_token = name_of(ids_.bos);
+  config.eos_token = name_of(ids_.eos);
+  config.pad_token = name_of(ids_.pad);
+  replace_text_file(folder / config.file.path(), tokenizer_json_text(vocabulary_));
+  return config;
 }
 
 }  // namespace trivet::tokenizers

@@ -63,6 +63,7 @@ class Bpe final : public Tokenizer {
   std::optional<std::int32_t> unknown_id() const override { return vocabulary_.unknown; }
   std::string fingerprint() const override;
   std::optional<std::string> tokenizer_json() const override;
+  ConfigOf<Tokenizer> store(const std::filesystem::path& folder) const override;
 
  private:
   void encode_piece(std::string_view text, std::vector<std::int32_t>& ids) const;

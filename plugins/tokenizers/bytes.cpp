@@ -30,4 +30,10 @@ std::string Bytes::fingerprint() const {
   return text.digest();
 }
 
+ConfigOf<Tokenizer> Bytes::store(const std::filesystem::path&) const {
+  BytesConfig config;
+  marks_.write_to(config);
+  return config;
+}
+
 }  // namespace trivet::tokenizers

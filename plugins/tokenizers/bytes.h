@@ -23,6 +23,7 @@ class Bytes final : public Tokenizer {
   std::optional<std::int32_t> eos_id() const override { return marks_.eos(); }
   std::optional<std::int32_t> pad_id() const override { return marks_.pad(); }
   std::string fingerprint() const override;
+  ConfigOf<Tokenizer> store(const std::filesystem::path& folder) const override;
 
  private:
   MarkTokens marks_;

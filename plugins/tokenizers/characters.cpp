@@ -122,4 +122,12 @@ std::string Characters::fingerprint() const {
   return text.digest();
 }
 
+ConfigOf<Tokenizer> Characters::store(const std::filesystem::path&) const {
+  CharactersConfig config;
+  for (const char32_t character : alphabet_) append_utf8(character, config.alphabet);
+  config.unknown = unknown_;
+  marks_.write_to(config);
+  return config;
+}
+
 }  // namespace trivet::tokenizers

@@ -55,6 +55,7 @@ class Characters final : public Tokenizer {
   std::optional<std::int32_t> pad_id() const override { return marks_.pad(); }
   std::optional<std::int32_t> unknown_id() const override;
   std::string fingerprint() const override;
+  ConfigOf<Tokenizer> store(const std::filesystem::path& folder) const override;
 
  private:
   std::int32_t size() const { return static_cast<std::int32_t>(alphabet_.size()); }

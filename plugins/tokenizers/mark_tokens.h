@@ -40,6 +40,11 @@ class MarkTokens {
   std::string_view text(std::int32_t id) const {
     return names_[static_cast<std::size_t>(id - first_)];
   }
+  void write_to(MarkTokensConfig& config) const {
+    config.bos = bos_.has_value();
+    config.eos = eos_.has_value();
+    config.pad = pad_.has_value();
+  }
   void add_to(FingerprintText& text) const {
     for (const auto& id : {bos_, eos_, pad_}) text.add(id);
   }

@@ -43,6 +43,10 @@ std::optional<std::string> Tokenizer::tokenizer_json() const {
   return std::nullopt;
 }
 
+ConfigOf<Tokenizer> Tokenizer::store(const std::filesystem::path&) const {
+  return {};
+}
+
 void Tokenizer::check_id(std::int32_t id) const {
   if (id >= 0 && id < vocabulary_size()) return;
   throw InputError(

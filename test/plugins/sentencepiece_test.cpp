@@ -115,6 +115,10 @@ TEST_CASE("the fingerprint of a SentencePiece model is that of its file", "[toke
   CHECK(model_of(*unigram)->fingerprint() != model_of(*bpe)->fingerprint());
   CHECK(model_of(*unigram)->decode(model_of(*unigram)->encode("  the   end ")) == "the end");
   CHECK_FALSE(model_of(*unigram)->pad_id());
+  const TempDir kept;
+  const auto stored = model_of(*unigram)->store(kept.path());
+  CHECK(*stored.fields().find("file") == "tokenizer.model");
+  CHECK(read_file(kept / "tokenizer.model") == read_file(*unigram));
 }
 
 TEST_CASE("what is no SentencePiece model is refused", "[tokenizers]") {

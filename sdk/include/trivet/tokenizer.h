@@ -23,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -83,6 +84,12 @@ class TRIVET_API Tokenizer {
   // The text of a Hugging Face tokenizer.json that makes the same tokenizer, for those who export a
   // model; nothing where that format cannot say it, as by default.
   virtual std::optional<std::string> tokenizer_json() const;
+
+  // Writes the files that this tokenizer takes into a folder, which is there, and returns the
+  // config that makes the same one of them; paths in it are names in the folder. So that a run
+  // keeps its tokenizer whatever becomes of the files it was made of. Nothing where a tokenizer
+  // cannot, as by default. Throws RunError for what cannot be written.
+  virtual ConfigOf<Tokenizer> store(const std::filesystem::path& folder) const;
 
  protected:
   // For derived classes: throws the InputError of decode() for an id that is out of range.
