@@ -83,7 +83,7 @@ class Generator {
   void sample(std::size_t first, std::size_t count) {
     const auto prompts = std::span(tokens_).subspan(first, count);
     ModelSteps steps(generation_.model, generation_.device, static_cast<std::int64_t>(count),
-                     room_for(prompts, generation_));
+                     room_for(prompts, generation_), generation_.tokenizer.vocabulary_size());
     // The same for every row: what a prompt gives does not depend on where it stands.
     const std::vector<Key> keys(count, Key(generation_.seed).fold("generate"));
     const std::vector<DecodedRow> rows = sample_decode(
@@ -96,7 +96,8 @@ class Generator {
 
   void search(std::size_t i) {
     ModelSteps steps(generation_.model, generation_.device, generation_.config.beam_size,
-                     room_for(std::span(tokens_).subspan(i, 1), generation_));
+                     room_for(std::span(tokens_).subspan(i, 1), generation_),
+                     generation_.tokenizer.vocabulary_size());
     const std::vector<Beam> beams = beam_search(steps, tokens_[i], generation_.config, limits_);
     if (beams.empty()) return finish(i, {}, {});
     for (const std::int32_t id : beams[0].ids) {

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_steps.h"
 
+#include <algorithm>
+
+#include "trivet/ops.h"
 #include "trivet/tape.h"
 
 namespace trivet::lm {
 
 ModelSteps::ModelSteps(const NextToken& model, Device& device, std::int64_t rows,
-                       std::int64_t max_length)
-    : model_(model), device_(device), rows_(rows), cache_(model.make_cache(rows, max_length)) {}
+                       std::int64_t max_length, std::int64_t tokens)
+    : model_(model),
+      device_(device),
+      rows_(rows),
+      tokens_(std::min(tokens, model.vocabulary_size())),
+      cache_(model.make_cache(rows, max_length)) {}
 
 std::vector<float> ModelSteps::extend(std::span<const std::int32_t> ids, std::int64_t count) {
   if (cache_) return logits_of(ids, count);
@@ -19,7 +26,9 @@ std::vector<float> ModelSteps::logits_of(std::span<const std::int32_t> ids, std:
   const NoGrad no_grad;
   FpropContext context;
   const Tensor tokens = Tensor::from(device_, ids, {rows_, count});
-  return model_.next_logits(tokens, cache_.get(), context).to_host<float>();
+  Tensor logits = model_.next_logits(tokens, cache_.get(), context);
+  if (tokens_ < logits.dim(1)) logits = ops::contiguous(ops::slice(logits, 1, 0, tokens_));
+  return logits.to_host<float>();
 }
 
 void ModelSteps::remember(std::span<const std::int32_t> ids, std::int64_t count) {

@@ -11,10 +11,13 @@ namespace trivet::lm {
 
 class ModelSteps final : public StepModel {
  public:
-  // For `rows` sequences of at most `max_length` tokens. Both references outlive it.
-  ModelSteps(const NextToken& model, Device& device, std::int64_t rows, std::int64_t max_length);
+  // For `rows` sequences of at most `max_length` tokens. Both references outlive it. A model may
+  // have more logits than there are `tokens` (its vocabulary was rounded up): those behind are left
+  // out.
+  ModelSteps(const NextToken& model, Device& device, std::int64_t rows, std::int64_t max_length,
+             std::int64_t tokens);
 
-  std::int64_t vocabulary_size() const override { return model_.vocabulary_size(); }
+  std::int64_t vocabulary_size() const override { return tokens_; }
   std::vector<float> extend(std::span<const std::int32_t> ids, std::int64_t count) override;
   void reorder(std::span<const std::int32_t> rows) override;
 
@@ -24,7 +27,7 @@ class ModelSteps final : public StepModel {
 
   const NextToken& model_;
   Device& device_;
-  std::int64_t rows_;
+  std::int64_t rows_, tokens_;
   std::unique_ptr<LayerCache> cache_;
   std::int64_t length_ = 0;              // without a cache: of each sequence so far
   std::vector<std::int32_t> sequences_;  // [rows, length]
