@@ -9,6 +9,7 @@
 #include "new_folder.h"
 #include "published_form.h"
 #include "published_layout.h"
+#include "stored_tokenizer.h"
 #include "trivet/arguments.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
@@ -46,7 +47,6 @@ std::string manual() {
 
 struct RunParts {
   LanguageModelConfig model;
-  ConfigOf<Tokenizer> tokenizer_config;
   std::unique_ptr<Tokenizer> tokenizer;  // may be null
 };
 
@@ -56,7 +56,8 @@ ConfigOf<Tokenizer> tokenizer_of(const Value& config) {
   return ConfigOf<Tokenizer>(ConfigValue::from_value(*value, Tokenizer::kKind, "task.tokenizer"));
 }
 
-RunParts parts_of(const Value& config) {
+RunParts parts_of(const TrainedRun& run) {
+  const Value& config = run.config();
   const Value* model = config.find_path("task.model");
   const Value* type = model != nullptr ? model->find("type") : nullptr;
   if (type == nullptr || !(*type == "lm/LanguageModel")) {
@@ -64,8 +65,9 @@ RunParts parts_of(const Value& config) {
   }
   Value fields = *model;
   fields.erase("type");
-  RunParts parts{decode<LanguageModelConfig>(fields, "task.model"), tokenizer_of(config), {}};
-  if (parts.tokenizer_config) parts.tokenizer = make(parts.tokenizer_config);
+  RunParts parts{decode<LanguageModelConfig>(fields, "task.model"), {}};
+  const ConfigOf<Tokenizer> tokenizer = tokenizer_of(config);
+  if (tokenizer) parts.tokenizer = tokenizer_of_run(tokenizer, run.directory());
   if (parts.model.vocab_size == 0 && parts.tokenizer) {
     parts.model.vocab_size = parts.tokenizer->vocabulary_size();
   }
@@ -73,25 +75,20 @@ RunParts parts_of(const Value& config) {
 }
 
 // What was written, for the report.
-std::string write_tokenizer(const RunParts& parts, const NewFolder& folder) {
-  if (!parts.tokenizer) return "no tokenizer: the run has none";
-  if (const auto json = parts.tokenizer->tokenizer_json()) {
-    replace_text_file(folder.path() / "tokenizer.json", *json);
-    return "tokenizer.json";
+std::string write_tokenizer(const Tokenizer* tokenizer, const fs::path& folder) {
+  if (tokenizer == nullptr) return "no tokenizer: the run has none";
+  tokenizer->store(folder);
+  for (const char* name : {"tokenizer.json", "tokenizer.model"}) {
+    if (fs::exists(folder / name)) return name;
   }
-  if (parts.tokenizer_config.key() == "sentencepiece/Model") {
-    folder.copy(parts.tokenizer_config.fields().find("file")->as_text(), "tokenizer.model");
-    return "tokenizer.model";
-  }
-  return "no tokenizer: there is no tokenizer.json for " +
-         std::string(parts.tokenizer_config.key());
+  return "no tokenizer: the run's is none that has a tokenizer.json";
 }
 
 void export_model(const std::string& run, const std::string& out, const std::string* format,
                   std::span<const std::string> overrides, CommandContext& context) {
   if (format != nullptr) layout_named(*format);
   const std::unique_ptr<TrainedRun> trained = context.trained(run, overrides);
-  const RunParts parts = parts_of(trained->config());
+  const RunParts parts = parts_of(*trained);
   const PublishedLayout& layout =
       layout_named(format != nullptr ? *format : likely_layout(parts.model));
   const DecoderShape shape = published_form(parts.model, layout, trained->device());
@@ -103,7 +100,7 @@ void export_model(const std::string& run, const std::string& out, const std::str
   write_safetensors(folder.path() / "model.safetensors", weights.entries, {{"format", "pt"}});
   replace_text_file(folder.path() / "config.json",
                     to_json(layout.config(shape, ids), JsonStyle::indented));
-  const std::string tokenizer = write_tokenizer(parts, folder);
+  const std::string tokenizer = write_tokenizer(parts.tokenizer.get(), folder.path());
   folder.keep();
   fmt::print("{}  {}, step {}: model.safetensors, config.json, {}\n", folder.path().string(),
              layout.name(), trained->step(), tokenizer);

@@ -9,6 +9,7 @@
 #include "new_folder.h"
 #include "published_layout.h"
 #include "published_tokenizer.h"
+#include "stored_tokenizer.h"
 #include "trivet/arguments.h"
 #include "trivet/error.h"
 #include "trivet/text_file.h"
@@ -50,16 +51,16 @@ std::string config_value(const Value& value) {
 }
 
 std::string config_text(const std::string& source, const Value& model,
-                        const std::optional<PublishedTokenizer>& tokenizer, const fs::path& folder,
-                        bool adds_bos) {
+                        const ConfigOf<Tokenizer>& tokenizer, bool add_bos,
+                        const fs::path& folder) {
   std::string text = "# Imported from " + source +
                      ".\n# A config that trains it further has this one as its base, and\n"
                      "# task.init_checkpoint = " +
                      to_toml(Value(folder.string())) +
                      "\n\n[task]\ntype = \"lm/LanguageModeling\"\n";
   if (tokenizer) {
-    text += "tokenizer = " + config_value(in_folder(tokenizer->config, folder).to_value()) + "\n";
-    text += fmt::format("add_bos = {}\n", adds_bos && tokenizer->has_bos);
+    text += "tokenizer = " + config_value(tokenizer.to_value()) + "\n";
+    text += fmt::format("add_bos = {}\n", add_bos);
   }
   text += "\n[task.model]\n";
   for (const Value::Member& member : model.members()) {
@@ -85,19 +86,18 @@ void import_model(const std::string& source, const std::string& out, bool with_t
   const PublishedConfig config(folder / "config.json");
   const PublishedLayout& layout = layout_named(config.text("model_type"));
   const DecoderShape shape = layout.shape(config);
-  std::optional<PublishedTokenizer> tokenizer;
+  std::unique_ptr<Tokenizer> tokenizer;
   if (with_tokenizer) tokenizer = find_tokenizer(folder, config, shape.vocab_size);
   const PublishedWeights source_weights(place, layout.prefix());
   const Weights weights = imported(source_weights, layout, shape);
 
   NewFolder made(out);
-  if (tokenizer) {
-    for (const std::string& file : tokenizer->files) made.copy(folder / file, file);
-  }
+  ConfigOf<Tokenizer> stored;
+  if (tokenizer) stored = store_tokenizer(*tokenizer, made.path());
+  const bool add_bos = layout.adds_bos() && tokenizer && tokenizer->bos_id();
   context.save_checkpoint(made.path(), weights.entries, 0);
-  replace_text_file(made.path() / "config.toml",
-                    config_text(one_line(source), layout.model(shape), tokenizer, made.path(),
-                                layout.adds_bos()));
+  replace_text_file(made.path() / "config.toml", config_text(one_line(source), layout.model(shape),
+                                                             stored, add_bos, made.path()));
   made.keep();
   std::int64_t numbers = 0;
   for (const SafetensorsEntry& entry : weights.entries) numbers += entry.shape.size();

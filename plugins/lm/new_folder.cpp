@@ -32,13 +32,4 @@ NewFolder::~NewFolder() {
   }
 }
 
-void NewFolder::copy(const fs::path& file, const std::string& name) const {
-  std::error_code error;
-  fs::copy_file(file, path_ / name, error);
-  if (error) {
-    throw RunError("cannot copy " + file.string() + " to " + (path_ / name).string() + ": " +
-                   error.message());
-  }
-}
-
 }  // namespace trivet::lm

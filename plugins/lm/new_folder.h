@@ -17,8 +17,6 @@ class NewFolder {
   NewFolder& operator=(const NewFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  // Throws RunError with the system's reason.
-  void copy(const std::filesystem::path& file, const std::string& name) const;
   void keep() { kept_ = true; }
 
  private:

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "published_tokenizer.h"
 
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "trivet/error.h"
 #include "trivet/registry.h"
@@ -40,34 +43,25 @@ ConfigOf<Tokenizer> with_marks(const ConfigOf<Tokenizer>& tokenizer, const Token
   return {std::string(tokenizer.key()), std::move(fields)};
 }
 
-PublishedTokenizer read(const Form& form, const fs::path& folder, const PublishedConfig& config,
-                        std::int64_t vocab_size) {
-  PublishedTokenizer result;
+std::unique_ptr<Tokenizer> read(const Form& form, const fs::path& folder,
+                                const PublishedConfig& config, std::int64_t vocab_size) {
   Value fields = Value::table();
-  for (const auto& file : form.files) {
-    result.files.emplace_back(file.second);
-    fields.set(file.first, (folder / file.second).string());
-  }
-  result.config = {form.type, std::move(fields)};
-  auto tokenizer = make(result.config);
-  if (form.type == std::string_view(kBpe)) {
-    result.config = with_marks(result.config, *tokenizer, config);
-    tokenizer = make(result.config);
-  }
-  result.has_bos = tokenizer->bos_id().has_value();
+  for (const auto& file : form.files) fields.set(file.first, (folder / file.second).string());
+  const ConfigOf<Tokenizer> said(form.type, std::move(fields));
+  auto tokenizer = make(said);
+  if (form.type == std::string_view(kBpe)) tokenizer = make(with_marks(said, *tokenizer, config));
   if (tokenizer->vocabulary_size() > vocab_size) {
     throw UsageError((folder / form.files[0].second).string() + " has " +
                      std::to_string(tokenizer->vocabulary_size()) +
                      " tokens, and \"vocab_size\" of config.json is " + std::to_string(vocab_size));
   }
-  return result;
+  return tokenizer;
 }
 
 }  // namespace
 
-std::optional<PublishedTokenizer> find_tokenizer(const fs::path& folder,
-                                                 const PublishedConfig& config,
-                                                 std::int64_t vocab_size) {
+std::unique_ptr<Tokenizer> find_tokenizer(const fs::path& folder, const PublishedConfig& config,
+                                          std::int64_t vocab_size) {
   std::optional<UsageError> first;
   for (const Form& form : forms()) {
     bool there = true;
@@ -86,16 +80,7 @@ std::optional<PublishedTokenizer> find_tokenizer(const fs::path& folder,
     }
   }
   if (first) throw UsageError(*first);
-  return std::nullopt;
-}
-
-ConfigOf<Tokenizer> in_folder(const ConfigOf<Tokenizer>& config, const fs::path& folder) {
-  Value fields = config.fields();
-  for (const char* name : {"file", "vocab", "merges"}) {
-    const Value* file = fields.find(name);
-    if (file != nullptr) fields.set(name, (folder / fs::path(file->as_text()).filename()).string());
-  }
-  return {std::string(config.key()), std::move(fields)};
+  return nullptr;
 }
 
 }  // namespace trivet::lm

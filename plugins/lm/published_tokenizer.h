@@ -3,9 +3,7 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
+#include <memory>
 
 #include "published_config.h"
 #include "published_layout.h"
@@ -13,20 +11,9 @@
 
 namespace trivet::lm {
 
-struct PublishedTokenizer {
-  std::vector<std::string> files;  // names in the folder
-  ConfigOf<Tokenizer> config;      // reads those of the folder
-  bool has_bos = false;
-};
-
 // tokenizer.json, or vocab.json and merges.txt, or tokenizer.model; nothing where there is none of
 // them. Throws UsageError for one that cannot be read, or has more tokens than the model.
-std::optional<PublishedTokenizer> find_tokenizer(const std::filesystem::path& folder,
-                                                 const PublishedConfig& config,
-                                                 std::int64_t vocab_size);
-
-// The same files in another folder.
-ConfigOf<Tokenizer> in_folder(const ConfigOf<Tokenizer>& config,
-                              const std::filesystem::path& folder);
+std::unique_ptr<Tokenizer> find_tokenizer(const std::filesystem::path& folder,
+                                          const PublishedConfig& config, std::int64_t vocab_size);
 
 }  // namespace trivet::lm

@@ -7,6 +7,7 @@
 
 #include "model_fields.h"
 #include "paper_input.h"
+#include "stored_tokenizer.h"
 #include "trivet/error.h"
 #include "trivet/extensions/next_token.h"
 #include "trivet/paper.h"
@@ -23,11 +24,19 @@ std::int64_t vocabulary_of(const Model& model, const ConfigOf<Model>& config) {
   return integer_field(config, "vocab_size");
 }
 
-// Null where there is none, or none is needed.
-std::shared_ptr<const Tokenizer> tokenizer_for(const TextTaskConfig& config, const Device& device) {
-  const bool needless = is_on_paper(device) && integer_field(config.model, "vocab_size") > 0 &&
+// That of the run that goes on or is looked at; a new run keeps its own. Null where there is none,
+// or none is needed.
+std::shared_ptr<const Tokenizer> tokenizer_for(const TextTaskConfig& config,
+                                               const TaskContext& context) {
+  const bool needless = is_on_paper(context.device) &&
+                        integer_field(config.model, "vocab_size") > 0 &&
                         paper_input(config.train_input) != nullptr;
-  return config.tokenizer && !needless ? make(config.tokenizer) : nullptr;
+  if (!config.tokenizer || needless) return nullptr;
+  const bool follows = !context.followed_dir.empty();
+  const std::filesystem::path& run = follows ? context.followed_dir : context.logging_dir;
+  auto tokenizer = tokenizer_of_run(config.tokenizer, run);
+  if (!follows && !run.empty() && !keeps_tokenizer(run)) store_tokenizer(*tokenizer, run);
+  return tokenizer;
 }
 
 }  // namespace
@@ -43,9 +52,7 @@ void check_known_ids(const Input& input, TextInput::Side side, std::int64_t know
 }
 
 TextTask::TextTask(const TextTaskConfig& config, TaskContext& context)
-    : Task(config, context),
-      tokenizer_(tokenizer_for(config, context.device)),
-      losses_(config.losses) {}
+    : Task(config, context), tokenizer_(tokenizer_for(config, context)), losses_(config.losses) {}
 
 Metrics TextTask::with_losses(Metrics metrics) const {
   if (!losses_.empty()) metrics.push_back(std::make_unique<LossTermMeans>(losses_));

@@ -134,7 +134,7 @@ class GenerateCommand {
     const RunCheckpoint place = find_run_checkpoint(run_named(words[0]));
     HostCatalog catalog(arguments.all("plugin-dir"), UnknownDefaults::load_plugin);
     const FlushDenormals flush;
-    TrainedModel trained(trained_config(place, arguments.all("set"), catalog), place.checkpoint);
+    TrainedModel trained(trained_config(place, arguments.all("set"), catalog), place);
     const auto* generator =
         static_cast<const TextGenerator*>(trained.task().extension(kTaskTextGenerator));
     if (generator == nullptr) {

@@ -14,15 +14,20 @@ namespace fs = std::filesystem;
 
 class Opened final : public TrainedRun {
  public:
-  Opened(ResolvedConfig config, const fs::path& checkpoint)
-      : config_(std::move(config)), model_(config_, checkpoint), weights_(model_.weights()) {}
+  Opened(ResolvedConfig config, const RunCheckpoint& place)
+      : directory_(place.config.parent_path()),
+        config_(std::move(config)),
+        model_(config_, place),
+        weights_(model_.weights()) {}
 
+  const fs::path& directory() const override { return directory_; }
   const Value& config() const override { return config_.tree; }
   const NamedTensors& weights() const override { return weights_; }
   std::int64_t step() const override { return model_.step(); }
   Device& device() override { return model_.device(); }
 
  private:
+  fs::path directory_;
   ResolvedConfig config_;
   TrainedModel model_;
   NamedTensors weights_;
@@ -60,7 +65,7 @@ std::unique_ptr<TrainedRun> open_trained(const std::string& run,
                                          std::span<const std::string> overrides,
                                          ConfigCatalog& catalog) {
   const RunCheckpoint place = find_run_checkpoint(run_named(run));
-  return std::make_unique<Opened>(trained_config(place, overrides, catalog), place.checkpoint);
+  return std::make_unique<Opened>(trained_config(place, overrides, catalog), place);
 }
 
 }  // namespace trivet

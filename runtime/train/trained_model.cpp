@@ -41,17 +41,17 @@ RunCheckpoint find_run_checkpoint(const fs::path& path) {
       {.hint = "trivet ls DIR lists the runs below a directory"});
 }
 
-TrainedModel::TrainedModel(const ResolvedConfig& config, const fs::path& checkpoint) {
+TrainedModel::TrainedModel(const ResolvedConfig& config, const RunCheckpoint& place) {
   RunRequest request;
   request.config = config;
   device_ = open_device(request);
-  TaskContext context{*device_, {}};
+  TaskContext context{*device_, {}, place.config.parent_path()};
   task_ = make(config.experiment.task, context);
   store_.emplace(*device_, Key(static_cast<std::uint64_t>(config.experiment.seed)));
   Scope scope(*store_);
   model_ = task_->build_model(task_->config().model, scope);
   store_->build();
-  load(checkpoint, trainer_fields(config.experiment.trainer).ema.decay > 0);
+  load(place.checkpoint, trainer_fields(config.experiment.trainer).ema.decay > 0);
 }
 
 TrainedModel::~TrainedModel() = default;

@@ -29,7 +29,7 @@ class TrainedModel {
  public:
   // Moving averages take the place of the weights where the checkpoint has them and the config's
   // trainer.ema is on, as in evaluations. Throws as a run does. [main thread]
-  TrainedModel(const ResolvedConfig& config, const std::filesystem::path& checkpoint);
+  TrainedModel(const ResolvedConfig& config, const RunCheckpoint& place);
   ~TrainedModel();
 
   Task& task() { return *task_; }

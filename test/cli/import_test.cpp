@@ -268,6 +268,12 @@ TEST_CASE("an imported run continues texts, is trained further and exported with
   require_success(said);
   CHECK(said.output == wanted.output);
 
+  // Wherever it is brought: the tokenizer is in it.
+  fs::rename(run, dir / "elsewhere");
+  CHECK(test::trivet("generate " + quoted((dir / "elsewhere").string()) + " 'You may' -t 0 -n 5")
+            .output == wanted.output);
+  fs::rename(dir / "elsewhere", run);
+
   const fs::path out = check_round_trip(dir, run);
   CHECK(read_file(out / "tokenizer.json") == read_file(dir / "gpt2" / "tokenizer.json"));
   CHECK(json_of(out / "config.json").at("eos_token_id") == model.config.at("eos_token_id"));

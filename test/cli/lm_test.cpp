@@ -189,6 +189,73 @@ TEST_CASE("a language model learns a text and continues it") {
   }
 }
 
+TEST_CASE("a run keeps its tokenizer and takes no other") {
+  const TempDir temp;
+  temp.write("text/alphabet.txt", alphabet_text());
+  const auto train = [&](const std::string& vocabulary) {
+    return trivet::test::trivet("tokenizer train --vocab-size " + vocabulary + " -o " +
+                                quoted((temp / "tokenizer.json").string()) + " " +
+                                quoted((temp / "text/alphabet.txt").string()));
+  };
+  REQUIRE(train("260").exit_code == 0);
+  temp.write("lm.toml", with_folder(R"(
+seed = 1
+mode = "train"
+[task]
+type = "lm/LanguageModeling"
+tokenizer = { type = "tokenizers/Bpe", file = "@/tokenizer.json" }
+model = { type = "lm/LanguageModel", vocab_size = 300, model_dims = 16, num_layers = 1, num_heads = 2 }
+train_input = { type = "data/Text", files = ["@/text/*.txt"], seq_len = 16, batch_size = 4 }
+[trainer]
+train_steps = 2
+learning_rate = 0.01
+optimizer = "optim/Adam"
+)",
+                                    temp.path()));
+  const auto go_on = [&](const std::string& steps) {
+    return run(temp / "lm.toml", temp / "run", "runtime.threads=1 trainer.train_steps=" + steps);
+  };
+  const auto generate = [&] {
+    return trivet::test::trivet("generate " + quoted((temp / "run").string()) +
+                                " abc -n 8 -t 5 --top-k 0");
+  };
+  const ShellResult small = trivet::test::trivet("check " + quoted((temp / "lm.toml").string()) +
+                                                 " task.model.vocab_size=259");
+  CHECK(small.exit_code == 2);
+  CHECK_THAT(small.output, Contains("task.model.vocab_size: is 259, and the tokenizer has 260"));
+  REQUIRE(go_on("2").exit_code == 0);
+  // 40 of the logits stand for no token: none of them is drawn.
+  const ShellResult first = generate();
+  INFO(first.output);
+  REQUIRE(first.exit_code == 0);
+  const Json stored = json_of(temp / "run" / "tokenizer" / "stored.json");
+  const std::string own = stored.at("fingerprint");
+
+  SECTION("of other files of the same names it says which they are") {
+    REQUIRE(train("261").exit_code == 0);
+    for (const ShellResult& bad : {generate(), go_on("4")}) {
+      INFO(bad.output);
+      CHECK(bad.exit_code == 1);
+      CHECK_THAT(bad.output, Contains("tokenizer is not that of the run") && Contains(own) &&
+                                 Contains("start a new run"));
+    }
+    REQUIRE(train("260").exit_code == 0);
+    CHECK(go_on("4").exit_code == 0);
+  }
+  SECTION("without the files it has its own") {
+    fs::remove(temp / "tokenizer.json");
+    CHECK(generate().output == first.output);
+    CHECK(go_on("4").exit_code == 0);
+    SECTION("unless that is damaged") {
+      temp.write("run/tokenizer/stored.json", "{}");
+      CHECK_THAT(generate().output, Contains("stored.json is damaged"));
+      temp.write("run/tokenizer/stored.json", stored.dump());
+      temp.write("run/tokenizer/tokenizer.json", "{}");
+      CHECK(generate().exit_code == 1);
+    }
+  }
+}
+
 TEST_CASE("labels that are not those of the ids teach a language model nothing") {
   // Where each byte is drawn anew there is nothing to learn but how often each comes: two bits of
   // four letters.

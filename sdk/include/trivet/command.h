@@ -35,6 +35,7 @@ TRIVET_CONFIG(CommandConfig, trivet::NoBase)
 class TRIVET_API TrainedRun {
  public:
   virtual ~TrainedRun();
+  virtual const std::filesystem::path& directory() const = 0;  // of the run
   // Complete, references resolved.
   virtual const Value& config() const = 0;
   // The variables of its model by path, in the model's order. They live as long as this does.
