@@ -13,13 +13,14 @@ namespace trivet {
 namespace {
 
 constexpr const CommandInfo* kCommands[] = {
-    &kRunCommand,      &kLaunchCommand,   &kCheckCommand,       &kSummaryCommand,
-    &kDataCommand,     &kConfigCommand,   &kExperimentsCommand, &kPluginsCommand,
-    &kExplainCommand,  &kLsCommand,       &kPlotCommand,        &kDiffCommand,
-    &kGenerateCommand, &kCkptCommand,     &kSchemaCommand,      &kStatusCommand,
-    &kShowCommand,     &kLogsCommand,     &kCancelCommand,      &kRetryCommand,
-    &kResumeCommand,   &kTopCommand,      &kIndexCommand,       &kCompletionsCommand,
-    &kHelpCommand,     &kCompleteCommand, &kSuperviseCommand,   &kJobCommand,
+    &kRunCommand,         &kLaunchCommand, &kCheckCommand,       &kSummaryCommand,
+    &kDataCommand,        &kConfigCommand, &kExperimentsCommand, &kPluginsCommand,
+    &kExplainCommand,     &kLsCommand,     &kPlotCommand,        &kDiffCommand,
+    &kGenerateCommand,    &kCkptCommand,   &kSchemaCommand,      &kStatusCommand,
+    &kShowCommand,        &kLogsCommand,   &kCancelCommand,      &kRetryCommand,
+    &kResumeCommand,      &kTopCommand,    &kIndexCommand,       &kDoctorCommand,
+    &kCompletionsCommand, &kHelpCommand,   &kCompleteCommand,    &kSuperviseCommand,
+    &kJobCommand,
 };
 
 }  // namespace

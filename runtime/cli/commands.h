@@ -29,6 +29,7 @@ extern const CommandInfo kResumeCommand;
 extern const CommandInfo kConfigCommand;
 extern const CommandInfo kDataCommand;
 extern const CommandInfo kDiffCommand;
+extern const CommandInfo kDoctorCommand;
 extern const CommandInfo kGenerateCommand;
 extern const CommandInfo kExperimentsCommand;
 extern const CommandInfo kExplainCommand;

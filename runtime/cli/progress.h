@@ -33,6 +33,8 @@ struct ProgressState {
   std::string_view metric{};  // name of the newest training metric; may be empty
   double metric_value = 0;
   double examples_per_second = 0;  // 0: not known yet
+  double tokens_per_second = 0;    // shown in its place on a terminal; 0: the task counts none
+  double mfu = 0;                  // as a share; 0: not known
   double seconds_left = -1;        // negative: not known yet
 };
 

@@ -86,9 +86,12 @@ std::string live_line(const ProgressState& state, int width, const Terminal& ter
     const std::string name = clipped(state.metric, width);
     parts.push_back({fmt::format("{} {}", name, format_number(state.metric_value)), 6});
   }
-  if (state.examples_per_second > 0) {
+  if (state.tokens_per_second > 0) {
+    parts.push_back({format_rate(state.tokens_per_second) + " tokens/s", 5});
+  } else if (state.examples_per_second > 0) {
     parts.push_back({format_rate(state.examples_per_second) + " examples/s", 5});
   }
+  if (state.mfu > 0) parts.push_back({fmt::format("MFU {:.0f}%", 100 * state.mfu), 3});
   if (state.seconds_left >= 0) {
     parts.push_back({"eta " + format_duration(state.seconds_left), 7});
   }
@@ -117,6 +120,10 @@ std::string plain_line(const ProgressState& state) {
   if (state.examples_per_second > 0) {
     line += fmt::format(" examples_per_second={:.0f}", state.examples_per_second);
   }
+  if (state.tokens_per_second > 0) {
+    line += fmt::format(" tokens_per_second={:.0f}", state.tokens_per_second);
+  }
+  if (state.mfu > 0) line += fmt::format(" mfu={:.3f}", state.mfu);
   if (state.seconds_left >= 0) line += fmt::format(" eta={:.0f}s", state.seconds_left);
   return line;
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/search_path.h"
 
-#include <pwd.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <string_view>
 #include <system_error>
 
 #include "host/path_safety.h"
+#include "host/user_directories.h"
 
 namespace trivet {
 namespace {
@@ -24,12 +23,6 @@ std::vector<std::string> parts_of(std::string_view list) {
     list.remove_prefix(std::min(end + 1, list.size()));
   }
   return parts;
-}
-
-fs::path home() {
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') return home;
-  const passwd* user = getpwuid(geteuid());
-  return user != nullptr && user->pw_dir != nullptr ? user->pw_dir : "";
 }
 
 class SearchPath {
@@ -80,7 +73,7 @@ std::vector<SearchDirectory> plugin_search_path(const std::vector<std::string>& 
                     "not an absolute path: it would depend on the working directory");
     }
   }
-  if (const fs::path user = home(); !user.empty()) {
+  if (const fs::path user = home_directory(); !user.empty()) {
     search.add(user / ".local/lib/trivet/plugins", "user", false);
   }
   std::error_code error;

@@ -51,7 +51,7 @@ bool RunRecorder::wants_loss() const {
 }
 
 void RunRecorder::on_train_step(std::int64_t step, double loss, std::int64_t examples) {
-  parts_.stats.on_step(examples);
+  parts_.stats.on_step(examples, std::exchange(step_tokens_, 0));
   parts_.status.set_step(step);
   const bool first = parts_.stats.steps() == 1;
   if (first) parts_.status.start_heartbeat();
@@ -64,6 +64,8 @@ void RunRecorder::show(std::int64_t step, double loss) {
   state.metric = metric_;
   state.metric_value = metric_value_;
   state.examples_per_second = cost.examples_per_second();
+  state.tokens_per_second = cost.tokens_per_second();
+  state.mfu = cost.tokens > 0 ? cost.mfu() : 0;
   if (cost.steps > 0 && cost.seconds > 0) {
     state.seconds_left = static_cast<double>(target_ - step) / cost.steps_per_second();
   }
@@ -128,9 +130,18 @@ Logs RunRecorder::rates_of_loop() {
     rates.set("examples_per_second",
               static_cast<double>(parts_.stats.examples() - loop_examples_) / seconds);
   }
+  if (const auto tokens = static_cast<double>(parts_.stats.tokens() - loop_tokens_);
+      seconds > 0 && tokens > 0) {
+    rates.set("tokens_per_second", tokens / seconds);
+    const double flops_per_token = (parts_.stats.model_flops() - loop_flops_) / tokens;
+    const double peak = parts_.stats.peak_flops();
+    if (peak > 0) rates.set("mfu", tokens / seconds * flops_per_token / peak);
+  }
   loop_seconds_ = parts_.stats.training_seconds();
   loop_steps_ = parts_.stats.steps();
   loop_examples_ = parts_.stats.examples();
+  loop_tokens_ = parts_.stats.tokens();
+  loop_flops_ = parts_.stats.model_flops();
   return rates;
 }
 

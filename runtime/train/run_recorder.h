@@ -50,6 +50,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   // TrainerObserver
   bool wants_loss() const override;
   void on_train_step(std::int64_t step, double loss, std::int64_t examples) override;
+  void on_train_tokens(std::int64_t tokens) override { step_tokens_ = tokens; }
   void on_eval_step(std::int64_t step, std::int64_t examples) override;
   bool wants_summaries() const override { return !parts_.writers.empty(); }
   void on_summaries(std::string_view group, std::int64_t step, const Summaries& summaries) override;
@@ -94,7 +95,9 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   std::int64_t eval_examples_ = 0, eval_step_ = -1;
   // At the last line of training metrics.
   double loop_seconds_ = 0;
-  std::int64_t loop_steps_ = 0, loop_examples_ = 0;
+  std::int64_t loop_steps_ = 0, loop_examples_ = 0, loop_tokens_ = 0;
+  double loop_flops_ = 0;
+  std::int64_t step_tokens_ = 0;  // of the step that is about to be told
 };
 
 }  // namespace trivet

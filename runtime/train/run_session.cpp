@@ -11,10 +11,12 @@
 #include "config/toml_reader.h"
 #include "train/continuous_eval.h"
 #include "train/file_io.h"
+#include "train/peak_flops.h"
 #include "train/process_info.h"
 #include "train/resume_check.h"
 #include "trivet/enums.h"
 #include "trivet/error.h"
+#include "trivet/extensions/tokens.h"
 #include "trivet/json.h"
 #include "trivet/registry.h"
 #include "trivet/thread_pool.h"
@@ -86,9 +88,20 @@ int RunSession::execute() {
   return signals_.exit_code();
 }
 
+// A file of measurements that is damaged costs a figure, not the run.
+void RunSession::find_peak() {
+  if (task_->extension(kTaskTokenCount) == nullptr) return;
+  try {
+    stats_.set_peak_flops(peak_of(device_, experiment_.runtime));
+  } catch (const Error& unreadable) {
+    recorder_.warn(fmt::format("{}; the run tells no MFU", unreadable.message()));
+  }
+}
+
 void RunSession::make_parts() {
   TaskContext task_context{device_, directory_.path(), followed_dir()};
   task_ = make(experiment_.task, task_context);
+  find_peak();
   TrainerContext trainer_context{.task = *task_,
                                  .device = device_,
                                  .key = Key(static_cast<std::uint64_t>(experiment_.seed)),

@@ -49,6 +49,7 @@ class RunSession {
   void keep_config();
   void print_header();
   void make_parts();
+  void find_peak();
   Controller::Outcome work();
   Controller::Outcome post_evaluate(Controller::Outcome trained);
   Controller::Outcome follow();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run_stats.h"
 
+#include <utility>
+
 namespace trivet {
 namespace {
 
@@ -15,6 +17,15 @@ double TrainingCost::examples_per_second() const {
 }
 double TrainingCost::examples_per_cpu_second() const {
   return ratio(static_cast<double>(examples), cpu_seconds);
+}
+double TrainingCost::tokens_per_second() const {
+  return ratio(static_cast<double>(tokens), seconds);
+}
+double TrainingCost::flops_per_token() const {
+  return ratio(model_flops, static_cast<double>(tokens));
+}
+double TrainingCost::mfu() const {
+  return ratio(tokens_per_second() * flops_per_token(), peak_flops);
 }
 double TrainingCost::steps_per_second() const {
   return ratio(static_cast<double>(steps), seconds);
@@ -41,6 +52,7 @@ void RunStats::add_since(const Mark& start, TrainingCost& cost) const {
 void RunStats::begin_training() {
   training_ = true;
   segment_start_ = steady_seconds();
+  flops_before_ = device_.flop_count().model_flops;
   measuring_ = steps_ >= kUnmeasuredSteps;
   if (measuring_) start_ = mark();
 }
@@ -51,13 +63,19 @@ void RunStats::end_training() {
   measuring_ = training_ = false;
 }
 
-void RunStats::on_step(std::int64_t examples) {
+void RunStats::on_step(std::int64_t examples, std::int64_t tokens) {
+  const double flops = device_.flop_count().model_flops;
+  const double of_step = flops - std::exchange(flops_before_, flops);
   ++steps_;
   examples_ += examples;
+  tokens_ += tokens;
+  model_flops_ += of_step;
   if (steps_ == 1) first_step_seconds_ = seconds_since_process_start();
   if (measuring_) {
     ++cost_.steps;
     cost_.examples += examples;
+    cost_.tokens += tokens;
+    cost_.model_flops += of_step;
   } else if (steps_ == kUnmeasuredSteps) {
     measuring_ = true;
     start_ = mark();

@@ -18,6 +18,11 @@ Value to_value(const Logs& logs) {
   return table;
 }
 
+// Null for what is not known.
+Value known(double number) {
+  return number > 0 ? Value(number) : Value();
+}
+
 Value slots_value(const Device& device) {
   Value slots = Value::array();
   for (const SlotUse& use : device.slot_uses()) {
@@ -42,6 +47,15 @@ std::string cost_text(const RunStats& stats) {
   return fmt::format("   {} examples/s, {} per CPU-second",
                      format_count(static_cast<std::uint64_t>(cost.examples_per_second())),
                      format_count(static_cast<std::uint64_t>(cost.examples_per_cpu_second())));
+}
+
+std::string tokens_text(const TrainingCost& cost) {
+  if (cost.tokens == 0) return "";
+  std::string text = fmt::format("\n  tokens    {} a second of {:.4g} FLOP each",
+                                 format_count(static_cast<std::uint64_t>(cost.tokens_per_second())),
+                                 cost.flops_per_token());
+  if (cost.peak_flops == 0) return text + "; 'trivet doctor --peak' lets runs tell their MFU";
+  return text + fmt::format(", MFU {:.1f} % of {:.4g} FLOP/s", 100 * cost.mfu(), cost.peak_flops);
 }
 
 }  // namespace
@@ -72,6 +86,10 @@ Value summary_value(const RunSummary& summary, const RunStats& stats, const Devi
                        {"steps_per_second", cost.steps_per_second()},
                        {"examples_per_second", cost.examples_per_second()},
                        {"examples_per_cpu_second", cost.examples_per_cpu_second()},
+                       {"tokens_per_second", known(cost.tokens_per_second())},
+                       {"flops_per_token", known(cost.flops_per_token())},
+                       {"peak_flops", known(cost.peak_flops)},
+                       {"mfu", known(cost.mfu())},
                        {"peak_rss_bytes", process_usage().peak_resident_bytes},
                        {"persistent_bytes", memory.persistent_bytes},
                        {"arena_bytes", memory.arena_bytes},
@@ -107,6 +125,7 @@ std::string summary_text(const RunSummary& summary, const RunStats& stats, const
   std::string text =
       fmt::format("  {:<9} step {} of {} in {}{}", summary.state, summary.step, summary.target,
                   format_duration(summary.wall_seconds), cost_text(stats));
+  text += tokens_text(cost);
   text += logs_text("train", summary.train, width) + logs_text("eval", summary.eval, width);
   text += fmt::format(
       "\n  memory    peak {}, of it {} for a step and {} for weights, gradients and optimizer",

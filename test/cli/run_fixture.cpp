@@ -13,8 +13,9 @@ std::filesystem::path config(std::string_view name) {
 }
 
 ShellResult trivet(const std::string& words, const std::string& settings) {
-  return shell("TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) + " HOME=/nonexistent " +
-               settings + quoted(program().string()) + " " + words);
+  return shell("TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) +
+               " HOME=/nonexistent XDG_CACHE_HOME=/nonexistent " + settings +
+               quoted(program().string()) + " " + words);
 }
 
 ShellResult run(const std::filesystem::path& config, const std::filesystem::path& workdir,
