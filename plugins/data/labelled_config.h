@@ -75,8 +75,9 @@ TRIVET_CONFIG(SentencePairsConfig, LabelledConfig,
 // data/TaggedSequences: words with a tag each. `words` and `tags` are texts of equally many parts
 // between blanks. Each word is tokenised for itself, with `separator` in front of all but the
 // first; its first token has the tag, the others and the marks have none (Devlin et al. 2018, 5.3).
-// A sentence with more tokens than a row goes on in the next row, between words; a longer word is
-// cut. Batches also have
+// With a tokenizer to which blanks are tokens, such as bytes, that is the separator's. A word
+// without tokens is left out with its tag. A sentence with more tokens than a row goes on in the
+// next row, between words; a longer word is cut. Batches also have
 //
 //   "tags"     i32 [B, T]  the number of the tag's name among class_names; -1: none is asked for
 //   "weights"  f32 [B, T]  1 where one is
