@@ -22,6 +22,8 @@ struct DecoderShape {
   std::string activation;  // as config.json names it: "gelu_new"
   bool has_bias = true;    // of the products in attention and Mlp
   bool tied = true;        // logits are made with the table of the embedding
+
+  friend bool operator==(const DecoderShape&, const DecoderShape&) = default;
 };
 
 }  // namespace trivet::lm
