@@ -4,8 +4,9 @@
 #include <filesystem>
 #include <string>
 
+#include "published_models.h"
 #include "run_fixture.h"
-#include "safetensors_reader.h"
+#include "support/paths.h"
 
 using namespace trivet::test;
 using Catch::Contains;
@@ -45,4 +46,43 @@ TEST_CASE("a trained run is exported with the weights that evaluations use, and 
         .output;
   };
   CHECK(text("again", "--set task.tokenizer=tokenizers/Bytes") == text("run", ""));
+}
+
+TEST_CASE("a Llama brings and keeps its SentencePiece model") {
+  const TempDir dir;
+  if (shell("command -v spm_train").exit_code != 0 ||
+      !fs::exists(plugin_dir() / "sentencepiece.so")) {
+    SUCCEED();
+    WARN("skipped: there is no spm_train (Debian: sentencepiece), or no plugin for its models");
+    return;
+  }
+  std::string lines;
+  for (int i = 0; i < 50; ++i) lines += "the cat sat on the mat and ate the hat\n";
+  dir.write("text.txt", lines);
+  const ShellResult learnt =
+      shell("cd " + quoted(dir.path().string()) +
+            " && spm_train --input=text.txt --model_prefix=tokenizer --vocab_size=30 "
+            "--hard_vocab_limit=false --minloglevel=2");
+  INFO(learnt.output);
+  REQUIRE(learnt.exit_code == 0);
+  write_model(small_llama(true), dir / "llama");
+  fs::copy_file(dir / "tokenizer.model", dir / "llama" / "tokenizer.model");
+  // As published: the same tokens in a form that is not read here.
+  dir.write("llama/tokenizer.json", R"({"model": {"type": "BPE", "byte_fallback": true}})");
+  const auto trivet_on = [&](const std::string& words) {
+    const ShellResult result = shell("cd " + quoted(dir.path().string()) +
+                                     " && TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) +
+                                     " " + quoted(program().string()) + " " + words);
+    INFO(words << ": " << result.output);
+    REQUIRE(result.exit_code == 0);
+    return result.output;
+  };
+  trivet_on("import llama -o run");
+  CHECK_THAT(trivet_on("config show run/config.toml"), Contains("add_bos = true"));
+  const std::string text = trivet_on("generate run 'the' -n 4 -t 0");
+  CHECK_THAT(text, Catch::StartsWith("the"));
+  CHECK_THAT(trivet_on("export run -o out"), Contains("llama") && Contains("tokenizer.model"));
+  CHECK(read_file(dir / "out" / "tokenizer.model") == read_file(dir / "tokenizer.model"));
+  CHECK(json_of(dir / "out" / "config.json").at("bos_token_id") == 1);
+  CHECK(json_of(dir / "out" / "config.json").at("eos_token_id") == 2);
 }
