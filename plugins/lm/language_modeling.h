@@ -19,14 +19,14 @@
 
 namespace trivet::lm {
 
-struct LanguageModelingConfig : TextTaskConfig {
+struct LanguageModelingConfig : TokenTaskConfig {
   DecodeConfig decode;
   std::optional<bool> add_bos;
   std::vector<std::string> sample_prompts;
 
   void validate(Problems& problems) const;
 };
-TRIVET_CONFIG(LanguageModelingConfig, TextTaskConfig, (decode, "How texts are continued."),
+TRIVET_CONFIG(LanguageModelingConfig, TokenTaskConfig, (decode, "How texts are continued."),
               (add_bos, "Prompts start with the tokenizer's start token; unset: if it has one."),
               (sample_prompts, "Continued after each evaluation, into samples.jsonl."))
 

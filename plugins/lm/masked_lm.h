@@ -10,8 +10,8 @@
 
 namespace trivet::lm {
 
-struct MaskedLmConfig : TextTaskConfig {};
-TRIVET_CONFIG(MaskedLmConfig, TextTaskConfig)
+struct MaskedLmConfig : TokenTaskConfig {};
+TRIVET_CONFIG(MaskedLmConfig, TokenTaskConfig)
 
 class MaskedLm final : public TextTask {
  public:

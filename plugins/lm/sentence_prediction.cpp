@@ -66,9 +66,7 @@ Tensor SentencePrediction::build_losses(const Batch& batch, const NestedMap& out
   weight = sum_of_weights(batch);
   const Tensor each =
       regression() ? squared_errors(logits, labels) : ops::softmax_cross_entropy(logits, labels);
-  Tensor loss = ops::weighted_mean(each, weights_of(batch));
-  for (const auto& [name, auxiliary] : context.aux_losses) loss = ops::add(loss, auxiliary);
-  return loss;
+  return add_aux_losses(ops::weighted_mean(each, weights_of(batch)), context);
 }
 
 Metrics SentencePrediction::build_metrics(bool) {

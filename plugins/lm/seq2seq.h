@@ -15,7 +15,7 @@
 
 namespace trivet::lm {
 
-struct Seq2SeqConfig : TextTaskConfig {
+struct Seq2SeqConfig : TokenTaskConfig {
   ConfigOf<Tokenizer> target_tokenizer;
   DecodeConfig decode;
   std::optional<std::int32_t> bos_id;
@@ -23,7 +23,7 @@ struct Seq2SeqConfig : TextTaskConfig {
 
   void validate(Problems& problems) const;
 };
-TRIVET_CONFIG(Seq2SeqConfig, TextTaskConfig,
+TRIVET_CONFIG(Seq2SeqConfig, TokenTaskConfig,
               (target_tokenizer, "That of the targets; none: the same as of the sources."),
               (decode, "How targets are written."),
               (bos_id, "Id that targets start with; unset: the tokenizer's BOS.", at_least(0)),

@@ -43,7 +43,7 @@ std::unique_ptr<Input> Tagging::build_inputs(const ConfigOf<Input>& config, Inpu
 Metrics Tagging::build_metrics(bool) {
   Metrics metrics;
   metrics.push_back(std::make_unique<TagScores>(class_names_));
-  return metrics;
+  return with_losses(std::move(metrics));
 }
 
 }  // namespace trivet::lm

@@ -12,12 +12,12 @@
 
 namespace trivet::lm {
 
-struct TaggingConfig : TextTaskConfig {
+struct TaggingConfig : TokenTaskConfig {
   std::vector<std::string> class_names;
 
   void validate(Problems& problems) const;
 };
-TRIVET_CONFIG(TaggingConfig, TextTaskConfig,
+TRIVET_CONFIG(TaggingConfig, TokenTaskConfig,
               (class_names,
                "Names of the tags, in the order of their numbers, such as [\"O\", \"B-PER\", "
                "\"I-PER\"].",

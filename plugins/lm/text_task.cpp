@@ -51,8 +51,10 @@ void check_known_ids(const Input& input, TextInput::Side side, std::int64_t know
                             .hint = "give both the same tokenizer, or set task.model.vocab_size"});
 }
 
-TextTask::TextTask(const TextTaskConfig& config, TaskContext& context)
-    : Task(config, context), tokenizer_(tokenizer_for(config, context)), losses_(config.losses) {}
+TextTask::TextTask(const TextTaskConfig& config, TaskContext& context, std::vector<LossTerm> losses)
+    : Task(config, context),
+      tokenizer_(tokenizer_for(config, context)),
+      losses_(std::move(losses)) {}
 
 Metrics TextTask::with_losses(Metrics metrics) const {
   if (!losses_.empty()) metrics.push_back(std::make_unique<LossTermMeans>(losses_));

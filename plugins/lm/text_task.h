@@ -23,11 +23,16 @@ namespace trivet::lm {
 
 struct TextTaskConfig : TaskConfig {
   ConfigOf<Tokenizer> tokenizer;
-  std::vector<LossTerm> losses;
 };
 TRIVET_CONFIG(TextTaskConfig, trivet::TaskConfig,
               (tokenizer,
-               "Text to tokens and back; none: inputs give tokens, and there are no texts."),
+               "Text to tokens and back; none: inputs give tokens, and there are no texts."))
+
+// Tasks whose models give the losses.
+struct TokenTaskConfig : TextTaskConfig {
+  std::vector<LossTerm> losses;
+};
+TRIVET_CONFIG(TokenTaskConfig, TextTaskConfig,
               (losses,
                "Scalars of the model's outputs whose sum is minimised; none: its avg_xent alone."))
 
@@ -48,7 +53,9 @@ class TextTask : public Task, public FirstLoss, public TokenCount {
   std::int64_t tokens(const Batch& batch) const override;
 
  protected:
-  TextTask(const TextTaskConfig& config, TaskContext& context);
+  TextTask(const TextTaskConfig& config, TaskContext& context, std::vector<LossTerm> losses = {});
+  TextTask(const TokenTaskConfig& config, TaskContext& context)
+      : TextTask(config, context, config.losses) {}
   // `metrics` and, where there are several losses, their means.
   Metrics with_losses(Metrics metrics) const;
   const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }  // may be null

@@ -48,9 +48,8 @@ Tensor ImageClassification::build_losses(const Batch& batch, const NestedMap& ou
   const Tensor per_example =
       ops::softmax_cross_entropy(logits, batch.at("label"), {.label_smoothing = label_smoothing_});
   const Tensor* weights = batch.find("weight");
-  Tensor loss = ops::weighted_mean(per_example, weights != nullptr ? *weights : Tensor());
-  for (const auto& [name, auxiliary] : context.aux_losses) loss = ops::add(loss, auxiliary);
-  return loss;
+  return add_aux_losses(ops::weighted_mean(per_example, weights != nullptr ? *weights : Tensor()),
+                        context);
 }
 
 Metrics ImageClassification::build_metrics(bool) {
