@@ -35,8 +35,9 @@ using Fixture = ModelFixture<lm::Bert>;
 
 // A bias that is not 0, so that one left out would be seen.
 void set_bias(Fixture& fixture) {
-  const Tensor bias = fixture.numbers(random_values(kVocabulary, 3), {kVocabulary});
-  fixture.store.find("embedding/b")->assign(bias);
+  Parameter* bias = fixture.store.find("embedding/b");
+  REQUIRE(bias != nullptr);
+  bias->assign(fixture.numbers(random_values(kVocabulary, 3), {kVocabulary}));
 }
 
 lm::BertConfig paper_config() {

@@ -194,6 +194,13 @@ TEST_CASE("rows are sequences of their own, and tags without a scheme have a mea
   rows.add({4, 0}, {0, 0});  // begins an entity, though the row before ended with one
   CHECK(rows.value("recall") == 0.5);
   CHECK(rows.value("precision") == 1);
+  const Shape shape{1, 2};
+  rows.scores.update_state(
+      {{"tags", Tensor::from<std::int32_t>(*rows.device, std::vector<std::int32_t>{3, 3}, shape)},
+       {"weights", Tensor::from<float>(*rows.device, std::vector<float>{0, 0}, shape)}},
+      {{"per_example_argmax",
+        Tensor::from<std::int32_t>(*rows.device, std::vector<std::int32_t>{0, 0}, shape)}});
+  CHECK(rows.value("recall") == 0.5);  // what has no weight does not count
   Scored none;
   none.add({0, 0}, {0, 0});
   CHECK(none.value("f1") == 0);
