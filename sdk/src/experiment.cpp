@@ -20,6 +20,9 @@ void check_parts(const ExperimentConfig& config, Problems& problems) {
 // What an input has of the global batch is said twice, by the mesh and by the input.
 void check_share(const ExperimentConfig& config, Problems& problems) {
   if (config.mesh.percore_batch_size <= 0) return;
+  Problems of_mesh;
+  config.mesh.validate(of_mesh);
+  if (!of_mesh.empty()) return;  // told where they are
   const BatchShare share = batch_share(config.mesh);
   const auto expect = [&](const char* field, std::int64_t wanted) {
     const std::string path = std::string("train_input.") + field;

@@ -146,6 +146,19 @@ TEST_CASE("a pipe gets key=value lines at round steps") {
   CHECK_THAT(text, !Contains("\r") && !Contains("\x1b") && !Contains("people"));
 }
 
+TEST_CASE("tokens a second take the place of examples on a terminal, MFU beside them") {
+  ProgressState now = state();
+  now.tokens_per_second = 41200;
+  CHECK_THAT(live_line(now, 120, kAscii),
+             Contains("  41.2k tokens/s  eta") && !Contains("examples"));
+  now.mfu = 0.352;
+  CHECK_THAT(live_line(now, 120, kAscii), Contains("  41.2k tokens/s  MFU 35%  eta 31 s"));
+  CHECK_THAT(live_line(now, 60, kAscii), Contains("loss") && !Contains("MFU"));
+  CHECK(plain_line(now) ==
+        "step=440/1000 loss=1.8712 accuracy=0.6100 examples_per_second=38102 "
+        "tokens_per_second=41200 mfu=0.352 eta=31s");
+}
+
 TEST_CASE("what is rare is printed above the live line and stays") {
   Pipe pipe;
   Progress progress(kAscii, pipe.input());

@@ -95,6 +95,11 @@ TEST_CASE("the inputs' batch size must be what the mesh makes it", "[mesh]") {
         "task.train_input.batch_size: is 32, and mesh.percore_batch_size makes it 64 (a global "
         "batch of 512)\n");
   CHECK_THAT(problems(64, 1), Catch::Contains("task.train_input.num_infeed_hosts: is 1"));
+  // A mesh that is wrong itself has no share to compare with.
+  config.mesh.processes = 64;
+  CHECK(problems(64, 8).empty());
+  config.mesh = mesh_of({1LL << 62, 1LL << 62, 4}, 16);
+  CHECK(problems(64, 8).empty());
 }
 
 }  // namespace trivet::test
