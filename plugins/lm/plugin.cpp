@@ -3,9 +3,9 @@
 #include "trivet/plugin.h"
 
 #include "bert.h"
+#include "bert_classifier.h"
 #include "export_command.h"
 #include "import_command.h"
-#include "bert_classifier.h"
 #include "language_model.h"
 #include "language_modeling.h"
 #include "masked_lm.h"

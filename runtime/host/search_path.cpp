@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/search_path.h"
 
-
 #include <cstdlib>
 #include <string_view>
 #include <system_error>

@@ -41,8 +41,7 @@ TEST_CASE("every shipped config passes the check") {
   CHECK(files.size() >= 3);
   for (const fs::path& file : files) {
     // Its data is nobody's but the user's.
-    const bool without_data =
-        file.filename() == "gpt2_124m.toml" || file.filename() == "kjv.toml";
+    const bool without_data = file.filename() == "gpt2_124m.toml" || file.filename() == "kjv.toml";
     const ShellResult result = check(quoted(file.string()) + (without_data ? " --on-paper" : ""));
     INFO(result.output);
     CHECK(result.exit_code == 0);

@@ -16,8 +16,8 @@ TEST_CASE("a million weights learn licences from a cold start", "[.slow]") {
   const ShellResult trained = run(config("lm/licenses.toml"), temp / "run");
   INFO(trained.output);
   REQUIRE(trained.exit_code == 0);
-  CHECK_THAT(trained.output, Contains("unigram bits_per_byte=5.0") &&
-                                 Contains("trigram bits_per_byte=2.8"));
+  CHECK_THAT(trained.output,
+             Contains("unigram bits_per_byte=5.0") && Contains("trigram bits_per_byte=2.8"));
   const double bits =
       records(temp / "run", "eval").back().at("values").at("bits_per_byte").get<double>();
   WARN("bits per byte of held-out text: " << bits);
