@@ -65,12 +65,13 @@ std::string described(const std::string& fingerprint, const ConfigOf<Tokenizer>&
 
 [[noreturn]] void throw_different(const Stored& stored, const std::string& fingerprint,
                                   const ConfigOf<Tokenizer>& config, const fs::path& run) {
-  throw RunError("the config's tokenizer is not that of the run " + run.string() +
-                     "\n  the config's  " + described(fingerprint, config) + "\n  the run's     " +
-                     described(stored.fingerprint, stored.config),
-                 {.path = "task.tokenizer",
-                  .hint = "its weights belong to its own tokens: bring the files back, name the "
-                          "run's tokenizer, or start a new run"});
+  throw ConfigError(Problem{.path = "task.tokenizer",
+                            .what = "is not that of the run " + run.string() +
+                                    "\n  the config's  " + described(fingerprint, config) +
+                                    "\n  the run's     " +
+                                    described(stored.fingerprint, stored.config),
+                            .hint = "its weights belong to its own tokens: bring the files back, "
+                                    "name the run's tokenizer, or start a new run"});
 }
 
 // The one that the run keeps. Throws `reason` where it keeps none.

@@ -20,7 +20,7 @@ ConfigOf<Tokenizer> store_tokenizer(const Tokenizer& tokenizer, const std::files
 bool keeps_tokenizer(const std::filesystem::path& run);
 
 // The tokenizer of the config; that which the run keeps where its files cannot be read. Throws
-// RunError where the two are different ones. `run` may be empty, or have none.
+// ConfigError where the two are different ones. `run` may be empty, or have none.
 std::unique_ptr<Tokenizer> tokenizer_of_run(const ConfigOf<Tokenizer>& config,
                                             const std::filesystem::path& run);
 

@@ -235,8 +235,8 @@ optimizer = "optim/Adam"
     REQUIRE(train("261").exit_code == 0);
     for (const ShellResult& bad : {generate(), go_on("4")}) {
       INFO(bad.output);
-      CHECK(bad.exit_code == 1);
-      CHECK_THAT(bad.output, Contains("tokenizer is not that of the run") && Contains(own) &&
+      CHECK(bad.exit_code == 2);
+      CHECK_THAT(bad.output, Contains("task.tokenizer: is not that of the run") && Contains(own) &&
                                  Contains("start a new run"));
     }
     REQUIRE(train("260").exit_code == 0);
