@@ -7,11 +7,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "labelled_config.h"
 #include "row_source.h"
-#include "rows_input.h"
 #include "token_store.h"
 
 namespace trivet::data {
@@ -48,13 +49,5 @@ class LabelledRows : public RowSource {
   std::shared_ptr<const TokenStore> tokens_;
   std::int64_t seq_len_;
 };
-
-// All elements of `tensor` set to `value`, to be changed.
-template <class T>
-std::span<T> filled(Tensor& tensor, T value) {
-  const std::span<T> elements = tensor.mutable_span<T>();
-  std::ranges::fill(elements, value);
-  return elements;
-}
 
 }  // namespace trivet::data

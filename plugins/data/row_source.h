@@ -2,6 +2,7 @@
 // Rows of language models' batches that can be had in any order.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -31,5 +32,13 @@ class RowSource {
  protected:
   RowSource() = default;
 };
+
+// All elements of a tensor of a batch set to `value`, to be changed.
+template <class T>
+std::span<T> filled(Tensor& tensor, T value) {
+  const std::span<T> elements = tensor.mutable_span<T>();
+  std::ranges::fill(elements, value);
+  return elements;
+}
 
 }  // namespace trivet::data

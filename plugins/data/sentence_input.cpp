@@ -36,8 +36,7 @@ void cut_together(Ids& a, Ids& b, std::int64_t room) {
   while (std::cmp_greater(a.size() + b.size(), room)) (a.size() > b.size() ? a : b).pop_back();
 }
 
-// `types`: how many tokens of a row are of its first sentence, marks included, is inputs() of the
-// tokens.
+// inputs() of the tokens is how many of a row are of its first sentence, marks included.
 class SentenceRows final : public LabelledRows {
  public:
   SentenceRows(std::shared_ptr<const TokenStore> tokens, std::int64_t seq_len, Labels labels)

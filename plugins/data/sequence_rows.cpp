@@ -30,13 +30,6 @@ std::string layout_text(const SequenceConfig& config) {
   return text;
 }
 
-template <class T>
-std::span<T> cleared(Tensor& tensor, T value = 0) {
-  const std::span<T> elements = tensor.mutable_span<T>();
-  std::ranges::fill(elements, value);
-  return elements;
-}
-
 }  // namespace
 
 struct SequenceRows::Fields {
@@ -51,12 +44,13 @@ struct SequenceRows::Fields {
         inputs_indicator(Tensor::host(shape, DType::i32)) {}
 
   Tensor ids, labels, weights, paddings, segment_ids, segment_pos, label_bytes, inputs_indicator;
-  std::span<std::int32_t> id = cleared<std::int32_t>(ids), label = cleared<std::int32_t>(labels);
-  std::span<float> weight = cleared<float>(weights), padding = cleared<float>(paddings, 1);
-  std::span<std::int32_t> segment = cleared<std::int32_t>(segment_ids),
-                          place = cleared<std::int32_t>(segment_pos),
-                          bytes = cleared<std::int32_t>(label_bytes),
-                          is_input = cleared<std::int32_t>(inputs_indicator);
+  std::span<std::int32_t> id = filled<std::int32_t>(ids, 0),
+                          label = filled<std::int32_t>(labels, 0);
+  std::span<float> weight = filled<float>(weights, 0), padding = filled<float>(paddings, 1);
+  std::span<std::int32_t> segment = filled<std::int32_t>(segment_ids, 0),
+                          place = filled<std::int32_t>(segment_pos, 0),
+                          bytes = filled<std::int32_t>(label_bytes, 0),
+                          is_input = filled<std::int32_t>(inputs_indicator, 0);
 };
 
 std::vector<std::int64_t> SequenceRules::positions() const {

@@ -19,7 +19,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "encoder.h"
 #include "trivet/softmax_head.h"
