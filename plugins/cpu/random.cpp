@@ -18,14 +18,9 @@ using U32 = hn::ScalableTag<std::uint32_t>;
 using U = hn::Vec<U32>;
 
 template <int kBits>
-HWY_INLINE U rotate_left(U v) {
-  return hn::Or(hn::ShiftLeft<kBits>(v), hn::ShiftRight<32 - kBits>(v));
-}
-
-template <int kBits>
 HWY_INLINE void mix(U& x0, U& x1) {
   x0 = hn::Add(x0, x1);
-  x1 = hn::Xor(rotate_left<kBits>(x1), x0);
+  x1 = hn::Xor(hn::RotateRight<32 - kBits>(x1), x0);
 }
 
 HWY_INLINE void inject(U& x0, U& x1, std::uint32_t a, std::uint32_t b) {
@@ -76,6 +71,20 @@ void bits_run(std::uint64_t key, std::uint64_t offset, std::int64_t count, std::
   }
 }
 
+// out[i] = bits[i] >= threshold ? x[i] * scale : 0
+void keep_run(std::int64_t count, const std::uint32_t* bits, std::uint32_t threshold, float scale,
+              const float* x, float* out) {
+  const auto n = static_cast<std::size_t>(count), step = lanes();
+  const U bound = hn::Set(U32(), threshold);
+  std::size_t i = 0;
+  for (; i + step <= n; i += step) {
+    const U drawn = hn::LoadU(U32(), bits + i);
+    const auto kept = hn::RebindMask(F32(), hn::Eq(hn::Max(drawn, bound), drawn));
+    store(hn::IfThenElseZero(kept, hn::Mul(load(x + i), set(scale))), out + i);
+  }
+  for (; i < n; ++i) out[i] = bits[i] >= threshold ? x[i] * scale : 0.0f;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace cpu
 HWY_AFTER_NAMESPACE();
@@ -85,6 +94,7 @@ namespace cpu {
 namespace {
 
 HWY_EXPORT(bits_run);
+HWY_EXPORT(keep_run);
 
 constexpr std::int64_t kChunk = 1024;  // random words at a time, on the stack
 
@@ -104,16 +114,14 @@ tv_status dropout(tv_ctx* ctx, const tv_dropout* d) {
   if (d->dtype != TV_F32) return TV_UNSUPPORTED;
   const auto* x = static_cast<const float*>(d->x);
   auto* out = static_cast<float*>(d->out);
-  const auto threshold = static_cast<std::uint64_t>(static_cast<double>(d->p) * 0x1p32);
+  const auto threshold = static_cast<std::uint32_t>(static_cast<double>(d->p) * 0x1p32);
   const float scale = 1 / (1 - d->p);
   parallel(ctx, d->n, kGrain, [&](std::int64_t begin, std::int64_t end, auto) {
     std::uint32_t bits[kChunk];
     for (std::int64_t at = begin; at < end; at += kChunk) {
       const std::int64_t n = std::min(kChunk, end - at);
       HWY_DYNAMIC_DISPATCH(bits_run)(d->key, d->offset + static_cast<std::uint64_t>(at), n, bits);
-      for (std::int64_t i = 0; i < n; ++i) {
-        out[at + i] = bits[i] >= threshold ? x[at + i] * scale : 0.0f;
-      }
+      HWY_DYNAMIC_DISPATCH(keep_run)(n, bits, threshold, scale, x + at, out + at);
     }
   });
   return TV_OK;
