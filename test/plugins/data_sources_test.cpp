@@ -116,7 +116,8 @@ TEST_CASE("fields of a tf.Example that are of another type are passed over", "[d
         tf_example({{"x", bytes_field(2, wrong)}})}) {
     data::read_example(bytes, "here", numbers, features);
     CHECK(features.empty());
-    data::read_example(bytes + right, "here", numbers, features);
+    const std::string both = bytes + right;  // features look into it
+    data::read_example(both, "here", numbers, features);
     REQUIRE(features.size() == 1);
     CHECK(features[0].text == "hello");
   }
