@@ -60,7 +60,9 @@ void register_letters() {
 }
 
 char shown(std::int32_t id) {
-  return id >= kFirstByte ? static_cast<char>(id - kFirstByte) : ".^$"[id];
+  constexpr std::string_view marks = ".^$#######";
+  static_assert(marks.size() == kFirstByte);
+  return id >= kFirstByte ? static_cast<char>(id - kFirstByte) : marks.at(id);
 }
 
 template <class T, class Show>

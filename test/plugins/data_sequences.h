@@ -20,7 +20,7 @@ ConfigOf<Tokenizer> letters(bool marks = true);
 ConfigOf<Tokenizer> wrong_letters(std::int32_t vocabulary, std::int32_t wrong_id);
 
 // A batch of such ids: each row as a text with one character a position. ids and labels: '^' BOS,
-// '$' EOS, '.' for 0, else the byte. The others: their digits.
+// '$' EOS, '.' for 0, '#' for what is no byte, else the byte. The others: their digits.
 struct Rows {
   std::vector<std::string> ids, labels, weights, paddings, segment_ids, segment_pos, label_bytes;
 };
