@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "merged_weights.h"
 #include "new_folder.h"
 #include "published_form.h"
 #include "published_layout.h"
@@ -39,7 +40,9 @@ std::string manual() {
          "Writes the model of a run as Hugging Face's transformers read it: model.safetensors,\n"
          "config.json and, where the tokenizer is one that they have, tokenizer.json. A model "
          "that\n"
-         "is no GPT-2 and no Llama is refused, by the name of the field that differs.\n\n"
+         "is no GPT-2 and no Llama is refused, by the name of the field that differs. LoRA's thin "
+         "matrices are added to the\n"
+         "weights beside them.\n\n"
          "RUN is the directory of a run (its newest checkpoint), a checkpoint, or a work unit as\n"
          "XID/WID.\n\n" +
          options_text(kOptions);
@@ -92,7 +95,8 @@ void export_model(const std::string& run, const std::string& out, const std::str
   const PublishedLayout& layout =
       layout_named(format != nullptr ? *format : likely_layout(parts.model));
   const DecoderShape shape = published_form(parts.model, layout, trained->device());
-  const Weights weights = published(trained->weights(), layout, shape);
+  const Weights weights =
+      published(merged(trained->weights(), parts.model, trained->device()), layout, shape);
   SpecialTokenIds ids;
   if (parts.tokenizer) ids = {parts.tokenizer->bos_id(), parts.tokenizer->eos_id()};
 

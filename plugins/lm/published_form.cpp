@@ -28,6 +28,9 @@ const Names& of_training() {
   return names;
 }
 
+// Written as a part of the weights (merged_weights.h).
+constexpr std::string_view kMerged = "lora";
+
 // Fields that a layer passes on, so that they show in the layers inside it.
 Names passed_on(std::string_view type) {
   if (type == "nn/TransformerBlock") {
@@ -73,7 +76,7 @@ BuiltLayer built(const LayerTrace::Entry& entry) {
   const Names passed = passed_on(layer.type);
   for (const Field& field : schema.fields) {
     if (holds_layers(field.type) || passed.contains(field.name) ||
-        of_training().contains(field.name)) {
+        of_training().contains(field.name) || field.name == kMerged) {
       layer.fields.erase(field.name);
     }
   }

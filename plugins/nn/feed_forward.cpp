@@ -14,14 +14,15 @@ FeedForward::FeedForward(const Config& config, Scope& scope, const std::string& 
   const std::int64_t hidden = config.hidden_dims > 0 ? config.hidden_dims : 4 * input_dims_;
   const bool gated = config.use_gated_activation;
   const auto product = [&](const char* name, const ConfigOf<Layer>& activation) {
-    return scope.layer(prefix + name,
-                       linear(input_dims_, hidden, config.has_bias, config.init, activation));
+    return scope.layer(prefix + name, linear(input_dims_, hidden, config.has_bias, config.init,
+                                             lora_of(config.lora, name), activation));
   };
   in_ = product("in", gated ? ConfigOf<Layer>() : config.activation);
   if (gated) gate_ = product("gate", config.activation);
   dropout_ = scope.layer(prefix + "dropout", dropout(config.relu_dropout));
-  out_ = scope.layer(prefix + "out", linear(hidden, input_dims_, config.has_bias,
-                                            init_or(config.output_init, config.init)));
+  out_ = scope.layer(prefix + "out",
+                     linear(hidden, input_dims_, config.has_bias,
+                            init_or(config.output_init, config.init), lora_of(config.lora, "out")));
 }
 
 Tensor FeedForward::fprop(const Tensor& x, FpropContext& context) {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "lora.h"
 #include "trivet/layer.h"
 
 namespace trivet::nn {
@@ -26,6 +27,7 @@ struct FeedForwardConfig : LayerConfig {
   double relu_dropout = 0;
   InitConfig init;
   InitConfig output_init;
+  LoraConfig lora;
 };
 TRIVET_CONFIG(FeedForwardConfig, trivet::LayerConfig,
               (input_dims,
@@ -38,7 +40,8 @@ TRIVET_CONFIG(FeedForwardConfig, trivet::LayerConfig,
               (relu_dropout, "Share of the elements in between dropped in training.", at_least(0),
                less_than(1)),
               (init, "How the weights start; by default as nn/Linear's."),
-              (output_init, "How those of the last product start; by default as init."))
+              (output_init, "How those of the last product start; by default as init."),
+              (lora, "Thin matrices beside the weights, for fine-tuning."))
 
 class FeedForward final : public Layer {
  public:

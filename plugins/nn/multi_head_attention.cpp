@@ -83,7 +83,7 @@ MultiHeadAttention::MultiHeadAttention(const Config& config, Scope& scope)
       dropout_(static_cast<float>(config.atten_dropout)) {
   const auto product = [&](const char* name, std::int64_t in, std::int64_t out,
                            const InitConfig& init) {
-    return scope.layer(name, linear(in, out, config.has_bias, init));
+    return scope.layer(name, linear(in, out, config.has_bias, init, lora_of(config.lora, name)));
   };
   const std::int64_t source_dims = cross_ ? cross_dims_ : input_dims_;
   query_ = product("query", input_dims_, heads_ * head_dims_, config.init);

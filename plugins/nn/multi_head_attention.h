@@ -38,6 +38,7 @@
 #include <memory>
 #include <string>
 
+#include "lora.h"
 #include "trivet/extend_step.h"
 #include "trivet/layer.h"
 #include "trivet/ops.h"
@@ -64,6 +65,7 @@ struct MultiHeadAttentionConfig : LayerConfig {
   std::int64_t cross_dims = 0;
   InitConfig init;
   InitConfig output_init;
+  LoraConfig lora;
 
   void validate(Problems& problems) const;
 };
@@ -90,7 +92,8 @@ TRIVET_CONFIG(
     (cross_attention, "Keys and values are made of the context's cross_inputs."),
     (cross_dims, "Depth of cross_inputs; 0: input_dims.", at_least(0)),
     (init, "How the weights start; by default as nn/Linear's."),
-    (output_init, "How those of the last product start; by default as init."))
+    (output_init, "How those of the last product start; by default as init."),
+    (lora, "Thin matrices beside the weights of the products, for fine-tuning."))
 
 class MultiHeadAttention final : public Layer, public ExtendStep {
  public:

@@ -18,9 +18,10 @@ ConfigOf<Layer> norm_for(ConfigOf<Layer> layer, std::int64_t dims, double epsilo
 }
 
 ConfigOf<Layer> linear(std::int64_t in, std::int64_t out, bool has_bias, const InitConfig& init,
-                       const ConfigOf<Layer>& activation) {
+                       const LoraConfig& lora, const ConfigOf<Layer>& activation) {
   Value fields = Value::table(
       {{"input_dims", in}, {"output_dims", out}, {"has_bias", has_bias}, {"init", encode(init)}});
+  if (lora.rank > 0) fields.set("lora", encode(lora));
   if (activation) fields.set("activation", activation.to_value());
   return {"nn/Linear", std::move(fields)};
 }

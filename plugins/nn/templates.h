@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "lora.h"
 #include "trivet/layer.h"
 #include "trivet/layer_template.h"
 
@@ -13,7 +14,7 @@ namespace trivet::nn {
 ConfigOf<Layer> norm_for(ConfigOf<Layer> layer, std::int64_t dims, double epsilon);
 
 ConfigOf<Layer> linear(std::int64_t in, std::int64_t out, bool has_bias, const InitConfig& init,
-                       const ConfigOf<Layer>& activation = {});
+                       const LoraConfig& lora, const ConfigOf<Layer>& activation = {});
 
 // Nothing for a rate of 0, so that nothing stands in the list of layers.
 ConfigOf<Layer> dropout(double rate);

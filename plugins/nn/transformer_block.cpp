@@ -11,8 +11,10 @@ namespace {
 
 constexpr const char* kAttention = "nn/MultiHeadAttention";
 
-Value encoded(const InitConfig& init) {
-  return encode(init);
+// Sets a field of the template to what the block's own holds, unless that is as it is by default.
+template <class Config>
+void hand_on(ConfigOf<Layer>& layer, const char* field, const Config& own) {
+  complete(layer, field, encode(own), encode(Config()));
 }
 
 // What both attentions take from the block.
@@ -22,11 +24,9 @@ void complete_attention(ConfigOf<Layer>& layer, const TransformerBlockConfig& co
   if (config.num_kv_heads > 0) complete(layer, "num_kv_heads", config.num_kv_heads, 0);
   if (!config.has_bias) complete(layer, "has_bias", false, true);
   if (config.atten_dropout > 0) complete(layer, "atten_dropout", config.atten_dropout, 0.0);
-  const Value unset = encoded({});
-  if (!(encoded(config.init) == unset)) complete(layer, "init", encoded(config.init), unset);
-  if (!(encoded(config.output_init) == unset)) {
-    complete(layer, "output_init", encoded(config.output_init), unset);
-  }
+  hand_on(layer, "init", config.init);
+  hand_on(layer, "output_init", config.output_init);
+  hand_on(layer, "lora", config.lora);
 }
 
 ConfigOf<Layer> self_attention(const TransformerBlockConfig& config) {
@@ -49,6 +49,7 @@ std::shared_ptr<Layer> feed_forward(const TransformerBlockConfig& config, Scope&
     complete(layer, "input_dims", config.input_dims, 0);
     if (config.hidden_dims > 0) complete(layer, "hidden_dims", config.hidden_dims, 0);
     if (between > 0) complete(layer, "relu_dropout", between, 0.0);
+    hand_on(layer, "lora", config.lora);
     return scope.layer("feed_forward", layer);
   }
   FeedForwardConfig mlp;
@@ -60,7 +61,17 @@ std::shared_ptr<Layer> feed_forward(const TransformerBlockConfig& config, Scope&
   mlp.relu_dropout = between;
   mlp.init = config.init;
   mlp.output_init = config.output_init;
+  mlp.lora = config.lora;
   return std::make_shared<FeedForward>(mlp, scope, "mlp_");
+}
+
+std::shared_ptr<Layer> adapter(const TransformerBlockConfig& config, Scope& scope) {
+  FeedForwardConfig adapter;
+  adapter.input_dims = config.input_dims;
+  adapter.hidden_dims = config.adapter_dims;
+  adapter.activation = "nn/Relu";
+  adapter.output_init = {Init::constant, 0};
+  return std::make_shared<FeedForward>(adapter, scope, "adapter_");
 }
 
 }  // namespace
@@ -108,6 +119,12 @@ TransformerBlock::TransformerBlock(const Config& config, Scope& scope) : path_(s
         [&] { return scope.layer("cross_attention", cross_attention(config)); });
   }
   add("mlp", "output_dropout", [&] { return feed_forward(config, scope); });
+  if (config.adapter_dims > 0) {
+    Branch branch;
+    branch[0] = norm("adapter_norm");
+    branch[1] = adapter(config, scope);
+    branches_.push_back(std::move(branch));
+  }
 }
 
 Tensor TransformerBlock::through(const Tensor& x, const Run& run) const {

@@ -18,6 +18,12 @@
 // With cross_attention, a second attention that looks at the context's cross_inputs stands between
 // the two, with children "cross_norm", "cross_attention" and "cross_post_norm" (encoder-decoder).
 //
+// `lora` goes to the products of attention and Mlp (lora.h). With adapter_dims, a residual adapter
+// (Houlsby et al. 2019; Praxis' ResidualAdapter) stands behind each block,
+//   y + adapter_out(relu(adapter_in(adapter_norm(y))))
+// with nn/Linear of the depth adapter_dims in between; adapter_out starts at 0, so that the block
+// starts as the one without it.
+//
 // Decodes with a cache where its attention does (trivet/extend_step.h).
 #pragma once
 
@@ -28,6 +34,7 @@
 #include <string>
 #include <vector>
 
+#include "lora.h"
 #include "trivet/extend_step.h"
 #include "trivet/layer.h"
 
@@ -56,6 +63,8 @@ struct TransformerBlockConfig : LayerConfig {
   ConfigOf<Layer> attention_tpl = "nn/MultiHeadAttention";
   ConfigOf<Layer> ffn_tpl;
   bool cross_attention = false;
+  std::int64_t adapter_dims = 0;
+  LoraConfig lora;
   InitConfig init;
   InitConfig output_init;
 
@@ -90,6 +99,9 @@ TRIVET_CONFIG(
      "A layer in place of the Mlp, e.g. of experts; its input_dims and hidden_dims are "
      "filled in. none: the Mlp."),
     (cross_attention, "Looks at the context's cross_inputs, too."),
+    (adapter_dims, "Depth of a residual adapter behind the block, for fine-tuning; 0: none.",
+     at_least(0)),
+    (lora, "Thin matrices beside the weights of attention and Mlp, for fine-tuning."),
     (init, "How the weights start; by default as nn/Linear's."),
     (output_init, "How those of the last products of attention and Mlp start; by default as init."))
 

@@ -21,6 +21,14 @@ void StageTransferConfig::validate(Problems& problems) const {
   for (const LoadRule& rule : rules) check_patterns(problems, "rules", {rule.pattern});
 }
 
+void StageConfig::validate(Problems& problems) const {
+  check_patterns(problems, "frozen", frozen.value_or(std::vector<std::string>()));
+  check_patterns(problems, "trainable", trainable.value_or(std::vector<std::string>()));
+  if (frozen && trainable) {
+    problems.add("trainable", "is set, and frozen, too", "say which are trained, or which not");
+  }
+}
+
 void ProgressiveConfig::validate(Problems& problems) const {
   if (stages.empty()) problems.add("stages", "has no stage", "use trivet/Trainer without stages");
   for (std::size_t i = 0; i + 1 < stages.size(); ++i) {
@@ -45,7 +53,11 @@ TrainerConfig ProgressiveTrainer::trainer_config(std::size_t stage) const {
   TrainerConfig config = config_;
   if (own.optimizer.has_value()) config.optimizer = own.optimizer;
   if (own.learning_rate.has_value()) config.learning_rate = own.learning_rate;
-  if (own.frozen) config.frozen = *own.frozen;
+  // What a stage says of one of the two stands in the place of both.
+  if (own.frozen || own.trainable) {
+    config.frozen = own.frozen.value_or(std::vector<std::string>());
+    config.trainable = own.trainable.value_or(std::vector<std::string>());
+  }
   return config;
 }
 
@@ -61,7 +73,7 @@ TrainingParts ProgressiveTrainer::parts(std::size_t stage) const {
 bool ProgressiveTrainer::same_learner(std::size_t stage, std::size_t other) const {
   const TrainerConfig a = trainer_config(stage), b = trainer_config(other);
   return parts(stage).model == parts(other).model && a.optimizer == b.optimizer &&
-         a.learning_rate == b.learning_rate && a.frozen == b.frozen;
+         a.learning_rate == b.learning_rate && a.frozen == b.frozen && a.trainable == b.trainable;
 }
 
 // The last step of a stage.

@@ -61,17 +61,24 @@ struct StageConfig {
   ConfigOf<Optimizer> optimizer;
   ConfigOf<Schedule> learning_rate;
   std::optional<std::vector<std::string>> frozen;
+  std::optional<std::vector<std::string>> trainable;
   StageTransferConfig transfer;
+
+  void validate(Problems& problems) const;
 };
-TRIVET_CONFIG(StageConfig, trivet::NoBase, (name, "Name in messages; empty: its number."),
-              (steps, "How long it lasts; the last one goes on until train_steps.", at_least(0)),
-              (model, "What is trained; not set: the task's."),
-              (train_input, "Where training batches come from; not set: the task's."),
-              (eval_input, "Where evaluation batches come from; not set: the task's."),
-              (optimizer, "How gradients change weights; not set: the trainer's."),
-              (learning_rate, "A schedule or a number; not set: the trainer's."),
-              (frozen, "Patterns of variables that are not trained; not set: the trainer's."),
-              (transfer, "Which weights of the stage before it starts from."))
+TRIVET_CONFIG(
+    StageConfig, trivet::NoBase, (name, "Name in messages; empty: its number."),
+    (steps, "How long it lasts; the last one goes on until train_steps.", at_least(0)),
+    (model, "What is trained; not set: the task's."),
+    (train_input, "Where training batches come from; not set: the task's."),
+    (eval_input, "Where evaluation batches come from; not set: the task's."),
+    (optimizer, "How gradients change weights; not set: the trainer's."),
+    (learning_rate, "A schedule or a number; not set: the trainer's."),
+    (frozen,
+     "Patterns of variables that are not trained; where neither this nor trainable is set, "
+     "the trainer's are."),
+    (trainable, "Patterns of those that are, all others are frozen."),
+    (transfer, "Which weights of the stage before it starts from."))
 
 struct ProgressiveConfig : TrainerConfig {
   std::vector<StageConfig> stages;

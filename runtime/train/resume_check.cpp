@@ -36,7 +36,7 @@ bool is_free_in_entry(std::string_view path) {
 
 bool breaks(std::string_view path) {
   if (path == "trainer.type" || path == "trainer.optimizer.type") return true;
-  if (is_any_of(path, {"trainer.learners", "trainer.frozen"})) return true;
+  if (is_any_of(path, {"trainer.learners", "trainer.frozen", "trainer.trainable"})) return true;
   if (is_any_of(path, {"task.tasks", "trainer.stages"})) return !is_free_in_entry(path);
   if (!is_at_or_below(path, "task")) return false;
   return !is_any_of(

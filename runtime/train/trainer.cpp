@@ -65,6 +65,7 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
   model_ = task_.build_model(parts_.model, root);
   token_count_ = static_cast<const TokenCount*>(task_.extension(kTaskTokenCount));
   freeze(store_, config_.frozen);
+  if (!config_.trainable.empty()) freeze_others(store_, config_.trainable);
   store_.build();
   if (context.train) build_training();
 }

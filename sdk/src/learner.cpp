@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "gradient_clip.h"
 #include "optimizer_runner.h"
@@ -234,25 +235,50 @@ Learner::UseAverages::~UseAverages() {
   learner_.swap_average();
 }
 
-void freeze(ParameterStore& store, const std::vector<std::string>& patterns) {
-  std::int64_t left = 0;
+namespace {
+
+// Those trainable parameters that the patterns match.
+std::set<Parameter*> matched(const ParameterStore& store, const std::vector<std::string>& patterns,
+                             const char* field) {
+  std::set<Parameter*> found;
   for (const std::string& text : patterns) {
     const Patterns pattern({text});
     bool any = false;
     for (const auto& parameter : store.parameters()) {
       if (!pattern.matches(parameter->path())) continue;
       any = true;
-      store.freeze(*parameter);
+      found.insert(parameter.get());
     }
     if (any) continue;
-    throw ConfigError(Problem{.path = "trainer.frozen",
+    throw ConfigError(Problem{.path = field,
                               .what = "'" + text + "' matches no variable",
                               .hint = "a pattern must match a whole path, e.g. \"body/.*\""});
   }
-  for (const auto& parameter : store.parameters()) left += parameter->trainable() ? 1 : 0;
-  if (left > 0 || patterns.empty()) return;
-  throw ConfigError(
-      Problem{.path = "trainer.frozen", .what = "every variable is frozen: nothing is trained"});
+  return found;
+}
+
+void expect_trainable(const ParameterStore& store, const char* field) {
+  for (const auto& parameter : store.parameters()) {
+    if (parameter->trainable()) return;
+  }
+  throw ConfigError(Problem{.path = field, .what = "every variable is frozen: nothing is trained"});
+}
+
+}  // namespace
+
+void freeze(ParameterStore& store, const std::vector<std::string>& patterns) {
+  constexpr const char* kField = "trainer.frozen";
+  for (Parameter* parameter : matched(store, patterns, kField)) store.freeze(*parameter);
+  if (!patterns.empty()) expect_trainable(store, kField);
+}
+
+void freeze_others(ParameterStore& store, const std::vector<std::string>& patterns) {
+  constexpr const char* kField = "trainer.trainable";
+  const std::set<Parameter*> kept = matched(store, patterns, kField);
+  for (const auto& parameter : store.parameters()) {
+    if (!kept.contains(parameter.get())) store.freeze(*parameter);
+  }
+  expect_trainable(store, kField);
 }
 
 }  // namespace trivet

@@ -58,6 +58,7 @@ std::vector<Value> layers() {
       block({}),
       block({{"norm_policy", "primer_hybrid"}, {"attention_tpl", rotary}}),
       block({{"norm_policy", "post_skip"}, {"use_gated_activation", true}}),
+      block({{"adapter_dims", 3}, {"lora", Value::table({{"rank", 2}, {"alpha", 4.0}})}}),
       with("nn/Residual", {{"sub", rotary}, {"shortcut", linear}, {"residual_weight", 0.5}}),
       with("nn/Repeat", {{"sub", block({})}, {"x_times", 2}}),
       with("nn/Sequential",

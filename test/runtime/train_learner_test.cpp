@@ -207,6 +207,19 @@ TEST_CASE("frozen variables keep their values and are saved with the weights") {
   CHECK(checkpoint.files.at("optimizer").size() == 1);
 }
 
+TEST_CASE("with trainable patterns all other variables keep their values") {
+  TrainerConfig config = test::trainer_config();
+  config.trainable = {"b"};
+  Bench bench(config);
+  bench.trainer->initialize();
+  bench.trainer->train(10);
+  CHECK(bench.weight("w") == 0.5);
+  CHECK(bench.weight("b") != 0);
+  config.trainable = {"b", "nothing"};
+  CHECK_THROWS_WITH(Bench(config),
+                    Contains("trainer.trainable") && Contains("'nothing' matches no variable"));
+}
+
 TEST_CASE("averages of states are kept from the step on that asks for them") {
   // A frozen variable is a state.
   TrainerConfig without = with_ema(0.9), with = with_ema(0.9);

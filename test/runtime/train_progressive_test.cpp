@@ -199,6 +199,22 @@ TEST_CASE("a variable may be frozen in one stage and trained in the next") {
   CHECK(bench.weight("w") != 0.5f);
 }
 
+TEST_CASE("what a stage says is trainable stands in the place of what the trainer says is frozen") {
+  StageConfig first = stage(3);
+  first.trainable = std::vector<std::string>{"b"};
+  ProgressiveConfig config = stages({first, stage(0)});
+  config.frozen = {"b"};
+  Bench bench(config);
+  bench.trainer->initialize();
+  bench.trainer->train(3);
+  CHECK(bench.weight("w") == 0.5f);
+  const float b = bench.weight("b");
+  CHECK(b != 0);
+  bench.trainer->train(4);
+  CHECK(bench.weight("w") != 0.5f);
+  CHECK(bench.weight("b") == b);
+}
+
 TEST_CASE("a stage trains and evaluates on its own data, others on the task's") {
   StageConfig small = stage(3);
   small.train_input = input(2);

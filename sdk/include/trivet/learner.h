@@ -174,4 +174,7 @@ class TRIVET_API Learner {
 // is left to train.
 TRIVET_API void freeze(ParameterStore& store, const std::vector<std::string>& patterns);
 
+// The same to every parameter whose path no pattern matches (at trainer.trainable).
+TRIVET_API void freeze_others(ParameterStore& store, const std::vector<std::string>& patterns);
+
 }  // namespace trivet

@@ -87,6 +87,7 @@ struct TrainerConfig {
   ConfigOf<Schedule> learning_rate;
   std::vector<LearnerConfig> learners;
   std::vector<std::string> frozen;
+  std::vector<std::string> trainable;
   GradientClipConfig gradient_clip;
   std::int64_t gradient_accumulation = 1;
   EmaConfig ema;
@@ -103,6 +104,10 @@ struct TrainerConfig {
 
   void validate(Problems& problems) const {
     check_patterns(problems, "frozen", frozen);
+    check_patterns(problems, "trainable", trainable);
+    if (!frozen.empty() && !trainable.empty()) {
+      problems.add("trainable", "is set, and frozen, too", "say which are trained, or which not");
+    }
     if (validation_data == ValidationData::go_on && validation_steps < 0) {
       problems.add("validation_data", "an evaluation of all batches cannot go on anywhere",
                    "set validation_steps to the batches of one, or let it start over");
@@ -134,6 +139,7 @@ TRIVET_CONFIG(
     (learning_rate, "A schedule, or a number for a constant one."),
     (learners, "Optimizers of their own for variables by name; the others are the optimizer's."),
     (frozen, "Patterns of the whole paths of variables that are not trained."),
+    (trainable, "Patterns of those that are, all others are frozen; empty: all are trained."),
     (gradient_clip, "Limits on gradients."),
     (gradient_accumulation,
      "Parts that each batch is cut into, one after the other in the memory of one.", at_least(1)),

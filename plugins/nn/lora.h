@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// LoRA: a product's weights are left as they are, and a product of two thin matrices beside it is
+// trained (Hu et al. 2021):
+//
+//   y = activation(x w + b + alpha / rank * dropout(x) lora_a lora_b)
+//
+// Parameters of the nn/Linear that has it: "lora_a" [input_dims, rank], which starts as in the
+// authors' library (uniform below 1 / sqrt(input_dims)), and "lora_b" [rank, output_dims], zeros: a
+// model starts as the one that its weights are from. What is not frozen learns, too:
+// trainer.trainable says that nothing else does.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trivet/config.h"
+
+namespace trivet::nn {
+
+struct LoraConfig {
+  std::int64_t rank = 0;
+  double alpha = 0;
+  double dropout = 0;
+  std::vector<std::string> layers;
+
+  void validate(Problems& problems) const;
+
+  double factor() const { return alpha > 0 ? alpha / static_cast<double>(rank) : 1; }
+};
+TRIVET_CONFIG(LoraConfig, trivet::NoBase,
+              (rank, "Columns of the first thin matrix and rows of the second; 0: no LoRA.",
+               at_least(0)),
+              (alpha, "Their product counts alpha / rank times; 0: as rank, which is once.",
+               at_least(0)),
+              (dropout, "Share of the input's elements dropped for them in training.", at_least(0),
+               less_than(1)),
+              (layers,
+               "Which products inside a layer have it: query, key, value and output of attention, "
+               "in, gate and out of the feed-forward part; empty: all."))
+
+// For the product `name` of a layer that has `config`: nothing, or the same for this one alone.
+LoraConfig lora_of(const LoraConfig& config, std::string_view name);
+
+}  // namespace trivet::nn
