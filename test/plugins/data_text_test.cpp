@@ -229,7 +229,8 @@ TEST_CASE("parts of a file join without a gap, at whole characters", "[data-text
     for (const double share : {0.0, 0.1, 0.5, 0.77, 1.0}) {
       const auto first = data::part_of(text, 0, share), second = data::part_of(text, share, 1);
       RC_ASSERT(std::string(first) + std::string(second) == text);
-      RC_ASSERT(second.empty() || (static_cast<unsigned char>(second[0]) & 0xC0) != 0x80);
+      // In parentheses, for RC_ASSERT alone would look at both sides of ||.
+      RC_ASSERT((second.empty() || (static_cast<unsigned char>(second[0]) & 0xC0) != 0x80));
     }
   });
   // Of bytes that are no characters at most three are passed over.
@@ -348,7 +349,7 @@ TEST_CASE("rows hold every token of every document once, in order", "[data-text]
         RC_ASSERT(paddings[i] == 0);
         // What stands before a label is the label before it, or BOS before a document's first.
         if (places[i] > 0) RC_ASSERT(ids[i] == label[i - 1]);
-        if (ids[i] == 1) RC_ASSERT(labels.empty() || labels.back() == '$');
+        if (ids[i] == 1) RC_ASSERT((labels.empty() || labels.back() == '$'));
         labels += label[i] == 2 ? '$' : static_cast<char>(label[i] - 10);
       }
     }

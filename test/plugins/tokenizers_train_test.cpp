@@ -118,9 +118,9 @@ TEST_CASE("training agrees with counting everything anew for each merge", "[toke
     // Two merges may make one token, so the merges may be more than the tokens.
     RC_ASSERT(merges_of(trained) == reference(counts, trained, trained.merges.size(), least));
     RC_ASSERT(std::ssize(trained.tokens) <= size);
-    RC_ASSERT(std::ssize(trained.tokens) == size ||
-              reference(counts, trained, trained.merges.size() + 1, least).size() ==
-                  trained.merges.size());
+    RC_ASSERT((std::ssize(trained.tokens) == size ||
+               reference(counts, trained, trained.merges.size() + 1, least).size() ==
+                   trained.merges.size()));
   });
   const BpeVocabulary trained = trained_on_licences(400);
   WordCounts words({});
