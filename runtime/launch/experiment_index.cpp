@@ -81,6 +81,7 @@ void ExperimentIndex::step_down(const DatabaseError& failure) {
   if (in_memory_) throw failure;
   why_in_memory_ = failure.message();
   database_.reset();
+  lost_ = true;
   if (!failure.is_out_of_reach() && !replaced_ && remove_damaged()) return;
   use_memory(failure.is_out_of_reach());
 }
@@ -111,6 +112,9 @@ auto ExperimentIndex::guarded(const Action& action) {
   while (true) {
     try {
       if (database_ == nullptr) open();
+      // Not every action looks for changes.
+      if (lost_) sync({.xid = {}, .runs = true});
+      lost_ = false;
       return action();
     } catch (const DatabaseError& failure) {
       step_down(failure);

@@ -73,6 +73,7 @@ class ExperimentIndex {
   FileHandle lock_;
   std::unique_ptr<Database> database_;
   bool replaced_ = false, in_memory_ = false;
+  bool lost_ = false;  // what was there before has to be read again
   std::string why_in_memory_;
 };
 
