@@ -57,8 +57,9 @@ struct Recurrent::Cache final : LayerCache {
     for (Tensor& each : state) each = reordered(each, rows);
     if (segment.defined()) segment = reordered(segment, rows);
   }
-  State state;
-  Tensor segment;  // i32 [B, 1] of the last place, where there were any
+  State state;              // empty before the first place
+  Tensor segment;           // i32 [B, 1] of the last place, where there were any
+  std::int64_t length = 0;  // how many places were read
 };
 
 Recurrent::Recurrent(std::string_view type, const RecurrentConfig& config, std::size_t states,
@@ -68,18 +69,38 @@ Recurrent::Recurrent(std::string_view type, const RecurrentConfig& config, std::
       input_dims_(config.input_dims),
       output_dims_(config.output_dims),
       states_(states),
-      reverse_(config.reverse) {}
+      reverse_(config.reverse),
+      zoneout_(static_cast<float>(config.zoneout)) {}
 
-Tensor Recurrent::run(const Tensor& x, const FpropContext& context, State& state,
-                      const Tensor& before) const {
+Recurrent::State Recurrent::zoned_out(const State& before, const State& after,
+                                      const FpropContext& context, std::int64_t place) const {
+  const Key key = context.key_for(path_, "zoneout").fold(static_cast<std::uint64_t>(place));
+  State mixed;
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    if (!context.train) {
+      mixed.push_back(ops::add(ops::mul(before[i], zoneout_), ops::mul(after[i], 1 - zoneout_)));
+      continue;
+    }
+    // An element that is dropped from ones stays as it was.
+    Device& device = after[i].device();
+    const Tensor ones = Tensor::full(device, after[i].shape(), 1);
+    const Tensor changes =
+        ops::less(Tensor::scalar(device, 0), ops::dropout(ones, zoneout_, key.fold(i)));
+    mixed.push_back(ops::where(changes, after[i], before[i]));
+  }
+  return mixed;
+}
+
+Tensor Recurrent::run(const Tensor& x, const FpropContext& context, Cache& past) const {
   if (x.rank() != 3 || x.dim(2) != input_dims_) {
     wrong_input(type_, path_, "[B, T, " + std::to_string(input_dims_) + "]", x);
   }
   const std::int64_t batch = x.dim(0), length = x.dim(1);
   if (length == 0) return Tensor::zeros(x.device(), {batch, 0, output_dims_});
+  State& state = past.state;
   if (state.empty()) state.assign(states_, Tensor::zeros(x.device(), {batch, output_dims_}));
   const Tensor padding = fitting(context.paddings, x), ids = fitting(context.segment_ids, x);
-  const Tensor starts = ids.defined() ? starts_of(ids, before, reverse_) : Tensor();
+  const Tensor starts = ids.defined() ? starts_of(ids, past.segment, reverse_) : Tensor();
   std::vector<Tensor> inputs, outputs(static_cast<std::size_t>(length));
   split(project(x), inputs);
   const auto column = [](const Tensor& all, std::int64_t t) {
@@ -93,6 +114,7 @@ Tensor Recurrent::run(const Tensor& x, const FpropContext& context, State& state
       for (Tensor& each : state) each = ops::mul(each, goes_on);
     }
     State after = next(place(inputs[static_cast<std::size_t>(t)]), state);
+    if (zoneout_ > 0) after = zoned_out(state, after, context, past.length + t);
     for (std::size_t i = 0; padding.defined() && i < state.size(); ++i) {
       const Tensor kept = column(padding, t);
       after[i] =
@@ -101,12 +123,14 @@ Tensor Recurrent::run(const Tensor& x, const FpropContext& context, State& state
     state = std::move(after);
     outputs[static_cast<std::size_t>(t)] = ops::reshape(state[0], {batch, 1, output_dims_});
   }
+  past.length += length;
+  if (ids.defined()) past.segment = ops::contiguous(ops::slice(ids, 1, length - 1, length));
   return joined(outputs);
 }
 
 Tensor Recurrent::fprop(const Tensor& x, FpropContext& context) {
-  State state;
-  return run(x, context, state, {});
+  Cache none;
+  return run(x, context, none);
 }
 
 const void* Recurrent::extension(std::string_view id) const noexcept {
@@ -121,13 +145,7 @@ std::unique_ptr<LayerCache> Recurrent::make_cache(std::int64_t, std::int64_t) co
 }
 
 Tensor Recurrent::extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) {
-  auto& past = static_cast<Cache&>(cache);
-  const Tensor y = run(x, context, past.state, past.segment);
-  const Tensor ids = fitting(context.segment_ids, x);
-  if (ids.defined() && ids.dim(1) > 0) {
-    past.segment = ops::contiguous(ops::slice(ids, 1, ids.dim(1) - 1, ids.dim(1)));
-  }
-  return y;
+  return run(x, context, static_cast<Cache&>(cache));
 }
 
 }  // namespace trivet::nn

@@ -6,6 +6,11 @@
 // segment_ids, it starts again at 0 in front of each segment. With `reverse` the places are read
 // from the last to the first. Those that are not reversed decode with a cache
 // (trivet/extend_step.h), which holds the state.
+//
+// With `zoneout` (Krueger et al. 2016) each element of each tensor of the state stays as it was
+// before a place with that probability in training, and elsewhere becomes what it is then on
+// average: zoneout * old + (1 - zoneout) * new. What stays is drawn as in dropout.h, and for every
+// place anew.
 #pragma once
 
 #include <string>
@@ -20,12 +25,15 @@ struct RecurrentConfig : LayerConfig {
   std::int64_t input_dims = 0;
   std::int64_t output_dims = 0;
   bool reverse = false;
+  double zoneout = 0;
   InitConfig init;
 };
 TRIVET_CONFIG(RecurrentConfig, trivet::LayerConfig,
               (input_dims, "Depth of the input.", required, at_least(1)),
               (output_dims, "Depth of the state and of the output.", required, at_least(1)),
               (reverse, "Reads the places from the last to the first."),
+              (zoneout, "Share of the state that a place leaves as it was, in training.",
+               at_least(0), less_than(1)),
               (init, "How the weights start; by default as nn/Linear's."))
 
 class Recurrent : public Layer, public ExtendStep {
@@ -48,16 +56,18 @@ class Recurrent : public Layer, public ExtendStep {
 
  private:
   struct Cache;
-  // Reads all places of x; `before` holds the segment ids [B, 1] of the places before it, or is
-  // undefined.
-  Tensor run(const Tensor& x, const FpropContext& context, State& state,
-             const Tensor& before) const;
+  // Reads all places of x, which follow those of `past`.
+  Tensor run(const Tensor& x, const FpropContext& context, Cache& past) const;
+  // The state behind a place, of that before it and of the next one.
+  State zoned_out(const State& before, const State& after, const FpropContext& context,
+                  std::int64_t place) const;
 
   std::string_view type_;
   std::string path_;
   std::int64_t input_dims_, output_dims_;
   std::size_t states_;
   bool reverse_;
+  float zoneout_;
 };
 
 }  // namespace trivet::nn

@@ -20,12 +20,6 @@ Shape as_matrices(const Shape& shape) {
   return {shape.size() / (rows * columns), rows, columns};
 }
 
-Tensor root_mean_square(const Tensor& x) {
-  Tensor square = Tensor::empty(x.device(), {1});
-  sum_of_squares(square, x);
-  return ops::sqrt(scaled(square, 1 / static_cast<double>(x.size())));
-}
-
 Tensor flat(const Tensor& x) {
   return ops::reshape(x, {x.size()});
 }
@@ -83,9 +77,7 @@ void Adafactor::update(const OptimizerStep& step, OptimizerSegment& segment) con
   const double decay = 1 - std::pow(t, -config_.decay_exponent);
   const Tensor g = scaled(segment.gradient, step.gradient_scale);
   const Tensor x = normalized(g, decay, segment);
-  const Tensor one = Tensor::full(device, {1}, 1);
-  const Tensor excess = scaled(root_mean_square(x), 1 / config_.clip_threshold);
-  Tensor change = ops::div(scaled(x, step.learning_rate), ops::max(one, excess));
+  Tensor change = ops::div(scaled(x, step.learning_rate), clip_divisor(x, config_.clip_threshold));
   if (config_.multiply_by_parameter_scale) {
     const Tensor least = Tensor::full(device, {1}, config_.epsilon2);
     change = ops::mul(change, ops::max(root_mean_square(segment.value), least));

@@ -10,22 +10,33 @@
 namespace trivet::optim {
 namespace {
 
-// One update of all segments that share a weight decay. The powers are computed in double: in float
-// 1 - 0.999^1 has an error of 6e-5.
+// One update of all segments that share a weight decay.
+struct Update {
+  tv_optim plain{};
+  bool amsgrad = false;
+  double root = 0;            // epsilon_root before v's bias correction
+  double clip_threshold = 0;  // before m's
+};
+
+// The powers are computed in double: in float 1 - 0.999^1 has an error of 6e-5.
 template <class Config>
-tv_optim adam_update(const OptimizerStep& step, const Config& config) {
+Update adam_update(const OptimizerStep& step, const Config& config) {
   const auto t = static_cast<double>(step.step + 1);
-  tv_optim update{};
-  update.kind = TV_ADAM;
-  update.grad_scale = step.gradient_scale;
-  update.lr = static_cast<float>(step.learning_rate);
-  update.beta1 = static_cast<float>(config.beta1);
-  update.beta2 = static_cast<float>(config.beta2);
-  update.step_size = static_cast<float>(step.learning_rate / (1 - std::pow(config.beta1, t)));
-  const double v_scale = 1 / std::sqrt(1 - std::pow(config.beta2, t));
-  update.v_scale = static_cast<float>(v_scale);
-  update.epsilon = static_cast<float>(config.epsilon * (config.epsilon_hat ? v_scale : 1));
-  return update;
+  const double m_weight = 1 - std::pow(config.beta1, t), v_weight = 1 - std::pow(config.beta2, t);
+  const double v_scale = 1 / std::sqrt(v_weight);
+  tv_optim plain{};
+  plain.kind = TV_ADAM;
+  plain.grad_scale = step.gradient_scale;
+  plain.lr = static_cast<float>(step.learning_rate);
+  plain.beta1 = static_cast<float>(config.beta1);
+  plain.beta2 = static_cast<float>(config.beta2);
+  plain.step_size = static_cast<float>(step.learning_rate / m_weight);
+  plain.v_scale = static_cast<float>(v_scale);
+  plain.epsilon = static_cast<float>(config.epsilon * (config.epsilon_hat ? v_scale : 1));
+  return {.plain = plain,
+          .amsgrad = config.amsgrad,
+          .root = config.epsilon_root * v_weight,
+          .clip_threshold = config.clip_threshold * m_weight};
 }
 
 template <class Config>
@@ -35,24 +46,30 @@ std::vector<std::string> adam_slots(const Config& config) {
   return names;
 }
 
-// The update of a segment by the same numbers, with the third slot in the place of the second.
-void update_amsgrad(const tv_optim& update, OptimizerSegment& segment) {
-  const Tensor g = scaled(segment.gradient, static_cast<double>(update.grad_scale));
-  const Tensor m = moving_mean(segment.slots[0], g, static_cast<double>(update.beta1));
-  const Tensor v = moving_mean(segment.slots[1], ops::square(g), static_cast<double>(update.beta2));
-  const Tensor v_max = ops::max(segment.slots[2], v);
-  const Tensor spread = ops::add(ops::mul(ops::sqrt(v_max), update.v_scale), update.epsilon);
-  const Tensor change = ops::mul(ops::div(m, spread), update.step_size);
-  const Tensor kept = ops::mul(segment.value, 1 - update.lr * update.weight_decay);
+// The formula of the backend's kernel with what that does not know.
+void update_composed(const Update& update, OptimizerSegment& segment) {
+  const tv_optim& plain = update.plain;
+  const Tensor g = scaled(segment.gradient, static_cast<double>(plain.grad_scale));
+  const Tensor m = moving_mean(segment.slots[0], g, static_cast<double>(plain.beta1));
+  const Tensor v = moving_mean(segment.slots[1], ops::square(g), static_cast<double>(plain.beta2));
+  const Tensor squares = update.amsgrad ? ops::max(segment.slots[2], v) : v;
+  const Tensor root = ops::sqrt(ops::add(squares, static_cast<float>(update.root)));
+  const Tensor ratio = ops::div(m, ops::add(ops::mul(root, plain.v_scale), plain.epsilon));
+  Tensor change = ops::mul(ratio, plain.step_size);
+  if (update.clip_threshold > 0) {
+    change = ops::div(change, clip_divisor(ratio, update.clip_threshold));
+  }
+  const Tensor kept = ops::mul(segment.value, 1 - plain.lr * plain.weight_decay);
   assign(segment.value, ops::sub(kept, change));
   assign(segment.slots[0], m);
   assign(segment.slots[1], v);
-  assign(segment.slots[2], v_max);
+  if (update.amsgrad) assign(segment.slots[2], squares);
 }
 
-void update_segment(const tv_optim& update, bool amsgrad, OptimizerSegment& segment) {
-  if (amsgrad) return update_amsgrad(update, segment);
-  optim_update(update, segment);
+void update_segment(const Update& update, OptimizerSegment& segment) {
+  const bool composed = update.amsgrad || update.root > 0 || update.clip_threshold > 0;
+  if (composed) return update_composed(update, segment);
+  optim_update(update.plain, segment);
 }
 
 }  // namespace
@@ -64,8 +81,8 @@ std::vector<std::string> Adam::slots() const {
 }
 
 void Adam::update(const OptimizerStep& step, std::span<OptimizerSegment> segments) {
-  const tv_optim update = adam_update(step, config_);
-  for (OptimizerSegment& segment : segments) update_segment(update, config_.amsgrad, segment);
+  const Update update = adam_update(step, config_);
+  for (OptimizerSegment& segment : segments) update_segment(update, segment);
 }
 
 AdamW::AdamW(const Config& config) : config_(config), filter_(config) {}
@@ -79,11 +96,11 @@ std::int64_t AdamW::group_of(const Parameter& parameter) const {
 }
 
 void AdamW::update(const OptimizerStep& step, std::span<OptimizerSegment> segments) {
-  tv_optim update = adam_update(step, config_);
+  Update update = adam_update(step, config_);
   for (OptimizerSegment& segment : segments) {
     const bool decays = segment.group == DecayFilter::kDecays;
-    update.weight_decay = decays ? static_cast<float>(config_.weight_decay) : 0;
-    update_segment(update, config_.amsgrad, segment);
+    update.plain.weight_decay = decays ? static_cast<float>(config_.weight_decay) : 0;
+    update_segment(update, segment);
   }
 }
 

@@ -4,7 +4,9 @@
 //   w -= lr * weight_decay * w               (AdamW only; decoupled from the gradient)
 //   m = beta1 * m + (1 - beta1) * g
 //   v = beta2 * v + (1 - beta2) * g^2
-//   w -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+//   u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t) + epsilon_root) + epsilon)
+//   u /= max(1, rms(u) / clip_threshold)     (with clip_threshold; rms over the whole variable)
+//   w -= lr * u
 //
 // Epsilon stands inside the bias correction, as in the paper's algorithm 1, PyTorch and Praxis.
 // With epsilon_hat it is added to sqrt(v) before it, as in the paper's section 2, Keras and Model
@@ -16,6 +18,10 @@
 // With amsgrad (Reddi, Kale and Kumar 2018) the largest v so far stands in the place of v:
 //   v_max = max(v_max, v)
 // before its bias correction, as PyTorch and Keras do. Slots: "m", "v", and "v_max" with amsgrad.
+//
+// epsilon_root and clip_threshold are as in Praxis, where clip_threshold is 1.0 unless set. Without
+// them and amsgrad the backend updates neighbouring variables in one pass; with clip_threshold each
+// variable is updated by itself.
 #pragma once
 
 #include <span>
@@ -31,21 +37,29 @@ struct AdamConfig : OptimizerConfig {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  double epsilon_root = 0;
   bool epsilon_hat = false;
   bool amsgrad = false;
+  double clip_threshold = 0;
 };
 TRIVET_CONFIG(AdamConfig, trivet::OptimizerConfig,
               (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1)),
               (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1)),
               (epsilon, "Added to the root of the squares.", at_least(0)),
+              (epsilon_root, "Added to the squares under their root.", at_least(0)),
               (epsilon_hat, "Epsilon is added before the bias correction, as Keras does."),
-              (amsgrad, "Divides by the largest mean of squared gradients so far."))
+              (amsgrad, "Divides by the largest mean of squared gradients so far."),
+              (clip_threshold,
+               "Largest root mean square of a variable's update before learning rate and weight "
+               "decay; 0: none. Praxis' default is 1.",
+               at_least(0)))
 
 class Adam final : public Optimizer {
  public:
   using Config = AdamConfig;
   explicit Adam(const Config& config);
   std::vector<std::string> slots() const override;
+  bool per_variable() const override { return config_.clip_threshold > 0; }
   void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
 
  private:
@@ -56,15 +70,22 @@ struct AdamWConfig : DecayConfig {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  double epsilon_root = 0;
   bool epsilon_hat = false;
   bool amsgrad = false;
+  double clip_threshold = 0;
 };
 TRIVET_CONFIG(AdamWConfig, trivet::optim::DecayConfig,
               (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1)),
               (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1)),
               (epsilon, "Added to the root of the squares.", at_least(0)),
+              (epsilon_root, "Added to the squares under their root.", at_least(0)),
               (epsilon_hat, "Epsilon is added before the bias correction, as Keras does."),
-              (amsgrad, "Divides by the largest mean of squared gradients so far."))
+              (amsgrad, "Divides by the largest mean of squared gradients so far."),
+              (clip_threshold,
+               "Largest root mean square of a variable's update before learning rate and weight "
+               "decay; 0: none. Praxis' default is 1.",
+               at_least(0)))
 
 class AdamW final : public Optimizer {
  public:
@@ -72,6 +93,7 @@ class AdamW final : public Optimizer {
   explicit AdamW(const Config& config);
   std::vector<std::string> slots() const override;
   std::int64_t group_of(const Parameter& parameter) const override;
+  bool per_variable() const override { return config_.clip_threshold > 0; }
   void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
 
  private:

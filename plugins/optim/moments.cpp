@@ -2,6 +2,7 @@
 #include "moments.h"
 
 #include "trivet/ops.h"
+#include "trivet/optim_update.h"
 
 namespace trivet::optim {
 
@@ -11,6 +12,16 @@ Tensor scaled(const Tensor& x, double factor) {
 
 Tensor moving_mean(const Tensor& old, const Tensor& x, double decay) {
   return ops::add(scaled(old, decay), scaled(x, 1 - decay));
+}
+
+Tensor root_mean_square(const Tensor& x) {
+  Tensor square = Tensor::empty(x.device(), {1});
+  sum_of_squares(square, x);
+  return ops::sqrt(scaled(square, 1 / static_cast<double>(x.size())));
+}
+
+Tensor clip_divisor(const Tensor& x, double threshold) {
+  return ops::max(Tensor::full(x.device(), {1}, 1), scaled(root_mean_square(x), 1 / threshold));
 }
 
 }  // namespace trivet::optim

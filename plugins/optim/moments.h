@@ -10,5 +10,9 @@ namespace trivet::optim {
 Tensor scaled(const Tensor& x, double factor);
 // decay * old + (1 - decay) * x, 1 - decay computed in double.
 Tensor moving_mean(const Tensor& old, const Tensor& x, double decay);
+// As f32 [1], of a flat x; it never leaves the device.
+Tensor root_mean_square(const Tensor& x);
+// What x is divided by to have a root mean square of no more than `threshold`: f32 [1], at least 1.
+Tensor clip_divisor(const Tensor& x, double threshold);
 
 }  // namespace trivet::optim

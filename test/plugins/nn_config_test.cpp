@@ -109,6 +109,9 @@ TEST_CASE("the configs of recurrent layers and Conv1d survive the way to a file 
   lstm.input_dims = 3;
   lstm.output_dims = 4;
   lstm.cell_value_cap = 0;
+  lstm.coupled_gates = true;
+  lstm.layer_norm = true;
+  lstm.zoneout = 0.25;
   check_round_trip(lstm);
   nn::GruConfig gru;
   gru.input_dims = 3;
