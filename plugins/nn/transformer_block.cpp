@@ -5,6 +5,7 @@
 #include "multi_head_attention.h"
 #include "templates.h"
 #include "trivet/ops.h"
+#include "trivet/registry.h"
 
 namespace trivet::nn {
 namespace {
@@ -17,6 +18,12 @@ void hand_on(ConfigOf<Layer>& layer, const char* field, const Config& own) {
   complete(layer, field, encode(own), encode(Config()));
 }
 
+// Experts, for one, have no LoRA, and a block whose attention has it may have them.
+void hand_on_lora(ConfigOf<Layer>& layer, const LoraConfig& lora) {
+  const Schema& schema = registry().get(Layer::kKind, layer.key()).schema();
+  if (schema.find("lora") != nullptr) hand_on(layer, "lora", lora);
+}
+
 // What both attentions take from the block.
 void complete_attention(ConfigOf<Layer>& layer, const TransformerBlockConfig& config) {
   complete(layer, "input_dims", config.input_dims, 0);
@@ -26,7 +33,7 @@ void complete_attention(ConfigOf<Layer>& layer, const TransformerBlockConfig& co
   if (config.atten_dropout > 0) complete(layer, "atten_dropout", config.atten_dropout, 0.0);
   hand_on(layer, "init", config.init);
   hand_on(layer, "output_init", config.output_init);
-  hand_on(layer, "lora", config.lora);
+  hand_on_lora(layer, config.lora);
 }
 
 ConfigOf<Layer> self_attention(const TransformerBlockConfig& config) {
@@ -49,7 +56,7 @@ std::shared_ptr<Layer> feed_forward(const TransformerBlockConfig& config, Scope&
     complete(layer, "input_dims", config.input_dims, 0);
     if (config.hidden_dims > 0) complete(layer, "hidden_dims", config.hidden_dims, 0);
     if (between > 0) complete(layer, "relu_dropout", between, 0.0);
-    hand_on(layer, "lora", config.lora);
+    hand_on_lora(layer, config.lora);
     return scope.layer("feed_forward", layer);
   }
   FeedForwardConfig mlp;

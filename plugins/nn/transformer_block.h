@@ -18,8 +18,9 @@
 // With cross_attention, a second attention that looks at the context's cross_inputs stands between
 // the two, with children "cross_norm", "cross_attention" and "cross_post_norm" (encoder-decoder).
 //
-// `lora` goes to the products of attention and Mlp (lora.h). With adapter_dims, a residual adapter
-// (Houlsby et al. 2019; Praxis' ResidualAdapter) stands behind each block,
+// `lora` goes to the products of attention and Mlp, and of templates that have it (lora.h). With
+// adapter_dims, a residual adapter (Houlsby et al. 2019; Praxis' ResidualAdapter) stands behind
+// each block,
 //   y + adapter_out(relu(adapter_in(adapter_norm(y))))
 // with nn/Linear of the depth adapter_dims in between; adapter_out starts at 0, so that the block
 // starts as the one without it.

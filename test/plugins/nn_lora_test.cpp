@@ -144,6 +144,10 @@ TEST_CASE("LoRA goes to the products that a config names, and to all if it names
   CHECK(products("nn/TransformerBlock", block({{"lora", rank(2)}, {"attention_tpl", own}})) ==
         Names{"attention/key", "mlp_in", "mlp_out"});
   CHECK(products("nn/TransformerBlock", block({})).empty());
+  // Experts have none.
+  const Value experts = Value::table({{"type", "nn/MoeFeedForward"}, {"num_experts", 2}});
+  CHECK(products("nn/TransformerBlock", block({{"lora", some({"key", "in"})},
+                                               {"ffn_tpl", experts}})) == Names{"attention/key"});
 }
 
 TEST_CASE("LoRA's dropout is of training, and of the thin matrices alone") {
