@@ -162,8 +162,11 @@ std::string flops_text(const Inspection& seen) {
 }
 
 std::string tokens_text(const TokenFigures& figures) {
-  return fmt::format("{} each, with all pairs of attention; 6 N + 12 L H Q T is {}",
-                     exact_flops(figures.flops_per_token), exact_flops(figures.closed_form));
+  std::string text = exact_flops(figures.flops_per_token) + " each, with all pairs of attention";
+  if (figures.closed_form > 0) {
+    text += "; 6 N + 12 L H Q T is " + exact_flops(figures.closed_form);
+  }
+  return text;
 }
 
 std::string mesh_text(const Inspection& seen) {

@@ -257,8 +257,9 @@ TokenFigures token_figures(const Inspection& seen) {
   const std::int64_t examples = seen.global_batch > 0 ? seen.global_batch : seen.examples;
   figures.tokens = seen.tokens / seen.examples * examples;
   figures.flops_per_token = seen.flops.model_flops / tokens;
-  figures.closed_form =
-      6 * static_cast<double>(seen.trainable_count) + seen.flops.attention_flops / tokens;
+  if (seen.trainable_count == seen.count) {
+    figures.closed_form = 6 * static_cast<double>(seen.count) + seen.flops.attention_flops / tokens;
+  }
   figures.step_flops = figures.flops_per_token * static_cast<double>(figures.tokens);
   if (seen.peak_flops > 0) {
     figures.ideal_seconds =

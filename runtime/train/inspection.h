@@ -62,9 +62,11 @@ struct Inspection {
 struct TokenFigures {
   std::int64_t tokens = 0;
   double flops_per_token = 0;  // op by op, with all pairs of attention
-  double closed_form = 0;      // 6 N + 12 L H Q T, N: all trainable parameters
-  double step_flops = 0;       // of all tokens
-  double ideal_seconds = 0;    // at the peak of all devices; 0: no peak is known
+  // 6 N + 12 L H Q T, N: all parameters. 0 where some are not trained: no gradient is made for
+  // them.
+  double closed_form = 0;
+  double step_flops = 0;     // of all tokens
+  double ideal_seconds = 0;  // at the peak of all devices; 0: no peak is known
 };
 TokenFigures token_figures(const Inspection& inspection);
 

@@ -126,23 +126,26 @@ struct Head {
   float softcap;
 };
 
+// Which gradients are asked for: weights may be frozen, or what is below them.
+struct Wanted {
+  bool dh, dw;
+};
+
 struct HeadGradients {
-  Tensor per_row, dh, dw;
+  Tensor per_row, dh, dw;  // the gradients undefined where they are not wanted
 };
 
 // Loss and gradients chunk by chunk: the logits of one chunk exist at a time.
 HeadGradients chunked(const Tensor& h, const Tensor& w, const Head& head, const Tensor& targets,
-                      const Tensor& row_weight, bool gradients) {
+                      const Tensor& row_weight, Wanted gradients) {
   NoGrad no_grad;
   Device& device = h.device();
   const FlopCount flops = device.flop_count();
   const std::int64_t rows = h.dim(0), in = h.dim(1);
   HeadGradients out;
   out.per_row = Tensor::zeros(device, {rows});
-  if (gradients) {
-    out.dh = Tensor::zeros(device, h.shape());
-    out.dw = Tensor::zeros(device, w.shape());
-  }
+  if (gradients.dh) out.dh = Tensor::zeros(device, h.shape());
+  if (gradients.dw) out.dw = Tensor::zeros(device, w.shape());
   for (std::int64_t begin = 0; begin < rows; begin += kChunkRows) {
     const std::int64_t end = std::min(rows, begin + kChunkRows);
     const Tensor part = ops::slice(h, 0, begin, end);
@@ -161,11 +164,14 @@ HeadGradients chunked(const Tensor& h, const Tensor& w, const Head& head, const 
       loss = ops::softmax_cross_entropy(logits, target, head.options);
     }
     detail::copy_into(ops::slice(out.per_row, 0, begin, end).view(), loss);
-    if (!gradients) continue;
+    if (!gradients.dh && !gradients.dw) continue;
     tape.backward(loss, weight);
     const Tensor& dlogits = slot.gradient;
-    detail::copy_into(ops::slice(out.dh, 0, begin, end).view(),
-                      ops::matmul(dlogits, w, false, !head.w_transposed));
+    if (gradients.dh) {
+      detail::copy_into(ops::slice(out.dh, 0, begin, end).view(),
+                        ops::matmul(dlogits, w, false, !head.w_transposed));
+    }
+    if (!gradients.dw) continue;
     const std::int64_t n = end - begin, classes = dlogits.dim(1);
     if (head.w_transposed) {
       detail::product(dlogits, true, part, false, out.dw, classes, in, n, 1);
@@ -185,15 +191,15 @@ void head_vjp(Vjp& v) {
 constexpr OpDef kHead{"linear_cross_entropy", head_vjp};
 
 HeadGradients run_head(const Tensor& h, const Tensor& w, const Head& head, const Tensor& targets,
-                       const Tensor& row_weight, bool gradients) {
+                       const Tensor& row_weight, Wanted gradients) {
+  // The slot makes both or none.
+  if (gradients.dh != gradients.dw) return chunked(h, w, head, targets, row_weight, gradients);
   Device& device = h.device();
   HeadGradients out;
   out.per_row = Tensor::empty(device, {h.dim(0)});
   const Tensor lse = Tensor::empty(device, {h.dim(0)});
-  if (gradients) {
-    out.dh = Tensor::empty(device, h.shape());
-    out.dw = Tensor::empty(device, w.shape());
-  }
+  if (gradients.dh) out.dh = Tensor::empty(device, h.shape());
+  if (gradients.dw) out.dw = Tensor::empty(device, w.shape());
   tv_linear_xent args{};
   args.struct_size = sizeof args;
   args.dtype = TV_F32;
@@ -257,7 +263,7 @@ ops::LinearCrossEntropy ops::linear_cross_entropy(const Tensor& h, const Tensor&
   if (row_weight.shape() != rows)
     detail::wrong(name, "row weights " + rows.to_string(), row_weight.to_string());
   const Tensor flat = reshape(h, {rows.size(), h.dim(-1)}), weights = contiguous(w);
-  const bool gradients = detail::recording_any({&flat, &weights});
+  const Wanted gradients{detail::recording_any({&flat}), detail::recording_any({&weights})};
   HeadGradients out;
   Tensor loss;
   {
@@ -268,9 +274,10 @@ ops::LinearCrossEntropy ops::linear_cross_entropy(const Tensor& h, const Tensor&
     out = run_head(flat, weights, {w_transposed, options, softcap}, wanted, line, gradients);
     loss = sum(mul(out.per_row, line));
   }
-  h.device().count_flops((gradients ? 6.0 : 2.0) * static_cast<double>(rows.size()) *
+  const int products = 1 + (gradients.dh ? 1 : 0) + (gradients.dw ? 1 : 0);
+  h.device().count_flops(2.0 * products * static_cast<double>(rows.size()) *
                          static_cast<double>(w.size()));
-  if (gradients) record(kHead, {flat, weights}, loss, {out.dh, out.dw});
+  if (products > 1) record(kHead, {flat, weights}, loss, {out.dh, out.dw});
   return {loss, detail::reshaped(out.per_row, rows)};
 }
 

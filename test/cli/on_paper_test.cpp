@@ -82,6 +82,23 @@ TEST_CASE("the seeds' C4 models have the sizes and FLOPs of their published shap
   }
 }
 
+TEST_CASE("frozen weights have no gradients to compute, and the closed form is not theirs") {
+  const auto tokens = [](const std::string& more) {
+    return figures(lm("local") + " mode=train --on-paper " + more).at("tokens");
+  };
+  const nlohmann::json all = tokens("");
+  const nlohmann::json some = tokens("'trainer.trainable=[\"transformer/layer_1/mlp_out/.*\"]'");
+  CHECK(all.at("closed_form_flops_per_token") > 0);
+  CHECK(some.at("closed_form_flops_per_token") == 0);
+  // Forward all, 2 N; and backward, for the last product alone, two as large, and for the softmax
+  // one: 256 tokens of 64.
+  CHECK(some.at("flops_per_token").get<double>() ==
+        Approx(all.at("flops_per_token").get<double>() / 3 + 2.0 * 256 * 64 + 2.0 * 256 * 64));
+  const ShellResult told = trivet::test::trivet("summary " + lm("local") +
+                                                " mode=train 'trainer.frozen=[\"softmax/.*\"]'");
+  CHECK_THAT(told.output, Contains("with all pairs of attention") && !Contains("6 N"));
+}
+
 TEST_CASE("GPT-2 has 124,439,808 weights") {
   const nlohmann::json seen = figures("--on-paper " + lm("gpt2_124m"));
   CHECK(seen.at("parameters") == 124439808);

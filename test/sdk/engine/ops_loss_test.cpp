@@ -7,6 +7,7 @@
 #include "engine/backends.h"
 #include "engine/op_case.h"
 #include "trivet/error.h"
+#include "trivet/tape.h"
 
 namespace trivet::test {
 namespace {
@@ -161,6 +162,49 @@ TEST_CASE("the fused classifier has the gradients of its loss", "[ops]") {
                  }
                  return Array{{}, {total}};
                }});
+  }
+}
+
+TEST_CASE("the fused classifier computes no gradient that nobody asks for", "[ops]") {
+  for (const NamedBackend& backend : backends()) {
+    INFO(backend.name);
+    const auto device = open(backend);
+    std::vector<float> h(600 * 3), w(3 * 4);
+    random_uniform(Key(1), -1, 1, h);
+    random_uniform(Key(2), -1, 1, w);
+    const Tensor x = Tensor::from<float>(*device, h, {600, 3});
+    const Tensor weights = Tensor::from<float>(*device, w, {3, 4});
+    const Tensor targets = Tensor::full(*device, {600}, 2, DType::i32);
+    struct Seen {
+      std::vector<float> loss, dx, dw;
+      double flops;
+    };
+    const auto run = [&](bool for_x, bool for_w) {
+      GradientSlot dx, dw;
+      const double before = device->flops();
+      Tape tape;
+      ops::LinearCrossEntropy out;
+      {
+        Tape::Recording recording(tape);
+        out = ops::linear_cross_entropy(for_x ? make_leaf(x, dx) : x,
+                                        for_w ? make_leaf(weights, dw) : weights, false, targets,
+                                        Tensor::full(*device, {600}, 0.5F));
+      }
+      if (for_x || for_w) tape.backward(out.loss);
+      return Seen{
+          out.per_row.to_host<float>(), for_x ? dx.gradient.to_host<float>() : std::vector<float>(),
+          for_w ? dw.gradient.to_host<float>() : std::vector<float>(), device->flops() - before};
+    };
+    const Seen both = run(true, true), neither = run(false, false), only_x = run(true, false),
+               only_w = run(false, true);
+    CHECK(only_x.dx == both.dx);
+    CHECK(only_w.dw == both.dw);
+    CHECK(neither.loss == both.loss);
+    CHECK(only_x.loss == both.loss);
+    CHECK(only_w.loss == both.loss);
+    const double product = 2.0 * 600 * 3 * 4;
+    CHECK(only_x.flops - neither.flops == Approx(both.flops - neither.flops - product));
+    CHECK(only_w.flops - neither.flops == Approx(both.flops - neither.flops - product));
   }
 }
 
