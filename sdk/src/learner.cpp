@@ -268,7 +268,10 @@ void expect_trainable(const ParameterStore& store, const char* field) {
 
 void freeze(ParameterStore& store, const std::vector<std::string>& patterns) {
   constexpr const char* kField = "trainer.frozen";
-  for (Parameter* parameter : matched(store, patterns, kField)) store.freeze(*parameter);
+  const std::set<Parameter*> found = matched(store, patterns, kField);
+  for (const auto& parameter : store.parameters()) {
+    if (found.contains(parameter.get())) store.freeze(*parameter);
+  }
   if (!patterns.empty()) expect_trainable(store, kField);
 }
 
