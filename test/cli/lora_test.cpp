@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::string kThin =
-    "'task.model.block_tpl={type=\"nn/TransformerBlock\", lora={rank=2, alpha=8.0, "
+    "'task.model.block_tpl={type=\"nn/TransformerBlock\", lora={rank=2, "
     "layers=[\"query\", \"value\", \"out\"]}}' 'task.init_load.ignore=[\".*/lora_[ab]\"]' "
     "trainer.learning_rate=0.01 ";
 
@@ -27,12 +27,15 @@ bool is_thin(const std::string& name) {
 
 TEST_CASE("LoRA tunes thin matrices, leaves the weights alone, and is exported merged") {
   const TempDir dir;
+  const double alpha = GENERATE(0.0, 8.0);  // 0: as the rank
+  const double factor = alpha > 0 ? alpha / 2 : 1;
   const auto start = [&](const std::string& name, const std::string& more) {
     return run(config("lm/local.toml"), dir / name,
                "mode=train runtime.threads=1 trainer.train_steps=8 " + more);
   };
   REQUIRE(start("first", "").exit_code == 0);
-  const std::string from = kThin + "task.init_checkpoint=" + quoted((dir / "first").string()) + " ";
+  const std::string from = kThin + "task.model.block_tpl.lora.alpha=" + std::to_string(alpha) +
+                           " task.init_checkpoint=" + quoted((dir / "first").string()) + " ";
   const ShellResult tuned = start("tuned", from + "'trainer.trainable=[\".*/lora_[ab]\"]'");
   INFO(tuned.output);
   REQUIRE(tuned.exit_code == 0);
@@ -80,7 +83,8 @@ TEST_CASE("LoRA tunes thin matrices, leaves the weights alone, and is exported m
   const auto &a = after.at("transformer/layer_0/attention/query/lora_a").values,
              &b = after.at("transformer/layer_0/attention/query/lora_b").values;
   std::vector<float> want = row("query/w");
-  for (std::size_t i = 0; i < 64; ++i) want[i] += 4 * (a[0] * b[i] + a[1] * b[64 + i]);
+  for (std::size_t i = 0; i < 64; ++i)
+    want[i] += static_cast<float>(factor) * (a[0] * b[i] + a[1] * b[64 + i]);
   const std::vector<float> got = part(0);
   CHECK(got != row("query/w"));
   for (std::size_t i = 0; i < 64; ++i) CHECK(got[i] == Approx(want[i]).margin(1e-6));

@@ -44,12 +44,16 @@ Value rank(std::int64_t rank) {
   return Value::table({{"rank", rank}});
 }
 
+// The path of a variable below the layer.
+std::string below(const trivet::Parameter& parameter) {
+  return parameter.path().substr(std::string("layer/").size());
+}
+
 // Everything that starts at 0 or 1 does something.
 void randomize(const LayerFixture& layer) {
   std::uint64_t seed = 60;
   for (const auto& parameter : layer.store().parameters()) {
-    layer.set(parameter->path().substr(std::string("layer/").size()),
-              random_values(parameter->shape().size(), ++seed, 0.5));
+    layer.set(below(*parameter), random_values(parameter->shape().size(), ++seed, 0.5));
   }
 }
 
@@ -62,7 +66,7 @@ std::vector<float> output(const LayerFixture& layer, bool train = false) {
 std::set<std::string> ending(const LayerFixture& layer, std::string_view end) {
   std::set<std::string> paths;
   for (const auto& parameter : layer.store().parameters()) {
-    const std::string path = parameter->path().substr(std::string("layer/").size());
+    const std::string path = below(*parameter);
     if (path.ends_with(end)) paths.insert(path.substr(0, path.size() - end.size()));
   }
   return paths;
@@ -107,8 +111,7 @@ TEST_CASE("a layer with LoRA or an adapter starts as the one without") {
     INFO(backend << " " << trivet::to_toml(config));
     const LayerFixture tuned(backend, {"nn/TransformerBlock", config});
     for (const auto& parameter : plain.store().parameters()) {
-      const std::string path = parameter->path().substr(std::string("layer/").size());
-      tuned.set(path, plain.values(path));
+      tuned.set(below(*parameter), plain.values(below(*parameter)));
     }
     CHECK(largest_error(output(tuned), output(plain)) < 1e-6);
     CHECK(tuned.store().parameters().size() > plain.store().parameters().size());
@@ -169,8 +172,7 @@ TEST_CASE("an adapter stands behind its block, under any norm_policy") {
   const LayerFixture plain(backend, {"nn/TransformerBlock", block({{"norm_policy", policy}})});
   randomize(layer);
   for (const auto& parameter : plain.store().parameters()) {
-    const std::string path = parameter->path().substr(std::string("layer/").size());
-    plain.set(path, layer.values(path));
+    plain.set(below(*parameter), layer.values(below(*parameter)));
   }
   CHECK(layer.parameter("adapter_in/w").shape() == trivet::Shape({kDims, 3}));
   std::vector<Rows> want;

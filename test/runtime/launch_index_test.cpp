@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -83,6 +82,14 @@ std::string told_by(ExperimentIndex& index) {
     told += std::to_string(unit.second) + " " + std::to_string(value) + "\n";
   }
   return told;
+}
+
+// Until an index that reads the files will take it that they stay as they are.
+void wait_until_trusted(const fs::path& root) {
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    const FileMark mark = mark_of(entry.path().string());
+    while (!(mark.settled() == mark)) std::this_thread::yield();
+  }
 }
 
 std::string told_of(const fs::path& root) {
@@ -195,8 +202,7 @@ TEST_CASE("records that were cut and written anew are read anew") {
 
 TEST_CASE("an index that cannot be used costs time, not the answer") {
   const Made made;
-  // From a tenth of a second on an index trusts that it has seen the last state of files.
-  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  wait_until_trusted(made.files.root());
   const std::string told = told_of(made.files.root());
   CHECK_THAT(told, Contains("\"completed\":10,") || Contains("\"completed\":10}"));
   REQUIRE(fs::is_regular_file(made.index()));

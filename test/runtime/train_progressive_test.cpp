@@ -215,6 +215,27 @@ TEST_CASE("what a stage says is trainable stands in the place of what the traine
   CHECK(bench.weight("b") == b);
 }
 
+TEST_CASE("a stage says what is trained in one way, by patterns") {
+  const auto problems_of = [](const StageConfig& wrong) {
+    try {
+      decode<StageConfig>(encode(wrong), "trainer.stages[0]");
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  StageConfig both = stage(3);
+  both.frozen = both.trainable = std::vector<std::string>{"b"};
+  CHECK_THAT(problems_of(both), Contains("trainable") && Contains("is set, and frozen, too"));
+  StageConfig broken = stage(3);
+  broken.trainable = std::vector<std::string>{"(b"};
+  CHECK_THAT(problems_of(broken), Contains("trainable") && Contains("(b"));
+  broken.trainable.reset();
+  CHECK(problems_of(broken).empty());
+  broken.frozen = std::vector<std::string>{"(b"};
+  CHECK_THAT(problems_of(broken), Contains("frozen") && Contains("(b"));
+}
+
 TEST_CASE("a stage trains and evaluates on its own data, others on the task's") {
   StageConfig small = stage(3);
   small.train_input = input(2);
