@@ -37,18 +37,23 @@ std::string queued_detail(const JobPlace& at) {
   return at.entry->is_pending() && !is_usual ? text + ": " + reason : text;
 }
 
-// While Slurm has it. `told` is what the attempts tell that is not recorded.
-JobStatus live_status(const Job& job, const JobStatus& recorded,
-                      const std::optional<JobStatus>& told, const JobPlace& at) {
+// While Slurm has it. `told` is what the attempts tell that is not recorded; they are not looked at
+// again, for between two looks a job may end. What is recorded as queued is taken for counted, so
+// an attempt that has not ended must not become it.
+JobStatus live_status(const JobStatus& recorded, std::optional<JobStatus> told,
+                      const JobPlace& at) {
+  // A task says that the job runs before there is a trace of it.
+  const bool is_without_trace = told && told->attempt < recorded.attempt;
+  if (is_without_trace && !at.entry->is_pending()) told.reset();
   JobStatus status = recorded;
-  const std::int64_t last = launch::last_attempt(job);
-  const AttemptPhase phase = last > 0 ? launch::read_attempt(job, last).phase : AttemptPhase::fresh;
-  if (phase != AttemptPhase::fresh) status.attempt = std::max(status.attempt, last);
-  // A lost attempt is no failure of the job's.
-  if (told && phase == AttemptPhase::ended) status.failures = told->failures;
+  if (told) {
+    status.state = told->state;
+    status.attempt = told->attempt;
+    status.failures = told->failures;
+  }
   if (!at.entry->host.empty()) status.host = at.entry->host;
-  const JobState state = phase == AttemptPhase::running ? JobState::running : JobState::queued;
-  return changed(status, state, queued_detail(at));
+  const bool runs = status.state == JobState::running;
+  return changed(status, runs ? JobState::running : JobState::queued, queued_detail(at));
 }
 
 // One that was to be started again: a limit that ends it only then ends no work of its own. A
@@ -115,7 +120,7 @@ JobStatus status_now(const Job& job, const JobStatus& recorded, const JobPlace& 
   const std::optional<JobStatus> told = launch::unrecorded_status(job, recorded);
   if (told && is_told_by_attempt(*told)) return *told;
   if (at.is_live(recorded)) {
-    const JobStatus now = live_status(job, recorded, told, at);
+    const JobStatus now = live_status(recorded, told, at);
     return is_same(now, recorded) ? recorded : now;
   }
   // It was never handed over, or is wanted once more.

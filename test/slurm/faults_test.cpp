@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "cli/launched_experiments.h"
@@ -208,6 +209,34 @@ TEST_CASE("slurm: a job that waits to be started again is lost with what Slurm k
   CHECK_THAT(fake.at.job(1).at("detail").get<std::string>(), Contains("Slurm job 7_0: TIMEOUT"));
   CHECK(fake.at.trivet("resume 1").exit_code == 0);
   CHECK(fake.slurm.calls() == 2);
+}
+
+TEST_CASE("slurm: what a look writes too late does not undo what a job has recorded") {
+  const FakeExperiments fake;
+  REQUIRE(fake.at.launch("true", 1).exit_code == 0);
+  const fs::path events = fake.at.root / "1/events.jsonl";
+  const auto set_state = [&](const std::string& state) {
+    fake.slurm.folder.write("queue", "7|0|" + state + "|None|n1|" + fake.slurm.name() + "\n");
+  };
+  const auto append = [&](const std::string& line) {
+    std::ofstream(events, std::ios::app) << line << '\n';
+  };
+  // The task says so first, and makes the attempt's directory then.
+  append(R"({"wid":1,"job":"main","state":"running","attempt":1,"failures":0})");
+  set_state("RUNNING");
+  CHECK(fake.at.state(1) == "running");
+  set_state("PENDING");
+  CHECK(fake.at.state(1) == "queued");
+  const std::string text = read_file(events);
+  const std::size_t last = text.rfind('\n', text.size() - 2) + 1;
+  const std::string late = text.substr(last, text.size() - last - 1);
+  REQUIRE_THAT(late, Contains("queued"));
+  REQUIRE(fake.at.trivet("job " + quoted((fake.at.root / "1/slurm/1/array.json").string()) + " 0")
+              .exit_code == 0);
+  append(late);
+  set_state("COMPLETED");
+  CHECK(fake.at.state(1) == "completed");
+  CHECK(fake.at.job(1).at("attempt") == 1);
 }
 
 TEST_CASE("slurm: a launcher that is killed behind sbatch has lost nothing and doubles nothing") {
