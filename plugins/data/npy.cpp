@@ -13,8 +13,8 @@
 namespace trivet::data {
 namespace {
 
-constexpr std::size_t kMostHeaderBytes = 1 << 16;
-constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::size_t kMostNpyHeaderBytes = 1 << 16;
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
 
 // Walks over the dict. Only what numpy writes is understood: no nesting, no escapes.
 class DictReader {
@@ -145,7 +145,7 @@ std::size_t size_of_type(NpyType type) {
 std::string_view header_text(std::span<const std::uint8_t> file, const std::string& name,
                              std::size_t& begin) {
   const std::string_view all(reinterpret_cast<const char*>(file.data()), file.size());
-  if (!all.starts_with(kMagic)) throw InputError(name + ": not a NumPy file (.npy)");
+  if (!all.starts_with(kNpyMagic)) throw InputError(name + ": not a NumPy file (.npy)");
   const std::size_t version = file.size() > 7 ? file[6] : 1;
   if (version < 1 || version > 3 || (file.size() > 7 && file[7] != 0))
     throw InputError(name + ": NumPy format version " + std::to_string(version) +
@@ -154,7 +154,7 @@ std::string_view header_text(std::span<const std::uint8_t> file, const std::stri
   if (file.size() < 8 + digits) throw InputError(name + ": cut off within its header");
   std::size_t length = 0;
   for (std::size_t i = digits; i-- > 0;) length = length << 8 | file[8 + i];
-  if (length > kMostHeaderBytes)
+  if (length > kMostNpyHeaderBytes)
     throw InputError(name + ": the NumPy header is said to have " + std::to_string(length) +
                      " bytes, more than any header needs");
   begin = 8 + digits + length;

@@ -10,7 +10,7 @@
 namespace trivet::lm {
 namespace {
 
-constexpr const char* kName = "lm/Bert";
+constexpr const char* kBert = "lm/Bert";
 
 ConfigOf<Layer> softmax_of(const BertConfig& config) {
   ConfigOf<Layer> layer = table_of(config.softmax_tpl, config.vocab_size, config);
@@ -33,8 +33,8 @@ Bert::Bert(const Config& config, Scope& scope) {
   softmax_ = scope.layer("embedding", softmax_of(config));
   if (!softmax_) throw Error("lm/Bert: it needs a softmax");
   head_ = &softmax_head(*softmax_, "softmax");
-  embedding_.emplace(nullptr, *head_, kName);
-  encoder_.emplace(config, scope, kName);
+  embedding_.emplace(nullptr, *head_, kBert);
+  encoder_.emplace(config, scope, kBert);
   mlm_dense_ = scope.layer("mlm_dense", dense_of(config));
   mlm_norm_ = scope.layer("mlm_norm", norm_of(config.mlm_norm_tpl, config));
 }

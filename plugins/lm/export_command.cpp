@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kExportOptions[] = {
     {.name = "output", .letter = 'o', .value = "DIR", .doc = "The new folder"},
     {.name = "format",
      .value = "LAYOUT",
@@ -35,7 +35,7 @@ constexpr OptionSpec kOptions[] = {
     {.name = "help", .letter = 'h', .doc = "Print this"},
 };
 
-std::string manual() {
+std::string export_manual() {
   return "usage: trivet export [OPTIONS] RUN -o DIR\n\n"
          "Writes the model of a run as Hugging Face's transformers read it: model.safetensors,\n"
          "config.json and, where the tokenizer is one that they have, tokenizer.json. A model "
@@ -45,7 +45,7 @@ std::string manual() {
          "weights beside them.\n\n"
          "RUN is the directory of a run (its newest checkpoint), a checkpoint, or a work unit as\n"
          "XID/WID.\n\n" +
-         options_text(kOptions);
+         options_text(kExportOptions);
 }
 
 struct RunParts {
@@ -113,9 +113,9 @@ void export_model(const std::string& run, const std::string& out, const std::str
 }  // namespace
 
 int ExportCommand::run(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kExportOptions);
   if (arguments.has("help")) {
-    std::fputs(manual().c_str(), stdout);
+    std::fputs(export_manual().c_str(), stdout);
     return 0;
   }
   const std::vector<std::string> runs = arguments.plain();

@@ -20,13 +20,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kImportOptions[] = {
     {.name = "output", .letter = 'o', .value = "DIR", .doc = "The new run's directory"},
     {.name = "no-tokenizer", .doc = "Leave the tokenizer alone"},
     {.name = "help", .letter = 'h', .doc = "Print this"},
 };
 
-std::string manual() {
+std::string import_manual() {
   return "usage: trivet import [OPTIONS] MODEL -o DIR\n\n"
          "Makes a run of a published GPT-2 or Llama, in the layout of Hugging Face's "
          "transformers.\n\n"
@@ -38,7 +38,7 @@ std::string manual() {
          "  trivet export DIR -o OTHER          writes the same files again\n"
          "  base = [\"DIR/config.toml\"]          in a config that trains it further, with\n"
          "  task.init_checkpoint = \"DIR\"        and inputs\n\n" +
-         options_text(kOptions);
+         options_text(kImportOptions);
 }
 
 // A place in TOML where "${" would be a reference.
@@ -109,9 +109,9 @@ void import_model(const std::string& source, const std::string& out, bool with_t
 }  // namespace
 
 int ImportCommand::run(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kImportOptions);
   if (arguments.has("help")) {
-    std::fputs(manual().c_str(), stdout);
+    std::fputs(import_manual().c_str(), stdout);
     return 0;
   }
   const std::vector<std::string> models = arguments.plain();

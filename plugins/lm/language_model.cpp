@@ -11,7 +11,7 @@
 namespace trivet::lm {
 namespace {
 
-constexpr const char* kName = "lm/LanguageModel";
+constexpr const char* kLanguageModel = "lm/LanguageModel";
 
 }  // namespace
 
@@ -24,7 +24,7 @@ LanguageModel::LanguageModel(const Config& config, Scope& scope) : model_type_(c
   softmax_ = scope.layer("softmax", table_of(config.softmax_tpl, config.vocab_size, config));
   if (!softmax_) throw Error("lm/LanguageModel: it needs a softmax");
   head_ = &softmax_head(*softmax_, "softmax");
-  embedding_.emplace(std::move(embedding), *head_, kName);
+  embedding_.emplace(std::move(embedding), *head_, kLanguageModel);
 }
 
 const void* LanguageModel::extension(std::string_view id) const noexcept {
@@ -35,7 +35,7 @@ const void* LanguageModel::extension(std::string_view id) const noexcept {
 }
 
 Tensor LanguageModel::hidden(const Tensor& ids, LayerCache* cache, FpropContext& context) const {
-  check_ids(kName, ids, decoder_->longest_sequence());
+  check_ids(kLanguageModel, ids, decoder_->longest_sequence());
   return decoder_->fprop(embedding_->fprop(ids, context), cache, context);
 }
 

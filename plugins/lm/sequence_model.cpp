@@ -11,7 +11,7 @@
 namespace trivet::lm {
 namespace {
 
-constexpr const char* kName = "lm/SequenceModel";
+constexpr const char* kSequenceModel = "lm/SequenceModel";
 
 EncoderConfig encoder_of(const SequenceModelConfig& config) {
   EncoderConfig encoder;
@@ -66,14 +66,14 @@ SequenceModel::SequenceModel(const Config& config, Scope& scope) {
   auto decoder_embedding = scope.layer(
       "decoder_embedding", table_of(config.decoder_embedding_tpl, config.vocab_size, config));
   Scope encoder = scope.child("encoder"), decoder = scope.child("decoder");
-  encoder_.emplace(encoder_of(config), encoder, kName);
+  encoder_.emplace(encoder_of(config), encoder, kSequenceModel);
   decoder_.emplace(config, config.position_emb_tpl,
                    BlockSight{.causal = true, .cross_attention = true}, decoder);
   softmax_ = scope.layer("softmax", table_of(config.softmax_tpl, config.vocab_size, config));
   if (!softmax_) throw Error("lm/SequenceModel: it needs a softmax");
   head_ = &softmax_head(*softmax_, "softmax");
-  encoder_embedding_.emplace(std::move(encoder_embedding), *head_, kName);
-  decoder_embedding_.emplace(std::move(decoder_embedding), *head_, kName);
+  encoder_embedding_.emplace(std::move(encoder_embedding), *head_, kSequenceModel);
+  decoder_embedding_.emplace(std::move(decoder_embedding), *head_, kSequenceModel);
 }
 
 const void* SequenceModel::extension(std::string_view id) const noexcept {
@@ -82,7 +82,7 @@ const void* SequenceModel::extension(std::string_view id) const noexcept {
 }
 
 Tensor SequenceModel::hidden(const Tensor& ids, LayerCache* cache, FpropContext& context) const {
-  check_ids(kName, ids, decoder_->longest_sequence());
+  check_ids(kSequenceModel, ids, decoder_->longest_sequence());
   return decoder_->fprop(decoder_embedding_->fprop(ids, context), cache, context);
 }
 

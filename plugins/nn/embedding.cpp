@@ -10,7 +10,7 @@
 namespace trivet::nn {
 namespace {
 
-constexpr const char* kName = "nn/Embedding";
+constexpr const char* kEmbedding = "nn/Embedding";
 
 }  // namespace
 
@@ -19,13 +19,13 @@ Embedding::Embedding(const Config& config, Scope& scope)
       scale_(config.scale_sqrt_depth ? std::sqrt(static_cast<float>(config.input_dims)) : 1),
       table_(scope.parameter(
           "table",
-          {expect_set(kName, path_, "num_classes", config.num_classes),
-           expect_set(kName, path_, "input_dims", config.input_dims)},
+          {expect_set(kEmbedding, path_, "num_classes", config.num_classes),
+           expect_set(kEmbedding, path_, "input_dims", config.input_dims)},
           {.init = config.init,
            .fallback = {Init::normal, 1 / std::sqrt(static_cast<double>(config.input_dims))}})) {}
 
 Tensor Embedding::fprop(const Tensor& ids, FpropContext&) {
-  if (ids.dtype() != DType::i32) wrong_input(kName, path_, "ids of type i32", ids);
+  if (ids.dtype() != DType::i32) wrong_input(kEmbedding, path_, "ids of type i32", ids);
   const Tensor rows = ops::gather_rows(table_.value(), ids);
   return scale_ == 1 ? rows : ops::mul(rows, scale_);
 }

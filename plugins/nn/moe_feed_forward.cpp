@@ -13,7 +13,7 @@
 namespace trivet::nn {
 namespace {
 
-constexpr const char* kName = "nn/MoeFeedForward";
+constexpr const char* kMoe = "nn/MoeFeedForward";
 constexpr float kEpsilon = 1e-9F;  // Praxis': so that gates of 0 divide
 
 // Nothing is kept: a place is routed alone.
@@ -56,7 +56,7 @@ Tensor gates_of(const Tensor& gates, const std::vector<std::int32_t>& experts) {
 MoeFeedForward::MoeFeedForward(const Config& config, Scope& scope)
     : path_(scope.path()),
       config_(config),
-      input_dims_(expect_set(kName, path_, "input_dims", config.input_dims)),
+      input_dims_(expect_set(kMoe, path_, "input_dims", config.input_dims)),
       hidden_dims_(hidden_dims(config)),
       gate_(scope.parameter("gate", {input_dims_, config.num_experts}, {.init = config.init})),
       in_(experts_parameter(scope, "in", config, input_dims_, hidden_dims_)),
@@ -137,7 +137,7 @@ Tensor MoeFeedForward::combined(const Tensor& rows, const Tensor& gates, const R
 }
 
 Tensor MoeFeedForward::routed(const Tensor& x, FpropContext& context, bool bounded) const {
-  expect_last(kName, path_, x, input_dims_);
+  expect_last(kMoe, path_, x, input_dims_);
   const std::int64_t places = x.size() / input_dims_;
   if (places == 0) return x;
   const Tensor rows = ops::reshape(x, {places, input_dims_});

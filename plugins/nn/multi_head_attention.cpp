@@ -12,7 +12,7 @@
 namespace trivet::nn {
 namespace {
 
-constexpr const char* kName = "nn/MultiHeadAttention";
+constexpr const char* kMultiHeadAttention = "nn/MultiHeadAttention";
 constexpr float kLog2E = 1.442695041F;  // 1 / softplus(0), as Praxis writes it
 
 std::int64_t head_dims(const MultiHeadAttentionConfig& config) {
@@ -68,8 +68,8 @@ void MultiHeadAttentionConfig::validate(Problems& problems) const {
 MultiHeadAttention::MultiHeadAttention(const Config& config, Scope& scope)
     : path_(scope.path()),
       device_(scope.device()),
-      input_dims_(expect_set(kName, path_, "input_dims", config.input_dims)),
-      heads_(expect_set(kName, path_, "num_heads", config.num_heads)),
+      input_dims_(expect_set(kMultiHeadAttention, path_, "input_dims", config.input_dims)),
+      heads_(expect_set(kMultiHeadAttention, path_, "num_heads", config.num_heads)),
       kv_heads_(config.num_kv_heads > 0 ? config.num_kv_heads : config.num_heads),
       head_dims_(head_dims(config)),
       cross_dims_(config.cross_dims > 0 ? config.cross_dims : config.input_dims),
@@ -101,7 +101,7 @@ MultiHeadAttention::MultiHeadAttention(const Config& config, Scope& scope)
 
 void MultiHeadAttention::check_input(const Tensor& x) const {
   if (x.rank() == 3 && x.dim(2) == input_dims_) return;
-  wrong_input(kName, path_, "[B, T, " + std::to_string(input_dims_) + "]", x);
+  wrong_input(kMultiHeadAttention, path_, "[B, T, " + std::to_string(input_dims_) + "]", x);
 }
 
 Tensor MultiHeadAttention::by_head(Layer& product, const Tensor& x, std::int64_t heads,
@@ -137,7 +137,7 @@ MultiHeadAttention::Source MultiHeadAttention::cross_source(const Tensor& x,
   }
   if (source.rank() != 3 || source.dim(0) != x.dim(0) || source.dim(2) != cross_dims_) {
     wrong_input(
-        kName, path_,
+        kMultiHeadAttention, path_,
         "cross_inputs [" + std::to_string(x.dim(0)) + ", S, " + std::to_string(cross_dims_) + "]",
         source);
   }

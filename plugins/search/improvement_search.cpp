@@ -46,7 +46,7 @@ void move_numbers(const SearchSpace& space, const Score& score, Scored& best) {
   const auto place = [&](const std::vector<double>& x) {
     for (std::size_t i = 0; i < x.size(); ++i) unit[numbers[i]] = x[i];
   };
-  const Objective objective = [&](const std::vector<double>& x, std::vector<double>&) {
+  const Maximised objective = [&](const std::vector<double>& x, std::vector<double>&) {
     place(x);
     return score(unit);
   };

@@ -11,11 +11,11 @@
 namespace trivet::tabular {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
 
-Json json_of(const NumberColumn& column) {
+OrderedJson json_of(const NumberColumn& column) {
   return {{"column", column.name},
           {"mean", column.mean},
           {"std", column.std},
@@ -23,12 +23,12 @@ Json json_of(const NumberColumn& column) {
           {"indicator", column.indicator}};
 }
 
-Json json_of(const CategoryColumn& column) {
+OrderedJson json_of(const CategoryColumn& column) {
   return {{"column", column.name}, {"values", column.values}};
 }
 
-Json json_of(const Encoding& encoding) {
-  Json json;
+OrderedJson json_of(const Encoding& encoding) {
+  OrderedJson json;
   json["table_encoding"] = kVersion;
   json["label"]["column"] = encoding.label;
   if (encoding.classes.empty()) {
@@ -37,9 +37,9 @@ Json json_of(const Encoding& encoding) {
   } else {
     json["label"]["classes"] = encoding.classes;
   }
-  json["numbers"] = Json::array();
+  json["numbers"] = OrderedJson::array();
   for (const NumberColumn& column : encoding.numbers) json["numbers"].push_back(json_of(column));
-  json["categories"] = Json::array();
+  json["categories"] = OrderedJson::array();
   for (const CategoryColumn& column : encoding.categories)
     json["categories"].push_back(json_of(column));
   if (encoding.training) {
@@ -49,30 +49,30 @@ Json json_of(const Encoding& encoding) {
   return json;
 }
 
-double finite(const Json& json, const char* key) {
+double finite(const OrderedJson& json, const char* key) {
   const auto number = json.at(key).get<double>();
   if (!std::isfinite(number)) throw Error(std::string(key) + " is not finite");
   return number;
 }
 
-double positive(const Json& json, const char* key) {
+double positive(const OrderedJson& json, const char* key) {
   const double number = finite(json, key);
   if (number <= 0) throw Error(std::string(key) + " is not positive");
   return number;
 }
 
-std::vector<std::string> different(const Json& json, const char* key) {
+std::vector<std::string> different(const OrderedJson& json, const char* key) {
   auto texts = json.at(key).get<std::vector<std::string>>();
   if (std::set<std::string>(texts.begin(), texts.end()).size() != texts.size())
     throw Error(std::string(key) + " holds a text twice");
   return texts;
 }
 
-Encoding encoding_of(const Json& json) {
+Encoding encoding_of(const OrderedJson& json) {
   if (json.at("table_encoding").get<int>() != kVersion)
     throw Error("its version is not " + std::to_string(kVersion));
   Encoding encoding;
-  const Json& label = json.at("label");
+  const OrderedJson& label = json.at("label");
   encoding.label = label.at("column").get<std::string>();
   if (label.contains("classes")) {
     encoding.classes = different(label, "classes");
@@ -81,11 +81,11 @@ Encoding encoding_of(const Json& json) {
     encoding.label_mean = finite(label, "mean");
     encoding.label_std = positive(label, "std");
   }
-  for (const Json& column : json.at("numbers"))
+  for (const OrderedJson& column : json.at("numbers"))
     encoding.numbers.push_back({column.at("column").get<std::string>(), finite(column, "mean"),
                                 positive(column, "std"), finite(column, "fill"),
                                 column.at("indicator").get<bool>()});
-  for (const Json& column : json.at("categories"))
+  for (const OrderedJson& column : json.at("categories"))
     encoding.categories.push_back(
         {column.at("column").get<std::string>(), different(column, "values")});
   if (json.contains("training")) {
@@ -122,8 +122,8 @@ Encoding load_encoding(const std::filesystem::path& file) {
                     {.hint = "take it away to have it made anew from the training rows"});
   };
   try {
-    return encoding_of(Json::parse(text));
-  } catch (const Json::exception& failure) {
+    return encoding_of(OrderedJson::parse(text));
+  } catch (const OrderedJson::exception& failure) {
     throw refuse(failure.what());
   } catch (const Error& failure) {
     throw refuse(failure.what());

@@ -33,11 +33,11 @@ struct PairInfo {
   std::vector<std::uint32_t> words{};  // that may have it, some twice
 };
 
-struct Candidate {
+struct PairCandidate {
   std::int64_t count;
   Pair pair;
 
-  bool operator<(const Candidate& other) const {
+  bool operator<(const PairCandidate& other) const {
     return std::tie(count, other.pair) < std::tie(other.count, pair);
   }
 };
@@ -118,7 +118,7 @@ class Trainer {
   // Candidates whose count has changed since they were offered were offered again.
   std::optional<Pair> next() {
     while (!candidates_.empty()) {
-      const Candidate best = candidates_.top();
+      const PairCandidate best = candidates_.top();
       candidates_.pop();
       const auto found = pairs_.find(best.pair);
       if (found != pairs_.end() && found->second.count == best.count) return best.pair;
@@ -158,7 +158,7 @@ class Trainer {
   std::vector<Word> words_;
   boost::unordered_flat_map<Pair, PairInfo> pairs_;
   boost::unordered_flat_set<Pair> changed_;  // since candidates were offered
-  std::priority_queue<Candidate> candidates_;
+  std::priority_queue<PairCandidate> candidates_;
   std::unordered_map<std::string, std::int32_t> made_;  // tokens of merges
   std::set<std::string> taken_;  // bytes whose characters are the name of a special token
 };

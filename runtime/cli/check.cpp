@@ -17,13 +17,13 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOwnOptions[] = {
+constexpr OptionSpec kOwnCheckOptions[] = {
     {.name = "json", .doc = "As JSON"},
     {.name = "on-paper", .doc = kOnPaperDoc},
 };
-constexpr auto kOptions = with_config_options(kOwnOptions);
+constexpr auto kCheckOptions = with_config_options(kOwnCheckOptions);
 
-std::string line(std::string_view name, const std::string& text) {
+std::string named_line(std::string_view name, const std::string& text) {
   return fmt::format("  {:<10} {}\n", name, text);
 }
 
@@ -50,16 +50,16 @@ std::string eval_text(const Inspection& seen) {
   return text;
 }
 
-std::string stage_text(const Inspection& seen) {
+std::string checked_stage_text(const Inspection& seen) {
   const std::string title = stage_title(seen);
-  std::string text = (title.empty() ? "" : title + "\n") + line("model", model_text(seen));
+  std::string text = (title.empty() ? "" : title + "\n") + named_line("model", model_text(seen));
   if (seen.trained) {
-    if (!seen.on_paper) text += line("first loss", first_loss_text(seen));
-    text += line("gradients", gradients_text(seen));
+    if (!seen.on_paper) text += named_line("first loss", first_loss_text(seen));
+    text += named_line("gradients", gradients_text(seen));
   }
-  for (const NamedText& entry : work_lines(seen)) text += line(entry.name, entry.text);
-  if (seen.evaluated) text += line("eval", eval_text(seen));
-  for (const NamedText& entry : memory_lines(seen)) text += line(entry.name, entry.text);
+  for (const NamedText& entry : work_lines(seen)) text += named_line(entry.name, entry.text);
+  if (seen.evaluated) text += named_line("eval", eval_text(seen));
+  for (const NamedText& entry : memory_lines(seen)) text += named_line(entry.name, entry.text);
   return text;
 }
 
@@ -78,7 +78,7 @@ std::vector<std::string> all_faults(const std::vector<Inspection>& stages) {
 std::string report(const std::string& source, const std::vector<Inspection>& stages,
                    const std::vector<std::string>& found) {
   std::string text = source + "\n";
-  for (const Inspection& seen : stages) text += stage_text(seen);
+  for (const Inspection& seen : stages) text += checked_stage_text(seen);
   for (const std::string& fault : found) text += "problem: " + fault + "\n";
   return text + (found.empty() ? "ok\n" : "");
 }
@@ -94,7 +94,7 @@ std::string json_report(const std::string& source, const std::vector<Inspection>
 }
 
 int run_check(std::span<const std::string> words) {
-  const ConfigArguments given = parse_config_arguments(words, kOptions);
+  const ConfigArguments given = parse_config_arguments(words, kCheckOptions);
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const ResolvedConfig config = resolve_config(given.request, catalog);
   const std::vector<Inspection> stages =
@@ -119,7 +119,7 @@ const CommandInfo kCheckCommand{
         "with the model, 2 with the config.\n\n"
         "On paper (see trivet help summary) gradients are followed and memory is counted, but\n"
         "there is no loss to look at. A mesh of several devices is always on paper.",
-    .options = kOptions,
+    .options = kCheckOptions,
     .operand = Operand::config,
     .run = run_check,
 };

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kCkptOptions[] = {
     {.name = "json", .doc = "Print JSON"},
 };
 
@@ -202,20 +202,20 @@ int average(const Words& words, bool json) {
   return 0;
 }
 
-struct Part {
+struct ShownPart {
   const char* name;
   int (*run)(const Words&, bool json);
 };
-constexpr Part kParts[] = {
+constexpr ShownPart kParts[] = {
     {"ls", list}, {"info", info}, {"diff", diff}, {"verify", verify}, {"average", average},
 };
 
 int run_ckpt(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kCkptOptions);
   Words plain = arguments.plain();
   if (plain.empty()) throw UsageError("'trivet ckpt' takes ls, info, diff, verify or average");
   std::vector<std::string> names;
-  for (const Part& part : kParts) {
+  for (const ShownPart& part : kParts) {
     names.emplace_back(part.name);
     if (plain[0] != part.name) continue;
     plain.erase(plain.begin());
@@ -240,7 +240,7 @@ const CommandInfo kCkptCommand{
         "task.init_checkpoint\n\n"
         "A PATH is a checkpoint, a run (its newest; for ls, verify and average all of them) or a\n"
         "directory of checkpoints. A run may go on meanwhile.",
-    .options = kOptions,
+    .options = kCkptOptions,
     .operand = Operand::path,
     .run = run_ckpt,
 };

@@ -11,11 +11,11 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOwnOptions[] = {
+constexpr OptionSpec kOwnConfigCommandOptions[] = {
     {.name = "origin", .doc = "Behind each value, where it came from"},
     {.name = "format", .value = "FORMAT", .doc = "toml (the default) or json"},
 };
-constexpr auto kOptions = with_config_options(kOwnOptions);
+constexpr auto kConfigCommandOptions = with_config_options(kOwnConfigCommandOptions);
 
 int run_config(std::span<const std::string> words) {
   if (words.empty() || words[0] != "show") {
@@ -23,7 +23,7 @@ int run_config(std::span<const std::string> words) {
                                    : "'trivet config' cannot '" + words[0] + "'",
                      {.hint = "trivet config show CONFIG"});
   }
-  const ConfigArguments given = parse_config_arguments(words.subspan(1), kOptions);
+  const ConfigArguments given = parse_config_arguments(words.subspan(1), kConfigCommandOptions);
   const std::string* format = given.arguments.last("format");
   if (format != nullptr && *format != "toml" && *format != "json") {
     throw UsageError("there is no format '" + *format + "'", {.hint = "known: toml, json"});
@@ -44,7 +44,7 @@ const CommandInfo kConfigCommand{
     .usage = "config show CONFIG [K=V ...]",
     .summary = "Prints a config as a run would use it: complete, references resolved",
     .details = "What it prints is a config that gives the same run.",
-    .options = kOptions,
+    .options = kConfigCommandOptions,
     .operand = Operand::config,
     .run = run_config,
 };

@@ -34,7 +34,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr OptionSpec kOwnOptions[] = {
+constexpr OptionSpec kOwnDataOptions[] = {
     {.name = "input",
      .value = "PATH",
      .doc = "The input at this path, e.g. task.eval_input (show: also several; default: all)",
@@ -46,7 +46,7 @@ constexpr OptionSpec kOwnOptions[] = {
      .doc = "prepare: about how many bytes a file gets (default 256 MiB)"},
     {.name = "json", .doc = "As JSON"},
 };
-constexpr auto kOptions = with_config_options(kOwnOptions);
+constexpr auto kDataOptions = with_config_options(kOwnDataOptions);
 
 std::int64_t whole_number(const std::string* text, const char* option, std::int64_t otherwise) {
   if (text == nullptr) return otherwise;
@@ -82,7 +82,7 @@ void find_inputs(const Value& value, const std::string& path, HostCatalog& catal
 class ConfiguredInputs {
  public:
   explicit ConfiguredInputs(std::span<const std::string> words)
-      : given_(parse_config_arguments(words, kOptions)),
+      : given_(parse_config_arguments(words, kDataOptions)),
         catalog_(given_.plugin_dirs, UnknownDefaults::load_plugin),
         config_(resolve_config(given_.request, catalog_)) {}
 
@@ -254,11 +254,12 @@ const CommandInfo kDataCommand{
     .summary = "Shows what a config's inputs give, or prepares it to be read faster",
     .details =
         "show     prints the first rows of inputs: texts where there is a tokenizer, a line for\n"
-        "         each segment, else numbers; and the shapes of their batches\n"
+        "         each segment, and labels and tags; else numbers; and the shapes of their "
+        "batches\n"
         "prepare  writes what task.train_input (or --input PATH) reads in a form that is read\n"
         "         faster, for text as token files, into -o DIR, and prints what to put into a\n"
         "         config instead; what is there already of the same data is kept",
-    .options = kOptions,
+    .options = kDataOptions,
     .operand = Operand::config,
     .run = run_data,
 };

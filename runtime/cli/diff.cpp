@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kDiffOptions[] = {
     {.name = "json", .doc = "Print JSON"},
 };
 
@@ -166,7 +166,7 @@ Value json_of(const RunDifference& found) {
 }
 
 int run_diff(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kDiffOptions);
   const std::vector<std::string> runs = arguments.plain();
   if (runs.size() != 2) throw UsageError("'trivet diff' takes two runs");
   const RunDifference found = compare(runs[0], runs[1]);
@@ -186,7 +186,7 @@ const CommandInfo kDiffCommand{
         "Every value of config.toml that differs, by its path, then the numbers of the last\n"
         "records of evaluation and training and how they changed. The exit code is 1 when\n"
         "anything differs. Speeds are not compared. A run may go on meanwhile.",
-    .options = kOptions,
+    .options = kDiffOptions,
     .operand = Operand::path,
     .run = run_diff,
 };

@@ -26,7 +26,7 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kDoctorOptions[] = {
     {.name = "peak", .doc = "Measure the peak of matrix products and keep it"},
     {.name = "backend", .value = "KEY", .doc = "As runtime.backend; default cpu/OpenBlas"},
     {.name = "device", .value = "N", .doc = "As runtime.device; default 0"},
@@ -35,7 +35,7 @@ constexpr OptionSpec kOptions[] = {
     kPluginDirOption,
 };
 
-std::int64_t number_of(const Arguments& arguments, std::string_view option, std::int64_t most) {
+std::int64_t number_option(const Arguments& arguments, std::string_view option, std::int64_t most) {
   const std::string* text = arguments.last(option);
   if (text == nullptr) return 0;
   std::int64_t number = 0;
@@ -53,13 +53,13 @@ struct Patient {
   std::int64_t index = 0;
 };
 
-Patient open(const Arguments& arguments) {
+Patient open_patient(const Arguments& arguments) {
   const std::string* named = arguments.last("backend");
   DeviceOptions options;
   options.key = named != nullptr ? *named : RuntimeConfig{}.backend;
-  options.index = static_cast<int>(number_of(arguments, "device", 1 << 20));
+  options.index = static_cast<int>(number_option(arguments, "device", 1 << 20));
   options.pool =
-      std::make_shared<ThreadPool>(static_cast<int>(number_of(arguments, "threads", 1024)));
+      std::make_shared<ThreadPool>(static_cast<int>(number_option(arguments, "threads", 1024)));
   const void* table = registry().table("backend", options.key, Origin{}, "--backend");
   const std::int64_t index = options.index;
   return {Device::open(static_cast<const tv_backend*>(table), std::move(options)), index};
@@ -94,13 +94,13 @@ std::string json_of(const Patient& patient, const std::optional<KnownPeak>& peak
 }
 
 int run_doctor(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kDoctorOptions);
   if (!arguments.plain().empty()) {
     throw UsageError("'trivet doctor' takes no '" + arguments.plain().front() + "'",
                      {.hint = "a backend is named by --backend"});
   }
   const HostCatalog catalog(arguments.all("plugin-dir"));
-  const Patient patient = open(arguments);
+  const Patient patient = open_patient(arguments);
   const std::filesystem::path file = expected_file();
   if (arguments.has("peak")) {
     keep_peak(file, *patient.device, patient.index,
@@ -122,7 +122,7 @@ const CommandInfo kDoctorCommand{
         "~/.cache/trivet/peaks.json: runs of tasks that count tokens with the same backend and\n"
         "number of threads then tell their model FLOPs utilisation (mfu). Measure while nothing\n"
         "else is at work.",
-    .options = kOptions,
+    .options = kDoctorOptions,
     .operand = Operand::none,
     .run = run_doctor,
 };

@@ -19,7 +19,7 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kExperimentsOptions[] = {
     {.name = "json", .doc = "As JSON."},
     kPluginDirOption,
 };
@@ -86,7 +86,7 @@ std::string json_listing(const std::vector<Entry>& entries) {
 }
 
 int run_experiments(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kExperimentsOptions);
   if (!arguments.plain().empty()) {
     throw UsageError("'trivet experiments' takes no argument '" + arguments.plain()[0] + "'",
                      {.hint = "trivet config show --experiment KEY shows one"});
@@ -108,7 +108,7 @@ const CommandInfo kExperimentsCommand{
         "Plugins register experiments, and a file PLUGIN_DIR/NAME/configs/X.toml beside the "
         "plugin\n"
         "NAME is the experiment NAME/X.",
-    .options = kOptions,
+    .options = kExperimentsOptions,
     .run = run_experiments,
 };
 

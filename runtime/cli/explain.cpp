@@ -22,12 +22,12 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOwnOptions[] = {
+constexpr OptionSpec kOwnExplainOptions[] = {
     {.name = "config",
      .value = "FILE",
      .doc = "Explain PATH as it is in this config: its value too, and where that is from"},
 };
-constexpr auto kOptions = with_config_options(kOwnOptions);
+constexpr auto kExplainOptions = with_config_options(kOwnExplainOptions);
 
 class Explainer {
  public:
@@ -195,7 +195,7 @@ std::vector<std::string> config_words(const Arguments& arguments) {
 }
 
 int run_explain(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kExplainOptions);
   const std::vector<std::string> subjects = arguments.plain();
   const bool in_config =
       arguments.has("config") || arguments.has("config_file") || arguments.has("experiment");
@@ -213,7 +213,7 @@ int run_explain(std::span<const std::string> words) {
     throw UsageError("'" + subjects[0] + "' is a key; with --config a path is explained",
                      {.hint = "trivet explain " + subjects[0]});
   }
-  const ConfigArguments given = parse_config_arguments(config_words(arguments), kOptions);
+  const ConfigArguments given = parse_config_arguments(config_words(arguments), kExplainOptions);
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   print_out(explain_value(subjects[0], resolve_config(given.request, catalog), catalog));
   return 0;
@@ -235,7 +235,7 @@ constexpr CommandInfo kExplainCommand = {
         "                                    value, and the file and line the value is from\n"
         "\nReads the notes in the files of plugins; the only libraries opened are those that the\n"
         "config names.",
-    .options = kOptions,
+    .options = kExplainOptions,
     .operand = Operand::key_or_path,
     .run = &run_explain,
 };

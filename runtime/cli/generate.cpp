@@ -28,7 +28,7 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kGenerateOptions[] = {
     {.name = "tokens", .letter = 'n', .value = "N", .doc = "Most tokens behind a prompt"},
     {.name = "temperature",
      .letter = 't',
@@ -57,7 +57,7 @@ constexpr OptionSpec kOptions[] = {
 };
 
 template <class T>
-std::optional<T> number_of(const Arguments& arguments, std::string_view option) {
+std::optional<T> optional_number(const Arguments& arguments, std::string_view option) {
   const std::string* text = arguments.last(option);
   if (text == nullptr) return {};
   T number{};
@@ -70,13 +70,13 @@ std::optional<T> number_of(const Arguments& arguments, std::string_view option) 
 }
 
 GenerateOptions options_of(const Arguments& arguments) {
-  return {.max_tokens = number_of<std::int64_t>(arguments, "tokens"),
-          .temperature = number_of<double>(arguments, "temperature"),
-          .top_k = number_of<std::int64_t>(arguments, "top-k"),
-          .top_p = number_of<double>(arguments, "top-p"),
-          .beam_size = number_of<std::int64_t>(arguments, "beams"),
+  return {.max_tokens = optional_number<std::int64_t>(arguments, "tokens"),
+          .temperature = optional_number<double>(arguments, "temperature"),
+          .top_k = optional_number<std::int64_t>(arguments, "top-k"),
+          .top_p = optional_number<double>(arguments, "top-p"),
+          .beam_size = optional_number<std::int64_t>(arguments, "beams"),
           .stop = arguments.all("stop"),
-          .seed = number_of<std::uint64_t>(arguments, "seed").value_or(0)};
+          .seed = optional_number<std::uint64_t>(arguments, "seed").value_or(0)};
 }
 
 std::vector<std::string> lines_of(std::istream& stream) {
@@ -224,7 +224,7 @@ class GenerateCommand {
 };
 
 int run_generate(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kGenerateOptions);
   return GenerateCommand(arguments).run(arguments);
 }
 
@@ -242,7 +242,7 @@ const CommandInfo kGenerateCommand{
         "RUN is the directory of a run (its newest checkpoint), a checkpoint, or a work unit as\n"
         "XID/WID. On a terminal without a prompt it asks for one, again and again. What is not\n"
         "said here is as the config's task.decode says. The same seed gives the same text.",
-    .options = kOptions,
+    .options = kGenerateOptions,
     .operand = Operand::path,
     .run = run_generate,
 };

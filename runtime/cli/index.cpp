@@ -13,10 +13,10 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOptions[] = {kRootOption};
+constexpr OptionSpec kIndexOptions[] = {kRootOption};
 
 int run_index(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kIndexOptions);
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() != 1 || plain[0] != "rebuild") {
     throw UsageError("'trivet index' takes one word: rebuild");
@@ -44,7 +44,7 @@ const CommandInfo kIndexCommand{
         "The index, ROOT/.trivet/index.sqlite, lets listings be quick. It holds nothing that the\n"
         "files of experiments do not, is brought up to date with them by every command that reads\n"
         "it, and can be deleted. One that is damaged is replaced without being asked for.",
-    .options = kOptions,
+    .options = kIndexOptions,
     .run = run_index,
 };
 

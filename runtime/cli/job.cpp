@@ -16,7 +16,7 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kJobOptions[] = {
     {.name = "detail", .value = "TEXT", .doc = "What 'trivet status' says of it while it runs"},
 };
 
@@ -42,7 +42,7 @@ const launch::Job& job_of(const DiskRecords& records, std::int64_t wid, const st
 }
 
 int run_array_job(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kJobOptions);
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() != 2) throw UsageError("'trivet job' takes an array's file and a task");
   const launch::JobArray array =
@@ -62,7 +62,7 @@ const CommandInfo kJobCommand{
     .usage = "job FILE TASK",
     .summary = "",  // nobody calls it by hand, so the overview does not list it
     .details = "Runs one task of an array of jobs; the script of a cluster's job calls it.",
-    .options = kOptions,
+    .options = kJobOptions,
     .operand = Operand::path,
     .run = run_array_job,
 };

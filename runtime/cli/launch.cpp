@@ -19,7 +19,7 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOwnOptions[] = {
+constexpr OptionSpec kOwnLaunchOptions[] = {
     {.name = "xp",
      .value = "FILE",
      .doc = "A file with [xp]: jobs, sweep, directories; xp/single.toml and xp/trainer.toml are "
@@ -39,10 +39,10 @@ constexpr OptionSpec kOwnOptions[] = {
      .doc = "Print every work unit with its directory, arguments and environment; start nothing"},
     {.name = "json", .doc = "Print JSON"},
 };
-constexpr auto kOptions = with_config_options(kOwnOptions);
+constexpr auto kLaunchOptions = with_config_options(kOwnLaunchOptions);
 
 int run_launch(std::span<const std::string> words) {
-  ConfigArguments given = parse_config_arguments(words, kOptions, ConfigNeed::optional);
+  ConfigArguments given = parse_config_arguments(words, kLaunchOptions, ConfigNeed::optional);
   const std::vector<std::string> xp_files = given.arguments.all("xp");
   if (given.source.empty() && xp_files.empty()) {
     throw UsageError("there is nothing to launch",
@@ -85,7 +85,7 @@ const CommandInfo kLaunchCommand{
         "Everything is checked before anything is started: every unit's config, programs, files.\n"
         "The jobs go on when this command has ended; 'trivet status' tells how they are.\n"
         "With --xid the units that the experiment has already are left alone.",
-    .options = kOptions,
+    .options = kLaunchOptions,
     .operand = Operand::config,
     .run = run_launch,
 };

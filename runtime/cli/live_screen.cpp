@@ -21,14 +21,14 @@ constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l";
 constexpr std::string_view kLeave = "\x1b[?25h\x1b[?1049l";
 constexpr std::string_view kTop = "\x1b[H", kEndOfLine = "\x1b[K", kRest = "\x1b[J";
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
+constexpr std::array kScreenSignals = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
 
 }  // namespace
 
 LiveScreen::LiveScreen() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : kSignals) sigaddset(&signals, signal);
+  for (const int signal : kScreenSignals) sigaddset(&signals, signal);
   sigprocmask(SIG_BLOCK, &signals, &before_);
   signals_ = FileHandle(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   has_keys_ = ::isatty(0) != 0 && ::tcgetattr(0, &keys_before_) == 0;

@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kLogsOptions[] = {
     kRootOption,
     {.name = "follow", .letter = 'f', .doc = "Go on until the jobs have ended"},
     {.name = "attempt", .value = "N", .doc = "The output of this attempt; default: the last one"},
@@ -140,7 +140,7 @@ std::vector<Followed> followed_jobs(const ExperimentView& view, const Experiment
 }
 
 int run_logs(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kLogsOptions);
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() != 1) throw UsageError("'trivet logs' takes one ID");
   const ExperimentId id = find_experiment(plain[0], experiments_root(arguments.last("root")));
@@ -179,7 +179,7 @@ const CommandInfo kLogsCommand{
     .usage = "logs ID",
     .summary = "What jobs have printed",
     .details = "ID is XID, XID/WID or XID/WID/JOB. Lines of several jobs begin with [WID/JOB].",
-    .options = kOptions,
+    .options = kLogsOptions,
     .operand = Operand::path,
     .run = run_logs,
 };

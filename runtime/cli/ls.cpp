@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kLsOptions[] = {
     kRootOption,
     {.name = "metric",
      .letter = 'm',
@@ -226,7 +226,7 @@ void collect(Listing& listing, ExperimentIndex& index) {
 }
 
 int run_ls(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kLsOptions);
   Listing listing = chosen(arguments);
   // The default place need not be there yet; one that was named must.
   if (!listing.experiment && !arguments.plain().empty()) find_runs(listing.root, {listing.root});
@@ -278,7 +278,7 @@ const CommandInfo kLsCommand{
         "  silent   no sign of life for 30 seconds: it hangs, is stopped, or was lost elsewhere\n"
         "Both kinds continue with trivet run ... --workdir RUN. AGE is the time since the last\n"
         "sign of life.",
-    .options = kOptions,
+    .options = kLsOptions,
     .operand = Operand::path,
     .run = run_ls,
 };

@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kPlotOptions[] = {
     {.name = "log", .doc = "Logarithmic height; what is not above 0 is left out"},
     {.name = "width", .value = "N", .doc = "Columns; without it: the terminal's, elsewhere 80"},
     {.name = "height", .value = "N", .doc = "Rows of a chart (16)"},
@@ -212,7 +212,7 @@ int number_option(const Arguments& arguments, std::string_view name, int otherwi
 }
 
 int run_plot(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kPlotOptions);
   const Terminal terminal = detect_terminal(false);
   // One column less than there are: a full line would wrap on some terminals.
   const int columns = terminal.style == OutputStyle::live ? terminal_columns(1) - 1 : 80;
@@ -249,7 +249,7 @@ const CommandInfo kPlotCommand{
         "Words that are directories are runs, the others numbers of metrics.jsonl, of training\n"
         "and evaluation alike unless train/NAME or eval/NAME tells which. Commas put several into\n"
         "one chart. Without colours the curves of a chart are told apart by marks.",
-    .options = kOptions,
+    .options = kPlotOptions,
     .operand = Operand::path,
     .run = run_plot,
 };

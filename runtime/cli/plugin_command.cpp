@@ -40,15 +40,15 @@ class Context final : public CommandContext {
   HostCatalog& catalog_;
 };
 
-struct Words {
+struct CommandWords {
   std::vector<std::string> plugin_dirs{};
   std::vector<std::string> others{};
 };
 
 // Takes --plugin-dir DIR and --plugin-dir=DIR out, which stand before any "--".
-Words without_plugin_dirs(std::span<const std::string> words) {
+CommandWords without_plugin_dirs(std::span<const std::string> words) {
   const std::string option = "--" + std::string(kPluginDirOption.name);
-  Words result;
+  CommandWords result;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--") {
       result.others.insert(result.others.end(), words.begin() + static_cast<std::ptrdiff_t>(i),
@@ -91,7 +91,7 @@ std::vector<PluginCommand> plugin_commands(const PluginHost& host) {
 }
 
 int run_plugin_command(std::span<const std::string> words) {
-  const Words given = without_plugin_dirs(words.subspan(1));
+  const CommandWords given = without_plugin_dirs(words.subspan(1));
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const std::vector<PluginCommand> commands = plugin_commands(catalog.host());
   const auto command =

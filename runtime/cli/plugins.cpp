@@ -16,7 +16,7 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kPluginsOptions[] = {
     {.name = "json", .doc = "As JSON."},
     kPluginDirOption,
 };
@@ -93,7 +93,7 @@ std::string json_listing(const PluginHost& host) {
 }
 
 int run_plugins(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kPluginsOptions);
   if (!arguments.plain().empty()) {
     throw UsageError("'trivet plugins' takes no argument '" + arguments.plain()[0] + "'",
                      {.hint = "trivet explain KEY tells about one item"});
@@ -112,7 +112,7 @@ constexpr CommandInfo kPluginsCommand = {
     .details =
         "Reads the notes in the files; no library is opened. 'available' means that a plugin\n"
         "would be loaded when a config names one of its keys.",
-    .options = kOptions,
+    .options = kPluginsOptions,
     .run = &run_plugins,
 };
 

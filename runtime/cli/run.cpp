@@ -11,7 +11,7 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOwnOptions[] = {
+constexpr OptionSpec kOwnRunOptions[] = {
     {.name = "workdir",
      .letter = 'w',
      .value = "DIR",
@@ -23,10 +23,10 @@ constexpr OptionSpec kOwnOptions[] = {
             "continuous_train_and_eval; the same as mode=MODE"},
     {.name = "quiet", .letter = 'q', .doc = "Print warnings and errors only"},
 };
-constexpr auto kOptions = with_config_options(kOwnOptions);
+constexpr auto kRunOptions = with_config_options(kOwnRunOptions);
 
 int run_run(std::span<const std::string> words) {
-  ConfigArguments given = parse_config_arguments(words, kOptions);
+  ConfigArguments given = parse_config_arguments(words, kRunOptions);
   add_override(given, "mode", "mode");
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   RunRequest request;
@@ -57,7 +57,7 @@ const CommandInfo kRunCommand{
         "its newest checkpoints and ends with it; what it finds goes to continuous_eval/ there.\n"
         "With --mode continuous_train_and_eval it follows the run that task.init_checkpoint names\n"
         "and trains from each of its checkpoints, in from_step_N/ of its own directory.",
-    .options = kOptions,
+    .options = kRunOptions,
     .operand = Operand::config,
     .run = run_run,
 };

@@ -93,11 +93,11 @@ Value ranges_value(const std::vector<NumberRange>& ranges) {
   return table;
 }
 
-Value known(std::int64_t number) {
+Value known_or_null(std::int64_t number) {
   return number < 0 ? Value() : Value(number);
 }
 
-Value known(double number) {
+Value known_or_null(double number) {
   return number < 0 ? Value() : Value(number);
 }
 
@@ -192,14 +192,14 @@ Value json_of_runs(const std::vector<ListedRun>& runs) {
                                  {"state", listed.state},
                                  {"run_state", run.state},
                                  {"reported_state", run.reported},
-                                 {"step", known(run.step)},
-                                 {"target", known(run.target)},
+                                 {"step", known_or_null(run.step)},
+                                 {"target", known_or_null(run.target)},
                                  {"mode", run.mode},
-                                 {"attempt", known(run.attempt)},
+                                 {"attempt", known_or_null(run.attempt)},
                                  {"host", run.host},
-                                 {"pid", known(run.pid)},
-                                 {"started", known(run.started)},
-                                 {"time", known(listed.time)},
+                                 {"pid", known_or_null(run.pid)},
+                                 {"started", known_or_null(run.started)},
+                                 {"time", known_or_null(listed.time)},
                                  {"age", listed.time < 0 ? Value() : Value(now - listed.time)},
                                  {"message", run.message},
                                  {"train", record_value(run.last.train)},

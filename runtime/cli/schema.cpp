@@ -14,12 +14,12 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kSchemaOptions[] = {
     kPluginDirOption,
 };
 
 int run_schema(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kSchemaOptions);
   const std::vector<std::string> subjects = arguments.plain();
   if (subjects.size() > 1) throw UsageError("'trivet schema' takes one kind or key");
   HostCatalog catalog(arguments.all("plugin-dir"));
@@ -50,7 +50,7 @@ const CommandInfo kSchemaCommand{
         "  #:schema trivet.schema.json\n\n"
         "With a kind (layer) or a key (nn/Linear) it is the schema of that. Only these insist\n"
         "on required keys: a config file may leave them to the files it is based on.",
-    .options = kOptions,
+    .options = kSchemaOptions,
     .operand = Operand::kind_or_key,
     .run = run_schema,
 };

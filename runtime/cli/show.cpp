@@ -21,7 +21,7 @@ namespace {
 
 using launch::JobStatus;
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kShowOptions[] = {
     kRootOption,
     {.name = "json", .doc = "Print JSON"},
 };
@@ -41,7 +41,7 @@ std::string job_text(const launch::Job& job, const JobStatus& status) {
 }
 
 int run_show(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kShowOptions);
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() != 1) throw UsageError("'trivet show' takes one ID");
   const ExperimentId id = find_experiment(plain[0], experiments_root(arguments.last("root")));
@@ -80,7 +80,7 @@ const CommandInfo kShowCommand{
     .usage = "show ID",
     .summary = "Everything of an experiment or a unit: commands, environment, directories",
     .details = "",
-    .options = kOptions,
+    .options = kShowOptions,
     .operand = Operand::path,
     .run = run_show,
 };

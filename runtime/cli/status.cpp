@@ -25,7 +25,7 @@ namespace trivet {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kStatusOptions[] = {
     kRootOption,
     {.name = "json", .doc = "Print JSON"},
 };
@@ -96,7 +96,7 @@ int screen_width() {
 }
 
 int run_status(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kStatusOptions);
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() > 1) throw UsageError("'trivet status' takes one ID");
   const bool json = arguments.has("json");
@@ -141,7 +141,7 @@ const CommandInfo kStatusCommand{
     .details =
         "ID is XID, XID/WID or XID/WID/JOB, @last, or an experiment's directory. Without one:\n"
         "all experiments of --root.",
-    .options = kOptions,
+    .options = kStatusOptions,
     .operand = Operand::path,
     .run = run_status,
 };

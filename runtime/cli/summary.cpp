@@ -21,11 +21,11 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOwnOptions[] = {
+constexpr OptionSpec kOwnSummaryOptions[] = {
     {.name = "json", .doc = "As JSON"},
     {.name = "on-paper", .doc = kOnPaperDoc},
 };
-constexpr auto kOptions = with_config_options(kOwnOptions);
+constexpr auto kSummaryOptions = with_config_options(kOwnSummaryOptions);
 
 using Row = std::array<std::string, 5>;
 
@@ -84,7 +84,7 @@ std::string report(const std::string& source, const std::vector<Inspection>& sta
 }
 
 int run_summary(std::span<const std::string> words) {
-  const ConfigArguments given = parse_config_arguments(words, kOptions);
+  const ConfigArguments given = parse_config_arguments(words, kSummaryOptions);
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const ResolvedConfig config = resolve_config(given.request, catalog);
   const std::vector<Inspection> stages =
@@ -114,7 +114,7 @@ const CommandInfo kSummaryCommand{
         "On paper nothing is computed and no memory taken, so that any model fits: shapes and\n"
         "FLOPs are those of a device's share of the batch, memory is what each device of the\n"
         "config's mesh would hold. A mesh of several devices is always on paper.",
-    .options = kOptions,
+    .options = kSummaryOptions,
     .operand = Operand::config,
     .run = run_summary,
 };

@@ -13,10 +13,10 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOptions[] = {kPluginDirOption};
+constexpr OptionSpec kSuperviseOptions[] = {kPluginDirOption};
 
 int run_supervise(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kSuperviseOptions);
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() != 1) throw UsageError("'trivet supervise' takes an experiment's directory");
   HostCatalog catalog(arguments.all("plugin-dir"), UnknownDefaults::load_plugin);
@@ -31,7 +31,7 @@ const CommandInfo kSuperviseCommand{
     .usage = "supervise XP_DIR",
     .summary = "",  // nobody calls it by hand, so the overview does not list it
     .details = "Works on an experiment's units until all have ended; 'trivet launch' starts it.",
-    .options = kOptions,
+    .options = kSuperviseOptions,
     .operand = Operand::path,
     .run = run_supervise,
 };

@@ -26,7 +26,7 @@
 namespace trivet {
 namespace {
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kTopOptions[] = {
     kRootOption,
     {.name = "interval", .value = "SECONDS", .doc = "How often it looks; default: 2"},
     {.name = "once", .doc = "Print it once, also on a terminal"},
@@ -126,7 +126,7 @@ double interval_of(const Arguments& arguments) {
 }
 
 int run_top(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kOptions);
+  const Arguments arguments = parse_arguments(words, kTopOptions);
   if (!arguments.plain().empty()) {
     throw UsageError("'trivet top' takes no argument",
                      {.hint = "--root DIR names the directory of the experiments"});
@@ -163,7 +163,7 @@ const CommandInfo kTopCommand{
         "look, at first since the job's start; it and MEMORY are those of all processes of a job,\n"
         "and known on this machine only. STEP, STEPS/S and LOSS are known of jobs that are runs\n"
         "of trivet; LEFT is what their steps take at that speed, without evaluations.",
-    .options = kOptions,
+    .options = kTopOptions,
     .run = run_top,
 };
 

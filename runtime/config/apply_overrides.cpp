@@ -10,7 +10,7 @@
 namespace trivet {
 namespace {
 
-using Action = ParsedOverride::Action;
+using OverrideAction = ParsedOverride::Action;
 using Kind = OverrideStep::Kind;
 
 void set_origins(Value& value, const Origin& first) {
@@ -92,14 +92,14 @@ class Applier {
   }
 
   void apply_at(const ParsedOverride& parsed, const std::vector<OverrideStep>& steps) {
-    if (parsed.action == Action::remove) return remove(steps);
+    if (parsed.action == OverrideAction::remove) return remove(steps);
     Place place{&root_, tree_.root(), {}, is_free_section(steps[0].name)};
     for (std::size_t i = 0; i + 1 < steps.size(); ++i) descend(place, steps[i]);
     const OverrideStep& last = steps.back();
     if (last.kind == Kind::name && last.name == "type" && place.spot.is_config()) {
       return set_type(place, parsed);
     }
-    if (last.kind == Kind::name && parsed.action == Action::set) require_key(place, last);
+    if (last.kind == Kind::name && parsed.action == OverrideAction::set) require_key(place, last);
     descend(place, last);
     set_value(place, parsed);
   }

@@ -12,7 +12,7 @@ namespace trivet {
 namespace {
 
 using Form = FieldType::Form;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // JSON has no infinity; a default that is infinite is left out.
 bool is_in_json(const Value& value) {
@@ -24,25 +24,25 @@ class SchemaWriter {
  public:
   SchemaWriter(ConfigCatalog& catalog, bool insist) : catalog_(catalog), insist_(insist) {}
 
-  Json table(const std::vector<Field>& fields);
-  Json kind_ref(const std::string& kind);
-  Json type_ref(const std::string& kind, const std::string& key);
+  OrderedJson table(const std::vector<Field>& fields);
+  OrderedJson kind_ref(const std::string& kind);
+  OrderedJson type_ref(const std::string& kind, const std::string& key);
 
-  std::string finish(Json schema, const std::string& title) {
-    Json whole = {{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", title}};
+  std::string finish(OrderedJson schema, const std::string& title) {
+    OrderedJson whole = {{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", title}};
     whole.update(schema);
     whole["definitions"] = std::move(definitions_);
     // Docs come from plugins and need not be UTF-8.
-    return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return whole.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
   }
 
  private:
   bool takes_numbers(const std::string& kind);
-  Json field(const Field& field);
-  Json of_type(const FieldType& type, const Field& field);
-  Json number(const char* name, const Field& field);
-  Json or_reference(Json schema);
-  static Json ref(const std::string& name) { return {{"$ref", "#/definitions/" + name}}; }
+  OrderedJson field(const Field& field);
+  OrderedJson of_type(const FieldType& type, const Field& field);
+  OrderedJson number(const char* name, const Field& field);
+  OrderedJson or_reference(OrderedJson schema);
+  static OrderedJson ref(const std::string& name) { return {{"$ref", "#/definitions/" + name}}; }
   // A definition's name stands in a JSON pointer, where '/' would separate.
   static std::string definition(const std::string& kind, const std::string& key) {
     std::string name = kind + ":" + key;
@@ -52,22 +52,22 @@ class SchemaWriter {
 
   ConfigCatalog& catalog_;
   bool insist_;
-  Json definitions_ = Json::object();
+  OrderedJson definitions_ = OrderedJson::object();
 };
 
-Json SchemaWriter::or_reference(Json schema) {
+OrderedJson SchemaWriter::or_reference(OrderedJson schema) {
   definitions_["reference"] = {{"type", "string"}, {"pattern", "^\\$\\{[^}]+\\}$"}};
-  return {{"anyOf", Json::array({std::move(schema), ref("reference")})}};
+  return {{"anyOf", OrderedJson::array({std::move(schema), ref("reference")})}};
 }
 
-Json SchemaWriter::number(const char* name, const Field& field) {
-  Json schema = {{"type", name}};
+OrderedJson SchemaWriter::number(const char* name, const Field& field) {
+  OrderedJson schema = {{"type", name}};
   if (field.low) schema[field.low_open ? "exclusiveMinimum" : "minimum"] = *field.low;
   if (field.high) schema[field.high_open ? "exclusiveMaximum" : "maximum"] = *field.high;
   return schema;
 }
 
-Json SchemaWriter::of_type(const FieldType& type, const Field& field) {
+OrderedJson SchemaWriter::of_type(const FieldType& type, const Field& field) {
   switch (type.form) {
     case Form::boolean:
       return or_reference({{"type", "boolean"}});
@@ -76,11 +76,11 @@ Json SchemaWriter::of_type(const FieldType& type, const Field& field) {
     case Form::number:
       return or_reference(number("number", field));
     case Form::duration: {
-      Json any = Json::array({number("number", field), {{"type", "string"}}});
+      OrderedJson any = OrderedJson::array({number("number", field), {{"type", "string"}}});
       return {{"anyOf", std::move(any)}};
     }
     case Form::interval: {
-      Json any = Json::array({number("integer", field), {{"type", "string"}}});
+      OrderedJson any = OrderedJson::array({number("integer", field), {{"type", "string"}}});
       return {{"anyOf", std::move(any)}};
     }
     case Form::text:
@@ -98,28 +98,28 @@ Json SchemaWriter::of_type(const FieldType& type, const Field& field) {
     case Form::config:
       return kind_ref(type.kind);
     case Form::value:
-      return Json::object();
+      return OrderedJson::object();
   }
-  return Json::object();
+  return OrderedJson::object();
 }
 
-Json SchemaWriter::field(const Field& field) {
-  Json schema = of_type(field.type, field);
-  if (field.type.optional) schema = {{"anyOf", Json::array({schema, {{"const", "none"}}})}};
-  Json described = Json::object();
+OrderedJson SchemaWriter::field(const Field& field) {
+  OrderedJson schema = of_type(field.type, field);
+  if (field.type.optional) schema = {{"anyOf", OrderedJson::array({schema, {{"const", "none"}}})}};
+  OrderedJson described = OrderedJson::object();
   if (!field.doc.empty()) described["description"] = field.doc;
   if (!field.required && field.default_value && is_in_json(*field.default_value)) {
-    described["default"] = Json::parse(to_json(*field.default_value));
+    described["default"] = OrderedJson::parse(to_json(*field.default_value));
   }
   // Draft 7 ignores what stands beside a $ref.
-  if (schema.contains("$ref")) schema = {{"allOf", Json::array({schema})}};
+  if (schema.contains("$ref")) schema = {{"allOf", OrderedJson::array({schema})}};
   described.update(schema);
   return described;
 }
 
-Json SchemaWriter::table(const std::vector<Field>& fields) {
-  Json properties = Json::object();
-  Json required = Json::array();
+OrderedJson SchemaWriter::table(const std::vector<Field>& fields) {
+  OrderedJson properties = OrderedJson::object();
+  OrderedJson required = OrderedJson::array();
   for (const Field& each : fields) {
     properties[each.name] = field(each);
     for (const std::string& alias : each.aliases) {
@@ -128,24 +128,25 @@ Json SchemaWriter::table(const std::vector<Field>& fields) {
     }
     if (each.required && each.aliases.empty()) required.push_back(each.name);
   }
-  Json schema = {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
+  OrderedJson schema = {
+      {"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
   if (insist_ && !required.empty()) schema["required"] = std::move(required);
   return schema;
 }
 
-Json SchemaWriter::type_ref(const std::string& kind, const std::string& key) {
+OrderedJson SchemaWriter::type_ref(const std::string& kind, const std::string& key) {
   const std::string name = definition(kind, key);
   if (definitions_.contains(name)) return ref(name);
-  definitions_[name] = Json::object();  // for types that contain themselves
+  definitions_[name] = OrderedJson::object();  // for types that contain themselves
   Problems problems;
   const Schema* schema = catalog_.schemas().find(kind, key, {}, {}, problems);
   problems.throw_if_any();
-  Json body = table(schema->fields);
-  Json properties = {{"type", {{"const", key}, {"description", "A " + kind + "."}}}};
+  OrderedJson body = table(schema->fields);
+  OrderedJson properties = {{"type", {{"const", key}, {"description", "A " + kind + "."}}}};
   properties.update(body["properties"]);
   body["properties"] = std::move(properties);
   if (insist_) {
-    if (!body.contains("required")) body["required"] = Json::array();
+    if (!body.contains("required")) body["required"] = OrderedJson::array();
     body["required"].insert(body["required"].begin(), "type");
   }
   definitions_[name] = std::move(body);
@@ -160,14 +161,14 @@ bool SchemaWriter::takes_numbers(const std::string& kind) {
   }
 }
 
-Json SchemaWriter::kind_ref(const std::string& kind) {
+OrderedJson SchemaWriter::kind_ref(const std::string& kind) {
   const std::string name = "kind:" + kind;
   if (definitions_.contains(name)) return ref(name);
-  definitions_[name] = Json::object();
+  definitions_[name] = OrderedJson::object();
   const std::vector<std::string> keys = catalog_.keys(kind);
   std::vector<std::string> texts = keys;
   texts.emplace_back("none");
-  Json any = Json::array({{{"enum", texts}}});
+  OrderedJson any = OrderedJson::array({{{"enum", texts}}});
   if (takes_numbers(kind)) any.push_back({{"type", "number"}});
   for (const std::string& key : keys) any.push_back(type_ref(kind, key));
   definitions_[name] = or_reference({{"anyOf", std::move(any)}});
@@ -178,15 +179,15 @@ Json SchemaWriter::kind_ref(const std::string& kind) {
 
 std::string config_json_schema(const Schema& root, ConfigCatalog& catalog) {
   SchemaWriter writer(catalog, false);
-  Json schema = writer.table(root.fields);
+  OrderedJson schema = writer.table(root.fields);
   // A file that stands alone must be complete at the top, unless it launches other programs.
-  Json required = Json::array();
+  OrderedJson required = OrderedJson::array();
   for (const Field& field : root.fields) {
     if (field.required) required.push_back(field.name);
   }
-  Json has_one = Json::array();
+  OrderedJson has_one = OrderedJson::array();
   for (const char* key : {"base", "experiment", "xp"}) {
-    has_one.push_back({{"required", Json::array({key})}});
+    has_one.push_back({{"required", OrderedJson::array({key})}});
   }
   schema["if"] = {{"not", {{"anyOf", std::move(has_one)}}}};
   schema["then"] = {{"required", std::move(required)}};
@@ -195,7 +196,7 @@ std::string config_json_schema(const Schema& root, ConfigCatalog& catalog) {
 
 std::string kind_json_schema(const std::string& kind, ConfigCatalog& catalog) {
   SchemaWriter writer(catalog, true);
-  return writer.finish({{"allOf", Json::array({writer.kind_ref(kind)})}}, "a " + kind);
+  return writer.finish({{"allOf", OrderedJson::array({writer.kind_ref(kind)})}}, "a " + kind);
 }
 
 std::string type_json_schema(const std::string& key, ConfigCatalog& catalog) {
@@ -208,7 +209,7 @@ std::string type_json_schema(const std::string& key, ConfigCatalog& catalog) {
     }
     throw ConfigError(Problem{{}, {}, "there is no '" + key + "'", suggestion(key, known)});
   }
-  Json any = Json::array();
+  OrderedJson any = OrderedJson::array();
   for (const std::string& kind : kinds) any.push_back(writer.type_ref(kind, key));
   return writer.finish({{"anyOf", std::move(any)}}, key);
 }

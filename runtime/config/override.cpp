@@ -123,7 +123,7 @@ bool is_quoted(const std::string& text) {
 }
 
 // Text for a string field: raw, or in quotes as in a file.
-Value read_text(const std::string& text) {
+Value value_from_text(const std::string& text) {
   if (!is_quoted(text)) return text;
   try {
     return read_toml_value(text);
@@ -189,11 +189,11 @@ Value read_override_value(const std::string& text, const Spot& spot) {
   if (spot.type == nullptr || spot.type->form == Form::value) return read_free(text);
   const Form form = spot.type->form;
   const bool plain = form == Form::text || form == Form::path || form == Form::choice;
-  if (plain || (spot.type->optional && text == "none")) return read_text(text);
+  if (plain || (spot.type->optional && text == "none")) return value_from_text(text);
   const bool span = form == Form::duration || form == Form::interval;
-  if (span) return looks_like_number(text) ? read_free(text) : read_text(text);
+  if (span) return looks_like_number(text) ? read_free(text) : value_from_text(text);
   if (form == Form::config && !text.starts_with('{') && !looks_like_number(text)) {
-    return read_text(text);
+    return value_from_text(text);
   }
   try {
     return read_toml_value(text);

@@ -31,9 +31,10 @@ struct Piece {
   std::size_t begin = 0, end = 0;
 };
 
-class Reader {
+class ValueReader {
  public:
-  explicit Reader(const std::string& text) : text_(text), shown_(std::string(kOption) + text) {}
+  explicit ValueReader(const std::string& text)
+      : text_(text), shown_(std::string(kOption) + text) {}
 
   std::vector<Override> pairs();
   std::vector<Override> json();
@@ -84,7 +85,7 @@ class Reader {
 };
 
 // At commas outside quotes and brackets.
-std::vector<Piece> Reader::split_pairs() const {
+std::vector<Piece> ValueReader::split_pairs() const {
   std::vector<Piece> pieces;
   std::size_t begin = 0, open = std::string::npos;
   for (std::size_t at = 0; at < text_.size();) {
@@ -115,7 +116,7 @@ std::vector<Piece> Reader::split_pairs() const {
   return pieces;
 }
 
-std::vector<Override> Reader::pairs() {
+std::vector<Override> ValueReader::pairs() {
   std::vector<Override> overrides;
   for (const Piece& piece : split_pairs()) {
     const Piece pair = inside(piece);
@@ -130,7 +131,7 @@ std::vector<Override> Reader::pairs() {
   return overrides;
 }
 
-std::string Reader::read_value(const Piece& piece) const {
+std::string ValueReader::read_value(const Piece& piece) const {
   if (piece.begin == piece.end) return {};
   const char first = text_[piece.begin];
   if (first == '{') {
@@ -145,7 +146,7 @@ std::string Reader::read_value(const Piece& piece) const {
   return text_of(piece);
 }
 
-std::string Reader::read_list(const Piece& piece) const {
+std::string ValueReader::read_list(const Piece& piece) const {
   if (text_[piece.end - 1] != ']') {
     fail(text_.find(']', piece.begin) + 1, "there is something behind the list", "expected ','");
   }
@@ -165,7 +166,7 @@ std::string Reader::read_list(const Piece& piece) const {
   return list + "]";
 }
 
-std::string Reader::read_item(const Piece& piece) const {
+std::string ValueReader::read_item(const Piece& piece) const {
   const std::string text = text_of(piece);
   if (text[0] == '"' || text[0] == '\'') return text;
   if (text == "true" || text == "True") return "true";
@@ -178,7 +179,7 @@ std::string Reader::read_item(const Piece& piece) const {
 }
 
 // At commas of the object's own level; the text is known to be JSON.
-std::vector<Piece> Reader::split_members(std::size_t begin, std::size_t end) const {
+std::vector<Piece> ValueReader::split_members(std::size_t begin, std::size_t end) const {
   std::vector<Piece> pieces;
   int depth = 0;
   std::size_t start = begin;
@@ -200,7 +201,7 @@ std::vector<Piece> Reader::split_members(std::size_t begin, std::size_t end) con
   return pieces;
 }
 
-std::vector<Override> Reader::json() {
+std::vector<Override> ValueReader::json() {
   try {
     const auto parsed = nlohmann::json::parse(text_);
     if (!parsed.is_object()) fail(0, "the JSON text is no object");
@@ -218,7 +219,7 @@ std::vector<Override> Reader::json() {
 }
 
 // TOML's inline tables are JSON's with '=' for ':', all in one line, and without null.
-std::string Reader::toml_of_json(const Piece& piece) const {
+std::string ValueReader::toml_of_json(const Piece& piece) const {
   std::string toml;
   for (std::size_t at = piece.begin; at < piece.end;) {
     const char c = text_[at];
@@ -239,7 +240,8 @@ std::string Reader::toml_of_json(const Piece& piece) const {
   return toml;
 }
 
-Override Reader::made(const Piece& key, const Piece& value, const std::string& value_text) const {
+Override ValueReader::made(const Piece& key, const Piece& value,
+                           const std::string& value_text) const {
   Override made{text_of(key) + "=" + value_text, shown_, kOption.size() + key.begin};
   made.value_at = key.end - key.begin + 1;
   made.value_shift = value.begin - key.end - 1;
@@ -277,7 +279,7 @@ std::string toml_number(const std::string& text) {
 ParamsOverride parse_params_override(const std::string& text) {
   const std::string plain = trimmed(text);
   if (plain.empty()) return {};
-  Reader reader(text);
+  ValueReader reader(text);
   if (plain[0] == '{') return {.overrides = reader.json()};
   std::error_code ignored;
   if (plain.find('=') != std::string::npos) return {.overrides = reader.pairs()};

@@ -27,13 +27,13 @@ constexpr std::array kCrashes = {
 constexpr std::size_t kStackSize = 64 << 10;  // the registers alone may take 11 kB of it
 
 thread_local const PluginLoading* loading = nullptr;
-std::array<struct sigaction, kCrashes.size()> previous;
+std::array<struct sigaction, kCrashes.size()> previous_actions;
 int exit_code = 0;
 
 // Text put together without memory from the system.
-class Words {
+class SignalSafeText {
  public:
-  Words& operator<<(const char* text) {
+  SignalSafeText& operator<<(const char* text) {
     const std::size_t size = std::min(std::strlen(text), sizeof buffer_ - used_);
     std::memcpy(buffer_ + used_, text, size);
     used_ += size;
@@ -47,7 +47,7 @@ class Words {
 };
 
 // Where this thread is in a plugin; false when it is in none. Runs in a signal handler.
-bool tell(Words& words, const char* did, const char* signal) {
+bool tell(SignalSafeText& words, const char* did, const char* signal) {
   const RegistryItem* item = Registry::current();
   if (loading != nullptr) {
     const bool entry = loading->phase() == PluginLoading::Phase::entry;
@@ -69,18 +69,18 @@ bool tell(Words& words, const char* did, const char* signal) {
 extern "C" void trivet_crash(int number) {
   std::size_t at = 0;
   while (at + 1 < kCrashes.size() && kCrashes[at].signal != number) ++at;
-  Words words;
+  SignalSafeText words;
   if (tell(words, "crashed", kCrashes[at].name)) {
     words.print();
     ::_exit(exit_code);
   }
-  ::sigaction(number, &previous[at], nullptr);
+  ::sigaction(number, &previous_actions[at], nullptr);
   ::raise(number);  // arrives when this handler has returned
 }
 
 // A plugin has no business to end the program, least of all with an exit code of 0.
 void at_exit() {
-  Words words;
+  SignalSafeText words;
   if (!tell(words, "ended the program", "")) return;
   words.print();
   ::_exit(exit_code);
@@ -101,13 +101,13 @@ CrashReport::CrashReport() : stack_(std::make_unique<char[]>(kStackSize)) {
     action.sa_handler = trivet_crash;
     action.sa_flags = SA_ONSTACK;
     ::sigemptyset(&action.sa_mask);
-    ::sigaction(kCrashes[i].signal, &action, &previous[i]);
+    ::sigaction(kCrashes[i].signal, &action, &previous_actions[i]);
   }
 }
 
 CrashReport::~CrashReport() {
   for (std::size_t i = 0; i < kCrashes.size(); ++i) {
-    ::sigaction(kCrashes[i].signal, &previous[i], nullptr);
+    ::sigaction(kCrashes[i].signal, &previous_actions[i], nullptr);
   }
   ::sigaltstack(&previous_stack_, nullptr);
 }

@@ -26,9 +26,9 @@ constexpr unsigned kMachine = EM_AARCH64;
 #endif
 static_assert(std::endian::native == std::endian::little);
 
-class Reader {
+class ElfReader {
  public:
-  explicit Reader(int descriptor) : descriptor_(descriptor) {}
+  explicit ElfReader(int descriptor) : descriptor_(descriptor) {}
 
   PluginNote read() {
     PluginNote note;
@@ -69,7 +69,7 @@ class Reader {
   std::string text_;
 };
 
-std::string Reader::check_header() {
+std::string ElfReader::check_header() {
   struct stat status {};
   if (fstat(descriptor_, &status) != 0 || status.st_size <= 0) {
     return "not a shared library: the file is empty";
@@ -93,7 +93,7 @@ std::string Reader::check_header() {
   return {};
 }
 
-std::string Reader::search_segments() {
+std::string ElfReader::search_segments() {
   if (header_.e_phnum == 0 || header_.e_phentsize != sizeof(Elf64_Phdr)) {
     return "damaged: it has no program headers";
   }
@@ -113,7 +113,7 @@ std::string Reader::search_segments() {
   return {};
 }
 
-void Reader::search_sections() {
+void ElfReader::search_sections() {
   if (header_.e_shoff == 0 || header_.e_shentsize != sizeof(Elf64_Shdr)) return;
   for (unsigned i = 0; i < header_.e_shnum && i < kMostSections && text_.empty(); ++i) {
     Elf64_Shdr section{};
@@ -122,7 +122,7 @@ void Reader::search_sections() {
   }
 }
 
-void Reader::search_notes(std::uint64_t offset, std::uint64_t length) {
+void ElfReader::search_notes(std::uint64_t offset, std::uint64_t length) {
   const auto padded = [](std::uint64_t n) { return (n + 3) & ~std::uint64_t{3}; };
   if (!text_.empty() || !contains(offset, length)) return;
   std::uint64_t at = 0;
@@ -149,7 +149,7 @@ void Reader::search_notes(std::uint64_t offset, std::uint64_t length) {
 }  // namespace
 
 PluginNote read_plugin_note(int descriptor) {
-  return Reader(descriptor).read();
+  return ElfReader(descriptor).read();
 }
 
 }  // namespace trivet

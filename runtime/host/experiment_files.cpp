@@ -14,15 +14,15 @@ namespace {
 namespace fs = std::filesystem;
 
 // A folder with more than that is no folder of configs.
-constexpr std::size_t kMostFiles = 10000;
-constexpr std::size_t kLongestLine = 1000;
+constexpr std::size_t kMostExperimentFiles = 10000;
+constexpr std::size_t kLongestHeadLine = 1000;
 
 void add_files(const PluginFile& plugin, std::vector<ExperimentFile>& found) {
   const fs::path folder = plugin.path.parent_path() / plugin.manifest->name / "configs";
   std::error_code error;
   std::vector<fs::path> paths;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (at->path().extension() == ".toml" && paths.size() < kMostFiles) {
+    if (at->path().extension() == ".toml" && paths.size() < kMostExperimentFiles) {
       paths.push_back(at->path());
     }
   }
@@ -64,7 +64,7 @@ std::string experiment_doc(const fs::path& file) {
   std::string text;
   for (std::string line; std::getline(stream, line) && line.starts_with('#');) {
     if (is_directive(line)) continue;
-    if (line.size() > kLongestLine) break;
+    if (line.size() > kLongestHeadLine) break;
     const std::string words = without_mark(line);
     if (words.empty() && !text.empty()) break;
     text += (text.empty() ? "" : " ") + words;

@@ -22,19 +22,19 @@ namespace {
 namespace fs = std::filesystem;
 
 // The number a name begins with, which ends there or at '-'; 0 if there is none.
-std::int64_t number_of(const std::string& name) {
+std::int64_t experiment_number(const std::string& name) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   if (error != std::errc() || number < 0) return 0;
   return end == name.data() + name.size() || *end == '-' ? number : 0;
 }
 
-std::int64_t highest_number(const fs::path& directory) {
+std::int64_t highest_experiment_number(const fs::path& directory) {
   std::int64_t highest = 0;
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
-    highest = std::max(highest, number_of(entry->path().filename().string()));
+    highest = std::max(highest, experiment_number(entry->path().filename().string()));
   }
   return highest;
 }
@@ -76,7 +76,7 @@ bool stays_below(const fs::path& relative) {
 }
 
 std::int64_t ExperimentStore::next_xid() const {
-  return std::max(highest_number(root_), highest_number(index())) + 1;
+  return std::max(highest_experiment_number(root_), highest_experiment_number(index())) + 1;
 }
 
 void ExperimentStore::enter(const Place& place) const {
@@ -143,7 +143,7 @@ std::vector<ExperimentStore::Place> ExperimentStore::entries(bool finished) cons
   std::error_code error;
   for (fs::directory_iterator each(index(), error), end; !error && each != end;
        each.increment(error)) {
-    const std::int64_t xid = number_of(each->path().filename().string());
+    const std::int64_t xid = experiment_number(each->path().filename().string());
     if (xid == 0) continue;
     auto path = entry(xid);
     std::error_code gone;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "train/lines_from_end.h"
 #include "trivet/digest.h"
 #include "trivet/error.h"
 
@@ -24,7 +25,6 @@ constexpr std::int64_t kBillion = 1'000'000'000;
 // Above the resolution of the times that file systems keep.
 constexpr std::int64_t kUnsettled = kBillion / 10;
 constexpr std::size_t kTailBytes = 64;
-constexpr std::size_t kLongestLine = 16u << 20;
 constexpr std::uint64_t kLargestFile = std::uint64_t{4} << 30;
 
 FileMark mark_from(const struct stat& about) {

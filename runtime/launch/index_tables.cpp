@@ -7,7 +7,7 @@ namespace trivet {
 namespace {
 
 // To be raised with every change of a table, or of what is written into it.
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kIndexVersion = 1;
 
 constexpr const char* kDrop = R"(
 DROP TABLE IF EXISTS experiments;
@@ -56,13 +56,13 @@ CREATE INDEX numbers_of_unit ON numbers (xid, wid);
 
 bool has_index_tables(Database& database) {
   Statement version(database, "PRAGMA user_version");
-  return version.step() && version.integer(0) == kVersion;
+  return version.step() && version.integer(0) == kIndexVersion;
 }
 
 void make_index_tables(Database& database) {
   database.execute(kDrop);
   database.execute(kTables);
-  database.execute(("PRAGMA user_version = " + std::to_string(kVersion)).c_str());
+  database.execute(("PRAGMA user_version = " + std::to_string(kIndexVersion)).c_str());
 }
 
 }  // namespace trivet

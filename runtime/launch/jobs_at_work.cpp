@@ -27,16 +27,16 @@ pid_t keeper_of(const JobView& job) {
   }
 }
 
-std::optional<double> number_of(const Logs& logs, std::string_view name) {
+std::optional<double> logged(const Logs& logs, std::string_view name) {
   const double* number = logs.find(name);
   return number != nullptr ? std::optional(*number) : std::nullopt;
 }
 
 void set_numbers(JobAtWork& job, const LastRecords& last) {
   if (!last.train) return;
-  job.steps_per_second = number_of(last.train->rates, "steps_per_second");
-  job.examples_per_second = number_of(last.train->rates, "examples_per_second");
-  job.loss = number_of(last.train->values, "training_loss");
+  job.steps_per_second = logged(last.train->rates, "steps_per_second");
+  job.examples_per_second = logged(last.train->rates, "examples_per_second");
+  job.loss = logged(last.train->values, "training_loss");
   for (const auto& [name, value] : last.train->values) {
     if (!job.loss && name.find("loss") != std::string::npos) job.loss = value;
   }

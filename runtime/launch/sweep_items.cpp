@@ -17,7 +17,7 @@ namespace trivet {
 namespace {
 
 constexpr const char* kCommandLineSweep = "command line";
-constexpr std::size_t kMostProblems = 20;
+constexpr std::size_t kMostSweepProblems = 20;
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -192,7 +192,7 @@ void check_items(const SweepItems& sweep, const ConfigRequest& request, ConfigCa
       resolve_launch(unit, catalog);
     } catch (const ConfigError& error) {
       for (const Problem& problem : error.problems()) problems.add(problem);
-      if (problems.list().size() > kMostProblems) break;
+      if (problems.list().size() > kMostSweepProblems) break;
     }
   }
   problems.throw_if_any();

@@ -24,7 +24,7 @@ bool is_plain(char c) {
          std::string_view("@%+=:,./_-").find(c) != std::string_view::npos;
 }
 
-bool is_control(char c) {
+bool is_control_char(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
@@ -78,14 +78,14 @@ std::string launched_text(const PlannedLaunch& launch) {
 
 std::string shell_word(std::string_view word) {
   if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return std::string(word);
-  const bool control = std::any_of(word.begin(), word.end(), is_control);
+  const bool control = std::any_of(word.begin(), word.end(), is_control_char);
   std::string text = control ? "$'" : "'";
   for (const char c : word) {
     if (!control) {
       text += c == '\'' ? std::string("'\\''") : std::string(1, c);
     } else if (c == '\n') {
       text += "\\n";
-    } else if (is_control(c)) {
+    } else if (is_control_char(c)) {
       text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     } else {
       text += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);

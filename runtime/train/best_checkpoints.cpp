@@ -19,7 +19,7 @@ std::string_view name_of(Better better) {
   return better == Better::higher ? "higher" : "lower";
 }
 
-const Value& member(const Value& table, std::string_view key) {
+const Value& record_member(const Value& table, std::string_view key) {
   const Value* found = table.find(key);
   if (found == nullptr) throw ConfigError(Problem{.what = fmt::format("there is no \"{}\"", key)});
   return *found;
@@ -41,8 +41,8 @@ void BestCheckpoints::read_record() {
   if (!std::filesystem::exists(record_, ignored)) return;
   const Value record = value_from_json(read_text(record_), record_.string());
   try {
-    const std::string& metric = member(record, "metric").as_text();
-    const std::string& better = member(record, "better").as_text();
+    const std::string& metric = record_member(record, "metric").as_text();
+    const std::string& better = record_member(record, "better").as_text();
     if (metric != config_.metric || better != name_of(config_.better)) {
       throw RunError(
           fmt::format("{} holds the best by {} ({} is better), trainer.best_checkpoint wants {} "
@@ -51,8 +51,9 @@ void BestCheckpoints::read_record() {
                       name_of(config_.better)),
           {.path = "trainer.best_checkpoint", .hint = "move that directory away, or change back"});
     }
-    for (const Value& item : member(record, "checkpoints").items()) {
-      entries_.push_back({member(item, "step").as_integer(), member(item, "value").as_number()});
+    for (const Value& item : record_member(record, "checkpoints").items()) {
+      entries_.push_back(
+          {record_member(item, "step").as_integer(), record_member(item, "value").as_number()});
     }
   } catch (const ConfigError& wrong) {
     throw RunError(fmt::format("{} is damaged: {}", record_.string(), wrong.message()),

@@ -7,12 +7,6 @@
 #include "trivet/error.h"
 
 namespace trivet {
-namespace {
-
-constexpr std::size_t kLongestLine = 16u << 20;
-
-}  // namespace
-
 LinesFromEnd::LinesFromEnd(const FileHandle& file, std::filesystem::path path, std::uint64_t size)
     : file_(file), path_(std::move(path)), offset_(size) {}
 

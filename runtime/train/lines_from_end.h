@@ -10,6 +10,9 @@
 
 namespace trivet {
 
+// No file of lines of ours has a longer one.
+inline constexpr std::size_t kLongestLine = 16u << 20;
+
 class LinesFromEnd {
  public:
   // The first `size` bytes of a file that is open for reading and outlives this object.

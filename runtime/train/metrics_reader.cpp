@@ -15,8 +15,6 @@
 namespace trivet {
 namespace {
 
-constexpr std::size_t kLongestLine = 16u << 20;
-
 // Calls `use` for every line with an end; one that is longer than a line of ours comes empty.
 void for_lines(const std::filesystem::path& path,
                const std::function<void(std::string_view)>& use) {

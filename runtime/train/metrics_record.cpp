@@ -11,9 +11,9 @@
 namespace trivet {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-void read_logs(const Json& record, const char* part, Logs& logs) {
+void read_logs(const OrderedJson& record, const char* part, Logs& logs) {
   const auto found = record.find(part);
   if (found == record.end() || !found->is_object()) return;
   for (const auto& [name, value] : found->items()) {
@@ -29,7 +29,7 @@ std::string_view name_of(RecordKind kind) {
 }
 
 std::optional<AnyRecord> parse_any_record(std::string_view line) {
-  const Json json = Json::parse(line, nullptr, false);
+  const OrderedJson json = OrderedJson::parse(line, nullptr, false);
   if (!json.is_object()) return std::nullopt;
   AnyRecord any;
   const auto step = json.find("step");

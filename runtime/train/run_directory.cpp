@@ -24,7 +24,7 @@ namespace {
 constexpr const char* kLockFile = ".lock";
 
 // N of "N-NAME", 0 for other names.
-std::int64_t number_of(const std::string& name) {
+std::int64_t run_number(const std::string& name) {
   std::int64_t number = 0;
   const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
   const bool is_run = failure == std::errc() && end != name.data() + name.size() && *end == '-';
@@ -41,12 +41,12 @@ std::string directory_name(std::string_view name) {
   return clean;
 }
 
-std::int64_t highest_number(const std::filesystem::path& root) {
+std::int64_t highest_run_number(const std::filesystem::path& root) {
   std::int64_t highest = 0;
   std::error_code failure;
   std::filesystem::directory_iterator entry(root, failure), end;
   for (; !failure && entry != end; entry.increment(failure)) {
-    highest = std::max(highest, number_of(entry->path().filename().string()));
+    highest = std::max(highest, run_number(entry->path().filename().string()));
   }
   if (failure) throw_system_error("read", root, failure.value());
   return highest;
@@ -76,7 +76,7 @@ RunDirectory RunDirectory::next(const std::filesystem::path& root, std::string_v
   while (::flock(turn.get(), LOCK_EX) != 0) {
     if (errno != EINTR) throw_system_error("lock", root, errno);
   }
-  const std::int64_t number = highest_number(root) + 1;
+  const std::int64_t number = highest_run_number(root) + 1;
   const std::filesystem::path path = root / fmt::format("{}-{}", number, directory_name(name));
   std::error_code failure;
   std::filesystem::create_directory(path, failure);

@@ -44,7 +44,7 @@ std::int64_t integer_of(const Value& table, std::string_view key) {
   return value != nullptr && value->is_integer() ? value->as_integer() : -1;
 }
 
-double number_of(const Value& table, std::string_view key) {
+double number_in_status(const Value& table, std::string_view key) {
   const Value* value = table.find(key);
   const bool is_number = value != nullptr && (value->is_number() || value->is_integer());
   return is_number ? value->as_number() : -1;
@@ -77,14 +77,14 @@ void collect(const fs::path& directory, int depth, const std::set<fs::path>& lef
   }
 }
 
-bool is_digit(char c) {
+bool is_decimal_digit(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
 // The digits at the front without zeros before them; they are taken off `text`.
 std::string_view take_digits(std::string_view& text) {
   std::size_t end = 0;
-  while (end < text.size() && is_digit(text[end])) ++end;
+  while (end < text.size() && is_decimal_digit(text[end])) ++end;
   std::string_view digits = text.substr(0, end);
   text.remove_prefix(end);
   digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
@@ -95,7 +95,7 @@ std::string_view take_digits(std::string_view& text) {
 
 bool natural_less(std::string_view a, std::string_view b) {
   while (!a.empty() && !b.empty()) {
-    if (is_digit(a[0]) && is_digit(b[0])) {
+    if (is_decimal_digit(a[0]) && is_decimal_digit(b[0])) {
       const std::string_view left = take_digits(a), right = take_digits(b);
       if (left.size() != right.size()) return left.size() < right.size();
       if (left != right) return left < right;
@@ -142,8 +142,8 @@ void read_status(const fs::path& file, RunInfo& info) {
   info.target = integer_of(status, "target");
   info.attempt = integer_of(status, "attempt");
   info.pid = integer_of(status, "pid");
-  info.started = number_of(status, "started");
-  info.time = number_of(status, "time");
+  info.started = number_in_status(status, "started");
+  info.time = number_in_status(status, "time");
   judge_state(info);
 }
 

@@ -12,18 +12,18 @@
 namespace trivet {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 100;
 constexpr const char* kSpecialNumberKey = "$number";
 
-Json number_to_json(double number) {
-  if (std::isnan(number)) return Json{{kSpecialNumberKey, "nan"}};
-  if (std::isinf(number)) return Json{{kSpecialNumberKey, number > 0 ? "inf" : "-inf"}};
+OrderedJson number_to_json(double number) {
+  if (std::isnan(number)) return OrderedJson{{kSpecialNumberKey, "nan"}};
+  if (std::isinf(number)) return OrderedJson{{kSpecialNumberKey, number > 0 ? "inf" : "-inf"}};
   return number;
 }
 
-Json json_of(const Value& value) {
+OrderedJson json_of(const Value& value) {
   switch (value.type()) {
     case Value::Type::null:
       return nullptr;
@@ -36,12 +36,12 @@ Json json_of(const Value& value) {
     case Value::Type::text:
       return value.as_text();
     case Value::Type::array: {
-      Json array = Json::array();
+      OrderedJson array = OrderedJson::array();
       for (const Value& item : value.items()) array.push_back(json_of(item));
       return array;
     }
     case Value::Type::table: {
-      Json table = Json::object();
+      OrderedJson table = OrderedJson::object();
       for (const Value::Member& member : value.members()) {
         table[member.key] = json_of(member.value);
       }
@@ -51,17 +51,17 @@ Json json_of(const Value& value) {
   return nullptr;
 }
 
-std::string dumped(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+std::string dumped(const OrderedJson& json, int indent) {
+  return json.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 // As Python writes it.
-std::string spaced(const Json& json) {
+std::string spaced(const OrderedJson& json) {
   if (!json.is_structured()) return dumped(json, -1);
   std::string text;
   for (const auto& [key, item] : json.items()) {
     if (!text.empty()) text += ", ";
-    if (json.is_object()) text += dumped(Json(key), -1) + ": ";
+    if (json.is_object()) text += dumped(OrderedJson(key), -1) + ": ";
     text += spaced(item);
   }
   return json.is_object() ? "{" + text + "}" : "[" + text + "]";
@@ -75,25 +75,25 @@ Value special_number(const std::string& text, const std::string& source) {
   throw RunError(fmt::format("{}: \"{}\" is no number", source, text));
 }
 
-Value from_tree(const Json& json, const std::string& source, int depth) {
+Value from_tree(const OrderedJson& json, const std::string& source, int depth) {
   if (depth > kMaxDepth) throw RunError(source + ": nested too deep");
   switch (json.type()) {
-    case Json::value_t::boolean:
+    case OrderedJson::value_t::boolean:
       return Value(json.get<bool>());
-    case Json::value_t::number_integer:
+    case OrderedJson::value_t::number_integer:
       return Value(json.get<std::int64_t>());
-    case Json::value_t::number_unsigned:
+    case OrderedJson::value_t::number_unsigned:
       return Value(json.get<std::uint64_t>());
-    case Json::value_t::number_float:
+    case OrderedJson::value_t::number_float:
       return Value(json.get<double>());
-    case Json::value_t::string:
+    case OrderedJson::value_t::string:
       return Value(json.get_ref<const std::string&>());
-    case Json::value_t::array: {
+    case OrderedJson::value_t::array: {
       Value array = Value::array();
-      for (const Json& item : json) array.push_back(from_tree(item, source, depth + 1));
+      for (const OrderedJson& item : json) array.push_back(from_tree(item, source, depth + 1));
       return array;
     }
-    case Json::value_t::object: {
+    case OrderedJson::value_t::object: {
       if (json.size() == 1 && json.begin().key() == kSpecialNumberKey &&
           json.begin()->is_string()) {
         return special_number(json.begin()->get<std::string>(), source);
@@ -112,16 +112,16 @@ Value from_tree(const Json& json, const std::string& source, int depth) {
 }  // namespace
 
 std::string to_json(const Value& value, JsonStyle style) {
-  const Json json = json_of(value);
+  const OrderedJson json = json_of(value);
   if (style == JsonStyle::spaced) return spaced(json);
   return style == JsonStyle::indented ? dumped(json, 2) + '\n' : dumped(json, -1);
 }
 
 Value value_from_json(std::string_view text, const std::string& source) {
-  Json json;
+  OrderedJson json;
   try {
-    json = Json::parse(text);
-  } catch (const Json::exception& failure) {
+    json = OrderedJson::parse(text);
+  } catch (const OrderedJson::exception& failure) {
     throw RunError(fmt::format("{} is not JSON: {}", source, failure.what()));
   }
   return from_tree(json, source, 0);

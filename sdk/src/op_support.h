@@ -46,6 +46,9 @@ void product(const Tensor& a, bool trans_a, const Tensor& b, bool trans_b, const
 
 bool recording_any(std::initializer_list<const Tensor*> inputs);
 
+// Whether the gradient of an activation is computed from its input, or from its output
+// (tv_activation).
+bool needs_input(Activation act);
 // The gradient of an activation composed; `saved` is what the activation keeps (backend.h).
 Tensor activation_gradient(Activation act, const Tensor& saved, const Tensor& dy);
 

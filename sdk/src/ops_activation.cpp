@@ -91,6 +91,10 @@ constexpr OpDef kActivation{"activation", activation_vjp};
 
 }  // namespace
 
+bool detail::needs_input(Activation act) {
+  return act != Activation::none && !keeps_output(act);
+}
+
 Tensor detail::activation_gradient(Activation act, const Tensor& saved, const Tensor& dy) {
   if (act == Activation::none) return dy;
   if (keeps_output(act)) {

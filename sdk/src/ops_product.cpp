@@ -96,11 +96,6 @@ struct Linear {
   bool bias;
 };
 
-bool needs_input(Activation act) {
-  return act != Activation::none && act != Activation::relu && act != Activation::tanh &&
-         act != Activation::sigmoid;
-}
-
 Tensor composed_linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation act) {
   Tensor z = ops::matmul(x, w);
   if (b.defined()) z = ops::add(z, b);
@@ -194,7 +189,7 @@ Tensor ops::linear(const Tensor& input, const Tensor& w, const Tensor& b, Activa
   shape.set(-1, w.dim(1));
   Tensor y = Tensor::empty(device, shape);
   const bool records = detail::recording_any({&x, &w, &b});
-  const Tensor pre = records && needs_input(act) ? Tensor::empty(device, shape) : Tensor();
+  const Tensor pre = records && detail::needs_input(act) ? Tensor::empty(device, shape) : Tensor();
   tv_linear args{};
   args.struct_size = sizeof args;
   args.dtype = TV_F32;

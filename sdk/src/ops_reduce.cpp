@@ -25,7 +25,7 @@ void sum_vjp(Vjp& v) {
 }
 constexpr OpDef kSum{"sum", sum_vjp};
 
-void max_vjp(Vjp& v) {
+void reduce_max_vjp(Vjp& v) {
   const int axis = v.attributes<Axis>().axis;
   const Shape& shape = v.input(0).shape();
   Device& device = v.grad_output().device();
@@ -41,7 +41,7 @@ void max_vjp(Vjp& v) {
   v.add(0,
         detail::select(chosen, along(v.grad_output(), shape, axis), Tensor::zeros(device, shape)));
 }
-constexpr OpDef kMax{"reduce_max", max_vjp};
+constexpr OpDef kReduceMax{"reduce_max", reduce_max_vjp};
 
 Tensor flattened(const Tensor& x) {
   return ops::reshape(x, {x.size()});
@@ -77,7 +77,7 @@ Tensor ops::max(const Tensor& x, int axis, bool keep_dims) {
   Tensor y = detail::reduce(TV_REDUCE_MAX, x, at);
   if (keep_dims) y = detail::reshaped(y, with_one(x.shape(), at));
   if (detail::recording_any({&x})) {
-    record(kMax, {x}, y, {detail::reduce(TV_REDUCE_ARGMAX, x, at)}, Axis{at});
+    record(kReduceMax, {x}, y, {detail::reduce(TV_REDUCE_ARGMAX, x, at)}, Axis{at});
   }
   return y;
 }

@@ -16,12 +16,6 @@
 namespace trivet {
 namespace {
 
-// What the gradient of an activation is computed from, see tv_activation.
-bool needs_input(Activation act) {
-  return act != Activation::none && act != Activation::relu && act != Activation::tanh &&
-         act != Activation::sigmoid;
-}
-
 // Convolution with the backend's kernels
 
 struct ConvAttributes {
@@ -70,7 +64,8 @@ Tensor conv2d_by_kernel(const Tensor& x, const Tensor& w, const Tensor& b,
                         const tv_conv2d_shape& shape, Activation act, bool records) {
   Device& device = x.device();
   Tensor y = Tensor::empty(device, {shape.batch, shape.out_h, shape.out_w, shape.out_c});
-  const Tensor pre = records && needs_input(act) ? Tensor::empty(device, y.shape()) : Tensor();
+  const Tensor pre =
+      records && detail::needs_input(act) ? Tensor::empty(device, y.shape()) : Tensor();
   tv_conv2d args{};
   args.struct_size = sizeof args;
   args.dtype = TV_F32;

@@ -6,19 +6,13 @@
 #include <utility>
 
 #include "trivet/schema.h"
+#include "value_list.h"
 
 namespace trivet {
 namespace {
 
 // Up to here a logarithm in double still tells integers apart, with three digits to spare.
 constexpr std::int64_t kLargestInteger = std::int64_t{1} << 40;
-
-template <class T>
-Value list_of(const std::vector<T>& items) {
-  Value list = Value::array();
-  for (const T& item : items) list.push_back(item);
-  return list;
-}
 
 // Whether `range` is a pair in order; says why not.
 template <class T>
@@ -28,7 +22,7 @@ bool is_range(Problems& problems, std::string_view field, const std::vector<T>& 
     return false;
   }
   if (range[0] < range[1]) return true;
-  problems.add(field, "low must be less than high, is " + to_toml(list_of(range)));
+  problems.add(field, "low must be less than high, is " + to_toml(detail::list_of(range)));
   return false;
 }
 
@@ -36,7 +30,7 @@ void check_numbers(Problems& problems, std::string_view field, const std::vector
                    bool is_log) {
   const auto is_finite = [](double x) { return std::isfinite(x); };
   if (!std::all_of(range.begin(), range.end(), is_finite)) {
-    return problems.add(field, "bounds must be finite, are " + to_toml(list_of(range)));
+    return problems.add(field, "bounds must be finite, are " + to_toml(detail::list_of(range)));
   }
   if (!is_range(problems, field, range)) return;
   if (is_log && range[0] <= 0) {
@@ -192,11 +186,11 @@ std::pair<double, double> Dimension::cell(double unit) const {
 }
 
 std::string Dimension::text() const {
-  if (config_.uniform) return "uniform = " + to_toml(list_of(*config_.uniform));
-  if (config_.log_uniform) return "log_uniform = " + to_toml(list_of(*config_.log_uniform));
-  if (config_.log_int) return "log_int = " + to_toml(list_of(*config_.log_int));
-  if (config_.choice) return "choice = " + to_toml(list_of(*config_.choice));
-  const std::string range = "int = " + to_toml(list_of(*config_.int_));
+  if (config_.uniform) return "uniform = " + to_toml(detail::list_of(*config_.uniform));
+  if (config_.log_uniform) return "log_uniform = " + to_toml(detail::list_of(*config_.log_uniform));
+  if (config_.log_int) return "log_int = " + to_toml(detail::list_of(*config_.log_int));
+  if (config_.choice) return "choice = " + to_toml(detail::list_of(*config_.choice));
+  const std::string range = "int = " + to_toml(detail::list_of(*config_.int_));
   return config_.step ? range + ", step = " + std::to_string(*config_.step) : range;
 }
 

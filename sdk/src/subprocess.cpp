@@ -88,15 +88,15 @@ struct Child {
   }
 };
 
-class Running {
+class RunningChild {
  public:
-  Running(pid_t child, Pipe& out, Pipe& errors)
+  RunningChild(pid_t child, Pipe& out, Pipe& errors)
       : child_(child),
         end_(static_cast<int>(::syscall(SYS_pidfd_open, child, 0))),
         pipes_{&out, &errors} {}
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
-  ~Running() {
+  RunningChild(const RunningChild&) = delete;
+  RunningChild& operator=(const RunningChild&) = delete;
+  ~RunningChild() {
     if (child_ == 0) return;
     kill();
     wait();
@@ -181,7 +181,7 @@ ProgramResult run_program(const std::vector<std::string>& argv, const ProgramOpt
   const pid_t pid = ::fork();
   if (pid < 0) fail("make a process for " + argv[0], errno);
   if (pid == 0) child.become();
-  Running running(pid, out, errors);
+  RunningChild running(pid, out, errors);
   // Also here: the child may not have come to it when it is to be killed.
   ::setpgid(pid, pid);
   for (Pipe* pipe : {&out, &errors, &failure}) pipe->write.close();

@@ -9,12 +9,13 @@
 namespace trivet {
 namespace {
 
-struct Axis {
+struct WindowAxis {
   std::int64_t out, pad_before;
 };
 
-Axis window_axis(const std::string& op, std::int64_t in, std::int64_t window, std::int64_t stride,
-                 std::int64_t dilation, Padding padding, std::int64_t pad) {
+WindowAxis window_axis(const std::string& op, std::int64_t in, std::int64_t window,
+                       std::int64_t stride, std::int64_t dilation, Padding padding,
+                       std::int64_t pad) {
   if (window < 1 || stride < 1 || dilation < 1 || pad < 0) {
     throw Error("[" + op + "] expected window, stride and dilation of at least 1 and pad of at " +
                 "least 0, got " + std::to_string(window) + ", " + std::to_string(stride) + ", " +
@@ -43,10 +44,10 @@ tv_conv2d_shape window_shape(const char* op, const Shape& image, std::array<std:
   if (image.rank() != 4) {
     throw Error("[" + std::string(op) + "] expected images [B, H, W, C], got " + image.to_string());
   }
-  const Axis height = window_axis(op, image[1], window[0], options.stride[0], options.dilation[0],
-                                  options.padding, options.pad[0]);
-  const Axis width = window_axis(op, image[2], window[1], options.stride[1], options.dilation[1],
-                                 options.padding, options.pad[1]);
+  const WindowAxis height = window_axis(op, image[1], window[0], options.stride[0],
+                                        options.dilation[0], options.padding, options.pad[0]);
+  const WindowAxis width = window_axis(op, image[2], window[1], options.stride[1],
+                                       options.dilation[1], options.padding, options.pad[1]);
   tv_conv2d_shape shape{};
   shape.batch = image[0];
   shape.in_h = image[1];

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "../value_list.h"
 #include "trivet/enums.h"
 #include "trivet/error.h"
 
@@ -73,12 +74,6 @@ bool is_variable_name(std::string_view name) {
   });
 }
 
-Value list_of(const std::vector<std::string>& texts) {
-  Value list = Value::array();
-  for (const std::string& text : texts) list.push_back(text);
-  return list;
-}
-
 Value to_value(const std::vector<std::pair<std::string, Value>>& members) {
   Value table = Value::table();
   for (const auto& [name, value] : members) table.set(name, value);
@@ -93,7 +88,7 @@ Value to_value(const Job& job) {
     after.push_back(std::string(enum_name(dependency.kind)) + ":" + dependency.job);
   }
   return Value::table({{"name", job.name},
-                       {"argv", list_of(job.argv)},
+                       {"argv", detail::list_of(job.argv)},
                        {"env", env},
                        {"working_directory", job.working_directory.string()},
                        {"directory", job.directory.string()},

@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "../value_list.h"
 #include "trivet/error.h"
 #include "trivet/process.h"
 
@@ -19,12 +20,6 @@ namespace {
 
 constexpr int kExitTimeLimit = 124;  // as timeout(1) has it
 constexpr int kExitCancelled = 128 + SIGTERM;
-
-Value list_of(const std::vector<std::string>& texts) {
-  Value list = Value::array();
-  for (const std::string& text : texts) list.push_back(text);
-  return list;
-}
 
 const Value& member(const Value& table, std::string_view name, bool (Value::*is_kind)() const) {
   const Value* found = table.is_table() ? table.find(name) : nullptr;
@@ -199,7 +194,7 @@ Value to_value(const JobArray& array) {
                        {"wids", wids},
                        {"grace_seconds", array.grace_seconds},
                        {"env", env},
-                       {"pass_env", list_of(array.pass_env)}});
+                       {"pass_env", detail::list_of(array.pass_env)}});
 }
 
 JobArray job_array_from(const Value& value) {

@@ -9,7 +9,7 @@
 namespace trivet::testing {
 namespace {
 
-struct Case {
+struct AttentionCase {
   std::int64_t batch, queries, keys, heads, kv_heads, depth;
   bool causal = false;
   std::int64_t window = 0, q_offset = 0;
@@ -18,7 +18,7 @@ struct Case {
   bool strided = false;  // heads in front of places: [B, H, T, D] seen as [B, T, H, D]
 };
 
-const Case kCases[] = {
+const AttentionCase kAttentionCases[] = {
     {1, 1, 1, 1, 1, 1},
     {2, 5, 5, 2, 2, 8},
     {2, 50, 50, 4, 4, 16},
@@ -36,14 +36,7 @@ const Case kCases[] = {
     {1, 4, 0, 1, 1, 4},
 };
 
-double at(const Values& v, std::int64_t i) {
-  return v[static_cast<std::size_t>(i)];
-}
-double& at(Values& v, std::int64_t i) {
-  return v[static_cast<std::size_t>(i)];
-}
-
-std::string to_text(const Case& c) {
+std::string case_text(const AttentionCase& c) {
   const auto n = [](std::int64_t x) { return std::to_string(x); };
   return n(c.batch) + " of " + n(c.queries) + " queries, " + n(c.keys) + " keys, heads " +
          n(c.heads) + "/" + n(c.kv_heads) + ", depth " + n(c.depth) + (c.causal ? ", causal" : "") +
@@ -54,11 +47,11 @@ std::string to_text(const Case& c) {
 
 // q, k, v and the gradient as [B, H, T, D], whatever way they lie in memory.
 struct Attention {
-  Case c;
+  AttentionCase c;
   Values q, k, v, dout, q_segments, kv_segments;
   Values out, lse, dq, dk, dv;
 
-  explicit Attention(const Case& given)
+  explicit Attention(const AttentionCase& given)
       : c(given),
         q(random_values(171, c.batch * c.heads * c.queries * c.depth, -2, 2)),
         k(random_values(172, c.batch * c.kv_heads * c.keys * c.depth, -2, 2)),
@@ -131,7 +124,7 @@ Values by_place(const Values& x, std::int64_t batch, std::int64_t heads, std::in
 }
 
 // The arguments of one execution.
-struct Arguments {
+struct AttentionArguments {
   const Attention& a;
   Run& run;
 
@@ -161,11 +154,11 @@ struct Arguments {
 };
 
 void check_forward(Kit& kit, const Attention& a) {
-  const Case& c = a.c;
+  const AttentionCase& c = a.c;
   const Values out = by_place(a.out, c.batch, c.heads, c.queries, c.depth);
-  kit.check("attention_fwd", to_text(c), 2e-5, {out, a.lse}, [&](Run& run) {
+  kit.check("attention_fwd", case_text(c), 2e-5, {out, a.lse}, [&](Run& run) {
     tv_attention d = {};
-    Arguments{a, run}.fill(d);
+    AttentionArguments{a, run}.fill(d);
     d.out = run.output(static_cast<std::int64_t>(a.q.size()))
                 .view({c.batch, c.queries, c.heads, c.depth});
     d.lse = run.output(c.batch * c.heads * c.queries);
@@ -174,16 +167,16 @@ void check_forward(Kit& kit, const Attention& a) {
 }
 
 void check_backward(Kit& kit, const Attention& a) {
-  const Case& c = a.c;
+  const AttentionCase& c = a.c;
   const Extents queries = {c.batch, c.queries, c.heads, c.depth};
   const Extents keys = {c.batch, c.keys, c.kv_heads, c.depth};
   const std::vector<Values> want = {by_place(a.dq, c.batch, c.heads, c.queries, c.depth),
                                     by_place(a.dk, c.batch, c.kv_heads, c.keys, c.depth),
                                     by_place(a.dv, c.batch, c.kv_heads, c.keys, c.depth)};
-  kit.check("attention_bwd", to_text(c), 5e-5, want, [&](Run& run) {
+  kit.check("attention_bwd", case_text(c), 5e-5, want, [&](Run& run) {
     tv_attention_grad d = {};
     d.struct_size = sizeof(d);
-    Arguments{a, run}.fill(d.fwd);
+    AttentionArguments{a, run}.fill(d.fwd);
     const auto given = [&](const Values& x) {
       return run.input(by_place(x, c.batch, c.heads, c.queries, c.depth)).view(queries);
     };
@@ -203,7 +196,7 @@ void check_attention(Kit& kit) {
   const bool fwd = kit.wants_slot("attention_fwd", kit.table().attention_fwd != nullptr);
   const bool bwd = kit.wants_slot("attention_bwd", kit.table().attention_bwd != nullptr);
   if (!fwd && !bwd) return;
-  for (const Case& c : kCases) {
+  for (const AttentionCase& c : kAttentionCases) {
     const Attention a(c);
     if (fwd) check_forward(kit, a);
     if (bwd) check_backward(kit, a);

@@ -10,24 +10,18 @@
 namespace trivet::testing {
 namespace {
 
-double at(const Values& v, std::int64_t i) {
-  return v[static_cast<std::size_t>(i)];
-}
-double& at(Values& v, std::int64_t i) {
-  return v[static_cast<std::size_t>(i)];
-}
-
-struct Layer {
+struct DenseLayer {
   std::int64_t rows, in, out;
 };
-const Layer kLayers[] = {{1, 1, 1},     {0, 3, 4},     {5, 0, 4},     {5, 3, 0},      {7, 13, 5},
-                         {33, 65, 129}, {128, 64, 10}, {300, 70, 90}, {129, 300, 257}};
+const DenseLayer kLayers[] = {{1, 1, 1},     {0, 3, 4},     {5, 0, 4},
+                              {5, 3, 0},     {7, 13, 5},    {33, 65, 129},
+                              {128, 64, 10}, {300, 70, 90}, {129, 300, 257}};
 
-std::string to_text(const Layer& l) {
+std::string case_text(const DenseLayer& l) {
   return std::to_string(l.rows) + "x" + std::to_string(l.in) + " to " + std::to_string(l.out);
 }
 
-void check_linear_fwd(Kit& kit, const Layer& l, int activation, bool has_bias) {
+void check_linear_fwd(Kit& kit, const DenseLayer& l, int activation, bool has_bias) {
   const Values x = random_values(101, l.rows * l.in), w = random_values(102, l.in * l.out);
   const Values b = random_values(103, l.out);
   Values pre, y;
@@ -41,7 +35,7 @@ void check_linear_fwd(Kit& kit, const Layer& l, int activation, bool has_bias) {
   }
   const bool wants_pre = activation > TV_ACT_SIGMOID;
   const std::string subject =
-      to_text(l) + ", activation " + std::to_string(activation) + (has_bias ? "" : ", no bias");
+      case_text(l) + ", activation " + std::to_string(activation) + (has_bias ? "" : ", no bias");
   kit.check("linear_fwd", subject, 2e-5, {y, wants_pre ? pre : Values{}}, [&](Run& run) {
     tv_linear d = {};
     d.struct_size = sizeof(d);
@@ -55,12 +49,12 @@ void check_linear_fwd(Kit& kit, const Layer& l, int activation, bool has_bias) {
   });
 }
 
-struct Wanted {
+struct WantedGradients {
   bool dx, dw, db;
 };
 
-void check_linear_bwd(Kit& kit, const Layer& l, int activation, float beta, bool in_place,
-                      const Wanted& wanted) {
+void check_linear_bwd(Kit& kit, const DenseLayer& l, int activation, float beta, bool in_place,
+                      const WantedGradients& wanted) {
   const Values x = random_values(104, l.rows * l.in), w = random_values(105, l.in * l.out);
   const Values saved = random_values(106, l.rows * l.out), dy = random_values(107, l.rows * l.out);
   Values dz, dx(x.size(), 0.0);
@@ -80,7 +74,7 @@ void check_linear_bwd(Kit& kit, const Layer& l, int activation, float beta, bool
   if (wanted.dx) want.push_back(dx);
   if (wanted.dw) want.push_back(dw);
   if (wanted.db) want.push_back(db);
-  const std::string subject = to_text(l) + ", activation " + std::to_string(activation) +
+  const std::string subject = case_text(l) + ", activation " + std::to_string(activation) +
                               " beta=" + std::to_string(beta) + (in_place ? " in place" : "");
   kit.check("linear_bwd", subject, 5e-5, want, [&](Run& run) {
     tv_linear_grad d = {};
@@ -100,7 +94,7 @@ void check_linear_bwd(Kit& kit, const Layer& l, int activation, float beta, bool
 }
 
 void check_linear(Kit& kit, bool fwd, bool bwd) {
-  for (const Layer& l : kLayers) {
+  for (const DenseLayer& l : kLayers) {
     for (int activation = TV_ACT_NONE; activation <= TV_ACT_SILU; ++activation) {
       if (fwd) check_linear_fwd(kit, l, activation, activation != TV_ACT_TANH);
       const bool odd = activation % 2 != 0;

@@ -8,13 +8,13 @@
 namespace trivet::testing {
 namespace {
 
-struct Case {
+struct MatmulCase {
   std::int64_t batch, m, n, k;
   std::int64_t pad = 0;  // added to every leading dimension
   bool shared_a = false, shared_b = false;
 };
 
-const Case kCases[] = {
+const MatmulCase kMatmulCases[] = {
     {1, 1, 1, 1},
     {1, 3, 5, 7},
     {1, 0, 5, 7},
@@ -35,7 +35,7 @@ const Case kCases[] = {
     {1, 8, 8, 5000},
 };
 
-std::string to_text(const Case& c, bool ta, bool tb, float alpha, float beta) {
+std::string case_text(const MatmulCase& c, bool ta, bool tb, float alpha, float beta) {
   std::string text = "batch=" + std::to_string(c.batch) + " m=" + std::to_string(c.m) +
                      " n=" + std::to_string(c.n) + " k=" + std::to_string(c.k);
   if (ta) text += " trans_a";
@@ -50,7 +50,8 @@ struct Operand {
   std::int64_t rows, cols, ld, stride, total;
 };
 
-Operand operand(std::int64_t rows, std::int64_t cols, bool transposed, bool shared, const Case& c) {
+Operand operand(std::int64_t rows, std::int64_t cols, bool transposed, bool shared,
+                const MatmulCase& c) {
   Operand o{transposed ? cols : rows, transposed ? rows : cols, 0, 0, 0};
   o.ld = std::max<std::int64_t>(1, o.cols + c.pad);
   o.stride = shared ? 0 : o.rows * o.ld;
@@ -58,7 +59,7 @@ Operand operand(std::int64_t rows, std::int64_t cols, bool transposed, bool shar
   return o;
 }
 
-Values multiplied(const Case& c, bool ta, bool tb, const Operand& oa, const Operand& ob,
+Values multiplied(const MatmulCase& c, bool ta, bool tb, const Operand& oa, const Operand& ob,
                   const Operand& oc, const Values& a, const Values& b, Values out, double alpha,
                   double beta) {
   for (std::int64_t batch = 0; batch < c.batch; ++batch) {
@@ -78,7 +79,7 @@ Values multiplied(const Case& c, bool ta, bool tb, const Operand& oa, const Oper
   return out;
 }
 
-void check_case(Kit& kit, const Case& c, bool ta, bool tb, float alpha, float beta) {
+void check_case(Kit& kit, const MatmulCase& c, bool ta, bool tb, float alpha, float beta) {
   const Operand oa = operand(c.m, c.k, ta, c.shared_a, c);
   const Operand ob = operand(c.k, c.n, tb, c.shared_b, c);
   const Operand oc = operand(c.m, c.n, false, false, c);
@@ -93,7 +94,7 @@ void check_case(Kit& kit, const Case& c, bool ta, bool tb, float alpha, float be
   const Values want = multiplied(c, ta, tb, oa, ob, oc, a, b, start, alpha, beta);
   // One f32 sum in plain order: the rounding error walks like the square root of the terms.
   const double tolerance = 1e-6 * (20 + std::sqrt(static_cast<double>(c.k)));
-  kit.check("matmul", to_text(c, ta, tb, alpha, beta), tolerance, {want}, [&](Run& run) {
+  kit.check("matmul", case_text(c, ta, tb, alpha, beta), tolerance, {want}, [&](Run& run) {
     tv_matmul d = {};
     d.struct_size = sizeof(d);
     d.dtype = TV_F32;
@@ -112,7 +113,7 @@ void check_case(Kit& kit, const Case& c, bool ta, bool tb, float alpha, float be
 
 void check_matmul(Kit& kit) {
   if (!kit.wants("matmul")) return;
-  for (const Case& c : kCases) {
+  for (const MatmulCase& c : kMatmulCases) {
     for (const bool ta : {false, true}) {
       for (const bool tb : {false, true}) {
         check_case(kit, c, ta, tb, 1, 0);

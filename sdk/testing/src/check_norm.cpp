@@ -16,14 +16,7 @@ const Rows kRows[] = {{1, 1}, {0, 3}, {3, 0}, {2, 16}, {7, 5}, {33, 65}, {300, 7
 const Rows kBatches[] = {{1, 1},   {0, 3},    {3, 0},    {2, 16},    {50, 5},
                          {33, 65}, {1000, 7}, {700, 48}, {2000, 17}, {3, 20000}};
 
-double& at(Values& v, std::int64_t i) {
-  return v[static_cast<std::size_t>(i)];
-}
-double at(const Values& v, std::int64_t i) {
-  return v[static_cast<std::size_t>(i)];
-}
-
-std::string to_text(const Rows& r) {
+std::string case_text(const Rows& r) {
   return std::to_string(r.rows) + "x" + std::to_string(r.n);
 }
 
@@ -43,7 +36,7 @@ const NormCase kNorms[] = {
     {TV_RMS_NORM, true, false, true, true},    {TV_RMS_NORM, false, false, false, false}};
 constexpr float kEpsilon = 1e-3f;
 
-std::string to_text(const NormCase& c) {
+std::string case_text(const NormCase& c) {
   return std::string(c.kind == TV_LAYER_NORM ? "layer" : "rms") + (c.gamma ? ", gamma" : "") +
          (c.beta ? ", beta" : "") + (c.residual ? ", residual" : "") + (c.sum ? ", sum" : "");
 }
@@ -81,7 +74,7 @@ void check_norm_fwd(Kit& kit, const Rows& r, const NormCase& c) {
   const bool compares_mean = c.kind == TV_LAYER_NORM && r.n > 0;
   std::vector<Values> want = {y, compares_mean ? m.mean : Values{}, r.n > 0 ? m.rstd : Values{}};
   if (c.sum) want.push_back(sum);
-  kit.check("norm_fwd", to_text(r) + " " + to_text(c), 1e-5, want, [&](Run& run) {
+  kit.check("norm_fwd", case_text(r) + " " + case_text(c), 1e-5, want, [&](Run& run) {
     tv_norm d = {};
     d.struct_size = sizeof(d);
     d.kind = static_cast<std::uint8_t>(c.kind);
@@ -125,7 +118,7 @@ void check_norm_bwd(Kit& kit, const Rows& r, const NormCase& c, float beta) {
   std::vector<Values> want = {dx};
   if (c.gamma) want.push_back(dgamma);
   if (c.beta) want.push_back(dbeta);
-  const std::string subject = to_text(r) + " " + to_text(c) + " beta=" + std::to_string(beta);
+  const std::string subject = case_text(r) + " " + case_text(c) + " beta=" + std::to_string(beta);
   kit.check("norm_bwd", subject, 5e-5, want, [&](Run& run) {
     tv_norm_grad d = {};
     d.struct_size = sizeof(d);
@@ -156,7 +149,7 @@ const BatchCase kBatchNorms[] = {
     {false, true, true, 0}, {false, false, false, 256},
 };
 
-std::string to_text(const BatchCase& c) {
+std::string case_text(const BatchCase& c) {
   return std::string(c.gamma ? "gamma, " : "") + (c.beta ? "beta, " : "") +
          (c.relu ? "relu, " : "") + "about " + std::to_string(c.offset);
 }
@@ -192,7 +185,7 @@ struct Batch {
 void check_batch_norm_fwd(Kit& kit, tv_batch_norm_fwd_fn function, const Rows& r,
                           const BatchCase& c) {
   const Batch b(r, c);
-  kit.check(TV_BATCH_NORM_FWD, to_text(r) + " " + to_text(c), 2e-5 + c.slack(),
+  kit.check(TV_BATCH_NORM_FWD, case_text(r) + " " + case_text(c), 2e-5 + c.slack(),
             {b.y, b.mean, b.variance}, [&](Run& run) {
               tv_batch_norm d = {};
               d.struct_size = sizeof(d);
@@ -236,7 +229,7 @@ void check_batch_norm_bwd(Kit& kit, tv_batch_norm_bwd_fn function, const Rows& r
   std::vector<Values> want;
   if (wanted.dx) want.push_back(dx);
   if (wanted.parameters) want.insert(want.end(), {dgamma, dbeta});
-  const std::string subject = to_text(r) + " " + to_text(c) + (wanted.dx ? "" : ", no dx") +
+  const std::string subject = case_text(r) + " " + case_text(c) + (wanted.dx ? "" : ", no dx") +
                               (wanted.parameters ? "" : ", no dgamma") +
                               (wanted.in_place ? ", in place" : "");
   kit.check(TV_BATCH_NORM_BWD, subject, 1e-4 + c.slack(), want, [&](Run& run) {

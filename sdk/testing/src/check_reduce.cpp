@@ -68,7 +68,7 @@ struct RowCase {
 const RowCase kRowCases[] = {{1, 1, 1},  {5, 3, 0},      {5, 0, 4},
                              {7, 3, 20}, {50, 33, 1000}, {9, 300, 7}};
 
-std::string to_text(const RowCase& c) {
+std::string case_text(const RowCase& c) {
   return std::to_string(c.count) + " of " + std::to_string(c.rows) + "x" + std::to_string(c.width);
 }
 
@@ -83,7 +83,7 @@ void check_gather(Kit& kit) {
         const auto from = table.begin() + static_cast<std::ptrdiff_t>(row) * c.width;
         want.insert(want.end(), from, from + c.width);
       }
-      kit.check("gather_rows", std::string(dtype_name(dtype)) + " " + to_text(c), 0, {want},
+      kit.check("gather_rows", std::string(dtype_name(dtype)) + " " + case_text(c), 0, {want},
                 [&](Run& run) {
                   const tv_view out = run.output(c.count * c.width, dtype).view({c.count, c.width});
                   const tv_view from = run.input(table, dtype).view({c.rows, c.width});
@@ -108,7 +108,7 @@ void check_scatter(Kit& kit) {
             static_cast<float>(src[static_cast<std::size_t>(i * c.width + j)]);
       }
     }
-    kit.check("scatter_add_rows", to_text(c), 0, {Values(sum.begin(), sum.end())}, [&](Run& run) {
+    kit.check("scatter_add_rows", case_text(c), 0, {Values(sum.begin(), sum.end())}, [&](Run& run) {
       const tv_view table = run.in_out(start).view({c.rows, c.width});
       const tv_view from = run.input(src).view({c.count, c.width});
       const tv_view which = run.input(idx, TV_I32).view({c.count});

@@ -8,14 +8,14 @@
 namespace trivet::testing {
 namespace {
 
-struct Case {
+struct RopeCase {
   std::int64_t batch, places, heads, width, rotary;
   std::int64_t most;  // positions are drawn below it
   float theta = 10000, sign = 1;
   bool in_place = false;
 };
 
-const Case kCases[] = {
+const RopeCase kRopeCases[] = {
     {1, 1, 1, 2, 2, 10},
     {2, 5, 3, 8, 8, 5},
     {2, 5, 3, 8, 8, 5, 10000, -1},
@@ -29,14 +29,14 @@ const Case kCases[] = {
     {2, 0, 2, 8, 8, 9},
 };
 
-std::string to_text(const Case& c) {
+std::string case_text(const RopeCase& c) {
   const auto n = [](std::int64_t x) { return std::to_string(x); };
   return n(c.batch) + " of " + n(c.places) + " places, " + n(c.heads) + " heads of " + n(c.width) +
          ", " + n(c.rotary) + " of them turned, positions below " + n(c.most) +
          (c.sign < 0 ? ", back" : "") + (c.in_place ? ", in place" : "");
 }
 
-Values turned(const Case& c, const Values& x, const Values& positions) {
+Values turned(const RopeCase& c, const Values& x, const Values& positions) {
   Values y = x;
   const std::int64_t half = c.rotary / 2;
   for (std::int64_t row = 0; row < c.batch * c.places * c.heads; ++row) {
@@ -58,13 +58,13 @@ Values turned(const Case& c, const Values& x, const Values& positions) {
 
 void check_rope(Kit& kit) {
   if (!kit.wants_slot("rope", kit.table().rope != nullptr)) return;
-  for (const Case& c : kCases) {
+  for (const RopeCase& c : kRopeCases) {
     const Extents shape = {c.batch, c.places, c.heads, c.width};
     const Values x = random_values(181, product(shape), -2, 2);
     const Values positions = random_integers(182, c.batch * c.places, 0, c.most);
     // An angle below 2^20 in f32 is rounded to a sixteenth.
     const double tolerance = c.most > 1000 ? 0.2 : 1e-5;
-    kit.check("rope", to_text(c), tolerance, {turned(c, x, positions)}, [&](Run& run) {
+    kit.check("rope", case_text(c), tolerance, {turned(c, x, positions)}, [&](Run& run) {
       tv_rope d = {};
       d.struct_size = sizeof(d);
       const Array out = c.in_place ? run.in_out(x) : run.output(product(shape));

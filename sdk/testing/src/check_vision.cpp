@@ -11,13 +11,13 @@
 namespace trivet::testing {
 namespace {
 
-struct Case {
+struct VisionCase {
   std::int64_t batch, h, w, cin, cout, kh, kw;
   std::int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, top = 0, left = 0;
   std::int64_t bottom = 0, right = 0;
 };
 
-const Case kConvolutions[] = {
+const VisionCase kConvolutions[] = {
     {1, 1, 1, 1, 1, 1, 1},
     {0, 4, 4, 2, 3, 3, 3},
     {2, 5, 7, 3, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
@@ -35,7 +35,7 @@ const Case kConvolutions[] = {
     {1, 5, 5, 2, 3, 2, 2, 1, 1, 1, 1, 2, 2, 2, 2},
 };
 
-const Case kPools[] = {
+const VisionCase kPools[] = {
     {2, 4, 6, 3, 3, 2, 2, 2, 2},
     {2, 8, 8, 32, 32, 2, 2, 2, 2},
     {0, 4, 4, 2, 2, 2, 2, 2, 2},
@@ -46,7 +46,7 @@ const Case kPools[] = {
     {1, 5, 5, 40, 40, 5, 5, 5, 5},
 };
 
-tv_conv2d_shape shape_of(const Case& c) {
+tv_conv2d_shape shape_of(const VisionCase& c) {
   tv_conv2d_shape s = {};
   s.batch = c.batch, s.in_h = c.h, s.in_w = c.w, s.in_c = c.cin;
   s.kernel_h = c.kh, s.kernel_w = c.kw, s.stride_h = c.stride_h, s.stride_w = c.stride_w;
@@ -58,7 +58,7 @@ tv_conv2d_shape shape_of(const Case& c) {
   return s;
 }
 
-std::string to_text(const tv_conv2d_shape& s) {
+std::string case_text(const tv_conv2d_shape& s) {
   const auto pair = [](std::int64_t a, std::int64_t b) {
     return std::to_string(a) + "x" + std::to_string(b);
   };
@@ -90,13 +90,6 @@ void for_each_tap(const tv_conv2d_shape& s, Visit visit) {
   }
 }
 
-double& at(Values& v, std::int64_t i) {
-  return v[static_cast<std::size_t>(i)];
-}
-double at(const Values& v, std::int64_t i) {
-  return v[static_cast<std::size_t>(i)];
-}
-
 void check_conv_fwd(Kit& kit, tv_conv2d_fwd_fn function, const tv_conv2d_shape& s, int activation,
                     bool has_bias) {
   const Values x = random_values(81, inputs(s)), b = random_values(83, s.out_c);
@@ -114,7 +107,7 @@ void check_conv_fwd(Kit& kit, tv_conv2d_fwd_fn function, const tv_conv2d_shape& 
   for (const double value : pre) y.push_back(activate(activation, value));
   const bool wants_pre = activation > TV_ACT_SIGMOID;
   const std::string subject =
-      to_text(s) + ", activation " + std::to_string(activation) + (has_bias ? "" : ", no bias");
+      case_text(s) + ", activation " + std::to_string(activation) + (has_bias ? "" : ", no bias");
   kit.check(TV_CONV2D_FWD, subject, 2e-5, {y, wants_pre ? pre : Values{}}, [&](Run& run) {
     tv_conv2d d = {};
     d.struct_size = sizeof(d);
@@ -150,7 +143,7 @@ void check_conv_bwd(Kit& kit, tv_conv2d_bwd_fn function, const tv_conv2d_shape& 
   });
   for (std::size_t i = 0; beta != 0 && i < dw.size(); ++i) dw[i] += dw_start[i];
   for (std::size_t i = 0; beta != 0 && i < db.size(); ++i) db[i] += db_start[i];
-  const std::string subject = to_text(s) + ", activation " + std::to_string(activation) +
+  const std::string subject = case_text(s) + ", activation " + std::to_string(activation) +
                               " beta=" + std::to_string(beta) + (in_place ? " in place" : "");
   kit.check(TV_CONV2D_BWD, subject, 5e-5, {dx, dw, db, {}}, [&](Run& run) {
     tv_conv2d_grad d = {};
@@ -225,7 +218,7 @@ void check_pool(Kit& kit, const tv_conv2d_shape& s, int kind, tv_pool2d_fwd_fn f
       at(dx, in * s.in_c + c) += at(dy, from) * share;
     }
   });
-  const std::string subject = std::string(max ? "max " : "mean ") + to_text(s);
+  const std::string subject = std::string(max ? "max " : "mean ") + case_text(s);
   if (fwd) {
     for (const bool wants_argmax : {true, false}) {
       if (wants_argmax && !max) continue;
@@ -260,7 +253,7 @@ void check_vision(Kit& kit) {
       reinterpret_cast<tv_conv2d_fwd_fn>(const_cast<void*>(kit.extension(TV_CONV2D_FWD)));
   const auto bwd =
       reinterpret_cast<tv_conv2d_bwd_fn>(const_cast<void*>(kit.extension(TV_CONV2D_BWD)));
-  for (const Case& c : kConvolutions) {
+  for (const VisionCase& c : kConvolutions) {
     const tv_conv2d_shape s = shape_of(c);
     for (const int activation : {TV_ACT_NONE, TV_ACT_RELU, TV_ACT_TANH, TV_ACT_GELU_TANH}) {
       if (fwd) check_conv_fwd(kit, fwd, s, activation, activation != TV_ACT_TANH);
@@ -275,7 +268,7 @@ void check_vision(Kit& kit) {
       reinterpret_cast<tv_pool2d_fwd_fn>(const_cast<void*>(kit.extension(TV_POOL2D_FWD)));
   const auto unpool =
       reinterpret_cast<tv_pool2d_bwd_fn>(const_cast<void*>(kit.extension(TV_POOL2D_BWD)));
-  for (const Case& c : kPools) {
+  for (const VisionCase& c : kPools) {
     for (const int kind : {TV_POOL_MAX, TV_POOL_AVG}) {
       check_pool(kit, shape_of(c), kind, pool, unpool);
     }

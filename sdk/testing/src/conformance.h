@@ -16,6 +16,13 @@
 namespace trivet::testing {
 
 using Values = std::vector<double>;
+
+inline double at(const Values& values, std::int64_t i) {
+  return values[static_cast<std::size_t>(i)];
+}
+inline double& at(Values& values, std::int64_t i) {
+  return values[static_cast<std::size_t>(i)];
+}
 using Extents = std::vector<std::int64_t>;
 
 std::size_t element_size(int dtype);

@@ -25,7 +25,7 @@ struct Subject {
   }
 };
 
-std::vector<float> weights_for(const Tensor& y, std::uint64_t seed) {
+std::vector<float> layer_weights_for(const Tensor& y, std::uint64_t seed) {
   std::vector<float> weights(static_cast<std::size_t>(y.size()));
   random_uniform(Key(seed).fold("layer check weights"), 0.5, 1.5, weights);
   return weights;
@@ -34,7 +34,7 @@ std::vector<float> weights_for(const Tensor& y, std::uint64_t seed) {
 double objective(const Subject& subject) {
   const Tensor y = subject.fprop(subject.x);
   const std::vector<float> values = y.to_host<float>();
-  const std::vector<float> weights = weights_for(y, subject.options.gradients.seed);
+  const std::vector<float> weights = layer_weights_for(y, subject.options.gradients.seed);
   double sum = 0;
   for (std::size_t i = 0; i < values.size(); ++i) sum += double{values[i]} * double{weights[i]};
   return sum;
@@ -47,7 +47,7 @@ void fill_gradients(const Subject& subject) {
     Tape::Recording recording(tape);
     y = subject.fprop(subject.x);
   }
-  const std::vector<float> weights = weights_for(y, subject.options.gradients.seed);
+  const std::vector<float> weights = layer_weights_for(y, subject.options.gradients.seed);
   subject.store.begin_gradients();
   tape.backward(y, Tensor::from<float>(y.device(), weights, y.shape()));
   subject.store.end_gradients();
