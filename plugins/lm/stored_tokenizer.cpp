@@ -64,14 +64,24 @@ std::string described(const std::string& fingerprint, const ConfigOf<Tokenizer>&
 }
 
 [[noreturn]] void throw_different(const Stored& stored, const std::string& fingerprint,
-                                  const ConfigOf<Tokenizer>& config, const fs::path& run) {
+                                  const ConfigOf<Tokenizer>& config, const std::string& whose,
+                                  const std::string& hint) {
   throw ConfigError(Problem{.path = "task.tokenizer",
-                            .what = "is not that of the run " + run.string() +
-                                    "\n  the config's  " + described(fingerprint, config) +
-                                    "\n  the run's     " +
+                            .what = "is not that of " + whose + "\n  the config's  " +
+                                    described(fingerprint, config) + "\n  the run's     " +
                                     described(stored.fingerprint, stored.config),
-                            .hint = "its weights belong to its own tokens: bring the files back, "
-                                    "name the run's tokenizer, or start a new run"});
+                            .hint = hint});
+}
+
+// The run that a file of weights lies in; empty where none of the folders above keeps a tokenizer.
+fs::path run_above(const fs::path& weights) {
+  fs::path folder = weights;
+  // run/checkpoints/step_1/model.safetensors
+  for (int levels = 3; levels > 0; --levels) {
+    folder = folder.parent_path();
+    if (keeps_tokenizer(folder)) return folder;
+  }
+  return {};
 }
 
 // The one that the run keeps. Throws `reason` where it keeps none.
@@ -117,9 +127,37 @@ std::unique_ptr<Tokenizer> tokenizer_of_run(const ConfigOf<Tokenizer>& config,
   }
   const std::string fingerprint = tokenizer->fingerprint();
   if (stored && stored->fingerprint != fingerprint) {
-    throw_different(*stored, fingerprint, config, run);
+    throw_different(*stored, fingerprint, config, "the run " + run.string(),
+                    "its weights belong to its own tokens: bring the files back, name the run's "
+                    "tokenizer, or start a new run");
   }
   return tokenizer;
+}
+
+void check_loaded_tokens(const Tokenizer& own, const ConfigOf<Tokenizer>& config,
+                         const LoadReport& loaded, std::span<const std::string_view> layers) {
+  const fs::path run = run_above(loaded.file);
+  const std::optional<Stored> stored = stored_in(run);
+  if (!stored || stored->fingerprint == own.fingerprint()) return;
+  std::string variables, patterns;
+  for (const std::string_view layer : layers) {
+    const std::string below = std::string(layer) + "/";
+    bool is_loaded = false;
+    for (const LoadReport::Entry& entry : loaded.entries) {
+      if (entry.status != LoadReport::Status::loaded || !entry.variable.starts_with(below))
+        continue;
+      variables += (variables.empty() ? "'" : ", '") + entry.variable + "'";
+      is_loaded = true;
+    }
+    if (is_loaded) patterns += (patterns.empty() ? "'" : ", '") + below + ".*'";
+  }
+  if (variables.empty()) return;
+  throw_different(
+      *stored, own.fingerprint(), config,
+      "the run " + run.string() + ", from which task.init_checkpoint loads " + variables,
+      "their rows belong to its tokens: name the run's tokenizer, or let them be learnt "
+      "anew, task.init_load.ignore = [" +
+          patterns + "]");
 }
 
 }  // namespace trivet::lm

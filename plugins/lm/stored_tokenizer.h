@@ -8,7 +8,10 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
+#include <string_view>
 
+#include "trivet/init_checkpoint.h"
 #include "trivet/tokenizer.h"
 
 namespace trivet::lm {
@@ -23,5 +26,11 @@ bool keeps_tokenizer(const std::filesystem::path& run);
 // ConfigError where the two are different ones. `run` may be empty, or have none.
 std::unique_ptr<Tokenizer> tokenizer_of_run(const ConfigOf<Tokenizer>& config,
                                             const std::filesystem::path& run);
+
+// Of a model that starts from the weights of another run: throws ConfigError where that run keeps
+// another tokenizer than the config's, `own`, and variables of these layers, which have a row for
+// each token, were loaded from it.
+void check_loaded_tokens(const Tokenizer& own, const ConfigOf<Tokenizer>& config,
+                         const LoadReport& loaded, std::span<const std::string_view> layers);
 
 }  // namespace trivet::lm

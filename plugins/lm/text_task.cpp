@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text_task.h"
 
+#include <array>
 #include <limits>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "model_fields.h"
@@ -53,6 +56,7 @@ void check_known_ids(const Input& input, TextInput::Side side, std::int64_t know
 
 TextTask::TextTask(const TextTaskConfig& config, TaskContext& context, std::vector<LossTerm> losses)
     : Task(config, context),
+      tokenizer_config_(config.tokenizer),
       tokenizer_(tokenizer_for(config, context)),
       losses_(std::move(losses)) {}
 
@@ -75,6 +79,17 @@ std::unique_ptr<Model> TextTask::build_model(const ConfigOf<Model>& config, Scop
                               .hint = "leave it out, or make it at least that"});
   }
   return model;
+}
+
+void TextTask::initialize(ParameterStore& store) {
+  Task::initialize(store);
+  if (!init_report() || !tokenizer_) return;
+  // As this plugin's models name what has a row for each token, the sources' first.
+  constexpr std::array<std::string_view, 4> kLayers = {"encoder_embedding", "decoder_embedding",
+                                                       "embedding", "softmax"};
+  const bool is_of_sources = told_tokenizer() != tokenizer_.get();
+  check_loaded_tokens(*tokenizer_, tokenizer_config_, *init_report(),
+                      std::span(kLayers).first(is_of_sources ? 1 : kLayers.size()));
 }
 
 std::unique_ptr<Input> TextTask::build_inputs(const ConfigOf<Input>& config,

@@ -40,6 +40,8 @@ class TextTask : public Task, public FirstLoss, public TokenCount {
  public:
   // Throws ConfigError for a model with fewer tokens than the tokenizer.
   std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
+  // Throws ConfigError where the embeddings of init_checkpoint are those of other tokens.
+  void initialize(ParameterStore& store) override;
   // Throws ConfigError for an input with more tokens than the model.
   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
                                       InputContext& context) override;
@@ -64,6 +66,7 @@ class TextTask : public Task, public FirstLoss, public TokenCount {
   virtual const Tokenizer* told_tokenizer() const { return tokenizer_.get(); }
 
  private:
+  const ConfigOf<Tokenizer> tokenizer_config_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<LossTerm> losses_;
   std::int64_t vocabulary_size_ = 0;

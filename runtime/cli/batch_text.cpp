@@ -4,9 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace trivet {
@@ -77,6 +79,15 @@ bool add_text(Value& row, const char* name, const Batch& batch, const std::strin
   return true;
 }
 
+// Fields that a text is made of, or that say of each token where it stands and whether it counts.
+bool is_told_by_text(std::string_view name) {
+  constexpr std::array<std::string_view, 10> kOfTokens = {
+      "ids",    "labels",      "label_bytes",    "paddings",         "weights",
+      "weight", "segment_ids", "token_type_ids", "inputs_indicator", "segment_pos"};
+  const std::string_view last = name.substr(name.rfind('/') + 1);
+  return std::ranges::find(kOfTokens, last) != kOfTokens.end();
+}
+
 bool is_padding(const Batch& batch, std::int64_t row) {
   const Tensor* weight = batch.find("weight");
   return weight != nullptr && weight->rank() == 1 && weight->dtype() == DType::f32 &&
@@ -109,7 +120,7 @@ Value batch_rows(const Batch& batch, const TextInput* text, std::int64_t most) {
       is_text |= add_text(row, "target", batch, "tgt/", text->tokenizer(Side::target), i);
     }
     for (const auto& [name, tensor] : batch)
-      if (!is_text && tensor.rank() > 0 && tensor.dim(0) == count)
+      if (!(is_text && is_told_by_text(name)) && tensor.rank() > 0 && tensor.dim(0) == count)
         row.set(name, field_text(tensor, i));
     rows.push_back(std::move(row));
   }

@@ -72,6 +72,28 @@ TEST_CASE("data show prints texts of inputs that have a tokenizer, numbers of ot
   CHECK(inputs[0].at("rows")[0] == inputs[0].at("rows")[2]);
 }
 
+TEST_CASE("data show prints labels and tags beside their texts", "[data]") {
+  const TextConfigFile config;
+  const std::string lines = config.dir.write("lines.jsonl", R"({"a": "Good.", "is": "yes", "t": "A"}
+{"a": "Bad.", "is": "no", "t": "B"}
+)");
+  const auto shown = [&](const std::string& input) {
+    const std::string source = "source={type=\"data/Jsonl\", files=[\"" + lines + "\"]}, ";
+    return data("show " + config.word() + " --input task.train_input " +
+                quoted("task.train_input={" + input + source +
+                       "tokenizer={type=\"tokenizers/Bytes\", bos=true, eos=true}, seq_len=12, "
+                       "batch_size=2}"))
+        .output;
+  };
+  CHECK_THAT(shown("type=\"data/SentencePairs\", text_a=\"{a}\", label=\"{is}\", "
+                   "class_names=[\"no\", \"yes\"], "),
+             Contains("Good.<eos>\"\n  label          1\nrow 2\n") &&
+                 Contains("Bad.<eos>\"\n  label          0\n"));
+  CHECK_THAT(shown("type=\"data/TaggedSequences\", words=\"{a}\", tags=\"{t}\", "
+                   "class_names=[\"A\", \"B\"], "),
+             Contains("  tags           -1 1 -1 -1 "));
+}
+
 TEST_CASE("data prepare writes token files that give the same rows, once", "[data]") {
   const TextConfigFile config;
   const TempDir to;

@@ -8,6 +8,8 @@
 #include "run_fixture.h"
 #include "support/shell.h"
 
+namespace lm_test {
+
 using namespace trivet::test;
 using Catch::Contains;
 namespace fs = std::filesystem;
@@ -242,6 +244,23 @@ optimizer = "optim/Adam"
     REQUIRE(train("260").exit_code == 0);
     CHECK(go_on("4").exit_code == 0);
   }
+  SECTION("its embedding is no start for other tokens") {
+    REQUIRE(train("261").exit_code == 0);
+    const auto check = [&](const std::string& more) {
+      return trivet::test::trivet("check " + quoted((temp / "lm.toml").string()) +
+                                  " task.init_checkpoint=" + quoted((temp / "run").string()) +
+                                  more);
+    };
+    const ShellResult bad = check("");
+    INFO(bad.output);
+    CHECK(bad.exit_code == 2);
+    CHECK_THAT(bad.output, Contains("task.tokenizer: is not that of the run") && Contains(own) &&
+                               Contains("loads 'softmax/") &&
+                               Contains("task.init_load.ignore = ['softmax/.*']"));
+    CHECK(check(" \"task.init_load.ignore=['softmax/.*']\"").exit_code == 0);
+    REQUIRE(train("260").exit_code == 0);
+    CHECK(check("").exit_code == 0);
+  }
   SECTION("without the files it has its own") {
     fs::remove(temp / "tokenizer.json");
     CHECK(generate().output == first.output);
@@ -289,3 +308,5 @@ optimizer = "optim/Adam"
   CHECK(bits > 1.98);
   CHECK(bits < 2.2);
 }
+
+}  // namespace lm_test
