@@ -8,6 +8,8 @@
 #include "support/plugin_folder.h"
 #include "support/shell.h"
 
+namespace config_errors_test {
+
 using trivet::test::PluginFolder;
 using trivet::test::quoted;
 using trivet::test::ShellResult;
@@ -321,3 +323,5 @@ TEST_CASE("a control character in a config does not reach the terminal") {
   const std::string text = refused("\"a\\u001b[31m\" = 1\nb\x1b = 2\n");
   CHECK(text.find('\x1b') == std::string::npos);
 }
+
+}  // namespace config_errors_test

@@ -6,6 +6,8 @@
 
 #include "run_fixture.h"
 
+namespace doctor_test {
+
 using namespace trivet::test;
 using Catch::Contains;
 namespace fs = std::filesystem;
@@ -153,3 +155,5 @@ TEST_CASE("what the doctor cannot do is said") {
   cache.write("trivet", "a file where the folder should be");
   fails("--peak --threads 1", "cannot make");
 }
+
+}  // namespace doctor_test

@@ -8,6 +8,7 @@
 #include "run_fixture.h"
 #include "safetensors_reader.h"
 
+namespace end_to_end_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -182,3 +183,5 @@ TEST_CASE("a checkpoint's weights are read by a reader that knows the published 
     CHECK(largest < 0.5);
   }
 }
+
+}  // namespace end_to_end_test

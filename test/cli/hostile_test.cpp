@@ -12,6 +12,8 @@
 #include "run_fixture.h"
 #include "support/paths.h"
 
+namespace hostile_test {
+
 using namespace trivet;
 using Catch::Contains;
 using test::quoted;
@@ -170,3 +172,5 @@ TEST_CASE("names that terminals take for commands are shown without them") {
   const auto result = test::trivet("config show \"$(printf 'a\\033[2J\\377.toml')\"");
   check_error(result, 2, "a [2J?.toml");
 }
+
+}  // namespace hostile_test

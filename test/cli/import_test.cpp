@@ -18,6 +18,8 @@
 #include "trivet/model.h"
 #include "trivet/registry.h"
 
+namespace import_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
@@ -288,3 +290,5 @@ TEST_CASE("an imported run continues texts, is trained further and exported with
   require_success(export_model(dir / "tuned", dir / "same"));
   CHECK(read_file(dir / "same" / "model.safetensors") == read_file(out / "model.safetensors"));
 }
+
+}  // namespace import_test

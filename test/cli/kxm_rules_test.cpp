@@ -10,6 +10,8 @@
 #include "launching.h"
 #include "support/paths.h"
 
+namespace kxm_rules_test {
+
 using namespace trivet::test;
 using Catch::Contains;
 using Json = nlohmann::ordered_json;
@@ -140,3 +142,5 @@ TEST_CASE("further units go on with the numbers of an experiment, at the width o
   CHECK(added.at("units").at(0).at("wu_dir") == at.root() + "/1/04-seed=0");
   CHECK(added.at("units").at(8).at("wu_dir") == at.root() + "/1/12-seed=11");
 }
+
+}  // namespace kxm_rules_test

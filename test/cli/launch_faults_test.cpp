@@ -20,6 +20,8 @@
 #include "support/paths.h"
 #include "support/slow_disk.h"
 
+namespace launch_faults_test {
+
 using namespace trivet::test;
 using Catch::Contains;
 using Json = nlohmann::json;
@@ -408,3 +410,5 @@ TEST_CASE("an experiment that is removed while it runs takes its supervisor with
   }));
   ::kill(started.at("keeper").get<pid_t>(), SIGKILL);
 }
+
+}  // namespace launch_faults_test

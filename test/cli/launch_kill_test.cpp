@@ -20,6 +20,8 @@
 #include "launched_experiments.h"
 #include "support/slow_disk.h"
 
+namespace launch_kill_test {
+
 using namespace trivet::test;
 using Catch::Contains;
 using Json = nlohmann::json;
@@ -157,3 +159,5 @@ TEST_CASE("a launch that is killed at any of its writes is made again by launchi
   CHECK(without_experiment > 5);
   CHECK(kills > without_experiment);
 }
+
+}  // namespace launch_kill_test

@@ -21,6 +21,8 @@
 #include "launched_experiments.h"
 #include "support/paths.h"
 
+namespace launch_local_test {
+
 using namespace trivet::test;
 using Catch::Contains;
 using Json = nlohmann::json;
@@ -196,3 +198,5 @@ TEST_CASE("a run's config is swept on this machine", "[slow]") {
   }
   CHECK_THAT(at.trivet("logs 1/1").output, Contains("done      step 20 of 20"));
 }
+
+}  // namespace launch_local_test

@@ -18,6 +18,8 @@
 #include "run_fixture.h"
 #include "support/jobs.h"
 
+namespace launch_search_test {
+
 using namespace trivet::test;
 using Catch::Contains;
 using Json = nlohmann::json;
@@ -249,3 +251,5 @@ TEST_CASE("a search that cannot be is refused before anything is made") {
       refusal(at.trivet(config_search + quoted("{'task.model.dropout' = {uniform = [0.0, 1.0]}}"))),
       Contains("task.model.dropout") && Contains("1"));
 }
+
+}  // namespace launch_search_test

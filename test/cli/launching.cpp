@@ -8,7 +8,6 @@
 namespace trivet::test {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 Launching::Launching() {
   plugins.copy("paper");
@@ -25,12 +24,12 @@ ShellResult Launching::launch(const std::string& words) const {
                               "--xp.root_dir=" + quoted(root()) + " " + words);
 }
 
-Json Launching::plan(const std::string& words) const {
+nlohmann::ordered_json Launching::plan(const std::string& words) const {
   const ShellResult result = launch(words + " --dry-run --json");
   INFO(result.output);
   REQUIRE(result.exit_code == 0);
   CHECK_FALSE(fs::exists(folder / "root"));
-  return Json::parse(result.output);
+  return nlohmann::ordered_json::parse(result.output);
 }
 
 std::string Launching::refusal(const std::string& words) const {
@@ -41,7 +40,7 @@ std::string Launching::refusal(const std::string& words) const {
   return result.output;
 }
 
-std::vector<std::string> words(const Json& argv) {
+std::vector<std::string> words(const nlohmann::ordered_json& argv) {
   return argv.get<std::vector<std::string>>();
 }
 

@@ -11,6 +11,8 @@
 #include "support/shell.h"
 #include "support/task_calls.h"
 
+namespace life_test {
+
 using namespace trivet::test;
 using Catch::Contains;
 namespace fs = std::filesystem;
@@ -99,3 +101,5 @@ TEST_CASE("continuous_train_and_eval makes a task of its own for each checkpoint
   // What is done is done: no task is made.
   CHECK(runs.calls("continuous_train_and_eval", base).empty());
 }
+
+}  // namespace life_test

@@ -15,6 +15,8 @@
 #include "run_fixture.h"
 #include "support/experiment_files.h"
 
+namespace listing_test {
+
 using namespace trivet::test;
 using Catch::Contains;
 using Catch::StartsWith;
@@ -279,3 +281,5 @@ TEST_CASE("texts of experiments cannot command the terminal in any listing") {
   }
   CHECK_THAT(at.shown("status 3"), Contains(" [31mred"));
 }
+
+}  // namespace listing_test

@@ -11,6 +11,8 @@
 #include "run_fixture.h"
 #include "support/shell.h"
 
+namespace lm_encoder_test {
+
 using namespace trivet::test;
 using Catch::Contains;
 namespace fs = std::filesystem;
@@ -263,3 +265,5 @@ TEST_CASE("an encoder learns to tag words by those before them") {
   CHECK(evaluated(temp / "run", "precision") > 0.9);
   CHECK(evaluated(temp / "run", "recall") > 0.9);
 }
+
+}  // namespace lm_encoder_test

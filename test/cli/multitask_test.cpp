@@ -10,6 +10,8 @@
 #include "support/paths.h"
 #include "support/shell.h"
 
+namespace multitask_test {
+
 using namespace trivet;
 using Catch::Contains;
 namespace fs = std::filesystem;
@@ -111,3 +113,5 @@ TEST_CASE("the data of a task may change between two processes of a run, its mod
   CHECK(refused.exit_code == 2);
   CHECK_THAT(refused.output, Contains("task.tasks[1].name") && Contains("\"third\""));
 }
+
+}  // namespace multitask_test

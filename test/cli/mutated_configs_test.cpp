@@ -12,6 +12,8 @@
 #include "run_fixture.h"
 #include "support/paths.h"
 
+namespace mutated_configs_test {
+
 using namespace trivet::test;
 namespace fs = std::filesystem;
 
@@ -132,3 +134,5 @@ TEST_CASE("two hundred configs with a mistake are refused with its place, and le
                   fs::copy_options::overwrite_existing);
   }
 }
+
+}  // namespace mutated_configs_test

@@ -14,6 +14,8 @@
 #include "support/shell.h"
 #include "watched_run.h"
 
+namespace progressive_test {
+
 using namespace trivet;
 using Catch::Contains;
 namespace fs = std::filesystem;
@@ -115,3 +117,5 @@ TEST_CASE("stages of another form are refused in the directory of a run, longer 
   CHECK(longer.exit_code == 0);
   CHECK_THAT(longer.output, Contains("trainer.stages[0].steps: 100 -> 30") && Contains("(deep)"));
 }
+
+}  // namespace progressive_test

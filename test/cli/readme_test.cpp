@@ -13,6 +13,8 @@
 #include "launching.h"
 #include "support/paths.h"
 
+namespace readme_test {
+
 using namespace trivet::test;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
@@ -82,3 +84,5 @@ TEST_CASE("README: a search finds its way through thirty trials", "[slow]") {
   }
   CHECK(activations == std::set<std::string>{"nn/Gelu", "nn/Relu"});
 }
+
+}  // namespace readme_test

@@ -18,6 +18,8 @@
 #include "run_fixture.h"
 #include "support/jobs.h"
 
+namespace search_mlp_test {
+
 using namespace trivet::test;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
@@ -144,3 +146,5 @@ TEST_CASE("on Fashion-MNIST samplers that learn beat random search, and ASHA hal
   CHECK(stopped.best >= random.best - 0.002);
   CHECK(2 * stopped.steps <= random.steps);
 }
+
+}  // namespace search_mlp_test

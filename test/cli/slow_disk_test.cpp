@@ -24,6 +24,8 @@
 #include "trivet/value.h"
 #include "watched_run.h"
 
+namespace slow_disk_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
@@ -213,3 +215,5 @@ TEST_CASE("killed on a slow disk that fails, a training in stages loses nothing 
   CHECK(toll.inside_saves >= 2);
   check_end(example, workdir);
 }
+
+}  // namespace slow_disk_test

@@ -10,6 +10,8 @@
 #include "support/event_file.h"
 #include "support/slow_disk.h"
 
+namespace summaries_test {
+
 using namespace trivet::test;
 using Catch::Contains;
 namespace fs = std::filesystem;
@@ -197,3 +199,5 @@ TEST_CASE("histograms without an interval are refused before anything exists") {
              Contains("trainer.summary_histograms") && Contains("set summary_interval"));
   CHECK_FALSE(fs::exists(temp / "run"));
 }
+
+}  // namespace summaries_test

@@ -19,6 +19,8 @@
 #include "support/paths.h"
 #include "trivet/process.h"
 
+namespace terminal_test {
+
 using namespace trivet;
 using Catch::Contains;
 
@@ -136,3 +138,5 @@ TEST_CASE("trivet top draws what is at work until q, and leaves the terminal as 
   const std::string once = on_terminal(words("--once"), 200);
   CHECK_THAT(once, Contains("7/27") && !Contains("\x1b["));
 }
+
+}  // namespace terminal_test

@@ -12,6 +12,8 @@
 #include "page_steps.h"
 #include "support/paths.h"
 
+namespace tutorial_test {
+
 using namespace trivet::test;
 using Catch::Contains;
 using Json = nlohmann::json;
@@ -54,3 +56,5 @@ TEST_CASE("the tutorial's commands do what it says", "[slow]") {
   CHECK(accuracy(3) > accuracy(5));
   CHECK(accuracy(4) > accuracy(6));
 }
+
+}  // namespace tutorial_test

@@ -64,7 +64,7 @@ const std::string& good_note() {
 }
 
 template <class T>
-std::string raw(const T& header) {
+std::string header_bytes(const T& header) {
   return {reinterpret_cast<const char*>(&header), sizeof header};
 }
 
@@ -87,7 +87,7 @@ std::string library_by_segment() {
   segment.p_type = PT_NOTE;
   segment.p_offset = sizeof(Elf64_Ehdr) + sizeof segment;
   segment.p_filesz = good_note().size();
-  return raw(library_header()) + raw(segment) + good_note();
+  return header_bytes(library_header()) + header_bytes(segment) + good_note();
 }
 
 std::string library_by_section() {
@@ -99,7 +99,7 @@ std::string library_by_section() {
   section.sh_type = SHT_NOTE;
   section.sh_offset = header.e_shoff + sizeof section;
   section.sh_size = good_note().size();
-  return raw(header) + raw(Elf64_Phdr{}) + raw(section) + good_note();
+  return header_bytes(header) + header_bytes(Elf64_Phdr{}) + header_bytes(section) + good_note();
 }
 
 }  // namespace

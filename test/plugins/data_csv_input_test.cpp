@@ -8,6 +8,8 @@
 #include "config_round_trip.h"
 #include "csv_files.h"
 
+namespace data_csv_input_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
@@ -227,3 +229,5 @@ TEST_CASE("the config of data/Csv survives the way to a file, and its rules hold
   REQUIRE(problems.list().size() == 1);
   CHECK(problems.list()[0].path == "decimal_mark");
 }
+
+}  // namespace data_csv_input_test

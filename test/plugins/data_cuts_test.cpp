@@ -17,7 +17,7 @@ using Texts = std::vector<std::string>;
 namespace {
 
 // The only problem of a config: path and text.
-std::string complaint_of(const data::TextConfig& config) {
+std::string config_complaint(const data::TextConfig& config) {
   Problems problems;
   config.validate(problems);
   REQUIRE(problems.list().size() == 1);
@@ -32,7 +32,7 @@ TEST_CASE("windows that overlap read again what does not count again", "[data-te
   folder.config.overlap = 3;
   folder.config.batch_size = 5;
   auto input = folder.input();
-  const Rows rows = all_rows(input);
+  const SequenceRows rows = all_rows(input);
   CHECK(rows.labels == Texts{"abcdefgh", "fghijklm", "klmno$..", "kl$.....", "abcdefg$"});
   CHECK(rows.weights == Texts{"11111111", "00011111", "00011100", "11100000", "11111111"});
   CHECK(rows.ids == Texts{"^abcdefg", "efghijkl", "jklmno..", "^kl.....", "^abcdefg"});
@@ -82,7 +82,7 @@ TEST_CASE("with random offsets each pass cuts elsewhere and has every label once
   REQUIRE(input.batches_per_epoch() == 1);
   std::set<std::string> cuts;
   for (int pass = 0; pass < 20; ++pass) {
-    const Rows rows = rows_of(*input.get_next());
+    const SequenceRows rows = rows_of(*input.get_next());
     std::map<char, int> seen;
     std::string starts;
     for (std::size_t row = 0; row < rows.labels.size(); ++row) {
@@ -145,13 +145,13 @@ TEST_CASE("overlaps and random offsets that mean nothing are refused", "[data-te
   config.overlap = 7;
   check_round_trip(config);
   config.overlap = 8;
-  CHECK(complaint_of(config) == "overlap leaves nothing of a window that is new");
+  CHECK(config_complaint(config) == "overlap leaves nothing of a window that is new");
   config.overlap = 1;
   config.pack = true;
-  CHECK(complaint_of(config) == "overlap is of the windows of one document a row");
+  CHECK(config_complaint(config) == "overlap is of the windows of one document a row");
   config.overlap = 0;
   config.random_offsets = true;
   check_round_trip(config);
   config.long_documents = data::LongDocuments::trim;
-  CHECK(complaint_of(config) == "random_offsets is of rows that are cut from all documents");
+  CHECK(config_complaint(config) == "random_offsets is of rows that are cut from all documents");
 }

@@ -8,6 +8,8 @@
 
 #include "data_files.h"
 
+namespace data_idx_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
@@ -228,3 +230,5 @@ TEST_CASE("an input that failed fails again, with the same words") {
   CHECK_THAT(first, Contains("label 3"));
   CHECK(input_error([&] { input.get_next(); }) == first);
 }
+
+}  // namespace data_idx_test

@@ -72,7 +72,7 @@ TEST_CASE("labels of masked rows stand where their tokens are", "[data-masked]")
   masked.config.random_share = 0;
   auto input = masked.input();
   const Batch batch = *input.get_next();
-  const Rows rows = rows_of(batch);
+  const SequenceRows rows = rows_of(batch);
   CHECK(rows.labels == std::vector<std::string>{"^abcdefghijklmno", "pq$............."});
   CHECK(rows.weights == std::vector<std::string>{"0111111111111111", "1100000000000000"});
   CHECK(rows.paddings[1] == "0001111111111111");
@@ -116,7 +116,7 @@ TEST_CASE("masks are drawn anew in every pass, and are the same after a resume a
   masked.config.num_infeed_hosts = 2;
   masked.config.infeed_host_index = 1;
   auto host = masked.input(true);
-  const Rows whole = rows_of(first), half = rows_of(*host.get_next());
+  const SequenceRows whole = rows_of(first), half = rows_of(*host.get_next());
   CHECK(half.weights[0] == whole.weights[2]);
   CHECK(half.ids[1] == whole.ids[3]);
   masked.config.seed = 7;

@@ -5,6 +5,8 @@
 
 #include "data_files.h"
 
+namespace data_npy_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
@@ -157,3 +159,5 @@ TEST_CASE("NumPy labels that do not fit are refused") {
   CHECK_THAT(wrong_labels(npy(dict("<i4", "(2,)"), raw<std::int32_t>({1, 10})), 10),
              Contains("label 10 of record 1 is not in 0 to 9"));
 }
+
+}  // namespace data_npy_test

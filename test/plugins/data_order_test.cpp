@@ -7,6 +7,8 @@
 
 #include "data_files.h"
 
+namespace data_order_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
@@ -240,3 +242,5 @@ TEST_CASE("batch sizes that overflow are refused") {
   data.config.num_infeed_hosts = 4;
   CHECK_THAT(complaint<data::IdxInput>(data.config), Contains("out of range"));
 }
+
+}  // namespace data_order_test

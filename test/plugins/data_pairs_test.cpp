@@ -10,6 +10,8 @@
 #include "support/property.h"
 #include "trivet/extensions/text.h"
 
+namespace data_pairs_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
@@ -48,7 +50,7 @@ TEST_CASE("pairs are packed while both sides fit, and their segments belong toge
   Pairs pairs(pair("ab", "AB") + pair("c", "CD") + pair("e", "EFG") + pair("hijk", "H"));
   auto input = pairs.input();
   const Batch batch = *input.get_next();
-  const Rows source = rows_of(batch.child("src")), target = rows_of(batch.child("tgt"));
+  const SequenceRows source = rows_of(batch.child("src")), target = rows_of(batch.child("tgt"));
   // e and hijk are 2 + 5 positions, more than 6: the third row is in the next batch.
   CHECK(source.ids == Texts{"ab$c$.", "e$...."});
   CHECK(source.segment_ids == Texts{"111220", "110000"});
@@ -100,7 +102,8 @@ TEST_CASE("packed pairs are all pairs, in order, each whole", "[data-pairs]") {
     auto input = pairs.input();
     Texts seen;
     while (const auto batch = input.get_next()) {
-      const Rows source = rows_of(batch->child("src")), target = rows_of(batch->child("tgt"));
+      const SequenceRows source = rows_of(batch->child("src")),
+                         target = rows_of(batch->child("tgt"));
       const auto weight = batch->at("weight").to_host<float>();
       for (std::size_t row = 0; row < weight.size(); ++row) {
         if (weight[row] == 0) continue;
@@ -171,3 +174,5 @@ TEST_CASE("the config of data/SequenceToSequence survives the way to a file, and
   REQUIRE(problems.list().size() == 1);
   CHECK(problems.list()[0].path == "inputs");
 }
+
+}  // namespace data_pairs_test

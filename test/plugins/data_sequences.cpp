@@ -97,7 +97,7 @@ ConfigOf<Tokenizer> wrong_letters(std::int32_t vocabulary, std::int32_t wrong_id
   return {"letters/Bytes", Value::table({{"vocabulary", vocabulary}, {"wrong_id", wrong_id}})};
 }
 
-Rows rows_of(const Batch& batch) {
+SequenceRows rows_of(const Batch& batch) {
   return {texts<std::int32_t>(batch, "ids", shown),
           texts<std::int32_t>(batch, "labels", shown),
           texts<float>(batch, "weights", digit<float>),
@@ -107,10 +107,10 @@ Rows rows_of(const Batch& batch) {
           texts<std::int32_t>(batch, "label_bytes", digit<std::int32_t>)};
 }
 
-Rows all_rows(Input& input) {
-  Rows all;
+SequenceRows all_rows(Input& input) {
+  SequenceRows all;
   while (const auto batch = input.get_next()) {
-    const Rows rows = rows_of(*batch);
+    const SequenceRows rows = rows_of(*batch);
     append(all.ids, rows.ids);
     append(all.labels, rows.labels);
     append(all.weights, rows.weights);

@@ -21,12 +21,12 @@ ConfigOf<Tokenizer> wrong_letters(std::int32_t vocabulary, std::int32_t wrong_id
 
 // A batch of such ids: each row as a text with one character a position. ids and labels: '^' BOS,
 // '$' EOS, '.' for 0, '#' for what is no byte, else the byte. The others: their digits.
-struct Rows {
+struct SequenceRows {
   std::vector<std::string> ids, labels, weights, paddings, segment_ids, segment_pos, label_bytes;
 };
-Rows rows_of(const Batch& batch);
+SequenceRows rows_of(const Batch& batch);
 // The same of all batches to the end of the data.
-Rows all_rows(Input& input);
+SequenceRows all_rows(Input& input);
 // All tokens of a batch's rows as one text, for comparisons.
 std::string fingerprint(const Batch& batch);
 

@@ -41,7 +41,7 @@ class Hosts {
         ++ended;
         continue;
       }
-      const Rows rows = rows_of(*batch);
+      const SequenceRows rows = rows_of(*batch);
       const auto weight = batch->at("weight").to_host<float>();
       for (std::size_t i = 0; i < weight.size(); ++i)
         step.push_back(rows.ids[i] + rows.labels[i] + rows.segment_ids[i] + rows.weights[i] +

@@ -12,6 +12,8 @@
 #include "data_sequences.h"
 #include "support/plugins.h"
 
+namespace data_sources_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
@@ -153,7 +155,7 @@ TEST_CASE("inputs and targets are one document, and inputs are marked", "[data-s
   {
     auto input = pairs.input();
     const Batch batch = *input.get_next();
-    const Rows rows = rows_of(batch);
+    const SequenceRows rows = rows_of(batch);
     CHECK(rows.ids == Texts{"^ab:cde^:f..", "^ab:cde^:f.."});
     CHECK(rows.labels[0] == "ab:cde$:f$..");
     CHECK(rows.weights == Texts{"111111111100", "000000000000"});
@@ -170,7 +172,7 @@ TEST_CASE("inputs and targets are one document, and inputs are marked", "[data-s
     pairs.config.weights_on_targets_only = true;
     pairs.config.add_bos = false;
     auto input = pairs.input();
-    const Rows rows = all_rows(input);
+    const SequenceRows rows = all_rows(input);
     CHECK(rows.labels[0] == "b:cde$f$....");
     CHECK(rows.weights[0] == "001111110000");
   }
@@ -185,7 +187,7 @@ TEST_CASE("inputs and targets are one document, and inputs are marked", "[data-s
     pairs.config.seq_len = 2;
     pairs.config.batch_size = 6;
     auto input = pairs.input();
-    const Rows rows = all_rows(input);
+    const SequenceRows rows = all_rows(input);
     CHECK(rows.labels == Texts{"ab", ":c", "de", "$.", ":f", "$."});
     CHECK(rows.weights == Texts{"00", "01", "11", "10", "01", "10"});
   }
@@ -253,3 +255,5 @@ TEST_CASE(
   REQUIRE(problems.list().size() == 1);
   CHECK(problems.list()[0].path == "weights_on_targets_only");
 }
+
+}  // namespace data_sources_test

@@ -12,6 +12,8 @@
 #include "support/property.h"
 #include "trivet/extensions/text.h"
 
+namespace data_text_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
@@ -54,7 +56,7 @@ TEST_CASE("packed documents follow each other, and go on in the next row", "[dat
   TextFolder folder({"abcd", "efghi", "jkl"});
   auto input = folder.input();
   CHECK(input.batches_per_epoch() == 1);
-  const Rows rows = all_rows(input);
+  const SequenceRows rows = all_rows(input);
   // abcd$ takes 5 positions, efghi$ 6 of which 3 are in the first row, jkl$ 4.
   CHECK(rows.ids == Texts{"^abcd^ef", "ghi^jkl."});
   CHECK(rows.labels == Texts{"abcd$efg", "hi$jkl$."});
@@ -70,7 +72,7 @@ TEST_CASE("whole documents are packed greedily, and longer ones trimmed", "[data
   folder.config.long_documents = data::LongDocuments::trim;
   folder.config.batch_size = 3;
   auto input = folder.input();
-  const Rows rows = all_rows(input);
+  const SequenceRows rows = all_rows(input);
   CHECK(rows.labels == Texts{"ab$cde$.", "fghijkl$", "r$s$...."});
   CHECK(rows.ids == Texts{"^ab^cde.", "^fghijkl", "^r^s...."});
   CHECK(rows.segment_ids == Texts{"11122220", "11111111", "11220000"});
@@ -118,7 +120,7 @@ TEST_CASE("without packing a row holds one document or a window of one", "[data-
   folder.config.batch_size = 3;
   {
     auto input = folder.input();
-    const Rows rows = all_rows(input);
+    const SequenceRows rows = all_rows(input);
     CHECK(rows.labels == Texts{"abcdefgh", "ij$.....", "kl$....."});
     CHECK(rows.ids == Texts{"^abcdefg", "hij.....", "^kl....."});
     CHECK(rows.segment_ids == Texts{"11111111", "11100000", "11100000"});
@@ -134,7 +136,7 @@ TEST_CASE("without BOS and EOS a document is its window, shifted by one", "[data
   folder.config.tokenizer = letters(false);
   folder.config.batch_size = 3;
   auto input = folder.input();
-  const Rows rows = all_rows(input);
+  const SequenceRows rows = all_rows(input);
   // The single r has no token before it: no row has it.
   CHECK(rows.ids == Texts{"abcdefgh", "ijklmnop", "s......."});
   CHECK(rows.labels == Texts{"bcdefghi", "jklmnopq", "t......."});
@@ -146,7 +148,7 @@ TEST_CASE("marks are those asked for", "[data-text]") {
   SECTION("no BOS") {
     folder.config.add_bos = false;
     auto input = folder.input();
-    const Rows rows = all_rows(input);
+    const SequenceRows rows = all_rows(input);
     CHECK(rows.ids == Texts{"abcd...."});
     CHECK(rows.labels == Texts{"b$d$...."});
   }
@@ -160,7 +162,7 @@ TEST_CASE("marks are those asked for", "[data-text]") {
     folder.config.bos_id = 1;
     folder.config.eos_id = 'b' + 10;
     auto input = folder.input();
-    const Rows rows = all_rows(input);
+    const SequenceRows rows = all_rows(input);
     CHECK(rows.labels == Texts{"abbcdb.."});
     CHECK(rows.label_bytes == Texts{"11011000"});
   }
@@ -182,7 +184,7 @@ TEST_CASE("a row of one position has one token of context", "[data-text]") {
   folder.config.seq_len = 1;
   folder.config.batch_size = 4;
   auto input = folder.input();
-  const Rows rows = all_rows(input);
+  const SequenceRows rows = all_rows(input);
   CHECK(rows.ids == Texts{"^", "a", "b", "c"});
   CHECK(rows.labels == Texts{"a", "b", "c", "$"});
 }
@@ -193,7 +195,7 @@ TEST_CASE("rows that fill the last batch count nothing", "[data-text]") {
   auto input = folder.input();
   const Batch batch = *input.get_next();
   CHECK(batch.at("weight").to_host<float>() == std::vector<float>{1, 1, 0});
-  const Rows rows = rows_of(batch);
+  const SequenceRows rows = rows_of(batch);
   CHECK(rows.labels == Texts{"abcdefgh", "i$......", "abcdefgh"});
   CHECK(rows.weights == Texts{"11111111", "11000000", "00000000"});
   CHECK_FALSE(input.get_next().has_value());
@@ -413,3 +415,5 @@ TEST_CASE("the config of data/Text survives the way to a file, and its rules hol
   REQUIRE(problems.list().size() == 1);
   CHECK(problems.list()[0].path == "part_end");
 }
+
+}  // namespace data_text_test

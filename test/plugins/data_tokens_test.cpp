@@ -90,13 +90,13 @@ TEST_CASE("token files of ours give the rows of their text", "[data-tokens]") {
       TextFolder text(texts);
       text.config.pack = pack;
       auto expected_input = text.input();
-      const Rows expected = all_rows(expected_input);
+      const SequenceRows expected = all_rows(expected_input);
       TokenFolder folder;
       folder.own("a.bin", {texts[0], texts[1]}, vocabulary);
       folder.own("b.bin", {texts[2], texts[3]}, vocabulary);
       folder.config.pack = pack;
       auto input = folder.input();
-      const Rows rows = all_rows(input);
+      const SequenceRows rows = all_rows(input);
       CHECK(rows.ids == expected.ids);
       CHECK(rows.labels == expected.labels);
       CHECK(rows.segment_ids == expected.segment_ids);

@@ -10,6 +10,7 @@
 #include "trivet/error.h"
 #include "trivet/task.h"
 
+namespace lm_bert_test {
 namespace {
 
 using namespace trivet;
@@ -31,7 +32,7 @@ lm::BertConfig small_config() {
   return config;
 }
 
-using Fixture = ModelFixture<lm::Bert>;
+using Fixture = EncoderFixture<lm::Bert>;
 
 // A bias that is not 0, so that one left out would be seen.
 void set_bias(Fixture& fixture) {
@@ -221,3 +222,5 @@ TEST_CASE("MaskedLm takes the vocabulary of its tokenizer and counts hidden toke
   CHECK(*logs.find("num_predictions") == 2);
   CHECK(logs.find("bits_per_byte") == nullptr);
 }
+
+}  // namespace lm_bert_test

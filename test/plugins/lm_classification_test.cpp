@@ -12,6 +12,7 @@
 #include "trivet/error.h"
 #include "trivet/task.h"
 
+namespace lm_classification_test {
 namespace {
 
 using namespace trivet;
@@ -35,8 +36,8 @@ Config small_config() {
   return config;
 }
 
-using Classifier = ModelFixture<lm::BertClassifier>;
-using Tagger = ModelFixture<lm::BertTagger>;
+using Classifier = EncoderFixture<lm::BertClassifier>;
+using Tagger = EncoderFixture<lm::BertTagger>;
 
 Rows classified(const auto& fixture, const Rows& h) {
   return affine(h, fixture.parameter("classifier/w"), fixture.parameter("classifier/b"));
@@ -272,3 +273,5 @@ TEST_CASE("a tagger has the task's tags, and its input must have the same", "[lm
   REQUIRE(problems.list().size() == 1);
   CHECK(problems.list()[0].path == "class_names");
 }
+
+}  // namespace lm_classification_test

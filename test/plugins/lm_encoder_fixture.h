@@ -19,9 +19,9 @@ namespace trivet::test {
 using Tokens = std::vector<std::int32_t>;
 
 template <class M>
-struct ModelFixture {
-  explicit ModelFixture(const typename M::Config& config,
-                        const std::string& backend = "tiny/Backend")
+struct EncoderFixture {
+  explicit EncoderFixture(const typename M::Config& config,
+                          const std::string& backend = "tiny/Backend")
       : device(open_device(backend)), store(*device, Key(7)) {
     use_plugin("nn");
     Scope scope(store);
@@ -107,7 +107,7 @@ inline Rows gelu(Rows rows) {
 
 // A block with norms behind the sums (Vaswani et al. 2017), in double.
 template <class M>
-Rows paper_block(const Rows& x, const ModelFixture<M>& fixture, const std::string& path) {
+Rows paper_block(const Rows& x, const EncoderFixture<M>& fixture, const std::string& path) {
   const Weights weight = fixture.below(path);
   const Heads heads{.heads = 2, .kv_heads = 2};
   const Rows h = layer_norm(sum(x, attention(x, fixture.below(path + "/attention"), heads)),
@@ -120,7 +120,7 @@ Rows paper_block(const Rows& x, const ModelFixture<M>& fixture, const std::strin
 // An encoder with token types and a norm of the embeddings (Devlin et al. 2018) in double, with
 // norms in front of the blocks, or with `paper` where the paper has them.
 template <class M>
-Rows reference_encoding(const ModelFixture<M>& fixture, const Tokens& ids, const Tokens& types,
+Rows reference_encoding(const EncoderFixture<M>& fixture, const Tokens& ids, const Tokens& types,
                         std::size_t layers, bool paper = false) {
   const auto norm = [&](const Rows& x, const std::string& path) {
     return layer_norm(x, fixture.parameter(path + "/scale"), fixture.parameter(path + "/bias"));

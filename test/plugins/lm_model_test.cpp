@@ -15,6 +15,7 @@
 #include "trivet/json.h"
 #include "trivet/task.h"
 
+namespace lm_model_test {
 namespace {
 
 using namespace trivet;
@@ -387,3 +388,5 @@ TEST_CASE("a task without a start token cannot be asked for one") {
 }
 
 }  // namespace
+
+}  // namespace lm_model_test

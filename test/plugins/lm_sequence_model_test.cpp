@@ -11,6 +11,7 @@
 #include "trivet/error.h"
 #include "trivet/task.h"
 
+namespace lm_sequence_model_test {
 namespace {
 
 using namespace trivet;
@@ -41,8 +42,8 @@ lm::SequenceModelConfig config_with_own_embeddings() {
   return config;
 }
 
-struct Fixture : ModelFixture<lm::SequenceModel> {
-  using ModelFixture::ModelFixture;
+struct Fixture : EncoderFixture<lm::SequenceModel> {
+  using EncoderFixture::EncoderFixture;
 
   // [T * vocabulary] of one pair.
   std::vector<float> logits(const Tokens& source, const Tokens& target) {
@@ -333,3 +334,5 @@ TEST_CASE("a task for texts says what it lacks", "[lm-sequence]") {
   CHECK(problems.list()[0].path == "decode.min_decode_steps");
   CHECK(problems.list()[1].path == "tokenizer");
 }
+
+}  // namespace lm_sequence_model_test

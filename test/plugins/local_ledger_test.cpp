@@ -16,10 +16,13 @@
 #include "trivet/error.h"
 #include "trivet/process.h"
 
+namespace local_ledger_test {
+
 using namespace trivet::local;
 using namespace trivet::test;
 using Catch::Contains;
 namespace fs = std::filesystem;
+using Row = trivet::local::Row;
 
 namespace {
 
@@ -242,3 +245,5 @@ TEST_CASE("room: cores are bound only where there are enough for all") {
   CHECK(more.ask({8, 0, 0}, 1));
   CHECK(more.take({8, 0, 0}).cpus.empty());
 }
+
+}  // namespace local_ledger_test

@@ -15,6 +15,8 @@
 #include "trivet/launch/attempt.h"
 #include "trivet/process.h"
 
+namespace local_memory_test {
+
 using namespace trivet;
 using namespace trivet::launch;
 using namespace trivet::test;
@@ -184,3 +186,5 @@ TEST_CASE("local: where no cgroup may be made, jobs run and the supervisor says 
   CHECK(said.find("enforced") == said.rfind("enforced"));
   CHECK(read_file(experiment.units[0].jobs[0].directory / "1/stderr").empty());
 }
+
+}  // namespace local_memory_test

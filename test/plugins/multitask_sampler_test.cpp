@@ -7,6 +7,8 @@
 
 #include "multitask/sampler.h"
 
+namespace multitask_sampler_test {
+
 using trivet::multitask::SamplerConfig;
 using trivet::multitask::Sampling;
 using trivet::multitask::TaskSampler;
@@ -67,3 +69,5 @@ TEST_CASE("draws follow the probabilities, and depend on seed and step alone") {
   for (std::int64_t step = 0; step < 100; ++step) differ += other.draw(step) != sampler.draw(step);
   CHECK(differ > 0);
 }
+
+}  // namespace multitask_sampler_test

@@ -9,6 +9,7 @@
 #include "trivet/error.h"
 #include "trivet/testing/layer_check.h"
 
+namespace nn_attention_test {
 namespace {
 
 using Catch::Contains;
@@ -204,3 +205,5 @@ TEST_CASE("attention layers say what does not fit") {
                     Contains("[nn/MultiHeadAttention] 'layer': expected [B, T, 8]") &&
                         Contains("got f32 [2, 8]"));
 }
+
+}  // namespace nn_attention_test

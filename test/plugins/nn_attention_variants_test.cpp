@@ -10,6 +10,7 @@
 #include "trivet/random.h"
 #include "trivet/testing/layer_check.h"
 
+namespace nn_attention_variants_test {
 namespace {
 
 using Catch::Contains;
@@ -269,3 +270,5 @@ TEST_CASE("attention says what does not go together") {
   CHECK_THROWS_WITH(cross.layer().fprop(x, context),
                     Contains("expected cross_inputs [1, S, 8]") && Contains("[1, 2, 3]"));
 }
+
+}  // namespace nn_attention_variants_test

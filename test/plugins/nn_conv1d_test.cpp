@@ -8,6 +8,7 @@
 #include "transformer_reference.h"
 #include "trivet/testing/layer_check.h"
 
+namespace nn_conv1d_test {
 namespace {
 
 using trivet::FpropContext;
@@ -99,3 +100,5 @@ TEST_CASE("gradients of Conv1d are those of central differences") {
   check({{"causal", true}, {"dilation", 2}, {"activation", "nn/Silu"}});
   check({{"kernel", 4}});
 }
+
+}  // namespace nn_conv1d_test

@@ -9,6 +9,7 @@
 #include "trivet/extend_step.h"
 #include "trivet/ops.h"
 
+namespace nn_extend_step_test {
 namespace {
 
 using Catch::Contains;
@@ -253,3 +254,5 @@ TEST_CASE("layers that cannot decode with a cache, and caches that are full, say
   CHECK_THROWS_WITH(trivet::extend_step(positions.layer(), own, count.get(), context),
                     Contains("6 places, but max_seq_length is 4"));
 }
+
+}  // namespace nn_extend_step_test

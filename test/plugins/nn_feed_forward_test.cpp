@@ -11,6 +11,7 @@
 #include "trivet/error.h"
 #include "trivet/testing/layer_check.h"
 
+namespace nn_feed_forward_test {
 namespace {
 
 using Catch::Contains;
@@ -288,3 +289,5 @@ TEST_CASE("gradients of the parts of a transformer are those of central differen
                                                {"norm_policy", policy}}));
   }
 }
+
+}  // namespace nn_feed_forward_test

@@ -7,6 +7,7 @@
 #include "trivet/ops.h"
 #include "trivet/testing/layer_check.h"
 
+namespace nn_gradient_test {
 namespace {
 
 using trivet::ConfigOf;
@@ -183,3 +184,5 @@ TEST_CASE("the layer check finds a wrong gradient") {
   CHECK_THAT(trivet::testing::check_layer_gradients(layer, store, trivet::make_leaf(x, slot)),
              Catch::Contains("hidden/w element 0: tape 0.0"));
 }
+
+}  // namespace nn_gradient_test

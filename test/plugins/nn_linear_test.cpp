@@ -10,6 +10,7 @@
 #include "trivet/extensions/activation.h"
 #include "trivet/registry.h"
 
+namespace nn_linear_test {
 namespace {
 
 using trivet::ConfigOf;
@@ -161,3 +162,5 @@ TEST_CASE("an activation that is not plain runs after Linear") {
   for (const float value : y.to_host<float>()) sum += static_cast<double>(value);
   CHECK(std::abs(sum) < 1e-5);  // rows of a LayerNorm have mean 0
 }
+
+}  // namespace nn_linear_test

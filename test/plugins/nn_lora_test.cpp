@@ -11,6 +11,7 @@
 #include "trivet/error.h"
 #include "trivet/testing/layer_check.h"
 
+namespace nn_lora_test {
 namespace {
 
 using Catch::Contains;
@@ -220,3 +221,5 @@ TEST_CASE("LoRA that means nothing is refused") {
       Contains("lora.rank") && Contains("is 0"));
   CHECK_THROWS_WITH(made("nn/Linear", linear(rank(-1))), Contains("lora.rank"));
 }
+
+}  // namespace nn_lora_test

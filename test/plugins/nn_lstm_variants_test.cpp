@@ -10,6 +10,8 @@
 #include "trivet/error.h"
 #include "trivet/testing/layer_check.h"
 
+namespace nn_lstm_variants_test {
+
 using Catch::Contains;
 using trivet::FpropContext;
 using trivet::Key;
@@ -233,3 +235,5 @@ TEST_CASE("Lstm refuses what makes no sense, naming the field") {
   CHECK_THROWS_WITH(make({{"zoneout", 1.0}}), Contains("zoneout"));
   CHECK_THROWS_WITH(make({{"zoneout", -0.1}}), Contains("zoneout"));
 }
+
+}  // namespace nn_lstm_variants_test

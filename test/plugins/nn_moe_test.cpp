@@ -13,6 +13,7 @@
 #include "trivet/ops.h"
 #include "trivet/testing/layer_check.h"
 
+namespace nn_moe_test {
 namespace {
 
 using Catch::Contains;
@@ -288,3 +289,5 @@ TEST_CASE("experts say what does not fit, and take an empty batch") {
   CHECK(moe.fprop(Tensor::zeros(moe.device(), {0, 5, kDims})).shape() ==
         trivet::Shape{0, 5, kDims});
 }
+
+}  // namespace nn_moe_test

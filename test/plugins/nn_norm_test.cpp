@@ -7,6 +7,7 @@
 #include "support/plugins.h"
 #include "trivet/error.h"
 
+namespace nn_norm_test {
 namespace {
 
 using trivet::ConfigOf;
@@ -281,3 +282,5 @@ TEST_CASE("norms name themselves when the depth is wrong") {
   CHECK_THROWS_WITH(batch_norm.fprop(Tensor::zeros(batch_norm.device(), {2, 4})),
                     Catch::Contains("[nn/BatchNorm] 'layer': expected [.., 3]"));
 }
+
+}  // namespace nn_norm_test

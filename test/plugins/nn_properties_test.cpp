@@ -7,6 +7,7 @@
 #include "support/plugins.h"
 #include "trivet/ops.h"
 
+namespace nn_properties_test {
 namespace {
 
 using trivet::FpropContext;
@@ -141,3 +142,5 @@ TEST_CASE("packed rows give what each gives alone") {
     }
   }
 }
+
+}  // namespace nn_properties_test

@@ -9,6 +9,8 @@
 #include "trivet/error.h"
 #include "trivet/testing/layer_check.h"
 
+namespace nn_recurrent_test {
+
 using Catch::Contains;
 using trivet::FpropContext;
 using trivet::Tensor;
@@ -125,3 +127,5 @@ TEST_CASE("recurrent layers and Conv1d say what does not fit") {
   const Made both("tiny/Backend", "nn/Conv1d", {});
   CHECK_THROWS_WITH(trivet::make_cache(both.layer(), "layer", 1, 2), Contains("causal = true"));
 }
+
+}  // namespace nn_recurrent_test

@@ -7,6 +7,7 @@
 #include "training_step.h"
 #include "trivet/remat.h"
 
+namespace nn_remat_test {
 namespace {
 
 using trivet::FpropContext;
@@ -217,3 +218,5 @@ TEST_CASE("planned steps take less memory where activations are computed again")
   CHECK(most["save_nothing"] < most["save_everything"] / 3);
   CHECK(most["save_context"] < most["save_everything"] / 2);
 }
+
+}  // namespace nn_remat_test

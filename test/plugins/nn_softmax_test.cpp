@@ -13,6 +13,7 @@
 #include "trivet/tape.h"
 #include "trivet/testing/layer_check.h"
 
+namespace nn_softmax_test {
 namespace {
 
 using Catch::Contains;
@@ -263,3 +264,5 @@ TEST_CASE("softmax heads say what does not fit") {
       Head("tiny/Backend", "nn/FullSoftmax", {{"num_classes", 1}, {"label_smoothing_prob", 0.1}}),
       Contains("label_smoothing_prob") && Contains("num_classes is 1"));
 }
+
+}  // namespace nn_softmax_test

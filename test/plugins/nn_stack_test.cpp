@@ -9,6 +9,7 @@
 #include "training_step.h"
 #include "trivet/error.h"
 
+namespace nn_stack_test {
 namespace {
 
 using Catch::Contains;
@@ -131,3 +132,5 @@ TEST_CASE("StackedTransformer says what does not fit") {
   CHECK(mixed.store().find("layer/layer_0/mlp_in/w") != nullptr);
   CHECK(mixed.store().find("layer/layer_1/feed_forward/in/w") != nullptr);
 }
+
+}  // namespace nn_stack_test

@@ -13,6 +13,7 @@
 #include "trivet/optim_update.h"
 #include "trivet/registry.h"
 
+namespace optim_adam_test {
 namespace {
 
 using trivet::Init;
@@ -231,3 +232,5 @@ TEST_CASE("Adam asks for variables by themselves where it clips, and refuses neg
                       Catch::Contains("epsilon_root"));
   }
 }
+
+}  // namespace optim_adam_test

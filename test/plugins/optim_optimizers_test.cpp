@@ -11,6 +11,7 @@
 #include "trivet/learner.h"
 #include "trivet/registry.h"
 
+namespace optim_optimizers_test {
 namespace {
 
 using trivet::ConfigOf;
@@ -295,3 +296,5 @@ TEST_CASE("optimizers refuse what makes no sense, naming the field") {
                     Catch::Contains("exclude_from_weight_decay") && Catch::Contains("'(unclosed'"));
   CHECK_THROWS_WITH(optimizer("Adam", Value::table({{"beta1", 1.0}})), Catch::Contains("beta1"));
 }
+
+}  // namespace optim_optimizers_test

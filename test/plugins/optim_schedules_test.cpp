@@ -6,6 +6,7 @@
 #include "trivet/registry.h"
 #include "trivet/schedule.h"
 
+namespace optim_schedules_test {
 namespace {
 
 using trivet::Value;
@@ -234,3 +235,5 @@ TEST_CASE("schedules without an end take a warm-up of any length") {
   CHECK_THAT(error_of("Polynomial", cycles),
              Catch::Contains("warmup.steps: is 20") && Catch::Contains("where a cycle ends"));
 }
+
+}  // namespace optim_schedules_test

@@ -6,6 +6,8 @@
 #include "tabular/encoder.h"
 #include "tabular_table.h"
 
+namespace tabular_encoding_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
@@ -121,3 +123,5 @@ TEST_CASE("a file that is no encoding is refused by name") {
   CHECK_THROWS_WITH(tabular::load_encoding(dir / "none.json"),
                     Contains("cannot read") && Contains("none.json"));
 }
+
+}  // namespace tabular_encoding_test

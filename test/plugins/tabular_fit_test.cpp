@@ -7,6 +7,8 @@
 #include "tabular/fingerprint.h"
 #include "tabular_table.h"
 
+namespace tabular_fit_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
@@ -214,3 +216,5 @@ TEST_CASE("a changed table is told by rows, columns and values") {
   CHECK(now("d,30,,2,60\n", "") == "there are 3 rows, there were 4");
   CHECK(now("city", "town") == "column 'city' is gone; column 'town' is new");
 }
+
+}  // namespace tabular_fit_test

@@ -10,6 +10,8 @@
 #include "trivet/error.h"
 #include "vision_batch.h"
 
+namespace tabular_scores_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
@@ -115,3 +117,5 @@ TEST_CASE("the area with ties and weights is the sum over all pairs") {
   }
   CHECK(area(scores, label, weights) == Approx(wins / pairs).epsilon(1e-12));
 }
+
+}  // namespace tabular_scores_test

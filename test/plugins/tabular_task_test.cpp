@@ -15,6 +15,8 @@
 #include "trivet/registry.h"
 #include "vision_batch.h"
 
+namespace tabular_task_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
@@ -333,3 +335,5 @@ TEST_CASE("the configs of the tabular plugin survive the way to a file, and thei
   for (const Problem& problem : problems.list()) fields.push_back(problem.path);
   CHECK(fields == std::vector<std::string>{"ignore", "features", "ignore", "categorical"});
 }
+
+}  // namespace tabular_task_test

@@ -15,6 +15,8 @@
 #include "tensorboard/record_file.h"
 #include "trivet/error.h"
 
+namespace tensorboard_test {
+
 using namespace trivet;
 using namespace trivet::tensorboard;
 using test::Event;
@@ -270,3 +272,5 @@ TEST_CASE("a directory that cannot be written is an error with the reason") {
   Events writer = run.writer();
   CHECK_THROWS_WITH(writer.scalars("train", 1, one("x", 1)), Catch::Contains("cannot use"));
 }
+
+}  // namespace tensorboard_test

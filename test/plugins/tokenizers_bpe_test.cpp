@@ -11,6 +11,8 @@
 #include "trivet/error.h"
 #include "trivet/utf8_stream.h"
 
+namespace tokenizers_bpe_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Ids = std::vector<std::int32_t>;
@@ -242,3 +244,5 @@ TEST_CASE("many threads may encode at once", "[tokenizers]") {
   for (std::thread& thread : threads) thread.join();
   CHECK(wrong == std::vector<int>(4));
 }
+
+}  // namespace tokenizers_bpe_test

@@ -10,6 +10,8 @@
 #include "tokenizers/bytes.h"
 #include "trivet/error.h"
 
+namespace tokenizers_file_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
@@ -286,3 +288,5 @@ TEST_CASE("bytes are their own ids, and special tokens follow them", "[tokenizer
   CHECK(marked->encode("<eos>").size() == 5);
   CHECK(marked->fingerprint() != plain->fingerprint());
 }
+
+}  // namespace tokenizers_file_test

@@ -8,6 +8,7 @@
 #include "vision/metrics.h"
 #include "vision_batch.h"
 
+namespace vision_metrics_test {
 namespace {
 
 using Catch::Contains;
@@ -156,3 +157,5 @@ TEST_CASE("a metric answers to the name it is given") {
   CHECK(TopK(trivet::vision::TopKConfig{}).result().find("top_5_accuracy") != nullptr);
   CHECK(TopK(trivet::vision::TopKConfig{{"near"}, 5}).result().find("near") != nullptr);
 }
+
+}  // namespace vision_metrics_test

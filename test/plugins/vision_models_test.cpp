@@ -12,6 +12,7 @@
 #include "vision/mlp.h"
 #include "vision_model_fixture.h"
 
+namespace vision_models_test {
 namespace {
 
 using Catch::Contains;
@@ -255,3 +256,5 @@ TEST_CASE("images of another shape are refused with both shapes and the cure") {
   CHECK_THROWS_WITH(cnn.logits(random_values(28, 3), {1, 7, 4, 1}),
                     Contains("vision/Cnn: expected images [B, 7, 4, 2], got f32 [1, 7, 4, 1]"));
 }
+
+}  // namespace vision_models_test

@@ -10,6 +10,7 @@
 #include "vision/resnet.h"
 #include "vision_model_fixture.h"
 
+namespace vision_resnet_test {
 namespace {
 
 using Catch::Contains;
@@ -315,3 +316,5 @@ TEST_CASE("a ResNet refuses images of another shape") {
   CHECK_THROWS_WITH(fixture.logits(random_values(84, 3), {1, 6, 7, 2}),
                     Contains("vision/ResNet: expected images [B, 7, 6, 2]"));
 }
+
+}  // namespace vision_resnet_test

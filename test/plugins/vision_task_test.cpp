@@ -11,6 +11,7 @@
 #include "vision/image_classification.h"
 #include "vision_batch.h"
 
+namespace vision_task_test {
 namespace {
 
 using trivet::Batch;
@@ -106,3 +107,5 @@ TEST_CASE("top 1 is the accuracy, and not measured twice") {
   config.top_k = 1;
   CHECK(Fixture(config).task->build_metrics(false).size() == 1);
 }
+
+}  // namespace vision_task_test

@@ -12,6 +12,8 @@
 #include "trivet/registry.h"
 #include "trivet/task.h"
 
+namespace vision_test {
+
 using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
@@ -270,3 +272,5 @@ TEST_CASE("configs of models that cannot be are refused") {
       fixture.model("vision/Mlp", Value::table({{"image_shape", Value::array({28, 28})}})),
       ConfigError);
 }
+
+}  // namespace vision_test

@@ -10,6 +10,7 @@
 #include "vision/vit.h"
 #include "vision_model_fixture.h"
 
+namespace vision_vit_test {
 namespace {
 
 using Catch::Contains;
@@ -192,3 +193,5 @@ TEST_CASE("a Vit refuses images of another shape") {
   CHECK_THROWS_WITH(fixture.logits(random_values(48, 3), {1, 6, 4, 2}),
                     Contains("vision/Vit: expected images [B, 4, 6, 2]"));
 }
+
+}  // namespace vision_vit_test

@@ -13,6 +13,8 @@
 #include "trivet/error.h"
 #include "trivet/registry.h"
 
+namespace train_learner_test {
+
 using namespace trivet;
 using Catch::Contains;
 using Bench = test::TrainerBench;
@@ -266,3 +268,5 @@ TEST_CASE("with everything on, a trainer restored at any step continues with the
     REQUIRE(end.states == expected.states);
   }
 }
+
+}  // namespace train_learner_test

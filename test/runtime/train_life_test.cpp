@@ -16,6 +16,8 @@
 #include "train_parts.h"
 #include "trivet/registry.h"
 
+namespace train_life_test {
+
 using namespace trivet;
 using test::evaluation_calls, test::kBuildEvaluation, test::kBuildTraining, test::kTrainStep;
 namespace fs = std::filesystem;
@@ -87,3 +89,5 @@ TEST_CASE("a run that has a checkpoint is never initialized") {
   CHECK(calls_of(Do::train_and_eval, 3, temp / "c") ==
         kBuildTraining + kBuildEvaluation + evaluation_calls(3));
 }
+
+}  // namespace train_life_test

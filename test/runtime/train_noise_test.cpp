@@ -6,6 +6,8 @@
 #include "train/trainer.h"
 #include "train_parts.h"
 
+namespace train_noise_test {
+
 using namespace trivet;
 using Bench = test::TrainerBench;
 
@@ -48,3 +50,5 @@ TEST_CASE("evaluations and checkpoints have weights without variational noise") 
   CHECK(*bench.trainer->evaluate(-1).find("validation_loss") == before);
   CHECK(bench.save().files.at("model") == plain.save().files.at("model"));
 }
+
+}  // namespace train_noise_test

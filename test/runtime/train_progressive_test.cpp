@@ -12,6 +12,8 @@
 #include "trivet/error.h"
 #include "trivet/registry.h"
 
+namespace train_progressive_test {
+
 using namespace trivet;
 using Catch::Contains;
 
@@ -359,3 +361,5 @@ TEST_CASE("a checkpoint of another trainer, or of more stages, is refused") {
   CHECK_THROWS_WITH(bench.trainer->restore(other),
                     Contains("was saved in stage 3, and there are 2"));
 }
+
+}  // namespace train_progressive_test

@@ -11,6 +11,8 @@
 #include "trivet/error.h"
 #include "trivet/registry.h"
 
+namespace train_recovery_test {
+
 using namespace trivet;
 using Catch::Contains;
 using Bench = test::TrainerBench;
@@ -151,3 +153,5 @@ TEST_CASE("a bad step changes no weight before it is undone") {
   CHECK_THROWS_AS(bench.trainer->train(4), DivergedError);
   CHECK(bench.save().files == before.files);
 }
+
+}  // namespace train_recovery_test

@@ -15,6 +15,8 @@
 #include "trivet/error.h"
 #include "trivet/safetensors.h"
 
+namespace train_saving_test {
+
 using namespace trivet;
 using Catch::Contains;
 namespace fs = std::filesystem;
@@ -271,3 +273,5 @@ TEST_CASE("a metric that the evaluation does not give is an error with the neare
   CHECK_THROWS_WITH(best.wanted(10, accuracy(0.5)),
                     Contains("no number 'acuracy'") && Contains("accuracy"));
 }
+
+}  // namespace train_saving_test

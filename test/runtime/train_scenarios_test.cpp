@@ -21,6 +21,8 @@
 #include "train/file_io.h"
 #include "trivet/error.h"
 
+namespace train_scenarios_test {
+
 using namespace trivet;
 using Catch::Contains;
 namespace fs = std::filesystem;
@@ -443,3 +445,5 @@ TEST_CASE("27: the best step has a checkpoint of its own, or none but older ones
   CHECK(story.go(run) == "t5(5) e5 b5 t10(5) c10 e10 b10 t15(5) e15 b15 t20(5) c20 e20 b20 ");
   CHECK(story.best() == Steps{5, 10, 15, 20});
 }
+
+}  // namespace train_scenarios_test

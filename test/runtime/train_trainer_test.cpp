@@ -12,6 +12,8 @@
 #include "trivet/error.h"
 #include "trivet/registry.h"
 
+namespace train_trainer_test {
+
 using namespace trivet;
 using Catch::Contains;
 using Bench = test::TrainerBench;
@@ -247,3 +249,5 @@ TEST_CASE("after two steps a training step asks the system for no memory") {
   bench.trainer->train(100);
   CHECK(bench.device->memory().backend_allocations == before);
 }
+
+}  // namespace train_trainer_test

@@ -6,6 +6,8 @@
 #include "train_parts.h"
 #include "trivet/error.h"
 
+namespace train_validation_data_test {
+
 using namespace trivet;
 using Bench = test::TrainerBench;
 
@@ -100,3 +102,5 @@ TEST_CASE("an evaluation of all batches cannot go on anywhere") {
   REQUIRE(problems.list().size() == 1);
   CHECK(problems.list()[0].path == "validation_data");
 }
+
+}  // namespace train_validation_data_test

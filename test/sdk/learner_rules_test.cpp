@@ -11,6 +11,7 @@
 #include "trivet/error.h"
 #include "trivet/learner.h"
 
+namespace learner_rules_test {
 namespace {
 
 using trivet::Key;
@@ -399,3 +400,5 @@ TEST_CASE_METHOD(Fixture, "norms are of the gradients there are, averages of all
   CHECK(learner.averages()[0].second.to_host<float>()[0] == Approx((before + w) / 2));
   CHECK(before != Approx(w));
 }
+
+}  // namespace learner_rules_test

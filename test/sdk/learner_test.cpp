@@ -8,6 +8,7 @@
 #include "support/plugins.h"
 #include "trivet/error.h"
 
+namespace learner_test {
 namespace {
 
 using trivet::GradientClipConfig;
@@ -217,3 +218,5 @@ TEST_CASE_METHOD(Fixture, "slots have the parameter's path and shape, and are th
   learner.apply_gradients();
   CHECK(slots[0].second.to_host<float>() == std::vector<float>(4, 1));
 }
+
+}  // namespace learner_test

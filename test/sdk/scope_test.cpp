@@ -9,6 +9,7 @@
 #include "trivet/error.h"
 #include "trivet/layer.h"
 
+namespace scope_test {
 namespace {
 
 using trivet::ConfigOf;
@@ -194,3 +195,5 @@ TEST_CASE_METHOD(Fixture, "a shared layer inside itself is refused") {
 TEST_CASE_METHOD(Fixture, "a type that no plugin has is refused with the nearest name") {
   CHECK_THAT(error_of([&] { root.layer("a", "nn/Linaer"); }), Catch::Contains("nn/Linear"));
 }
+
+}  // namespace scope_test

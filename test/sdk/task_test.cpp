@@ -12,6 +12,7 @@
 #include "trivet/ops.h"
 #include "trivet/safetensors.h"
 
+namespace task_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -252,3 +253,5 @@ TEST_CASE_METHOD(Fixture,
              Catch::Contains("does not exist") && Catch::Contains("model.safetensors"));
   CHECK_THAT(error_from(directory), Catch::Contains("no checkpoint at"));
 }
+
+}  // namespace task_test

@@ -10,6 +10,7 @@
 #include "trivet/error.h"
 #include "trivet/learner.h"
 
+namespace variational_noise_test {
 namespace {
 
 using namespace trivet;
@@ -135,3 +136,5 @@ TEST_CASE_METHOD(Fixture, "noise for no variable is refused") {
   config.validate(problems);
   CHECK(problems.list().size() == 1);
 }
+
+}  // namespace variational_noise_test

@@ -160,7 +160,7 @@ std::string plugin_of(std::string_view metadata) {
   return name;
 }
 
-EventValue to_value(std::string_view message) {
+EventValue event_value_of(std::string_view message) {
   EventValue value;
   for_fields(message, [&](const Field& field) {
     if (field.number == 1) value.tag = field.text();
@@ -181,7 +181,7 @@ Event to_event(std::string_view message) {
     if (field.number == 3) event.version = field.text();
     if (field.number == 5) {
       for_fields(field.body(), [&](const Field& value) {
-        if (value.number == 1) event.values.push_back(to_value(value.body()));
+        if (value.number == 1) event.values.push_back(event_value_of(value.body()));
       });
     }
     if (field.number == 7) {

@@ -30,13 +30,13 @@ std::vector<NamedBackend> list() {
 
 }  // namespace
 
-const std::vector<NamedBackend>& backends() {
+const std::vector<NamedBackend>& named_backends() {
   static const std::vector<NamedBackend> all = list();
   return all;
 }
 
 const tv_backend* any_backend() {
-  return backends().front().table;
+  return named_backends().front().table;
 }
 
 std::unique_ptr<Device> open(const NamedBackend& backend) {

@@ -17,7 +17,7 @@ struct NamedBackend {
 
 // The ones that ship, as they are, with mandatory functions only, and each behind addresses that
 // the host cannot reach.
-const std::vector<NamedBackend>& backends();
+const std::vector<NamedBackend>& named_backends();
 
 // The first of them; for tests of what does not depend on the backend.
 const tv_backend* any_backend();

@@ -73,7 +73,7 @@ long minor_faults() {
 }  // namespace
 
 TEST_CASE("a steady step asks nothing of the backend and has the same addresses", "[memory]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     Mlp model(*device);

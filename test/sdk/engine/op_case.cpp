@@ -92,7 +92,7 @@ void check(const OpCase& op) {
   std::vector<Array> arrays;
   for (std::size_t i = 0; i < op.inputs.size(); ++i) arrays.push_back(drawn(op.inputs[i], i));
   const Array want = op.reference(arrays);
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     const std::unique_ptr<Device> device = open(backend);
     check_on(*device, op, arrays, want);
   }

@@ -101,7 +101,7 @@ TEST_CASE("binary ops on empty tensors give empty tensors", "[ops]") {
 }
 
 TEST_CASE("max and min give the gradient to the winner, and to a where equal", "[ops]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     const std::vector<float> a{1, 5, 3}, b{2, 4, 3};
@@ -217,7 +217,7 @@ TEST_CASE("gated activations multiply act(first half) with the second half", "[o
 }
 
 TEST_CASE("cast between floating types rounds to the nearest, and its gradient passes", "[ops]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     // 1 + 2^-8 lies between two bf16 numbers: ties go to the even one, 1. 1/3 in f16 is 0x3555.

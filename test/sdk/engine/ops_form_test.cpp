@@ -205,7 +205,7 @@ TEST_CASE("reductions of everything give a scalar; the mean of nothing is 0", "[
 }
 
 TEST_CASE("max and argmax take the first of equals, and the gradient goes there", "[ops]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     const std::vector<float> values{1, 7, 7, 2, 3, 3, 3, 0};
@@ -236,7 +236,7 @@ TEST_CASE("softmax is a distribution, for large logits too", "[ops]") {
                  return std::exp(in[0].at(i)) / sum;
                });
              }});
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     const auto device = open(backend);
     const std::vector<float> values{1e4F, 0, -1e4F};
     const Tensor y = ops::softmax(Tensor::from<float>(*device, values, {1, 3}));

@@ -55,7 +55,7 @@ TEST_CASE("softmax cross entropy follows its formula and leaves out negative tar
 }
 
 TEST_CASE("the loss of equal logits is the logarithm of their number", "[ops]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     const Tensor targets = Tensor::zeros(*device, {1}, DType::i32);
@@ -76,7 +76,7 @@ TEST_CASE("a target that is no class is an error that names its row", "[ops]") {
 
 // Negative ones are left out; every device must find the 3, also where the host cannot look.
 TEST_CASE("a target that is no class is an error on every backend", "[ops]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     const Tensor logits = Tensor::zeros(*device, {2, 3}), weight = Tensor::full(*device, {2}, 1);
@@ -166,7 +166,7 @@ TEST_CASE("the fused classifier has the gradients of its loss", "[ops]") {
 }
 
 TEST_CASE("the fused classifier computes no gradient that nobody asks for", "[ops]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     std::vector<float> h(600 * 3), w(3 * 4);
@@ -209,7 +209,7 @@ TEST_CASE("the fused classifier computes no gradient that nobody asks for", "[op
 }
 
 TEST_CASE("the fused classifier gives the same over several chunks of rows", "[ops]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     std::vector<float> h(1200 * 3), w(3 * 4);

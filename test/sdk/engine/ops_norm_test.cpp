@@ -72,7 +72,7 @@ TEST_CASE("batch norm normalises each channel over all other axes", "[ops]") {
 }
 
 TEST_CASE("batch norm gives the moments of the batch, off the tape", "[ops]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     GradientSlot slot;
@@ -93,7 +93,7 @@ TEST_CASE("batch norm gives the moments of the batch, off the tape", "[ops]") {
 // Relu's kink keeps it out of the difference quotients: its gradient is that of the plain norm
 // where the output is above 0, by linearity in the gradient that comes in.
 TEST_CASE("batch norm's relu stops gradients where the output is 0", "[ops]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     std::vector<float> values(60), flowing(60);

@@ -102,7 +102,7 @@ TEST_CASE("matmul multiplies matrices and batches of them, with either side tran
 }
 
 TEST_CASE("a product of empty matrices is empty or zero", "[ops]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     const auto zeros = [&](const Shape& shape) { return Tensor::zeros(*device, shape); };
@@ -135,7 +135,7 @@ TEST_CASE("linear is act(x w + b), with gradients for x, w and b", "[ops]") {
 }
 
 TEST_CASE("linear adds its weight gradients to what was there", "[ops]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     GradientSlot w_slot{Tensor::full(*device, {1, 1}, 100)},
@@ -182,7 +182,7 @@ TEST_CASE("gather_rows looks rows up, and equal indices add up in the gradient",
                  return in[0].at({static_cast<std::int64_t>(in[1].at({i[0], i[1]})), i[2]});
                });
              }});
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     const std::vector<std::int32_t> outside{4};

@@ -108,7 +108,7 @@ TEST_CASE("conv2d slides filters over images by TensorFlow's padding rules", "[o
 
 TEST_CASE("a convolution with a known answer", "[ops][vision]") {
   // Filter [1 2; 3 4] over [1 2 3; 4 5 6; 7 8 9], valid: 1 + 2*2 + 3*4 + 4*5 = 37, ...
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     const std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8, 9}, w{1, 2, 3, 4};

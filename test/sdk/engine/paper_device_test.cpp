@@ -46,7 +46,7 @@ TEST_CASE("FLOPs are the products', by hand, on every backend and on paper", "[p
   const double products = 3 * (2 * 6 * 8 * 8) + 3 * (2 * 6 * 8 * 10);
   // 12 B H D for each pair of places, of which 1 + 2 + 3 of 3 * 3 see each other.
   const double pair = 12 * 2 * 2 * 4;
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     for (const bool paper : {false, true}) {
       INFO(backend.name << (paper ? " on paper" : ""));
       const auto device = paper ? on_paper(backend.table) : open(backend);
@@ -89,7 +89,7 @@ TEST_CASE("tensors on paper read as zeros, and wrong shapes are errors as ever",
 }
 
 TEST_CASE("a step on paper composes what the backend would, and plans as much memory", "[paper]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     std::vector<std::uint64_t> arena;
     std::vector<std::vector<std::string>> composed;

@@ -96,7 +96,7 @@ TEST_CASE("what is computed again is not kept", "[tape]") {
 }
 
 TEST_CASE("attention is computed once where it is kept", "[tape]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto run = [&](RematKeeps keeps) {
       const auto device = open(backend);

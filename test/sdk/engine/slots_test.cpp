@@ -136,7 +136,7 @@ TEST_CASE("every table of mandatory functions computes the same step", "[slots]"
     CHECK(use.native == 0);
     CHECK(use.composed > 0);
   }
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     check_equal(run(backend.table), tiny);
   }
@@ -228,7 +228,7 @@ TEST_CASE("optimizer updates follow backend.h on every backend", "[slots]") {
         }
       }
     }
-    for (const NamedBackend& backend : backends()) {
+    for (const NamedBackend& backend : named_backends()) {
       INFO(backend.name << ", kind " << int{how.kind} << ", momentum " << how.momentum);
       const Updated got = update(backend.table, how, 3);
       for (std::size_t i = 0; i < 100; ++i) {
@@ -249,7 +249,7 @@ TEST_CASE("an update with too few slots is an error", "[slots]") {
 }
 
 TEST_CASE("the sum of squares is that of double", "[slots]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     for (const std::int64_t n : {0, 1, 1000, 100000}) {

@@ -43,7 +43,7 @@ constexpr OpDef kCareless{"test/careless", careless_vjp};
 }  // namespace
 
 TEST_CASE("gradients of a tensor that is used several times add up", "[tape]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     GradientSlot slot;

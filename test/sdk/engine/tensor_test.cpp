@@ -29,7 +29,7 @@ TEST_CASE("shapes count, compare and refuse", "[tensor]") {
 }
 
 TEST_CASE("values written are the values read, for every type", "[tensor]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     const std::vector<float> floats{1.5F, -2, 3e30F};
@@ -50,7 +50,7 @@ TEST_CASE("values written are the values read, for every type", "[tensor]") {
 TEST_CASE("a strided view is read in row-major order", "[tensor]") {
   std::vector<float> values(6);
   std::iota(values.begin(), values.end(), 0.0F);
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     const auto device = open(backend);
     const Tensor x = ops::transpose(Tensor::from<float>(*device, values, {2, 3}), {1, 0});
     CHECK_FALSE(x.contiguous());
@@ -60,7 +60,7 @@ TEST_CASE("a strided view is read in row-major order", "[tensor]") {
 }
 
 TEST_CASE("a host tensor moves to a host-visible device without a copy", "[tensor]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
     Tensor batch = Tensor::host({2, 2});
@@ -77,7 +77,7 @@ TEST_CASE("a host tensor moves to a host-visible device without a copy", "[tenso
 }
 
 TEST_CASE("tensors move between devices", "[tensor]") {
-  const auto first = open(backends().front()), second = open(backends().back());
+  const auto first = open(named_backends().front()), second = open(named_backends().back());
   const std::vector<float> values{1, 2, 3};
   const Tensor x = Tensor::from<float>(*first, values, {3}).to(*second);
   CHECK(&x.device() == second.get());
@@ -97,13 +97,13 @@ TEST_CASE("spans are refused where they would be wrong", "[tensor]") {
   CHECK_THROWS_WITH(ops::transpose(x, {1, 0}).span<float>(), Catch::Contains("not contiguous"));
   CHECK_THROWS_WITH(Tensor::host({1}).device(), Catch::Contains("not on a device"));
   CHECK_THROWS_WITH(x.item(), Catch::Contains("exactly one"));
-  const auto hidden = open(backends()[1]);
+  const auto hidden = open(named_backends()[1]);
   REQUIRE_FALSE(hidden->host_visible());
   CHECK_THROWS_WITH(Tensor::zeros(*hidden, {2}).span<float>(), Catch::Contains("to_host"));
 }
 
 TEST_CASE("assigning bytes changes a tensor that others see", "[tensor]") {
-  for (const NamedBackend& backend : backends()) {
+  for (const NamedBackend& backend : named_backends()) {
     const auto device = open(backend);
     Tensor x = Tensor::zeros(*device, {2});
     const Tensor same = x;
