@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products: the tiles of gemm.h, and the table's matmul.
-
-#include <cblas.h>
-
 #include <limits>
 
+#include "cpu/blas.h"
 #include "cpu/gemm.h"
 #include "cpu/kernels.h"
 
@@ -65,9 +63,9 @@ void multiply(const Gemm& g) {
   const auto integer = [](std::int64_t x) { return static_cast<blasint>(x); };
   // With k = 0 a leading dimension may be 0, which OpenBLAS refuses.
   const auto leading = [&](std::int64_t x) { return std::max<blasint>(1, integer(x)); };
-  cblas_sgemm(CblasRowMajor, g.trans_a ? CblasTrans : CblasNoTrans,
-              g.trans_b ? CblasTrans : CblasNoTrans, integer(g.m), integer(g.n), integer(g.k),
-              g.alpha, g.a, leading(g.lda), g.b, leading(g.ldb), g.beta, g.c, leading(g.ldc));
+  blas().sgemm(CblasRowMajor, g.trans_a ? CblasTrans : CblasNoTrans,
+               g.trans_b ? CblasTrans : CblasNoTrans, integer(g.m), integer(g.n), integer(g.k),
+               g.alpha, g.a, leading(g.lda), g.b, leading(g.ldb), g.beta, g.c, leading(g.ldc));
 }
 
 void GemmGroup::add(const Gemm& g) {

@@ -13,25 +13,33 @@ HWY_BEFORE_NAMESPACE();
 namespace cpu {
 namespace HWY_NAMESPACE {
 
-float log_sum_exp(std::int64_t n, const float* x) {
-  const float most = row_max(n, x);
-  if (std::isinf(most)) return most;  // nothing to sum, or beyond all numbers
+// log(sum(exp(x - most))), most = the largest x.
+float log_sum_exp(std::int64_t n, const float* x, float& most) {
+  most = row_max(n, x);
+  if (std::isinf(most)) return 0;  // nothing to sum, or beyond all numbers
   const V shift = set(most);
   const auto add_exp = [=](V s, V v) { return add(s, exp(hn::Sub(v, shift))); };
   const V total = fold(n, 0, -std::numeric_limits<float>::infinity(), add_exp, add, x);
-  return most + std::log(lane_sum(total));
+  return std::log(lane_sum(total));
 }
 
-// out = scale * exp(x - lse) - offset, in place if wanted.
+// out = scale * softmax(x) - offset, in place if wanted. A large lse is rounded too coarsely to
+// divide by exp(lse), so the exponentials are divided by their own sum.
 void softmax_gradient(std::int64_t n, const float* x, float* out, float lse, float scale,
                       float offset) {
-  const V shift = set(lse), factor = set(scale), off = set(offset);
+  const V shift = set(lse);
   map(
-      n, out, [=](V v) { return hn::MulSub(exp(hn::Sub(v, shift)), factor, off); }, x);
+      n, out, [=](V v) { return exp(hn::Sub(v, shift)); }, x);
+  const V factor = set(scale / row_sum(n, out)), off = set(offset);
+  map(
+      n, out, [=](V v) { return hn::MulSub(v, factor, off); }, static_cast<const float*>(out));
 }
 
-float plain_sum(std::int64_t n, const float* x) {
-  return row_sum(n, x);
+// The sum of x - most.
+float shifted_sum(std::int64_t n, const float* x, float most) {
+  const V shift = set(most);
+  const auto add_shifted = [=](V s, V v) { return add(s, hn::Sub(v, shift)); };
+  return lane_sum(fold(n, 0, most, add_shifted, add, x));
 }
 
 }  // namespace HWY_NAMESPACE
@@ -44,22 +52,25 @@ namespace {
 
 HWY_EXPORT(log_sum_exp);
 HWY_EXPORT(softmax_gradient);
-HWY_EXPORT(plain_sum);
+HWY_EXPORT(shifted_sum);
 
 void loss_row(const tv_softmax_xent& d, std::int64_t r, const float* x) {
   const std::int32_t target = d.targets[r];
-  const float lse = HWY_DYNAMIC_DISPATCH(log_sum_exp)(d.classes, x);
+  float most = 0;
+  const float log_sum = HWY_DYNAMIC_DISPATCH(log_sum_exp)(d.classes, x, most);
+  const float lse = most + log_sum;
   d.lse[r] = lse;
   if (target < 0) {
     d.loss[r] = 0;
     return;
   }
-  float expected = (1 - d.smoothing) * x[target];
+  // Off the largest logit: lse and a large logit are too close for their difference.
+  float expected = (1 - d.smoothing) * (x[target] - most);
   if (d.smoothing != 0) {
-    const float sum = HWY_DYNAMIC_DISPATCH(plain_sum)(d.classes, x);
+    const float sum = HWY_DYNAMIC_DISPATCH(shifted_sum)(d.classes, x, most);
     expected += d.smoothing / static_cast<float>(d.classes) * sum;
   }
-  d.loss[r] = lse - expected + d.z_loss * lse * lse;
+  d.loss[r] = log_sum - expected + d.z_loss * lse * lse;
 }
 
 void gradient_row(const tv_softmax_xent& d, std::int64_t r, const float* x, float* dx) {

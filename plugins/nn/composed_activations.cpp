@@ -31,8 +31,9 @@ Tensor LeakyRelu::apply(const Tensor& x) const {
 
 // exp is taken of what is not above 0 alone, so that no infinity comes near the gradient.
 Tensor Elu::apply(const Tensor& x) const {
-  const Tensor below = ops::min(x, number(x, 0));
-  return ops::add(relu(x), ops::mul(ops::add(ops::exp(below), -1.0F), alpha_));
+  const Tensor zero = number(x, 0);
+  const Tensor below = ops::add(ops::exp(ops::min(x, zero)), -1.0F);
+  return ops::where(ops::less(x, zero), ops::mul(below, alpha_), x);
 }
 
 Tensor SquaredRelu::apply(const Tensor& x) const {
@@ -45,8 +46,7 @@ Tensor CubedRelu::apply(const Tensor& x) const {
 }
 
 Tensor Softplus::apply(const Tensor& x) const {
-  const Tensor tail = ops::log(ops::add(ops::exp(ops::neg(ops::abs(x))), 1.0F));
-  return ops::add(relu(x), tail);
+  return ops::softplus(x);
 }
 
 Tensor Exp::apply(const Tensor& x) const {

@@ -7,11 +7,11 @@
 //   Elu          x where x > 0, else alpha (exp(x) - 1)     (Clevert et al. 2015)
 //   SquaredRelu  max(x, 0)^2                                (So et al. 2021, "Primer")
 //   CubedRelu    max(x, 0)^3
-//   Softplus     ln(1 + exp(x)), as max(x, 0) + ln(1 + exp(-|x|))
+//   Softplus     ln(1 + exp(x))
 //   Exp          exp(x)
 //
-// The names and defaults are those of Praxis. The gradient where two pieces meet is that of the
-// left one for Relu6 at 6 and of the right one elsewhere.
+// The names and defaults are those of Praxis. The gradient where two pieces meet: Relu6 has 0 at 0
+// and 1 at 6, SquaredRelu and CubedRelu 0; LeakyRelu and Elu have that of the right piece, 1.
 #pragma once
 
 #include <string_view>

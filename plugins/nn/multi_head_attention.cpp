@@ -29,12 +29,6 @@ ConfigOf<Layer> bias_for(ConfigOf<Layer> layer, std::int64_t heads) {
   return layer;
 }
 
-// log(1 + exp(x)) without overflow.
-Tensor softplus(const Tensor& x) {
-  const Tensor zero = Tensor::scalar(x.device(), 0);
-  return ops::add(ops::max(x, zero), ops::log(ops::add(ops::exp(ops::neg(ops::abs(x))), 1)));
-}
-
 }  // namespace
 
 void MultiHeadAttentionConfig::validate(Problems& problems) const {
@@ -116,7 +110,7 @@ Tensor MultiHeadAttention::queries(const Tensor& x, const Tensor& positions,
   if (query_norm_) q = query_norm_->fprop(q, context);
   if (per_dim_scale_ == nullptr) return q;
   const float root = std::sqrt(static_cast<float>(head_dims_));
-  return ops::mul(q, ops::mul(softplus(per_dim_scale_->value()), kLog2E / root));
+  return ops::mul(q, ops::mul(ops::softplus(per_dim_scale_->value()), kLog2E / root));
 }
 
 MultiHeadAttention::KeysAndValues MultiHeadAttention::keys_and_values(const Tensor& x,

@@ -24,8 +24,8 @@ void Pool2dConfig::validate(Problems& problems) const {
   }
   // Such a window could lie in the padding alone, where there is nothing to pool.
   const bool paired = pad.size() <= 2 && window.size() <= 2 && !pad.empty() && !window.empty();
-  if (paired && (2 * pad.front() > window.front() || 2 * pad.back() > window.back())) {
-    problems.add("pad", "is more than half of the window");
+  if (paired && (pad.front() >= window.front() || pad.back() >= window.back())) {
+    problems.add("pad", "is not below the window");
   }
 }
 

@@ -9,6 +9,8 @@
 
 #include "device_impl.h"
 #include "trivet/error.h"
+#include "trivet/plugin_call.h"
+#include "trivet/registry.h"
 
 namespace trivet {
 namespace {
@@ -82,6 +84,23 @@ void check_table(const tv_backend* table, const std::string& key) {
 #undef TRIVET_NEEDS
 }
 
+// Sizes are rounded up to the alignment, and every program needs f32: what is wrong here would
+// show much later, and far from the backend.
+void check_info(const tv_info& info) {
+  const auto wrong = [](const std::string& what) {
+    throw PluginError("its info is wrong: " + what,
+                      {.hint = "sdk/testing has a kit that checks a backend"});
+  };
+  const auto alignment = static_cast<std::uint32_t>(info.alignment);
+  if (info.alignment < 64 || !std::has_single_bit(alignment)) {
+    wrong("alignment is " + std::to_string(info.alignment) + ", not a power of two >= 64");
+  }
+  constexpr std::uint32_t kF32 = 1u << TV_F32;
+  if ((info.storage_dtypes & info.compute_dtypes & kF32) == 0) {
+    wrong("it neither stores nor computes f32");
+  }
+}
+
 }  // namespace
 
 Device::Device() : impl_(std::make_unique<Impl>()) {
@@ -106,13 +125,21 @@ std::unique_ptr<Device> Device::open(const tv_backend* backend, DeviceOptions op
   impl.memory = std::make_unique<DeviceMemory>(impl, impl.options.key, impl.options.memory_limit,
                                                take_from, give_back_to);
   impl.info.struct_size = sizeof(tv_info);
-  device->check(backend->info(&impl.info), "info");
+  const RegistryItem* item = registry().find("backend", impl.options.key);
+  const std::string field = "runtime.backend";
+  in_plugin(item, "info", field, [&] {
+    device->check(backend->info(&impl.info), "info");
+    check_info(impl.info);
+  });
   std::vector<tv_option> list;
   for (const auto& [key, value] : impl.options.options)
     list.push_back({key.c_str(), value.c_str()});
-  device->check(
-      backend->open(impl.options.index, list.data(), list.size(), &impl.host, &impl.context),
-      "open");
+  in_plugin(item, "open", field, [&] {
+    device->check(
+        backend->open(impl.options.index, list.data(), list.size(), &impl.host, &impl.context),
+        "open");
+    if (impl.context == nullptr) throw PluginError("its open gave no context");
+  });
   return device;
 }
 
@@ -159,13 +186,18 @@ void Device::check(tv_status status, const char* what) {
   impl_->scratch.end_call(*impl_->memory);
   if (status == TV_OK) return;
   std::string text = std::exchange(impl_->error_text, {});
-  if (text.empty()) {
+  const bool told = !text.empty();
+  if (!told) {
     if (status == TV_UNSUPPORTED)
       text = "not supported by this backend";
     else
       text = status == TV_OUT_OF_MEMORY ? "out of memory" : "failed without a reason";
   }
-  throw Error(key() + ": [" + what + "] " + text);
+  const std::string message = key() + ": [" + what + "] " + text;
+  const ErrorDetails at{.plugin = key().substr(0, key().find('/')), .key = key()};
+  if (!told && status != TV_OUT_OF_MEMORY && status != TV_UNSUPPORTED)
+    throw PluginError(message, at);
+  throw Error(message, at);
 }
 
 // ---- counters

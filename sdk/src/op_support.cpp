@@ -10,15 +10,52 @@ void wrong(const char* op, const std::string& expected, const std::string& got) 
   throw Error("[" + std::string(op) + "] expected " + expected + ", got " + got);
 }
 
-void expect_f32(const char* op, const Tensor& x) {
-  if (x.dtype() != DType::f32) wrong(op, "f32", x.to_string());
-  if (!x.on_host()) x.device().impl().op = op;
+void expect_defined(const char* op, const char* name, const Tensor& x) {
+  if (!x.defined()) wrong(op, "a tensor as " + std::string(name), "none");
 }
 
-void expect_same_device(const char* op, const Tensor& a, const Tensor& b) {
-  if (b.impl()->device != &a.device()) {
-    wrong(op, "operands on one device", a.to_string() + " and " + b.to_string());
-  }
+namespace {
+
+void expect_type(const char* op, const char* name, const Tensor& x, DType dtype) {
+  expect_defined(op, name, x);
+  if (x.dtype() == dtype) return;
+  wrong(op, std::string(name_of(dtype)) + " as " + name, x.to_string());
+}
+
+}  // namespace
+
+void expect(const char* op, const char* name, const Tensor& x, DType dtype) {
+  expect_type(op, name, x, dtype);
+  if (x.on_host()) wrong(op, std::string(name) + " on a device", x.to_string());
+  x.device().impl().op = op;
+}
+
+void expect_beside(const char* op, const char* name, const Tensor& x, const Tensor& first,
+                   DType dtype) {
+  expect_type(op, name, x, dtype);
+  if (x.impl()->device == first.impl()->device) return;
+  wrong(op, "operands on one device", first.to_string() + " and " + x.to_string() + " as " + name);
+}
+
+Tensor operand(const char* op, const char* name, const Tensor& x, DType dtype) {
+  expect(op, name, x, dtype);
+  return ops::contiguous(x);
+}
+
+Tensor operand_beside(const char* op, const char* name, const Tensor& x, const Tensor& first,
+                      DType dtype) {
+  expect_beside(op, name, x, first, dtype);
+  return ops::contiguous(x);
+}
+
+Tensor optional_operand(const char* op, const char* name, const Tensor& x, const Tensor& first,
+                        DType dtype) {
+  return x.defined() ? operand_beside(op, name, x, first, dtype) : x;
+}
+
+void* memory(const Tensor& x) {
+  if (!x.contiguous()) throw Error("a kernel was to read " + x.to_string() + " unpacked");
+  return x.view().data;
 }
 
 std::string shapes(std::initializer_list<const Tensor*> tensors) {
@@ -39,6 +76,11 @@ void fill(Tensor& x, double value) {
 void copy_into(const tv_view& to, const Tensor& from) {
   Device& device = from.device();
   const tv_view view = from.view();
+  // A backend walks both by one shape: another one would lead it out of its memory.
+  if (!std::equal(from.shape().begin(), from.shape().end(), to.shape, to.shape + to.rank)) {
+    wrong("copy", "two arrays of one shape",
+          from.to_string() + " for one of rank " + std::to_string(to.rank));
+  }
   device.check(device.table().copy(device.context(), &to, &view), "copy");
 }
 
@@ -148,9 +190,12 @@ constexpr int kMostAxes = 3;  // of binary and select, see backend.h
 }  // namespace
 
 Tensor binary(const char* name, tv_binary_op op, const Tensor& a, const Tensor& b) {
+  expect_defined(name, "a", a);
+  expect_defined(name, "b", b);
+  expect(name, "a", a, a.dtype());
   if (a.dtype() != b.dtype())
     wrong(name, "two tensors of one type", a.to_string() + " and " + b.to_string());
-  expect_same_device(name, a, b);
+  expect_beside(name, "b", b, a, a.dtype());
   Device& device = a.device();
   const Shape shape = broadcast(name, a.shape(), b.shape());
   const bool compares = op == TV_LT || op == TV_EQ;
@@ -167,12 +212,16 @@ Tensor binary(const char* name, tv_binary_op op, const Tensor& a, const Tensor& 
 }
 
 Tensor select(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  expect_defined("where", "condition", condition);
+  expect_defined("where", "a", a);
+  expect_defined("where", "b", b);
   if (condition.dtype() != DType::boolean || a.dtype() != b.dtype()) {
     wrong("where", "a bool condition and two tensors of one type",
           condition.to_string() + ", " + a.to_string() + " and " + b.to_string());
   }
-  expect_same_device("where", a, condition);
-  expect_same_device("where", a, b);
+  expect("where", "a", a, a.dtype());
+  expect_beside("where", "condition", condition, a, DType::boolean);
+  expect_beside("where", "b", b, a, b.dtype());
   Device& device = a.device();
   const Shape shape =
       broadcast("where", broadcast("where", condition.shape(), a.shape()), b.shape());
@@ -252,11 +301,11 @@ void product(const Tensor& a, bool trans_a, const Tensor& b, bool trans_b, const
   args.m = m;
   args.n = n;
   args.k = k;
-  args.a = a.view().data;
+  args.a = memory(a);
   args.lda = trans_a ? m : k;
-  args.b = b.view().data;
+  args.b = memory(b);
   args.ldb = trans_b ? k : n;
-  args.c = c.view().data;
+  args.c = memory(c);
   args.ldc = n;
   args.alpha = 1;
   args.beta = beta;

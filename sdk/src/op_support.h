@@ -17,10 +17,32 @@ namespace trivet::detail {
 
 // "[matmul] expected ..., got ..."
 [[noreturn]] void wrong(const char* op, const std::string& expected, const std::string& got);
-// Also names the op that runs, for the table of a memory error.
-void expect_f32(const char* op, const Tensor& x);
-void expect_same_device(const char* op, const Tensor& a, const Tensor& b);
 std::string shapes(std::initializer_list<const Tensor*> tensors);
+
+// Operands. Every tensor whose memory reaches the arguments of a backend's function passes one of
+// these first, so that kernels get what backend.h promises. `name` is what ops.h calls the operand.
+
+// Throws Error unless x is a tensor.
+void expect_defined(const char* op, const char* name, const Tensor& x);
+// Throws Error unless x is a tensor of the type on a device. Also notes the op that runs, for the
+// table of a memory error.
+void expect(const char* op, const char* name, const Tensor& x, DType dtype = DType::f32);
+// The same for further operands, which are on the device of the first.
+void expect_beside(const char* op, const char* name, const Tensor& x, const Tensor& first,
+                   DType dtype = DType::f32);
+// Checked as above, and packed on the tape: gradients flow through the packed copy.
+Tensor operand(const char* op, const char* name, const Tensor& x, DType dtype = DType::f32);
+Tensor operand_beside(const char* op, const char* name, const Tensor& x, const Tensor& first,
+                      DType dtype = DType::f32);
+// One that may be left out.
+Tensor optional_operand(const char* op, const char* name, const Tensor& x, const Tensor& first,
+                        DType dtype = DType::f32);
+// What an argument struct takes of a packed tensor. Throws Error for any other: a kernel would read
+// beside its elements.
+void* memory(const Tensor& x);
+inline void* memory_or_null(const Tensor& x) {
+  return x.defined() ? memory(x) : nullptr;
+}
 
 void fill(Tensor& x, double value);
 Tensor packed(const Tensor& x);                         // contiguous, itself when it is
@@ -55,12 +77,5 @@ Tensor activation_gradient(Activation act, const Tensor& saved, const Tensor& dy
 // The gradient of an op through its composition: runs `composed` on a tape of its own.
 void gradient_by_composition(Vjp& v, std::span<const Tensor> inputs,
                              const std::function<Tensor(std::span<const Tensor>)>& composed);
-
-inline const void* data_or_null(const Tensor& x) {
-  return x.defined() ? x.view().data : nullptr;
-}
-inline void* memory_or_null(const Tensor& x) {
-  return x.defined() ? x.view().data : nullptr;
-}
 
 }  // namespace trivet::detail

@@ -35,7 +35,8 @@ Tensor composed(const Tensor& x, Activation act) {
     case Activation::none:
       return x;
     case Activation::relu:
-      return ops::max(x, x.device().impl().constant(0));
+      // Where both are 0 the gradient goes to the constant: the slope of relu at 0 is 0.
+      return ops::max(x.device().impl().constant(0), x);
     case Activation::tanh:
       return ops::tanh(x);
     case Activation::sigmoid:
@@ -89,7 +90,25 @@ void activation_vjp(Vjp& v) {
 }
 constexpr OpDef kActivation{"activation", activation_vjp};
 
+void softplus_vjp(Vjp& v) {
+  v.add(0, ops::mul(v.grad_output(), ops::sigmoid(v.saved(0))));
+}
+constexpr OpDef kSoftplus{"softplus", softplus_vjp};
+
 }  // namespace
+
+// An op of its own: the slopes at 0 of the parts of max(x, 0) + log(1 + exp(-|x|)) do not add up.
+Tensor ops::softplus(const Tensor& x) {
+  detail::expect("softplus", "x", x);
+  Tensor y;
+  {
+    NoGrad no_grad;
+    const Tensor tail = log(add(exp(neg(abs(x))), 1));
+    y = add(max(x, x.device().impl().constant(0)), tail);
+  }
+  record(kSoftplus, {x}, y, {x});
+  return y;
+}
 
 bool detail::needs_input(Activation act) {
   return act != Activation::none && !keeps_output(act);
@@ -114,7 +133,7 @@ Tensor detail::activation_gradient(Activation act, const Tensor& saved, const Te
 }
 
 Tensor ops::activation(const Tensor& input, Activation act) {
-  detail::expect_f32("activation", input);
+  detail::expect("activation", "x", input);
   if (act == Activation::none) return input;
   const Tensor x = contiguous(input);
   Shape shape = x.shape();

@@ -3,6 +3,7 @@
 // softmax otherwise (compose_attention.cpp).
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "compose_attention.h"
 #include "kept_results.h"
@@ -42,13 +43,15 @@ tv_attention arguments(const Tensor& q, const Tensor& k, const Tensor& v, const 
   args.k = k.view();
   args.v = v.view();
   args.out = out.view();
-  args.q_segments = static_cast<const std::int32_t*>(detail::data_or_null(options.q_segments));
-  args.kv_segments = static_cast<const std::int32_t*>(detail::data_or_null(options.kv_segments));
-  args.lse = static_cast<float*>(lse.view().data);
+  args.q_segments = static_cast<const std::int32_t*>(detail::memory_or_null(options.q_segments));
+  args.kv_segments = static_cast<const std::int32_t*>(detail::memory_or_null(options.kv_segments));
+  args.lse = static_cast<float*>(detail::memory(lse));
   args.scale = options.scale;
   args.softcap = options.softcap;
   args.causal = options.causal;
-  args.window = static_cast<std::int32_t>(options.window);
+  // A window beyond all positions is none.
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  args.window = static_cast<std::int32_t>(std::min(options.window, kMost));
   args.q_offset = options.q_offset;
   return args;
 }
@@ -82,7 +85,9 @@ void attention_vjp(Vjp& v) {
 constexpr OpDef kAttention{"attention", attention_vjp};
 
 void check(const Tensor& q, const Tensor& k, const Tensor& v, const ops::AttentionOptions& o) {
-  for (const Tensor* x : {&q, &k, &v}) detail::expect_f32("attention", *x);
+  detail::expect("attention", "q", q);
+  detail::expect_beside("attention", "k", k, q);
+  detail::expect_beside("attention", "v", v, q);
   const bool fits = q.rank() == 4 && k.rank() == 4 && k.shape() == v.shape() &&
                     q.dim(0) == k.dim(0) && q.dim(3) == k.dim(3) && k.dim(2) > 0 &&
                     q.dim(2) % k.dim(2) == 0;
@@ -95,6 +100,7 @@ void check(const Tensor& q, const Tensor& k, const Tensor& v, const ops::Attenti
                   std::to_string(o.window) + " and " + std::to_string(o.softcap));
   }
   if (o.bias.defined()) {
+    detail::expect_beside("attention", "bias", o.bias, q);
     const Shape full{q.dim(0), q.dim(2), q.dim(1), k.dim(1)};
     bool broadcasts = o.bias.rank() == 4 && o.bias.dim(3) == full[3];
     for (int axis = 0; broadcasts && axis < 3; ++axis) {
@@ -104,13 +110,14 @@ void check(const Tensor& q, const Tensor& k, const Tensor& v, const ops::Attenti
       detail::wrong("attention", "a bias for " + full.to_string(), o.bias.to_string());
     }
   }
+  if (o.kv_prefix.defined()) detail::expect_beside("attention", "kv_prefix", o.kv_prefix, q);
   if (o.kv_prefix.defined() && o.kv_prefix.shape() != Shape{k.dim(0), k.dim(1)}) {
     detail::wrong("attention", "kv_prefix [B, Tkv]", detail::shapes({&o.kv_prefix, &k}));
   }
   if (!o.q_segments.defined() && !o.kv_segments.defined()) return;
-  const bool segments = o.q_segments.defined() && o.kv_segments.defined() &&
-                        o.q_segments.dtype() == DType::i32 && o.kv_segments.dtype() == DType::i32 &&
-                        o.q_segments.shape() == Shape{q.dim(0), q.dim(1)} &&
+  detail::expect_beside("attention", "q_segments", o.q_segments, q, DType::i32);
+  detail::expect_beside("attention", "kv_segments", o.kv_segments, q, DType::i32);
+  const bool segments = o.q_segments.shape() == Shape{q.dim(0), q.dim(1)} &&
                         o.kv_segments.shape() == Shape{k.dim(0), k.dim(1)};
   if (!segments) {
     detail::wrong("attention", "segment ids i32 [B, Tq] and [B, Tkv], both or neither",

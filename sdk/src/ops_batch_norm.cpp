@@ -68,12 +68,12 @@ void batch_norm_vjp(Vjp& v) {
   args.n = x.dim(-1);
   args.rows = args.n > 0 ? x.size() / args.n : 0;
   args.epsilon = a.epsilon;
-  args.x = x.view().data;
-  args.gamma = detail::data_or_null(v.saved(1));
-  args.y = detail::data_or_null(v.saved(4));
-  args.dy = dy.view().data;
-  args.mean = static_cast<const float*>(v.saved(2).view().data);
-  args.variance = static_cast<const float*>(v.saved(3).view().data);
+  args.x = detail::memory(x);
+  args.gamma = detail::memory_or_null(v.saved(1));
+  args.y = detail::memory_or_null(v.saved(4));
+  args.dy = detail::memory(dy);
+  args.mean = static_cast<const float*>(detail::memory(v.saved(2)));
+  args.variance = static_cast<const float*>(detail::memory(v.saved(3)));
   args.dx = detail::memory_or_null(dx);
   args.dgamma = detail::memory_or_null(dgamma.gradient);
   args.dbeta = detail::memory_or_null(dbeta.gradient);
@@ -102,12 +102,12 @@ BatchNormResult by_kernel(const Tensor& x, const Tensor& gamma, const Tensor& be
   args.rows = n > 0 ? x.size() / n : 0;
   args.n = n;
   args.epsilon = epsilon;
-  args.x = x.view().data;
-  args.gamma = detail::data_or_null(gamma);
-  args.beta = detail::data_or_null(beta);
-  args.y = out.y.mutable_view().data;
-  args.mean = static_cast<float*>(out.mean.mutable_view().data);
-  args.variance = static_cast<float*>(out.variance.mutable_view().data);
+  args.x = detail::memory(x);
+  args.gamma = detail::memory_or_null(gamma);
+  args.beta = detail::memory_or_null(beta);
+  args.y = detail::memory(out.y);
+  args.mean = static_cast<float*>(detail::memory(out.mean));
+  args.variance = static_cast<float*>(detail::memory(out.variance));
   if (!device.try_extension<tv_batch_norm_fwd_fn>(TV_BATCH_NORM_FWD, &args)) return {};
   if (!detail::recording_any({&x, &gamma, &beta})) return out;
   // The output may be saved only as another header: it is about to get its place on the tape.
@@ -119,18 +119,17 @@ BatchNormResult by_kernel(const Tensor& x, const Tensor& gamma, const Tensor& be
 
 }  // namespace
 
-BatchNormResult ops::batch_norm(const Tensor& input, const Tensor& gamma, const Tensor& beta,
-                                float epsilon, Activation act) {
-  detail::expect_f32("batch_norm", input);
+BatchNormResult ops::batch_norm(const Tensor& input, const Tensor& given_gamma,
+                                const Tensor& given_beta, float epsilon, Activation act) {
+  const Tensor x = detail::operand("batch_norm", "x", input);
+  const Tensor gamma = detail::optional_operand("batch_norm", "gamma", given_gamma, x);
+  const Tensor beta = detail::optional_operand("batch_norm", "beta", given_beta, x);
   if (act >= Activation::geglu) throw Error("[batch_norm] gated activations do not fit here");
-  const auto fits = [&](const Tensor& p) {
-    return !p.defined() || p.shape() == Shape{input.dim(-1)};
-  };
-  if (input.rank() < 1 || !fits(gamma) || !fits(beta)) {
+  const auto fits = [&](const Tensor& p) { return !p.defined() || p.shape() == Shape{x.dim(-1)}; };
+  if (x.rank() < 1 || !fits(gamma) || !fits(beta)) {
     detail::wrong("batch_norm", "x [.., n], gamma and beta [n]",
-                  detail::shapes({&input, &gamma, &beta}));
+                  detail::shapes({&x, &gamma, &beta}));
   }
-  const Tensor x = contiguous(input);
   BatchNormResult out = by_kernel(x, gamma, beta, epsilon, is_fused(act) ? act : Activation::none);
   if (out.y.defined()) {
     if (!is_fused(act)) out.y = activation(out.y, act);

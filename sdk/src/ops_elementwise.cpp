@@ -83,7 +83,7 @@ constexpr UnaryDef kSin{TV_SIN, false, {"sin", sin_vjp}};
 constexpr UnaryDef kCos{TV_COS, false, {"cos", cos_vjp}};
 
 Tensor run(const UnaryDef& def, const Tensor& x) {
-  detail::expect_f32(def.def.name, x);
+  detail::expect(def.def.name, "x", x);
   Tensor y = unary(def.op, x);
   record(def.def, {x}, y, {def.keeps_output ? y : x});
   return y;
@@ -150,8 +150,8 @@ constexpr OpDef kPow{"pow", pow_vjp};
 constexpr OpDef kSquare{"square", square_vjp};
 
 Tensor run(const OpDef& def, tv_binary_op op, const Tensor& a, const Tensor& b, bool keeps) {
-  detail::expect_f32(def.name, a);
-  detail::expect_f32(def.name, b);
+  detail::expect(def.name, "a", a);
+  detail::expect_beside(def.name, "b", b, a);
   Tensor y = binary(def.name, op, a, b);
   if (keeps) {
     record(def, {a, b}, y, {a, b});
@@ -213,12 +213,12 @@ Tensor ops::cos(const Tensor& x) {
 }
 
 Tensor ops::floor(const Tensor& x) {
-  detail::expect_f32("floor", x);
+  detail::expect("floor", "x", x);
   return unary(TV_FLOOR, x);
 }
 
 Tensor ops::square(const Tensor& x) {
-  detail::expect_f32("square", x);
+  detail::expect("square", "x", x);
   Tensor y = multiplied(x, x);
   record(kSquare, {x}, y, {x});
   return y;
@@ -246,9 +246,11 @@ Tensor ops::pow(const Tensor& a, const Tensor& b) {
   return run(kPow, TV_POW, a, b, true);
 }
 Tensor ops::add(const Tensor& a, float b) {
+  detail::expect("add", "a", a);
   return add(a, a.device().impl().constant(b));
 }
 Tensor ops::mul(const Tensor& a, float b) {
+  detail::expect("mul", "a", a);
   return mul(a, a.device().impl().constant(b));
 }
 
@@ -256,6 +258,8 @@ Tensor ops::less(const Tensor& a, const Tensor& b) {
   return binary("less", TV_LT, a, b);
 }
 Tensor ops::equal(const Tensor& a, const Tensor& b) {
+  detail::expect_defined("equal", "a", a);
+  detail::expect_defined("equal", "b", b);
   // Backends compare f32 and i32; bytes fit in the latter.
   const bool bytes = a.dtype() == DType::u8 || a.dtype() == DType::boolean;
   if (!bytes || a.dtype() != b.dtype()) return binary("equal", TV_EQ, a, b);
@@ -269,7 +273,9 @@ Tensor ops::where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 }
 
 Tensor ops::cast(const Tensor& x, DType dtype) {
+  detail::expect_defined("cast", "x", x);
   if (x.dtype() == dtype) return x;
+  detail::expect("cast", "x", x, x.dtype());
   Tensor y = Tensor::empty(x.device(), x.shape(), dtype);
   detail::copy_into(y.mutable_view(), x);
   if (floating(x.dtype()) && floating(dtype)) record(kCast, {x}, y);
@@ -277,6 +283,7 @@ Tensor ops::cast(const Tensor& x, DType dtype) {
 }
 
 Tensor ops::stop_gradient(const Tensor& x) {
+  detail::expect_defined("stop_gradient", "x", x);
   return Tensor(x.impl()->alias());
 }
 

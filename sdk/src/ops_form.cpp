@@ -94,6 +94,7 @@ Tensor joined(const Tensor& a, const Tensor& b, int axis) {
 }  // namespace
 
 Tensor ops::reshape(const Tensor& x, const Shape& wanted) {
+  detail::expect_defined("reshape", "x", x);
   Shape shape = wanted;
   int unknown = -1;
   std::int64_t known = 1;
@@ -119,6 +120,7 @@ Tensor ops::reshape(const Tensor& x, const Shape& wanted) {
 }
 
 Tensor ops::transpose(const Tensor& x, std::initializer_list<int> axes) {
+  detail::expect_defined("transpose", "x", x);
   Axes order{x.rank(), {}};
   bool seen[TV_MAX_RANK] = {};
   bool fits = static_cast<int>(axes.size()) == x.rank();
@@ -139,6 +141,7 @@ Tensor ops::transpose(const Tensor& x, std::initializer_list<int> axes) {
 }
 
 Tensor ops::slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
+  detail::expect_defined("slice", "x", x);
   const int at = x.shape().index(axis);
   if (begin < 0 || end < begin || end > x.dim(at)) {
     detail::wrong("slice", "0 <= begin <= end <= " + std::to_string(x.dim(at)),
@@ -151,6 +154,7 @@ Tensor ops::slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t en
 }
 
 std::vector<Tensor> ops::split(const Tensor& x, int axis, int parts) {
+  detail::expect_defined("split", "x", x);
   if (parts < 1 || x.dim(axis) % parts != 0) {
     detail::wrong("split", "an extent that is a multiple of the parts",
                   std::to_string(x.dim(axis)) + " and " + std::to_string(parts));
@@ -162,6 +166,7 @@ std::vector<Tensor> ops::split(const Tensor& x, int axis, int parts) {
 }
 
 Tensor ops::expand(const Tensor& x, const Shape& shape) {
+  detail::expect_defined("expand", "x", x);
   Tensor y = detail::expanded(x, shape);
   if (!y.same_as(x)) record(kExpand, {x}, y);
   return y;
@@ -169,6 +174,7 @@ Tensor ops::expand(const Tensor& x, const Shape& shape) {
 
 Tensor ops::concat(std::span<const Tensor> parts, int axis) {
   if (parts.empty()) detail::wrong("concat", "one tensor or more", "none");
+  for (const Tensor& next : parts) detail::expect_defined("concat", "part", next);
   const int at = parts.front().shape().index(axis);
   Tensor out = parts.front();
   for (const Tensor& next : parts.subspan(1)) {
@@ -178,12 +184,14 @@ Tensor ops::concat(std::span<const Tensor> parts, int axis) {
       detail::wrong("concat", "tensors that differ along axis " + std::to_string(at) + " only",
                     out.to_string() + " and " + next.to_string());
     }
+    detail::expect_beside("concat", "part", next, out, out.dtype());
     out = joined(out, next, at);
   }
   return out;
 }
 
 Tensor ops::contiguous(const Tensor& x) {
+  detail::expect_defined("contiguous", "x", x);
   if (x.contiguous()) return x;
   Tensor y = detail::packed(x);
   record(kContiguous, {x}, y);

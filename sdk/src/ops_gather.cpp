@@ -34,8 +34,8 @@ tv_dropout arguments(const Tensor& x, const Tensor& out, const Drop& drop) {
   args.struct_size = sizeof args;
   args.dtype = TV_F32;
   args.n = x.size();
-  args.x = x.view().data;
-  args.out = out.view().data;
+  args.x = detail::memory(x);
+  args.out = detail::memory(out);
   args.key = drop.key;
   args.p = drop.rate;
   return args;
@@ -70,11 +70,9 @@ constexpr OpDef kDropout{"dropout", dropout_vjp};
 }  // namespace
 
 Tensor ops::gather_rows(const Tensor& table, const Tensor& indices) {
-  detail::expect_f32("gather_rows", table);
-  if (table.rank() != 2 || indices.dtype() != DType::i32) {
-    detail::wrong("gather_rows", "a table [n, d] and i32 indices",
-                  table.to_string() + " and " + indices.to_string());
-  }
+  detail::expect("gather_rows", "table", table);
+  detail::expect_beside("gather_rows", "indices", indices, table, DType::i32);
+  if (table.rank() != 2) detail::wrong("gather_rows", "a table [n, d]", table.to_string());
   Device& device = table.device();
   const Tensor rows = contiguous(table), flat = detail::reshaped(indices, {indices.size()});
   std::vector<std::int64_t> extents(indices.shape().begin(), indices.shape().end());
@@ -88,7 +86,7 @@ Tensor ops::gather_rows(const Tensor& table, const Tensor& indices) {
 }
 
 Tensor ops::dropout(const Tensor& input, float rate, Key key) {
-  detail::expect_f32("dropout", input);
+  detail::expect("dropout", "x", input);
   if (!(rate >= 0 && rate < 1)) detail::wrong("dropout", "0 <= rate < 1", std::to_string(rate));
   if (rate == 0) return input;
   const Tensor x = contiguous(input);

@@ -26,8 +26,8 @@ tv_softmax_xent arguments(const Tensor& logits, const Tensor& targets,
   args.dtype = TV_F32;
   args.rows = shape.rows;
   args.classes = shape.classes;
-  args.logits = logits.view().data;
-  args.targets = static_cast<const std::int32_t*>(targets.view().data);
+  args.logits = detail::memory(logits);
+  args.targets = static_cast<const std::int32_t*>(detail::memory(targets));
   args.smoothing = options.label_smoothing;
   args.z_loss = options.z_loss;
   return args;
@@ -46,7 +46,8 @@ Tensor counting_rows(Device& device, const Tensor& targets, std::int64_t classes
   return ops::where(left_out, Tensor::zeros(device, {rows}), ops::reshape(ones, {rows}));
 }
 
-// Loss per row out of elementwise ops, for autograd to follow.
+// Loss per row out of elementwise ops, for autograd to follow. The largest logit of a row is taken
+// off before anything is added up, so that large logits cost no digits.
 Tensor composed(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
   const Rows shape = rows_of(logits);
   Device& device = logits.device();
@@ -61,16 +62,18 @@ Tensor composed(const Tensor& logits, const Tensor& targets, const CrossEntropyO
   }
   const Tensor top = ops::stop_gradient(ops::max(ops::stop_gradient(x), 1, true));
   const Tensor shifted = ops::sub(x, top);
-  const Tensor lse =
-      ops::add(ops::log(ops::sum(ops::exp(shifted), 1)), ops::reshape(top, {shape.rows}));
+  const Tensor log_sum = ops::log(ops::sum(ops::exp(shifted), 1));
   const Tensor zeros = Tensor::zeros(device, x.shape());
-  Tensor picked = ops::sum(ops::where(hit, x, zeros), 1);
+  Tensor picked = ops::sum(ops::where(hit, shifted, zeros), 1);
   if (options.label_smoothing > 0) {
     picked = ops::add(ops::mul(picked, 1 - options.label_smoothing),
-                      ops::mul(ops::mean(x, 1), options.label_smoothing));
+                      ops::mul(ops::mean(shifted, 1), options.label_smoothing));
   }
-  Tensor loss = ops::sub(lse, picked);
-  if (options.z_loss > 0) loss = ops::add(loss, ops::mul(ops::square(lse), options.z_loss));
+  Tensor loss = ops::sub(log_sum, picked);
+  if (options.z_loss > 0) {
+    const Tensor lse = ops::add(log_sum, ops::reshape(top, {shape.rows}));
+    loss = ops::add(loss, ops::mul(ops::square(lse), options.z_loss));
+  }
   return ops::reshape(ops::mul(loss, counts), targets.shape());
 }
 
@@ -81,9 +84,9 @@ void xent_vjp(Vjp& v) {
   const Tensor row_grad = detail::packed(v.grad_output());
   const Tensor dlogits = Tensor::empty(device, logits.shape());
   tv_softmax_xent args = arguments(logits, targets, options);
-  args.row_grad = static_cast<const float*>(row_grad.view().data);
-  args.lse = static_cast<float*>(v.saved(2).view().data);
-  args.dlogits = dlogits.view().data;
+  args.row_grad = static_cast<const float*>(detail::memory(row_grad));
+  args.lse = static_cast<float*>(detail::memory(v.saved(2)));
+  args.dlogits = detail::memory(dlogits);
   if (device.try_slot("softmax_xent", &tv_backend::softmax_xent, &args)) {
     v.add(0, dlogits);
     return;
@@ -93,10 +96,8 @@ void xent_vjp(Vjp& v) {
 }
 constexpr OpDef kCrossEntropy{"softmax_cross_entropy", xent_vjp};
 
-void expect_targets(const char* op, const Tensor& targets, const Shape& rows) {
-  if (targets.dtype() != DType::i32 || targets.shape() != rows) {
-    detail::wrong(op, "targets i32 " + rows.to_string(), targets.to_string());
-  }
+Shape without_last(const Shape& shape) {
+  return Shape(std::span(shape.begin(), static_cast<std::size_t>(shape.rank() - 1)));
 }
 
 // On host-visible devices a class that does not exist is found here, with a better text; elsewhere
@@ -111,8 +112,16 @@ void expect_classes(const char* op, const Tensor& targets, std::int64_t classes)
   }
 }
 
-Shape without_last(const Shape& shape) {
-  return Shape(std::span(shape.begin(), static_cast<std::size_t>(shape.rank() - 1)));
+// The targets for the rows of x [.., features], packed.
+Tensor class_targets(const char* op, const Tensor& targets, const Tensor& x, std::int64_t classes) {
+  detail::expect_defined(op, "targets", targets);
+  const Shape rows = without_last(x.shape());
+  if (targets.dtype() != DType::i32 || targets.shape() != rows) {
+    detail::wrong(op, "targets i32 " + rows.to_string(), targets.to_string());
+  }
+  const Tensor packed = detail::operand_beside(op, "targets", targets, x, DType::i32);
+  expect_classes(op, packed, classes);
+  return packed;
 }
 
 // ---- with the classifier
@@ -207,12 +216,12 @@ HeadGradients run_head(const Tensor& h, const Tensor& w, const Head& head, const
   args.rows = h.dim(0);
   args.in = h.dim(1);
   args.classes = w.dim(head.w_transposed ? 0 : 1);
-  args.h = h.view().data;
-  args.w = w.view().data;
-  args.targets = static_cast<const std::int32_t*>(targets.view().data);
-  args.row_weight = static_cast<const float*>(row_weight.view().data);
-  args.loss = static_cast<float*>(out.per_row.view().data);
-  args.lse = static_cast<float*>(lse.view().data);
+  args.h = detail::memory(h);
+  args.w = detail::memory(w);
+  args.targets = static_cast<const std::int32_t*>(detail::memory(targets));
+  args.row_weight = static_cast<const float*>(detail::memory(row_weight));
+  args.loss = static_cast<float*>(detail::memory(out.per_row));
+  args.lse = static_cast<float*>(detail::memory(lse));
   args.dh = detail::memory_or_null(out.dh);
   args.dw = detail::memory_or_null(out.dw);
   args.smoothing = head.options.label_smoothing;
@@ -226,18 +235,16 @@ HeadGradients run_head(const Tensor& h, const Tensor& w, const Head& head, const
 
 Tensor ops::softmax_cross_entropy(const Tensor& input, const Tensor& targets,
                                   const CrossEntropyOptions& options) {
-  detail::expect_f32("softmax_cross_entropy", input);
-  if (input.rank() < 1) detail::wrong("softmax_cross_entropy", "logits [.., classes]", "a scalar");
-  expect_targets("softmax_cross_entropy", targets, without_last(input.shape()));
-  detail::expect_same_device("softmax_cross_entropy", input, targets);
-  const Tensor logits = contiguous(input), wanted = contiguous(targets);
-  expect_classes("softmax_cross_entropy", wanted, logits.dim(-1));
+  const char* name = "softmax_cross_entropy";
+  const Tensor logits = detail::operand(name, "logits", input);
+  if (logits.rank() < 1) detail::wrong(name, "logits [.., classes]", "a scalar");
+  const Tensor wanted = class_targets(name, targets, logits, logits.dim(-1));
   Device& device = logits.device();
   Tensor loss = Tensor::empty(device, targets.shape());
   Tensor lse = Tensor::empty(device, targets.shape());
   tv_softmax_xent args = arguments(logits, wanted, options);
-  args.loss = static_cast<float*>(loss.mutable_view().data);
-  args.lse = static_cast<float*>(lse.mutable_view().data);
+  args.loss = static_cast<float*>(detail::memory(loss));
+  args.lse = static_cast<float*>(detail::memory(lse));
   if (!device.try_slot("softmax_xent", &tv_backend::softmax_xent, &args)) {
     loss = lse = {};
     return composed(logits, wanted, options);
@@ -252,25 +259,26 @@ ops::LinearCrossEntropy ops::linear_cross_entropy(const Tensor& h, const Tensor&
                                                   const CrossEntropyOptions& options,
                                                   float softcap) {
   const char* name = "linear_cross_entropy";
-  detail::expect_f32(name, h);
+  detail::expect(name, "h", h);
+  const Tensor weights = detail::operand_beside(name, "w", w, h);
+  detail::expect_beside(name, "row_weight", row_weight, h);
   if (h.rank() < 1 || w.rank() != 2 || h.dim(-1) != w.dim(w_transposed ? 1 : 0)) {
     detail::wrong(
         name, w_transposed ? "h [.., in] and w [classes, in]" : "h [.., in] and w [in, classes]",
         detail::shapes({&h, &w}));
   }
   const Shape rows = without_last(h.shape());
-  expect_targets(name, targets, rows);
+  const Tensor classes = class_targets(name, targets, h, w.dim(w_transposed ? 0 : 1));
   if (row_weight.shape() != rows)
     detail::wrong(name, "row weights " + rows.to_string(), row_weight.to_string());
-  const Tensor flat = reshape(h, {rows.size(), h.dim(-1)}), weights = contiguous(w);
+  const Tensor flat = reshape(h, {rows.size(), h.dim(-1)});
   const Wanted gradients{detail::recording_any({&flat}), detail::recording_any({&weights})};
   HeadGradients out;
   Tensor loss;
   {
     NoGrad no_grad;
     const Tensor line = contiguous(reshape(row_weight, {rows.size()}));
-    const Tensor wanted = contiguous(reshape(targets, {rows.size()}));
-    expect_classes(name, wanted, w.dim(w_transposed ? 0 : 1));
+    const Tensor wanted = reshape(classes, {rows.size()});
     out = run_head(flat, weights, {w_transposed, options, softcap}, wanted, line, gradients);
     loss = sum(mul(out.per_row, line));
   }

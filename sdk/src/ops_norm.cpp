@@ -54,12 +54,12 @@ void norm_vjp(Vjp& v) {
   args.kind = static_cast<std::uint8_t>(a.kind);
   args.n = x.dim(-1);
   args.rows = args.n > 0 ? x.size() / args.n : 0;
-  args.x = x.view().data;
-  args.gamma = detail::data_or_null(gamma);
-  args.dy = dy.view().data;
-  args.mean = static_cast<const float*>(v.saved(2).view().data);
-  args.rstd = static_cast<const float*>(v.saved(3).view().data);
-  args.dx = dx.view().data;
+  args.x = detail::memory(x);
+  args.gamma = detail::memory_or_null(gamma);
+  args.dy = detail::memory(dy);
+  args.mean = static_cast<const float*>(detail::memory(v.saved(2)));
+  args.rstd = static_cast<const float*>(detail::memory(v.saved(3)));
+  args.dx = detail::memory(dx);
   args.dgamma = detail::memory_or_null(dgamma.gradient);
   args.dbeta = detail::memory_or_null(dbeta.gradient);
   args.beta_dgamma = dgamma.beta;
@@ -71,16 +71,15 @@ void norm_vjp(Vjp& v) {
 }
 constexpr OpDef kNorm{"norm", norm_vjp};
 
-Tensor norm(const char* name, const Tensor& input, const Tensor& gamma, const Tensor& beta,
-            tv_norm_kind kind, float epsilon) {
-  detail::expect_f32(name, input);
-  const auto fits = [&](const Tensor& p) {
-    return !p.defined() || p.shape() == Shape{input.dim(-1)};
-  };
-  if (input.rank() < 1 || !fits(gamma) || !fits(beta)) {
-    detail::wrong(name, "x [.., n], gamma and beta [n]", detail::shapes({&input, &gamma, &beta}));
+Tensor norm(const char* name, const Tensor& input, const Tensor& given_gamma,
+            const Tensor& given_beta, tv_norm_kind kind, float epsilon) {
+  const Tensor x = detail::operand(name, "x", input);
+  const Tensor gamma = detail::optional_operand(name, "gamma", given_gamma, x);
+  const Tensor beta = detail::optional_operand(name, "beta", given_beta, x);
+  const auto fits = [&](const Tensor& p) { return !p.defined() || p.shape() == Shape{x.dim(-1)}; };
+  if (x.rank() < 1 || !fits(gamma) || !fits(beta)) {
+    detail::wrong(name, "x [.., n], gamma and beta [n]", detail::shapes({&x, &gamma, &beta}));
   }
-  const Tensor x = ops::contiguous(input);
   Device& device = x.device();
   const std::int64_t n = x.dim(-1), rows = n > 0 ? x.size() / n : 0;
   Tensor y = Tensor::empty(device, x.shape());
@@ -92,12 +91,12 @@ Tensor norm(const char* name, const Tensor& input, const Tensor& gamma, const Te
   args.rows = rows;
   args.n = n;
   args.epsilon = epsilon;
-  args.x = x.view().data;
-  args.gamma = detail::data_or_null(gamma);
-  args.beta = detail::data_or_null(beta);
-  args.y = y.mutable_view().data;
-  args.mean = static_cast<float*>(mean.mutable_view().data);
-  args.rstd = static_cast<float*>(rstd.mutable_view().data);
+  args.x = detail::memory(x);
+  args.gamma = detail::memory_or_null(gamma);
+  args.beta = detail::memory_or_null(beta);
+  args.y = detail::memory(y);
+  args.mean = static_cast<float*>(detail::memory(mean));
+  args.rstd = static_cast<float*>(detail::memory(rstd));
   if (!device.try_slot("norm_fwd", &tv_backend::norm_fwd, &args)) {
     y = mean = rstd = {};
     return composed(x, gamma, beta, kind, epsilon);

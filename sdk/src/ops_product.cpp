@@ -48,9 +48,9 @@ Tensor multiply(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b) {
     args.m *= args.batch;
     args.batch = 1;
   }
-  args.a = x.view().data;
-  args.b = y.view().data;
-  args.c = c.view().data;
+  args.a = detail::memory(x);
+  args.b = detail::memory(y);
+  args.c = detail::memory(c);
   device.check(device.table().matmul(device.context(), &args), "matmul");
   return c;
 }
@@ -128,11 +128,11 @@ void linear_vjp(Vjp& v) {
   args.in = w.dim(0);
   args.out = w.dim(1);
   args.rows = dy.size() / std::max<std::int64_t>(1, args.out);
-  args.x = x.view().data;
-  args.w = w.view().data;
-  args.saved = plain ? nullptr : v.saved(2).view().data;
-  args.dy = dy.view().data;
-  args.dz = dz.view().data;
+  args.x = detail::memory(x);
+  args.w = detail::memory(w);
+  args.saved = plain ? nullptr : detail::memory(v.saved(2));
+  args.dy = detail::memory(dy);
+  args.dz = detail::memory(dz);
   args.dx = detail::memory_or_null(dx);
   args.dw = detail::memory_or_null(dw.gradient);
   args.db = detail::memory_or_null(db.gradient);
@@ -151,9 +151,8 @@ constexpr OpDef kLinear{"linear", linear_vjp};
 }  // namespace
 
 Tensor ops::matmul(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b) {
-  detail::expect_f32("matmul", a);
-  detail::expect_f32("matmul", b);
-  detail::expect_same_device("matmul", a, b);
+  detail::expect("matmul", "a", a);
+  detail::expect_beside("matmul", "b", b, a);
   const bool ranks = a.rank() >= 2 && b.rank() >= 2;
   const bool fits = ranks && a.dim(trans_a ? -2 : -1) == b.dim(trans_b ? -1 : -2) &&
                     (a.rank() == 2 || b.rank() == 2 || leading(a) == leading(b));
@@ -171,19 +170,16 @@ Tensor ops::matmul(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b)
   return c;
 }
 
-Tensor ops::linear(const Tensor& input, const Tensor& w, const Tensor& b, Activation act) {
-  detail::expect_f32("linear", input);
-  detail::expect_f32("linear", w);
-  detail::expect_same_device("linear", input, w);
-  if (b.defined()) detail::expect_same_device("linear", input, b);
-  const bool fits = w.rank() == 2 && input.rank() >= 1 && input.dim(-1) == w.dim(0) &&
+Tensor ops::linear(const Tensor& input, const Tensor& weights, const Tensor& bias, Activation act) {
+  const Tensor x = detail::operand("linear", "x", input);
+  const Tensor w = detail::operand_beside("linear", "w", weights, x);
+  const Tensor b = detail::optional_operand("linear", "b", bias, x);
+  const bool fits = w.rank() == 2 && x.rank() >= 1 && x.dim(-1) == w.dim(0) &&
                     (!b.defined() || b.shape() == Shape{w.dim(1)});
   if (!fits) {
-    detail::wrong("linear", "x [.., in], w [in, out] and b [out]",
-                  detail::shapes({&input, &w, &b}));
+    detail::wrong("linear", "x [.., in], w [in, out] and b [out]", detail::shapes({&x, &w, &b}));
   }
   if (act >= Activation::geglu) throw Error("[linear] gated activations do not fit here");
-  const Tensor x = contiguous(input), weights = contiguous(w);
   Device& device = x.device();
   Shape shape = x.shape();
   shape.set(-1, w.dim(1));
@@ -197,21 +193,21 @@ Tensor ops::linear(const Tensor& input, const Tensor& w, const Tensor& b, Activa
   args.in = w.dim(0);
   args.out = w.dim(1);
   args.rows = y.size() / std::max<std::int64_t>(1, args.out);
-  args.x = x.view().data;
-  args.w = weights.view().data;
-  args.b = detail::data_or_null(b);
-  args.y = y.mutable_view().data;
+  args.x = detail::memory(x);
+  args.w = detail::memory(w);
+  args.b = detail::memory_or_null(b);
+  args.y = detail::memory(y);
   args.pre = detail::memory_or_null(pre);
   if (!device.try_slot("linear_fwd", &tv_backend::linear_fwd, &args)) {
     y = {};
-    return composed_linear(x, weights, b, act);
+    return composed_linear(x, w, b, act);
   }
   const double flops = 2.0 * static_cast<double>(y.size()) * static_cast<double>(args.in);
   device.count_flops(
       flops * (1 + (detail::recording_any({&x}) ? 1 : 0) + (detail::recording_any({&w}) ? 1 : 0)));
   if (records) {
     const Tensor kept = act == Activation::none ? Tensor() : pre.defined() ? pre : y;
-    record(kLinear, {x, weights, b}, y, {x, weights, kept}, Linear{act, b.defined()});
+    record(kLinear, {x, w, b}, y, {x, w, kept}, Linear{act, b.defined()});
   }
   return y;
 }

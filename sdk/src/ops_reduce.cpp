@@ -50,7 +50,7 @@ Tensor flattened(const Tensor& x) {
 }  // namespace
 
 Tensor ops::sum(const Tensor& x, int axis, bool keep_dims) {
-  detail::expect_f32("sum", x);
+  detail::expect("sum", "x", x);
   const int at = x.shape().index(axis);
   Tensor y = detail::reduce(TV_REDUCE_SUM, x, at);
   if (keep_dims) y = detail::reshaped(y, with_one(x.shape(), at));
@@ -59,20 +59,23 @@ Tensor ops::sum(const Tensor& x, int axis, bool keep_dims) {
 }
 
 Tensor ops::sum(const Tensor& x) {
+  detail::expect("sum", "x", x);
   return sum(flattened(x), 0);
 }
 
 Tensor ops::mean(const Tensor& x, int axis, bool keep_dims) {
+  detail::expect("mean", "x", x);
   const std::int64_t n = x.dim(axis);
   return mul(sum(x, axis, keep_dims), n > 0 ? static_cast<float>(1.0 / static_cast<double>(n)) : 0);
 }
 
 Tensor ops::mean(const Tensor& x) {
+  detail::expect("mean", "x", x);
   return mean(flattened(x), 0);
 }
 
 Tensor ops::max(const Tensor& x, int axis, bool keep_dims) {
-  detail::expect_f32("max", x);
+  detail::expect("max", "x", x);
   const int at = x.shape().index(axis);
   Tensor y = detail::reduce(TV_REDUCE_MAX, x, at);
   if (keep_dims) y = detail::reshaped(y, with_one(x.shape(), at));
@@ -83,17 +86,20 @@ Tensor ops::max(const Tensor& x, int axis, bool keep_dims) {
 }
 
 Tensor ops::argmax(const Tensor& x, int axis) {
-  detail::expect_f32("argmax", x);
+  detail::expect("argmax", "x", x);
   return detail::reduce(TV_REDUCE_ARGMAX, x, x.shape().index(axis));
 }
 
 Tensor ops::softmax(const Tensor& x) {
+  detail::expect("softmax", "x", x);
   const Tensor shifted = exp(sub(x, stop_gradient(max(stop_gradient(x), -1, true))));
   return div(shifted, sum(shifted, -1, true));
 }
 
 Tensor ops::weighted_mean(const Tensor& values, const Tensor& weights) {
+  detail::expect("weighted_mean", "values", values);
   if (!weights.defined()) return mean(values);
+  detail::expect_beside("weighted_mean", "weights", weights, values);
   const Tensor w = stop_gradient(weights);
   const Tensor total = sum(w);
   Tensor none, one;

@@ -19,7 +19,7 @@ Tensor turned(const Tensor& x, const Tensor& positions, const Rotation& rotation
   args.struct_size = sizeof args;
   args.x = x.view();
   args.out = out.mutable_view();
-  args.positions = static_cast<const std::int32_t*>(positions.view().data);
+  args.positions = static_cast<const std::int32_t*>(detail::memory(positions));
   args.rotary = rotation.rotary;
   args.theta = rotation.theta;
   args.sign = sign;
@@ -36,9 +36,9 @@ constexpr OpDef kRope{"rope", rope_vjp};
 }  // namespace
 
 Tensor ops::rope(const Tensor& input, const Tensor& positions, float theta, std::int64_t rotary) {
-  detail::expect_f32("rope", input);
-  if (input.rank() != 4 || positions.dtype() != DType::i32 ||
-      positions.shape() != Shape{input.dim(0), input.dim(1)}) {
+  detail::expect("rope", "x", input);
+  detail::expect_beside("rope", "positions", positions, input, DType::i32);
+  if (input.rank() != 4 || positions.shape() != Shape{input.dim(0), input.dim(1)}) {
     detail::wrong("rope", "x [B, T, H, D] and positions i32 [B, T]",
                   input.to_string() + " and " + positions.to_string());
   }

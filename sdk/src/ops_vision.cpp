@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "compose_vision.h"
 #include "op_support.h"
@@ -39,14 +40,14 @@ void conv2d_kernel_vjp(Vjp& v) {
   args.dtype = TV_F32;
   args.activation = static_cast<std::uint8_t>(a.activation);
   args.shape = a.shape;
-  args.x = v.saved(0).view().data;
-  args.w = v.saved(1).view().data;
-  args.saved = a.activation == Activation::none ? nullptr : v.saved(2).view().data;
-  args.dy = dy.view().data;
-  args.dz = dz.view().data;
-  args.dx = dx.defined() ? dx.view().data : nullptr;
-  args.dw = dw.gradient.defined() ? dw.gradient.view().data : nullptr;
-  args.db = db.gradient.defined() ? db.gradient.view().data : nullptr;
+  args.x = detail::memory(v.saved(0));
+  args.w = detail::memory(v.saved(1));
+  args.saved = a.activation == Activation::none ? nullptr : detail::memory(v.saved(2));
+  args.dy = detail::memory(dy);
+  args.dz = detail::memory(dz);
+  args.dx = detail::memory_or_null(dx);
+  args.dw = detail::memory_or_null(dw.gradient);
+  args.db = detail::memory_or_null(db.gradient);
   args.beta_dw = dw.beta;
   args.beta_db = db.beta;
   if (!device.try_extension<tv_conv2d_bwd_fn>(TV_CONV2D_BWD, &args)) {
@@ -71,11 +72,11 @@ Tensor conv2d_by_kernel(const Tensor& x, const Tensor& w, const Tensor& b,
   args.dtype = TV_F32;
   args.activation = static_cast<std::uint8_t>(act);
   args.shape = shape;
-  args.x = x.view().data;
-  args.w = w.view().data;
-  args.b = b.defined() ? b.view().data : nullptr;
-  args.y = y.mutable_view().data;
-  args.pre = pre.defined() ? pre.view().data : nullptr;
+  args.x = detail::memory(x);
+  args.w = detail::memory(w);
+  args.b = detail::memory_or_null(b);
+  args.y = detail::memory(y);
+  args.pre = detail::memory_or_null(pre);
   if (!device.try_extension<tv_conv2d_fwd_fn>(TV_CONV2D_FWD, &args)) return {};
   if (!records) return y;
   const ConvAttributes attributes{shape, act, b.defined()};
@@ -100,6 +101,35 @@ void conv2d_composed_vjp(Vjp& v) {
 }
 constexpr OpDef kConv2dComposed{"conv2d_composed", conv2d_composed_vjp};
 
+void check_filters(const Tensor& x, const Tensor& w, const Tensor& b, std::int64_t groups) {
+  const bool fits = groups >= 1 && x.rank() == 4 && w.rank() == 4 &&
+                    w.dim(2) * groups == x.dim(3) && w.dim(3) % groups == 0 &&
+                    (!b.defined() || b.shape() == Shape{w.dim(3)});
+  if (fits) return;
+  detail::wrong("conv2d",
+                groups == 1 ? "images [B, H, W, Cin], filters [KH, KW, Cin, Cout] and bias [Cout]"
+                            : "images [B, H, W, Cin], filters [KH, KW, Cin / groups, Cout], bias "
+                              "[Cout] and groups that divide Cin and Cout",
+                detail::shapes({&x, &w, &b}) +
+                    (groups == 1 ? "" : " and " + std::to_string(groups) + " groups"));
+}
+
+// Each group of input channels with its filters, side by side.
+Tensor grouped(const Tensor& x, const Tensor& w, const Tensor& b, const WindowOptions& options,
+               Activation act) {
+  WindowOptions alone = options;
+  alone.groups = 1;
+  const auto parts = static_cast<int>(options.groups);
+  const std::vector<Tensor> images = ops::split(x, 3, parts), filters = ops::split(w, 3, parts);
+  const std::vector<Tensor> biases =
+      b.defined() ? ops::split(b, 0, parts) : std::vector<Tensor>(images.size());
+  std::vector<Tensor> out;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    out.push_back(ops::conv2d(images[i], filters[i], biases[i], alone, act));
+  }
+  return ops::concat(out, 3);
+}
+
 // Pooling
 
 struct PoolAttributes {
@@ -117,10 +147,10 @@ void pool2d_kernel_vjp(Vjp& v) {
   args.dtype = TV_F32;
   args.kind = static_cast<std::uint8_t>(a.kind);
   args.shape = a.shape;
-  args.dy = dy.view().data;
-  args.argmax =
-      a.kind == TV_POOL_MAX ? static_cast<const std::uint8_t*>(v.saved(0).view().data) : nullptr;
-  args.dx = dx.mutable_view().data;
+  args.dy = detail::memory(dy);
+  args.argmax = a.kind == TV_POOL_MAX ? static_cast<const std::uint8_t*>(detail::memory(v.saved(0)))
+                                      : nullptr;
+  args.dx = detail::memory(dx);
   if (!device.try_extension<tv_pool2d_bwd_fn>(TV_POOL2D_BWD, &args)) {
     if (a.kind == TV_POOL_AVG) return v.add(0, compose::avg_pool2d_dx(dy, a.shape));
     const Tensor places =
@@ -153,9 +183,9 @@ Tensor pool2d_by_kernel(const Tensor& x, const PoolAttributes& a, bool records) 
   args.dtype = TV_F32;
   args.kind = static_cast<std::uint8_t>(a.kind);
   args.shape = a.shape;
-  args.x = x.view().data;
-  args.y = y.mutable_view().data;
-  args.argmax = argmax.defined() ? static_cast<std::uint8_t*>(argmax.view().data) : nullptr;
+  args.x = detail::memory(x);
+  args.y = detail::memory(y);
+  args.argmax = static_cast<std::uint8_t*>(detail::memory_or_null(argmax));
   if (!device.try_extension<tv_pool2d_fwd_fn>(TV_POOL2D_FWD, &args)) return {};
   if (needs_argmax) {
     record(kPool2dKernel, {x}, y, {argmax}, a);
@@ -165,11 +195,44 @@ Tensor pool2d_by_kernel(const Tensor& x, const PoolAttributes& a, bool records) 
   return y;
 }
 
+// Whether some window along an axis of `in` pixels lies in the padding alone.
+bool misses_pixels(std::int64_t in, std::int64_t out, std::int64_t window, std::int64_t stride,
+                   std::int64_t dilation, std::int64_t pad) {
+  if (pad == 0) return false;
+  for (std::int64_t begin = -pad; begin <= (out - 1) * stride - pad; begin += stride) {
+    bool hit = false;
+    for (std::int64_t k = 0; k < window && !hit; ++k) {
+      const std::int64_t at = begin + k * dilation;
+      hit = at >= 0 && at < in;
+    }
+    if (!hit) return true;
+  }
+  return false;
+}
+
+// Throws Error for a window that sees no pixel: there would be nothing to pool.
+void expect_pixels(const char* op, const tv_conv2d_shape& s) {
+  const bool misses =
+      misses_pixels(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top) ||
+      misses_pixels(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left);
+  if (!misses) return;
+  const auto pair = [](std::int64_t h, std::int64_t w) {
+    return std::to_string(h) + " x " + std::to_string(w);
+  };
+  detail::wrong(op, "windows that each hold a pixel of the image",
+                "windows of " + pair(s.kernel_h, s.kernel_w) + " with " +
+                    pair(s.pad_top, s.pad_left) + " of padding, some in the padding alone");
+}
+
 Tensor pool2d(const char* op, const Tensor& image, std::array<std::int64_t, 2> window,
               const WindowOptions& options, tv_pool_kind kind) {
-  detail::expect_f32(op, image);
-  const Tensor x = ops::contiguous(image);
+  const Tensor x = detail::operand(op, "x", image);
+  if (x.rank() != 4) detail::wrong(op, "images [B, H, W, C]", x.to_string());
+  if (options.groups != 1) {
+    detail::wrong(op, "one group of channels", std::to_string(options.groups));
+  }
   const PoolAttributes a{window_shape(op, x.shape(), window, x.dim(3), options), kind};
+  expect_pixels(op, a.shape);
   const bool records = Tape::current() != nullptr && x.requires_grad();
   if (Tensor y = pool2d_by_kernel(x, a, records); y.defined()) return y;
   if (kind == TV_POOL_AVG) {
@@ -184,21 +247,14 @@ Tensor pool2d(const char* op, const Tensor& image, std::array<std::int64_t, 2> w
 
 }  // namespace
 
-Tensor ops::conv2d(const Tensor& image, const Tensor& w, const Tensor& b,
+Tensor ops::conv2d(const Tensor& image, const Tensor& filters, const Tensor& bias,
                    const WindowOptions& options, Activation act) {
-  detail::expect_f32("conv2d", image);
-  detail::expect_same_device("conv2d", image, w);
-  detail::expect_f32("conv2d", w);
+  const Tensor x = detail::operand("conv2d", "x", image);
+  const Tensor w = detail::operand_beside("conv2d", "w", filters, x);
+  const Tensor b = detail::optional_operand("conv2d", "b", bias, x);
   if (act >= Activation::geglu) throw Error("[conv2d] gated activations do not fit here");
-  const bool fits = image.rank() == 4 && w.rank() == 4 && w.dim(2) == image.dim(3) &&
-                    (!b.defined() || b.shape() == Shape{w.dim(3)});
-  if (!fits) {
-    throw Error("[conv2d] expected images [B, H, W, Cin], filters [KH, KW, Cin, Cout] and bias " +
-                std::string("[Cout], got ") + image.shape().to_string() + ", " +
-                w.shape().to_string() + " and " +
-                (b.defined() ? b.shape().to_string() : "no bias"));
-  }
-  const Tensor x = contiguous(image);
+  check_filters(x, w, b, options.groups);
+  if (options.groups > 1) return grouped(x, w, b, options, act);
   const tv_conv2d_shape shape =
       window_shape("conv2d", x.shape(), {w.dim(0), w.dim(1)}, w.dim(3), options);
   const bool records = Tape::current() != nullptr && (x.requires_grad() || w.requires_grad() ||

@@ -15,6 +15,7 @@
 #include "op_support.h"
 #include "tensor_impl.h"
 #include "trivet/error.h"
+#include "trivet/plugin_call.h"
 
 namespace trivet {
 namespace {
@@ -24,11 +25,13 @@ constexpr std::size_t kMostInputs = 6, kMostOutputs = 4, kMostSaved = 8, kMostAt
 struct Destination {
   std::uint32_t node = 0, output = 0;  // node 0: not on the tape
   GradientSlot* slot = nullptr;
+  std::weak_ptr<const void> slot_life{};
   bool wanted() const { return node != 0 || slot != nullptr; }
 };
 
 struct Node {
   const OpDef* op = nullptr;
+  const RegistryItem* item = nullptr;  // whose code recorded it, and so wrote its gradient
   std::size_t inputs = 0, outputs = 0, saved = 0;
   Destination to[kMostInputs];
   Tensor input[kMostInputs];
@@ -80,6 +83,10 @@ struct Tape::Impl {
 
   // The gradient that is collected for a tensor.
   Tensor& gradient_of(const Destination& to) {
+    if (to.slot != nullptr && to.slot_life.expired()) {
+      throw Error("backward: a parameter that the loss depends on is gone",
+                  {.hint = "keep its ParameterStore until the tape has run back"});
+    }
     return to.slot != nullptr ? to.slot->gradient : node(to.node).gradient[to.output];
   }
 };
@@ -116,10 +123,11 @@ void Vjp::add(int i, Tensor gradient) {
   const Destination& to = impl_.node.to[i];
   Tensor& sum = impl_.tape.gradient_of(to);
   const bool first = to.slot != nullptr ? !to.slot->written : !sum.defined();
-  if (gradient.shape() != impl_.node.input[i].shape()) {
+  const Tensor& input = impl_.node.input[i];
+  if (!gradient.defined() || gradient.shape() != input.shape() ||
+      gradient.dtype() != input.dtype() || gradient.impl()->device != input.impl()->device) {
     throw Error("[" + std::string(impl_.node.op->name) + "] the gradient of input " +
-                std::to_string(i) + " has shape " + gradient.shape().to_string() + ", not " +
-                impl_.node.input[i].shape().to_string());
+                std::to_string(i) + " is " + gradient.to_string() + ", not " + input.to_string());
   }
   if (first && to.slot == nullptr) {
     sum = detail::packed(gradient);
@@ -207,9 +215,11 @@ void Tape::backward(const Tensor& loss, const Tensor& seed) {
                     ", and only a scalar needs no seed",
                 {.hint = "take its sum or mean"});
   }
-  if (seed.defined() && seed.shape() != loss.shape()) {
-    throw Error("backward: the seed has shape " + seed.shape().to_string() + ", the loss " +
-                loss.shape().to_string());
+  const bool fits =
+      !seed.defined() || (seed.shape() == loss.shape() && seed.dtype() == loss.dtype() &&
+                          seed.impl()->device == loss.impl()->device);
+  if (!fits) {
+    throw Error("backward: the seed is " + seed.to_string() + ", the loss " + loss.to_string());
   }
   NoGrad no_grad;
   impl_->node(impl->node).gradient[impl->output] =
@@ -223,7 +233,7 @@ void Tape::backward(const Tensor& loss, const Tensor& seed) {
       Vjp::Impl state{*impl_, *node};
       Vjp vjp(state);
       loss.device().impl().op = node->op->name;
-      node->op->vjp(vjp);
+      in_plugin(node->item, "gradient", "", [&] { node->op->vjp(vjp); });
     }
     node_pool().destroy(std::exchange(impl_->nodes[i], nullptr));
   }
@@ -245,6 +255,8 @@ void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> o
   Node& node = *tape.nodes.emplace_back(node_pool().make());
   const auto id = static_cast<std::uint32_t>(tape.nodes.size());
   node.op = &op;
+  const PluginCall* const call = PluginCall::current();
+  node.item = call != nullptr ? &call->item() : nullptr;
   node.inputs = inputs.size();
   node.outputs = outputs.size();
   node.saved = saved.size();
@@ -255,8 +267,9 @@ void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> o
     const TensorImpl& impl = *inputs[i].impl();
     if (impl.slot != nullptr) {
       node.to[i].slot = impl.slot;
+      node.to[i].slot_life = impl.slot_life;
     } else if (impl.tape == tape.run) {
-      node.to[i] = {impl.node, impl.output, nullptr};
+      node.to[i] = {impl.node, impl.output};
     }
     node.input[i] = stand_in(inputs[i]);
     for (const std::int64_t extent : impl.shape)
@@ -275,13 +288,15 @@ void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> o
 }
 
 Tensor make_leaf(const Tensor& x, GradientSlot& slot) {
+  detail::expect_defined("make_leaf", "x", x);
   TensorImpl* impl = x.impl()->alias();
   impl->slot = &slot;
+  impl->slot_life = slot.life.token();
   return Tensor(impl);
 }
 
 bool Tensor::requires_grad() const {
-  if (current_tape == nullptr) return false;
+  if (current_tape == nullptr || impl_ == nullptr) return false;
   if (impl_->slot != nullptr) return true;
   return impl_->node != 0 && impl_->tape == current_tape->impl_->run;
 }

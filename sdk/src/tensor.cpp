@@ -47,6 +47,12 @@ Tensor host_copy(const Tensor& x) {
   return copy;
 }
 
+// What is behind a tensor. Throws Error for an undefined one.
+const TensorImpl& behind(const TensorImpl* impl) {
+  if (impl == nullptr) throw Error("a tensor was asked for that is not defined");
+  return *impl;
+}
+
 std::string mismatch(const Tensor& tensor, DType as) {
   return tensor.to_string() + " cannot be read as " + std::string(name_of(as));
 }
@@ -164,7 +170,7 @@ Tensor Tensor::from_bytes(Device& device, std::span<const std::byte> values, con
 }
 
 Tensor Tensor::to(Device& device) const {
-  TensorImpl& impl = *impl_;
+  const TensorImpl& impl = behind(impl_);
   if (impl.device == &device) return *this;
   if (impl.device != nullptr) {
     // Between devices the bytes pass through host memory.
@@ -187,29 +193,29 @@ Tensor Tensor::to(Device& device) const {
 // ---- facts
 
 const Shape& Tensor::shape() const {
-  return impl_->shape;
+  return behind(impl_).shape;
 }
 std::size_t Tensor::bytes() const {
   return static_cast<std::size_t>(size()) * size_of(dtype());
 }
 DType Tensor::dtype() const {
-  return impl_->dtype;
+  return behind(impl_).dtype;
 }
 bool Tensor::on_host() const {
-  return impl_->device == nullptr;
+  return behind(impl_).device == nullptr;
 }
 bool Tensor::contiguous() const {
-  return impl_->contiguous;
+  return behind(impl_).contiguous;
 }
 
 Device& Tensor::device() const {
-  if (impl_->device == nullptr)
+  if (behind(impl_).device == nullptr)
     throw Error(to_string() + " is not on a device", {.hint = "move it with to(device)"});
   return *impl_->device;
 }
 
 tv_view Tensor::view() const {
-  const TensorImpl& impl = *impl_;
+  const TensorImpl& impl = behind(impl_);
   if (impl.storage == nullptr)
     throw Error("the values of " + to_string() + " were not kept for the gradient",
                 {.hint = "name them among the saved tensors of record()"});

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "trivet/device.h"
 #include "trivet/tensor.h"
@@ -61,7 +62,8 @@ struct TensorImpl {
   std::uint64_t tape = 0;
   std::uint32_t node = 0;
   std::uint32_t output = 0;
-  GradientSlot* slot = nullptr;  // set on leaves
+  GradientSlot* slot = nullptr;         // set on leaves
+  std::weak_ptr<const void> slot_life;  // of that slot
 
   void retain() { references.fetch_add(1, std::memory_order_relaxed); }
   void release() {

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -107,10 +108,20 @@ struct ThreadPool::Impl {
 
   explicit Impl(int threads) : lanes(static_cast<std::size_t>(threads)) {
     if (threads <= usable_cores()) patience = kSpin;
-    for (int i = 1; i < threads; ++i) workers.emplace_back([this, i] { work(i); });
+    try {
+      for (int i = 1; i < threads; ++i) workers.emplace_back([this, i] { work(i); });
+    } catch (const std::system_error& refused) {
+      stop();
+      throw RunError("cannot start thread " + std::to_string(workers.size() + 2) + " of " +
+                         std::to_string(threads) + ": " + refused.code().message(),
+                     {.hint = "set fewer runtime.threads, or raise the limit on processes "
+                              "(ulimit -u) or address space (ulimit -v)"});
+    }
   }
 
-  ~Impl() {
+  ~Impl() { stop(); }
+
+  void stop() {
     stopping = true;
     divide(0);
     open();

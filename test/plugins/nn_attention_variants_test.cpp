@@ -8,6 +8,7 @@
 #include "transformer_reference.h"
 #include "trivet/error.h"
 #include "trivet/random.h"
+#include "trivet/tape.h"
 #include "trivet/testing/layer_check.h"
 
 namespace nn_attention_variants_test {
@@ -155,6 +156,29 @@ TEST_CASE("each feature of the queries has a scale, which starts as the root of 
   layer.set("per_dim_scale", {200, -200, 0, 1});
   const Tensor y = layer.fprop(layer.tensor(random_values(8, 4), {1, 1, 8}));
   for (const float v : y.to_host<float>()) CHECK(std::isfinite(v));
+}
+
+TEST_CASE("the gradient of the scale of each feature does not jump where it starts") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  const LayerFixture layer(backend, {"nn/MultiHeadAttention", fields({{"per_dim_scale", true}})});
+  const Tensor x = layer.tensor(random_values(24, 4), {1, 3, 8});
+  const Tensor dy = layer.tensor(random_values(24, 5), {1, 3, 8});
+  const auto gradient_at = [&](float w) {
+    layer.set("per_dim_scale", std::vector<float>(kDepth, w));
+    layer.store().begin_gradients();
+    trivet::Tape tape;
+    Tensor y;
+    {
+      trivet::Tape::Recording recording(tape);
+      y = layer.fprop(x);
+    }
+    tape.backward(y, dy);
+    return layer.parameter("per_dim_scale").gradient().to_host<float>();
+  };
+  const std::vector<float> at_zero = gradient_at(0), beside = gradient_at(1e-4F);
+  for (std::size_t d = 0; d < kDepth; ++d) {
+    CHECK(at_zero[d] == Approx(beside[d]).epsilon(1e-3).margin(1e-5));
+  }
 }
 
 TEST_CASE("windows bound the distance and caps the scores") {

@@ -9,6 +9,7 @@
 
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
+#include "trivet/tape.h"
 
 using namespace trivet;
 using trivet::test::LayerFixture;
@@ -61,5 +62,37 @@ TEST_CASE("Softplus and Elu are finite where exp is not") {
     const auto y = fixture.fprop(fixture.tensor({1000, -1000}, {2})).to_host<float>();
     CHECK(y[0] == 1000);
     CHECK(y[1] == (std::string(key) == "nn/Elu" ? -1.0F : 0.0F));
+  }
+}
+
+TEST_CASE("the slope of an activation at 0 is the same on every backend") {
+  struct Slope {
+    const char* key;
+    Value fields;
+    float at_zero;
+  };
+  const Slope slopes[] = {{"nn/Relu", Value::table(), 0},
+                          {"nn/Relu6", Value::table(), 0},
+                          {"nn/LeakyRelu", Value::table(), 1},
+                          {"nn/Elu", Value::table(), 1},
+                          {"nn/Elu", Value::table({{"alpha", 1.6732632}}), 1},  // as in SELU
+                          {"nn/SquaredRelu", Value::table(), 0},
+                          {"nn/CubedRelu", Value::table(), 0},
+                          {"nn/Softplus", Value::table(), 0.5F},
+                          {"nn/Exp", Value::table(), 1}};
+  const std::string backend = GENERATE(from_range(test::backends()));
+  for (const Slope& each : slopes) {
+    INFO(backend << " " << each.key);
+    LayerFixture fixture(backend, {each.key, each.fields});
+    GradientSlot slot;
+    const Tensor x = make_leaf(fixture.tensor({0, 0}, {2}), slot);
+    Tape tape;
+    Tensor y;
+    {
+      Tape::Recording recording(tape);
+      y = fixture.fprop(x);
+    }
+    tape.backward(y, fixture.tensor({1, -2}, {2}));
+    CHECK(slot.gradient.to_host<float>() == std::vector<float>{each.at_zero, -2 * each.at_zero});
   }
 }

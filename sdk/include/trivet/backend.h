@@ -160,8 +160,8 @@ typedef struct tv_matmul {
 } tv_matmul;
 
 /* Activations, with what their gradient needs: RELU, TANH and SIGMOID the output y; all others the
- * input. The gated forms read [.., 2h] as (a, b) halves and write act(a) * b as [.., h]. GELU is
- * the exact one (erf). */
+ * input. The slope of RELU at 0 is 0, as in other frameworks. The gated forms read [.., 2h] as (a,
+ * b) halves and write act(a) * b as [.., h]. GELU is the exact one (erf). */
 typedef enum tv_activation {
   TV_ACT_NONE = 0,
   TV_ACT_RELU,
@@ -262,10 +262,12 @@ typedef struct tv_rope {
 
 /* Softmax cross entropy per row. logits [rows, classes]; targets i32 [rows], a negative one means
  * weight 0, one of `classes` or more is TV_ERROR, forward and backward. Target distribution q = (1
- * - smoothing) * onehot + smoothing / classes. loss[r] = lse - sum(q * logits) + z_loss * lse^2.
+ * - smoothing) * onehot + smoothing / classes. loss[r] = lse - sum(q * logits) + z_loss * lse^2,
+ * to the precision of f32 however large the logits: log(sum(exp(x - m))) - sum(q * (x - m)), m the
+ * largest of the row, where lse alone has lost the digits.
  * Forward: loss and lse [rows] f32 are written, dlogits is null. Backward: loss is null, lse is
- * read and dlogits[r, c] = row_grad[r] * ((1 + 2 z_loss lse) p - q); dlogits may be logits (in
- * place). */
+ * read and dlogits[r, c] = row_grad[r] * ((1 + 2 z_loss lse) p - q), p = softmax(logits) to the
+ * same precision; dlogits may be logits (in place). */
 typedef struct tv_softmax_xent {
   uint32_t struct_size;
   uint8_t dtype;
@@ -314,7 +316,7 @@ typedef struct tv_dropout {
  *            w -= lr weight_decay w (decoupled), then
  *            w -= step_size * m / (sqrt(v) * v_scale + epsilon), with step_size =
  *            lr / (1 - beta1^t) and v_scale = 1 / sqrt(1 - beta2^t), which the caller computes
- *            in double
+ *            in double from the betas as they stand here
  *  TV_LION   slot0 = m: w -= lr (sign(beta1 m + (1 - beta1) g) + weight_decay w);
  *            m = beta2 m + (1 - beta2) g */
 typedef enum tv_optim_kind { TV_SGD = 0, TV_ADAM = 1, TV_LION = 2 } tv_optim_kind;

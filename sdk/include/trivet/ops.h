@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Differentiable operations on tensors.
 //
-// All run on the device of their first operand, check shapes and types before computing (Error:
-// "[matmul] expected
-// ..., got ..."), and go on the current tape (tape.h) where an input requires a gradient.
-// Elementwise binary ops broadcast as NumPy does. Axes may be negative. Unless said otherwise
-// tensors are f32. [run thread]
+// All run on the device of their first operand, which is that of the others too, check shapes and
+// types before computing (Error: "[matmul] expected ..., got ..."; an operand that is no tensor is
+// one too), take views everywhere, and go on the current tape (tape.h) where an input requires a
+// gradient. Elementwise binary ops broadcast as NumPy does. Axes may be negative. Unless said
+// otherwise tensors are f32. [run thread]
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,15 @@ enum class Activation : std::uint8_t {
   geglu = TV_ACT_GEGLU,          // Shazeer 2020
   geglu_tanh = TV_ACT_GEGLU_TANH,
   swiglu = TV_ACT_SWIGLU,
+};
+
+// Where ops::pad takes the new elements from: a b c d is continued to the right by the value, by
+// d d d (edge), or by c b a (reflect; less than the extent).
+enum class PadMode : std::uint8_t { constant, edge, reflect };
+
+struct TopK {
+  Tensor values;   // [.., k], gradient to the elements that were taken
+  Tensor indices;  // i32 [.., k]
 };
 
 #pragma GCC visibility push(default)  // TRIVET_API for all of them
@@ -61,8 +70,9 @@ Tensor mul(const Tensor& a, float b);
 Tensor less(const Tensor& a, const Tensor& b);   // bool, no gradient
 Tensor equal(const Tensor& a, const Tensor& b);  // bool, no gradient; i32 and u8 too
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
-Tensor cast(const Tensor& x, DType dtype);  // gradient between floating types
-Tensor activation(const Tensor& x, Activation kind);
+Tensor cast(const Tensor& x, DType dtype);            // gradient between floating types
+Tensor activation(const Tensor& x, Activation kind);  // the slope of relu at 0 is 0
+Tensor softplus(const Tensor& x);                     // log(1 + exp(x)); the gradient is sigmoid(x)
 // Inverted dropout (Srivastava 2014): kept elements are divided by 1 - rate. The bits are a
 // function of key and index.
 Tensor dropout(const Tensor& x, float rate, Key key);
@@ -75,16 +85,28 @@ std::vector<Tensor> split(const Tensor& x, int axis, int parts);
 Tensor expand(const Tensor& x,
               const Shape& shape);  // axes of extent 1 (or missing in front) repeated
 Tensor concat(std::span<const Tensor> parts, int axis);
+// `before` and `after` more elements along an axis: `value`, or what the mode says.
+Tensor pad(const Tensor& x, int axis, std::int64_t before, std::int64_t after,
+           PadMode mode = PadMode::constant, float value = 0);
 Tensor contiguous(const Tensor& x);  // itself when it is
+
+// Sums of the elements up to each one along the axis, that one included.
+Tensor cumsum(const Tensor& x, int axis);
+
+// The k largest along the last axis, largest first; of equals the first comes first, NaN before all
+// numbers. Error unless 0 <= k <= the extent. The order is found on the host.
+TopK top_k(const Tensor& x, std::int64_t k);
 
 // Reductions over one axis, or over all elements (a scalar). `mean` of nothing is 0.
 Tensor sum(const Tensor& x);
 Tensor sum(const Tensor& x, int axis, bool keep_dims = false);
 Tensor mean(const Tensor& x);
 Tensor mean(const Tensor& x, int axis, bool keep_dims = false);
-Tensor max(const Tensor& x, int axis, bool keep_dims = false);  // gradient to the first largest
-Tensor argmax(const Tensor& x, int axis);                       // i32, no gradient
-Tensor softmax(const Tensor& x);                                // over the last axis
+Tensor max(const Tensor& x, int axis, bool keep_dims = false);   // gradient to the first largest
+Tensor argmax(const Tensor& x, int axis);                        // i32, no gradient
+Tensor prod(const Tensor& x, int axis, bool keep_dims = false);  // of nothing 1; right at zeros too
+Tensor softmax(const Tensor& x);                                 // over the last axis
+Tensor log_softmax(const Tensor& x);  // its logarithm, also where that underflows
 
 // Products
 Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false);

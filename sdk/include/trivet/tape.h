@@ -7,11 +7,12 @@
 //     Tape::Recording recording(tape);
 //     loss = ops::mean(ops::square(ops::linear(x, w.value(), b.value())));
 //   }
-//   tape.backward(loss);      // w.grad(), b.grad() now hold the gradients
+//   tape.backward(loss);      // w.gradient(), b.gradient() now hold the gradients
 //
-// The caller owns the tape; evaluation has none. Gradients of parameters are accumulated straight
-// into their slots. A plugin adds an op of its own with `record` (below): there is nothing to
-// register.
+// The caller owns the tape; evaluation has none. What owns the parameters (a ParameterStore) has to
+// be there still when the tape runs back: without it backward throws Error. Gradients of parameters
+// are accumulated straight into their slots. A plugin adds an op of its own with `record` (below):
+// there is nothing to register.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +26,28 @@
 
 namespace trivet {
 
+// Tells a tape whether the object it is part of is still there. What is assigned to the object
+// leaves it alone, and a copy has one of its own.
+class SlotLife {
+ public:
+  SlotLife() = default;
+  SlotLife(const SlotLife&) noexcept {}
+  SlotLife& operator=(const SlotLife&) noexcept { return *this; }
+  std::weak_ptr<const void> token() {
+    if (token_ == nullptr) token_ = std::make_shared<char>();
+    return token_;
+  }
+
+ private:
+  std::shared_ptr<const void> token_;
+};
+
 // Where the gradient of a leaf (a parameter) is accumulated. `written` is false until the first
 // contribution of a step, which overwrites; later ones add. So nothing has to be zeroed.
 struct GradientSlot {
   Tensor gradient;
   bool written = false;
+  SlotLife life{};
 };
 
 class Vjp;
@@ -97,8 +115,8 @@ class TRIVET_API Tape {
   };
 
   // Gradients of sum(seed * loss) for every leaf that took part. `loss` is a scalar unless a seed
-  // of its shape is given. Frees saved tensors as it goes: a tape runs back once. Throws Error when
-  // loss does not depend on a leaf.
+  // of its shape, type and device is given. Frees saved tensors as it goes: a tape runs back once.
+  // Throws Error when loss does not depend on a leaf, or when a leaf's slot is gone.
   void backward(const Tensor& loss, const Tensor& seed = {});
 
   // Holds an object until the tape is cleared or has run back: what an op's attributes point to.

@@ -151,17 +151,58 @@ void check_relu_nan(Kit& kit) {
   });
 }
 
+// The slopes where the input is 0, which random numbers never meet.
+void check_slopes_at_zero(Kit& kit) {
+  const Values dy = {1, -2, 3};
+  for (int kind = TV_ACT_NONE; kind <= TV_ACT_SILU; ++kind) {
+    const Values saved(dy.size(), kind == TV_ACT_SIGMOID ? 0.5 : 0.0);
+    Values dx;
+    for (const double g : dy) dx.push_back(g * activation_slope(kind, saved[0]));
+    const std::string subject = "activation " + std::to_string(kind) + " at 0";
+    kit.check("act_bwd", subject, 3e-6, {dx}, [&](Run& run) {
+      const tv_view at_zero = run.input(saved).view({3}), from = run.input(dy).view({3});
+      const tv_view out = run.output(3).view({3});
+      return run.table().act_bwd(run.context(), static_cast<tv_activation>(kind), &out, &at_zero,
+                                 &from);
+    });
+  }
+}
+
+// A row of x that is 0 in front of relu: nothing flows.
+void check_linear_at_zero(Kit& kit) {
+  kit.check("linear_bwd", "relu at 0", 0, {{0, 0}, {0, 0}, {0}}, [&](Run& run) {
+    tv_linear_grad d = {};
+    d.struct_size = sizeof(d);
+    d.activation = TV_ACT_RELU;
+    d.rows = 1, d.in = 2, d.out = 1;
+    d.x = run.input({1, 2}), d.w = run.input({2, -1}), d.saved = run.input({0});
+    d.dx = run.output(2), d.dw = run.output(2), d.db = run.output(1);
+    d.dz = run.in_out({3});
+    d.dy = d.dz;
+    return run.table().linear_bwd(run.context(), &d);
+  });
+}
+
 struct Classes {
   std::int64_t rows, classes;
   double spread;  // of the logits
   double smoothing, z_loss;
+  double offset = 0;  // of all logits, which are integers then
 };
-const Classes kClasses[] = {{1, 1, 1, 0, 0},      {0, 5, 1, 0, 0},      {7, 10, 5, 0, 0},
-                            {128, 10, 3, 0, 0},   {9, 1003, 8, 0.1, 0}, {33, 65, 300, 0, 0},
-                            {5, 40, 4, 0.2, 1e-2}};
+const Classes kClasses[] = {{1, 1, 1, 0, 0},
+                            {0, 5, 1, 0, 0},
+                            {7, 10, 5, 0, 0},
+                            {128, 10, 3, 0, 0},
+                            {9, 1003, 8, 0.1, 0},
+                            {33, 65, 300, 0, 0},
+                            {5, 40, 4, 0.2, 1e-2},
+                            // Where lse alone has lost the digits of the loss.
+                            {7, 10, 4, 0, 0, 1e6},
+                            {7, 10, 4, 0.1, 0, -1e5}};
 
 void check_softmax(Kit& kit, const Classes& c) {
-  const Values logits = random_values(121, c.rows * c.classes, -c.spread, c.spread);
+  Values logits = random_values(121, c.rows * c.classes, -c.spread, c.spread);
+  for (double& logit : logits) logit = c.offset == 0 ? logit : std::floor(logit) + c.offset;
   Values targets = random_integers(122, c.rows, 0, static_cast<int>(c.classes));
   if (c.rows > 4) targets[3] = -1;
   const Values grad = random_values(123, c.rows);
@@ -192,7 +233,8 @@ void check_softmax(Kit& kit, const Classes& c) {
   };
   const std::string subject = std::to_string(c.rows) + "x" + std::to_string(c.classes) +
                               " smoothing=" + std::to_string(c.smoothing) +
-                              " z_loss=" + std::to_string(c.z_loss);
+                              " z_loss=" + std::to_string(c.z_loss) +
+                              (c.offset == 0 ? "" : " offset=" + std::to_string(c.offset));
   kit.check("softmax_xent", subject, 5e-6, {loss, lse}, [&](Run& run) {
     tv_softmax_xent d = {};
     fill(d, run);
@@ -246,6 +288,8 @@ void check_dense(Kit& kit) {
     check_activation(kit, kind, 300, 130, act_fwd, act_bwd);
   }
   if (act_fwd) check_relu_nan(kit);
+  if (act_bwd) check_slopes_at_zero(kit);
+  if (linear_bwd) check_linear_at_zero(kit);
   if (!kit.wants_slot("softmax_xent", t.softmax_xent != nullptr)) return;
   for (const Classes& c : kClasses) check_softmax(kit, c);
   check_bad_target(kit);

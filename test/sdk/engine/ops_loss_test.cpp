@@ -54,6 +54,52 @@ TEST_CASE("softmax cross entropy follows its formula and leaves out negative tar
   }
 }
 
+// Logits 0 .. 3 plus an offset that f32 adds exactly, label 3.
+TEST_CASE("cross entropy keeps its digits at large logits", "[ops]") {
+  for (const NamedBackend& backend : named_backends()) {
+    for (const float offset : {0.0F, 1e3F, 1e4F, 1e5F, 1e6F, -1e6F}) {
+      for (const auto& options : {kLosses[0], kLosses[1]}) {
+        INFO(backend.name << ", offset " << offset << ", smoothing " << options.label_smoothing);
+        const auto device = open(backend);
+        const std::vector<float> values{offset, offset + 1, offset + 2, offset + 3};
+        const std::vector<std::int32_t> three{3};
+        const Tensor targets = Tensor::from<std::int32_t>(*device, three, {1});
+        const double want = row_loss({0, 1, 2, 3}, 3, {options.label_smoothing, 0});
+        GradientSlot slot, head;
+        const Tensor logits = make_leaf(Tensor::from<float>(*device, values, {1, 4}), slot);
+        const Tensor w = make_leaf(Tensor::from<float>(*device, values, {1, 4}), head);
+        const Tensor one = Tensor::full(*device, {1, 1}, 1);
+        Tape tape;
+        Tensor loss, fused;
+        {
+          Tape::Recording recording(tape);
+          const ops::CrossEntropyOptions plain{options.label_smoothing, 0};
+          loss = ops::softmax_cross_entropy(logits, targets, plain);
+          fused = ops::linear_cross_entropy(one, w, false, targets, Tensor::full(*device, {1}, 1),
+                                            plain)
+                      .loss;
+        }
+        CHECK(loss.item() == Approx(want).epsilon(1e-6));
+        CHECK(fused.item() == Approx(want).epsilon(1e-6));
+        Tensor total;
+        {
+          Tape::Recording recording(tape);
+          total = ops::add(ops::sum(loss), fused);
+        }
+        tape.backward(total);
+        const double sum = 1 + std::exp(1.0) + std::exp(2.0) + std::exp(3.0);
+        for (std::size_t c = 0; c < 4; ++c) {
+          const double hit = c == 3 ? 1 - static_cast<double>(options.label_smoothing) : 0;
+          const double want_c = std::exp(static_cast<double>(c)) / sum - hit -
+                                static_cast<double>(options.label_smoothing) / 4;
+          CHECK(slot.gradient.to_host<float>()[c] == Approx(want_c).margin(3e-7));
+          CHECK(head.gradient.to_host<float>()[c] == Approx(want_c).margin(3e-7));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("the loss of equal logits is the logarithm of their number", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);

@@ -7,6 +7,7 @@
 #include "engine/backends.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
+#include "trivet/scope.h"
 
 namespace trivet::test {
 namespace {
@@ -210,6 +211,35 @@ TEST_CASE("backward of something that is not on the tape is an error", "[tape]")
   tape.backward(loss);
   CHECK(tape.size() == 0);
   CHECK_THROWS_WITH(tape.backward(loss), Catch::Contains("does not depend"));
+}
+
+TEST_CASE("a tape whose parameters are gone says so", "[tape]") {
+  const auto device = open_any();
+  Tape tape;
+  Tensor loss;
+  {
+    ParameterStore store(*device, Key(1));
+    Parameter& w = store.add("w", {2, 3}, {});
+    store.build();
+    Tape::Recording recording(tape);
+    loss = ops::sum(ops::matmul(Tensor::full(*device, {1, 2}, 1), w.value()));
+  }
+  CHECK_THROWS_WITH(tape.backward(loss), Catch::Contains("parameter") && Catch::Contains("gone"));
+}
+
+TEST_CASE("a seed of another type is an error", "[tape]") {
+  const auto device = open_any();
+  GradientSlot slot;
+  const Tensor x = make_leaf(Tensor::full(*device, {2}, 1), slot);
+  Tape tape;
+  Tensor y;
+  {
+    Tape::Recording recording(tape);
+    y = ops::exp(x);
+  }
+  CHECK_THROWS_WITH(tape.backward(y, Tensor::zeros(*device, {2}, DType::i32)),
+                    Catch::Contains("seed") && Catch::Contains("i32"));
+  CHECK_THROWS_WITH(tape.backward(y, Tensor::host({2})), Catch::Contains("the host"));
 }
 
 TEST_CASE("a tape frees what it saved as it walks back", "[tape]") {
