@@ -59,6 +59,9 @@ class Adafactor final : public Optimizer {
   }
   bool per_variable() const override { return true; }
   void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
+  void check_variables(std::span<const Parameter* const> variables) const override {
+    filter_.check_variables(variables);
+  }
 
  private:
   bool factored(const Shape& shape) const;

@@ -18,11 +18,16 @@ struct Update {
   double clip_threshold = 0;  // before m's
 };
 
-// The powers are computed in double: in float 1 - 0.999^1 has an error of 6e-5.
+// The powers are computed in double: in float 1 - 0.999^1 has an error of 6e-5. Their base is beta
+// as the update has it, rounded to float: 1 - 0.99999f is 1.4e-3 more than 1 - 0.99999.
+double weight_after(double beta, double updates) {
+  return 1 - std::pow(static_cast<double>(static_cast<float>(beta)), updates);
+}
+
 template <class Config>
 Update adam_update(const OptimizerStep& step, const Config& config) {
   const auto t = static_cast<double>(step.step + 1);
-  const double m_weight = 1 - std::pow(config.beta1, t), v_weight = 1 - std::pow(config.beta2, t);
+  const double m_weight = weight_after(config.beta1, t), v_weight = weight_after(config.beta2, t);
   const double v_scale = 1 / std::sqrt(v_weight);
   tv_optim plain{};
   plain.kind = TV_ADAM;

@@ -95,6 +95,9 @@ class AdamW final : public Optimizer {
   std::int64_t group_of(const Parameter& parameter) const override;
   bool per_variable() const override { return config_.clip_threshold > 0; }
   void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
+  void check_variables(std::span<const Parameter* const> variables) const override {
+    filter_.check_variables(variables);
+  }
 
  private:
   Config config_;

@@ -8,7 +8,9 @@
 // unless included.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trivet/optimizer.h"
@@ -35,14 +37,22 @@ TRIVET_CONFIG(DecayConfig, trivet::OptimizerConfig,
               (exclude_from_weight_decay, "Patterns of parameters that do not decay."),
               (decay_vectors, "Parameters with fewer than two axes decay, too."))
 
+// Throws ConfigError at `field` for a pattern that is found in the path of no variable, as
+// trainer.frozen does.
+void expect_found(const std::vector<std::string>& patterns, std::string_view field,
+                  std::span<const Parameter* const> variables);
+
 class DecayFilter {
  public:
   explicit DecayFilter(const DecayConfig& config);
   // Groups for Optimizer::group_of.
   enum Group : std::int64_t { kDecays = 0, kDoesNotDecay = 1 };
   Group group_of(const Parameter& parameter) const;
+  // For Optimizer::check_variables: throws ConfigError for a pattern that is found in no path.
+  void check_variables(std::span<const Parameter* const> variables) const;
 
  private:
+  std::vector<std::string> include_texts_, exclude_texts_;
   double weight_decay_;
   Patterns included_, excluded_;
   bool decay_vectors_;

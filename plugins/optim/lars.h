@@ -45,6 +45,9 @@ class Lars final : public Optimizer {
   }
   bool per_variable() const override { return true; }
   void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
+  void check_variables(std::span<const Parameter* const> variables) const override {
+    filter_.check_variables(variables);
+  }
 
  private:
   void update(const OptimizerStep& step, OptimizerSegment& segment) const;

@@ -24,8 +24,14 @@ void LayerAdaptationConfig::validate(Problems& problems) const {
 
 LayerFilter::LayerFilter(const LayerAdaptationConfig& config)
     : decay_(config),
-      not_adapted_(
-          config.exclude_from_layer_adaptation.value_or(config.exclude_from_weight_decay)) {}
+      not_adapted_texts_(
+          config.exclude_from_layer_adaptation.value_or(config.exclude_from_weight_decay)),
+      not_adapted_(not_adapted_texts_) {}
+
+void LayerFilter::check_variables(std::span<const Parameter* const> variables) const {
+  decay_.check_variables(variables);
+  expect_found(not_adapted_texts_, "exclude_from_layer_adaptation", variables);
+}
 
 std::int64_t LayerFilter::group_of(const Parameter& parameter) const {
   std::int64_t group = 0;

@@ -29,12 +29,15 @@ class LayerFilter {
   explicit LayerFilter(const LayerAdaptationConfig& config);
   // For Optimizer::group_of, and what it means.
   std::int64_t group_of(const Parameter& parameter) const;
+  // For Optimizer::check_variables, as DecayFilter's.
+  void check_variables(std::span<const Parameter* const> variables) const;
   static bool decays(std::int64_t group) { return (group & kNoDecay) == 0; }
   static bool adapts(std::int64_t group) { return (group & kNoAdaptation) == 0; }
 
  private:
   static constexpr std::int64_t kNoDecay = 1, kNoAdaptation = 2;
   DecayFilter decay_;
+  std::vector<std::string> not_adapted_texts_;
   Patterns not_adapted_;
 };
 

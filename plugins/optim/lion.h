@@ -34,6 +34,9 @@ class Lion final : public Optimizer {
     return filter_.group_of(parameter);
   }
   void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
+  void check_variables(std::span<const Parameter* const> variables) const override {
+    filter_.check_variables(variables);
+  }
 
  private:
   Config config_;

@@ -7,6 +7,12 @@
 
 namespace trivet::optim {
 
+void RmsPropConfig::validate(Problems& problems) const {
+  if (learning_rate_in_momentum && momentum == 0) {
+    problems.add("learning_rate_in_momentum", "needs a momentum above 0");
+  }
+}
+
 std::vector<std::string> RmsProp::slots() const {
   std::vector<std::string> names{"square"};
   if (config_.centered) names.emplace_back("mean");
@@ -31,11 +37,13 @@ void RmsProp::update(const OptimizerStep& step, OptimizerSegment& segment) const
     spread = ops::max(ops::sub(square, ops::square(mean)), zero);
   }
   Tensor u = ops::div(g, ops::add(ops::sqrt(spread), static_cast<float>(config_.epsilon)));
+  const bool inside = config_.learning_rate_in_momentum;
+  if (inside) u = scaled(u, step.learning_rate);
   if (config_.momentum > 0) {
     u = ops::add(scaled(segment.slots.back(), config_.momentum), u);
     assign(segment.slots.back(), u);
   }
-  assign(segment.value, ops::sub(segment.value, scaled(u, step.learning_rate)));
+  assign(segment.value, ops::sub(segment.value, inside ? u : scaled(u, step.learning_rate)));
 }
 
 }  // namespace trivet::optim

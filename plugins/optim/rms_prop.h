@@ -6,8 +6,10 @@
 //   u = g / (sqrt(d) + epsilon)
 //   momentum:  b = momentum b + u,  w -= lr b;         else w -= lr u
 //
-// The learning rate stands outside the momentum, as in Sgd here and in PyTorch; Keras and Model
-// Garden put it inside, which differs only while the learning rate changes. Defaults are theirs.
+// The learning rate is outside the momentum, as in Sgd here and in PyTorch. With
+// learning_rate_in_momentum it is inside, b = momentum b + lr u and w -= b, as in Keras and Model
+// Garden, which differs only while the learning rate changes. Defaults are PyTorch's in this and
+// Keras' in all else; Keras adds epsilon before it takes the root.
 // Slots: "square" (r), "mean" (c), "momentum" (b), the last two where used.
 #pragma once
 
@@ -24,12 +26,18 @@ struct RmsPropConfig : OptimizerConfig {
   double momentum = 0;
   double epsilon = 1e-7;
   bool centered = false;
+  bool learning_rate_in_momentum = false;
+
+  void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(RmsPropConfig, trivet::OptimizerConfig,
               (rho, "Decay of the mean of squared gradients.", at_least(0), less_than(1)),
               (momentum, "Share of the old direction that is kept.", at_least(0), less_than(1)),
               (epsilon, "Added to the root of the squares.", more_than(0)),
-              (centered, "Divides by the deviation from the mean gradient."))
+              (centered, "Divides by the deviation from the mean gradient."),
+              (learning_rate_in_momentum,
+               "The momentum keeps past steps with the learning rates they had, as in Keras and "
+               "Model Garden; else a new rate applies to all of it, as in PyTorch."))
 
 class RmsProp final : public Optimizer {
  public:

@@ -15,12 +15,6 @@ double half_cosine(double part) {
   return (1 + std::cos(std::numbers::pi * part)) / 2;
 }
 
-// Of steps, none of them negative; the largest number there is instead of a larger one.
-std::int64_t sum_of(std::int64_t a, std::int64_t b) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  return a > kMost - b ? kMost : a + b;
-}
-
 void check_rising(const std::vector<std::int64_t>& boundaries, Problems& problems) {
   const auto not_rising =
       std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>());
@@ -40,10 +34,6 @@ double DecayingConfig::steps_done(std::int64_t step) const {
 double DecayingConfig::part_done(std::int64_t step) const {
   const auto length = static_cast<double>(decay_steps);
   return std::min(steps_done(step), length) / length;
-}
-
-void DecayingConfig::check_warmup(Problems& problems) const {
-  check_warmup_ends(warmup, sum_of(offset, decay_steps), "offset + decay_steps", problems);
 }
 
 double LinearConfig::at(std::int64_t step) const {
@@ -68,16 +58,6 @@ double PolynomialConfig::at(std::int64_t step) const {
   if (cycle) length *= std::max(1.0, std::ceil(s / length));
   const double left = 1 - std::min(s, length) / length;
   return final_value + (initial_value - final_value) * std::pow(left, power);
-}
-
-void PolynomialConfig::validate(Problems& problems) const {
-  if (!cycle) return check_warmup(problems);
-  const std::int64_t steps = warmup.steps - offset;
-  if (steps <= 0 || steps % decay_steps != 0) return;
-  problems.add("warmup.steps",
-               "is " + std::to_string(warmup.steps) +
-                   ", where a cycle ends: the warm-up would rise to final_value",
-               "choose another length than a multiple of decay_steps behind offset");
 }
 
 double PiecewiseConfig::at(std::int64_t step) const {
@@ -109,12 +89,6 @@ double PowerLinearConfig::at(std::int64_t step) const {
   return value * std::clamp((total - s) / (total * linear_decay_fraction), 0.0, 1.0);
 }
 
-void PowerLinearConfig::validate(Problems& problems) const {
-  if (linear_decay_fraction == 0) return;
-  check_warmup_ends(warmup, sum_of(offset, total_decay_steps), "offset + total_decay_steps",
-                    problems);
-}
-
 double PowerWithOffsetConfig::at(std::int64_t step) const {
   if (step <= offset) return pre_offset_value;
   return std::min(PowerConfig::at(step), pre_offset_value);
@@ -139,9 +113,6 @@ void StepCosineConfig::validate(Problems& problems) const {
                                std::to_string(values.size()));
   }
   check_rising(boundaries, problems);
-  if (boundaries.empty()) return;
-  check_warmup_ends(warmup, sum_of(offset, boundaries.back()), "offset + the last boundary",
-                    problems);
 }
 
 }  // namespace trivet::optim

@@ -48,9 +48,8 @@ struct DecayingConfig : WarmedConfig {
   std::int64_t decay_steps = 0;
   std::int64_t offset = 0;
 
-  double steps_done(std::int64_t step) const;   // s
-  double part_done(std::int64_t step) const;    // min(s, d) / d
-  void check_warmup(Problems& problems) const;  // for those that end at s = d
+  double steps_done(std::int64_t step) const;  // s
+  double part_done(std::int64_t step) const;   // min(s, d) / d
 };
 TRIVET_CONFIG(DecayingConfig, trivet::optim::WarmedConfig,
               (initial_value, "The value at the start.", required),
@@ -61,7 +60,6 @@ struct LinearConfig : DecayingConfig {
   double final_value = 0;
 
   double at(std::int64_t step) const;
-  void validate(Problems& problems) const { check_warmup(problems); }
 };
 TRIVET_CONFIG(LinearConfig, trivet::optim::DecayingConfig,
               (final_value, "The value at the end and after it."))
@@ -70,7 +68,6 @@ struct CosineConfig : DecayingConfig {
   double final_value = 0;
 
   double at(std::int64_t step) const;
-  void validate(Problems& problems) const { check_warmup(problems); }
 };
 TRIVET_CONFIG(CosineConfig, trivet::optim::DecayingConfig,
               (final_value, "The value at the end and after it."))
@@ -93,7 +90,6 @@ struct PolynomialConfig : DecayingConfig {
   bool cycle = false;
 
   double at(std::int64_t step) const;
-  void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(PolynomialConfig, trivet::optim::DecayingConfig,
               (final_value, "The value at the end and after it."),
@@ -132,7 +128,6 @@ struct PowerLinearConfig : PowerConfig {
   double linear_decay_fraction = 0.1;
 
   double at(std::int64_t step) const;
-  void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(PowerLinearConfig, trivet::optim::PowerConfig,
               (total_decay_steps, "Where the line reaches 0.", required, at_least(1)),

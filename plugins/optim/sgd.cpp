@@ -8,6 +8,9 @@ namespace trivet::optim {
 void SgdConfig::validate(Problems& problems) const {
   DecayConfig::validate(problems);
   if (nesterov && momentum == 0) problems.add("nesterov", "needs a momentum above 0");
+  if (learning_rate_in_momentum && momentum == 0) {
+    problems.add("learning_rate_in_momentum", "needs a momentum above 0");
+  }
 }
 
 Sgd::Sgd(const Config& config) : config_(config), filter_(config) {}
@@ -27,9 +30,11 @@ void Sgd::update(const OptimizerStep& step, std::span<OptimizerSegment> segments
     tv_optim update{};
     update.kind = TV_SGD;
     update.nesterov = config_.nesterov;
-    update.grad_scale = step.gradient_scale;
-    update.lr = static_cast<float>(step.learning_rate);
-    update.weight_decay = decays ? static_cast<float>(config_.weight_decay) : 0;
+    // Inside, the rate scales what goes into the momentum, decay included, and the step is 1.
+    const double inside = config_.learning_rate_in_momentum ? step.learning_rate : 1;
+    update.grad_scale = static_cast<float>(step.gradient_scale * inside);
+    update.lr = config_.learning_rate_in_momentum ? 1 : static_cast<float>(step.learning_rate);
+    update.weight_decay = decays ? static_cast<float>(config_.weight_decay * inside) : 0;
     update.momentum = static_cast<float>(config_.momentum);
     optim_update(update, segment);
   }

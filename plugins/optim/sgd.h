@@ -5,8 +5,13 @@
 //   v = momentum * v + g
 //   w -= lr * (nesterov ? g + momentum * v : v)
 //
-// Without momentum w -= lr * g. The learning rate stands outside v, as in Praxis and PyTorch; Keras
-// and Model Garden put it inside, which differs only while the learning rate changes.
+// Without momentum w -= lr * g. The learning rate is outside v, as in Praxis and PyTorch. With
+// learning_rate_in_momentum it is inside, as in Keras and Model Garden, which differs only while
+// the learning rate changes:
+//
+//   v = momentum * v + lr * g
+//   w -= nesterov ? lr * g + momentum * v : v
+//
 // Slot: "momentum" (v), where momentum is not 0.
 #pragma once
 
@@ -22,12 +27,16 @@ namespace trivet::optim {
 struct SgdConfig : DecayConfig {
   double momentum = 0;
   bool nesterov = false;
+  bool learning_rate_in_momentum = false;
 
   void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(SgdConfig, trivet::optim::DecayConfig,
               (momentum, "Share of the old direction that is kept.", at_least(0), less_than(1)),
-              (nesterov, "Looks ahead along the momentum."))
+              (nesterov, "Looks ahead along the momentum."),
+              (learning_rate_in_momentum,
+               "The momentum keeps past steps with the learning rates they had, as in Keras and "
+               "Model Garden; else a new rate applies to all of it, as in PyTorch and Praxis."))
 
 class Sgd final : public Optimizer {
  public:
@@ -36,6 +45,9 @@ class Sgd final : public Optimizer {
   std::vector<std::string> slots() const override;
   std::int64_t group_of(const Parameter& parameter) const override;
   void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
+  void check_variables(std::span<const Parameter* const> variables) const override {
+    filter_.check_variables(variables);
+  }
 
  private:
   Config config_;

@@ -13,13 +13,4 @@ double warming_value(const WarmupConfig& warmup, std::int64_t step, double targe
   return warmup.start + (target - warmup.start) * std::pow(part, warmup.power);
 }
 
-void check_warmup_ends(const WarmupConfig& warmup, std::int64_t end, const char* where,
-                       Problems& problems) {
-  if (warmup.steps == 0 || warmup.steps < end) return;
-  problems.add("warmup.steps",
-               "is " + std::to_string(warmup.steps) + ", and the schedule ends at step " +
-                   std::to_string(end) + " (" + where + "): all of it would be warm-up",
-               "the warm-up is part of the schedule's steps and must be shorter");
-}
-
 }  // namespace trivet::optim

@@ -8,8 +8,9 @@
 // power 1 is Model Garden's linear warm-up. Its polynomial one, start 0, gives step 0 the value of
 // step 1, so that the first update is not lost: `count_from_one`.
 //
-// A warm-up that takes as long as the schedule itself would rise to its last value, often 0, and
-// nothing else of the schedule would be left. Model Garden computes that; here it is refused.
+// A warm-up that takes as long as the schedule itself rises to its last value, often 0, and
+// nothing else of the schedule is left, as in Model Garden. A run warns of a rate that ends at 0 or
+// only rises.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +34,6 @@ struct WarmedConfig : ScheduleConfig {
 };
 TRIVET_CONFIG(WarmedConfig, trivet::ScheduleConfig,
               (warmup, "Replaces the first steps by a rise from `start`."))
-
-// Adds a problem unless the warm-up ends before step `end`, from which on the schedule has its last
-// value. `where` says which fields `end` is made of.
-void check_warmup_ends(const WarmupConfig& warmup, std::int64_t end, const char* where,
-                       Problems& problems);
 
 // The value of a warm-up before its end, where the schedule has `target`.
 double warming_value(const WarmupConfig& warmup, std::int64_t step, double target);

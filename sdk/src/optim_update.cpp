@@ -80,6 +80,14 @@ std::size_t slots_needed(const tv_optim& update) {
   return update.kind == TV_SGD && update.momentum == 0 ? 0 : 1;
 }
 
+// What is changed in place is never packed: a copy would be changed instead.
+float* in_place(const char* op, const char* name, const Tensor& x, const Tensor& like) {
+  detail::expect_beside(op, name, x, like);
+  if (x.contiguous() && x.shape() == like.shape()) return static_cast<float*>(detail::memory(x));
+  detail::wrong(op, std::string(name) + " to be contiguous and of the value's shape",
+                x.to_string() + (x.contiguous() ? "" : ", a view") + " for " + like.to_string());
+}
+
 }  // namespace
 
 void optim_update(const tv_optim& update, OptimizerSegment& segment) {
@@ -88,13 +96,16 @@ void optim_update(const tv_optim& update, OptimizerSegment& segment) {
                 " slots, the segment has " + std::to_string(segment.slots.size()));
   }
   NoGrad no_grad;
+  const char* name = "optim_update";
+  detail::expect(name, "value", segment.value);
+  segment.gradient = detail::operand_beside(name, "gradient", segment.gradient, segment.value);
   tv_optim args = update;
   args.struct_size = sizeof args;
   args.n = segment.value.size();
-  args.param = static_cast<float*>(segment.value.mutable_view().data);
-  args.grad = static_cast<const float*>(segment.gradient.view().data);
+  args.param = in_place(name, "value", segment.value, segment.value);
+  args.grad = in_place(name, "gradient", segment.gradient, segment.value);
   const auto slot = [&](std::size_t i) {
-    return i < segment.slots.size() ? static_cast<float*>(segment.slots[i].mutable_view().data)
+    return i < segment.slots.size() ? in_place(name, "slot", segment.slots[i], segment.value)
                                     : nullptr;
   };
   args.slot0 = slot(0);
@@ -112,6 +123,9 @@ void optim_update(const tv_optim& update, OptimizerSegment& segment) {
 }
 
 void assign(Tensor& to, const Tensor& from) {
+  detail::expect_defined("assign", "to", to);
+  detail::expect("assign", "to", to, to.dtype());
+  detail::expect_beside("assign", "from", from, to, to.dtype());
   if (!(to.shape() == from.shape())) {
     throw Error("assign: " + from.to_string() + " does not fit into " + to.to_string());
   }
@@ -120,6 +134,9 @@ void assign(Tensor& to, const Tensor& from) {
 
 void sum_of_squares(Tensor& out, const Tensor& x) {
   NoGrad no_grad;
+  detail::expect("sum_of_squares", "x", x);
+  detail::expect_beside("sum_of_squares", "out", out, x);
+  if (out.size() != 1) detail::wrong("sum_of_squares", "one element as out", out.to_string());
   Device& device = x.device();
   const tv_view to = out.mutable_view(), from = detail::reshaped(x, {x.size()}).view();
   if (device.try_slot("sumsq", &tv_backend::sumsq, &to, &from)) return;

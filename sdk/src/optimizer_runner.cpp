@@ -6,12 +6,40 @@
 #include "block_layout.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
+#include "trivet/plugin_call.h"
 
 namespace trivet::detail {
+namespace {
+
+// The optimizer knows its fields, not where in the config it is. A field may name variables that
+// are frozen or another learner's: those are there, too.
+void check_variables(const LearnerRule& rule, const ParameterStore& store) {
+  try {
+    const auto& all = store.parameters();
+    std::vector<const Parameter*> variables;
+    for (const auto& parameter : all) variables.push_back(&*parameter);
+    rule.optimizer->check_variables(variables);
+  } catch (const ConfigError& wrong) {
+    std::vector<Problem> problems = wrong.problems();
+    for (Problem& problem : problems) {
+      const bool main = rule.name.empty();
+      problem.path = main ? "trainer.optimizer." + problem.path : "trainer.learners";
+      if (!main) problem.what = "optimizer of '" + rule.name + "': " + problem.what;
+    }
+    throw ConfigError(std::move(problems));
+  }
+}
+
+}  // namespace
 
 OptimizerRunner::OptimizerRunner(ParameterStore& store, LearnerRule rule,
                                  std::vector<Parameter*> variables)
-    : store_(store), rule_(std::move(rule)), variables_(std::move(variables)) {
+    : store_(store),
+      rule_(std::move(rule)),
+      optimizer_item_(item_of(*rule_.optimizer)),
+      schedule_item_(item_of(*rule_.learning_rate)),
+      variables_(std::move(variables)) {
+  if (!variables_.empty()) check_variables(rule_, store_);
   for (const std::string& slot : rule_.optimizer->slots()) slots_.push_back(make_slot(slot));
 }
 
@@ -72,7 +100,8 @@ void OptimizerRunner::make_segments() {
 }
 
 double OptimizerRunner::rate_at(std::int64_t step) const {
-  const double rate = rule_.learning_rate->value(step);
+  const double rate = in_plugin(schedule_item_, "value", "trainer.learning_rate",
+                                [&] { return rule_.learning_rate->value(step); });
   if (std::isfinite(rate)) return rate;
   const std::string of = rule_.name.empty() ? "" : " of learner '" + rule_.name + "'";
   throw RunError("the learning rate" + of + " of update " + std::to_string(step) +
@@ -83,8 +112,9 @@ void OptimizerRunner::update(std::int64_t step, float gradient_scale) {
   const double rate = rate_at(step);
   if (have_changed()) make_segments();
   if (segments_.empty()) return;
-  rule_.optimizer->update({.step = step, .learning_rate = rate, .gradient_scale = gradient_scale},
-                          segments_);
+  const OptimizerStep now{.step = step, .learning_rate = rate, .gradient_scale = gradient_scale};
+  in_plugin(optimizer_item_, "update", "trainer.optimizer",
+            [&] { rule_.optimizer->update(now, segments_); });
 }
 
 void OptimizerRunner::add_slots(std::vector<std::pair<std::string, Tensor>>& out) const {

@@ -9,6 +9,10 @@
 
 #include "trivet/learner.h"
 
+namespace trivet {
+struct RegistryItem;
+}
+
 namespace trivet::detail {
 
 class OptimizerRunner {
@@ -41,6 +45,8 @@ class OptimizerRunner {
 
   ParameterStore& store_;
   LearnerRule rule_;
+  const RegistryItem* optimizer_item_;
+  const RegistryItem* schedule_item_;
   std::vector<Parameter*> variables_;
   std::vector<Slot> slots_;
   std::vector<OptimizerSegment> segments_;

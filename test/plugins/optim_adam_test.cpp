@@ -158,6 +158,29 @@ TEST_CASE("Adam's first update of one number is 1, or as large as clip_threshold
         Approx(0.94));
 }
 
+// The number starts at 0, so that it shows the updates with all their digits.
+TEST_CASE("Adam's first updates are those of float64 for every beta2") {
+  const std::string backend = any_backend();
+  Options options;
+  options.beta2 = GENERATE(0.9, 0.999, 0.9999, 0.99999, 0.999999);
+  options.amsgrad = GENERATE(false, true);
+  options.epsilon = 1e-8;
+  INFO(backend << ": beta2 " << options.beta2 << ", amsgrad " << options.amsgrad);
+  const auto device = trivet::test::open_device(backend);
+  trivet::ParameterStore store(*device, Key(1));
+  Parameter& w = store.add("w", {1}, {.init = {Init::constant, 0}});
+  store.build();
+  trivet::Learner learner(store, optimizer("Adam", options.fields()), rate());
+  Reference reference({0});
+  int t = 0;
+  for (const float gradient : {0.5F, 0.25F, 0.75F, 0.125F}) {
+    w.gradient().mutable_span<float>()[0] = gradient;
+    learner.apply_gradients();
+    reference.update(options, {gradient}, ++t);
+    CHECK(w.value().item() == Approx(reference.w[0]).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("Adam's epsilon_root stands under the root, behind the bias correction") {
   const std::string backend = any_backend();
   // 0.5 / sqrt(0.25 + 0.75); in front of the correction it would be 0.5 / sqrt(0.25 + 750).
@@ -210,8 +233,9 @@ TEST_CASE("Adam without clip_threshold, epsilon_root and amsgrad is the backend'
   update.beta1 = 0.9f;
   update.beta2 = 0.999f;
   update.epsilon = 1e-8f;
-  update.step_size = static_cast<float>(0.1 / (1 - std::pow(0.9, 3)));
-  update.v_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(0.999, 3)));
+  const auto beta1 = static_cast<double>(update.beta1), beta2 = static_cast<double>(update.beta2);
+  update.step_size = static_cast<float>(0.1 / (1 - std::pow(beta1, 3)));
+  update.v_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, 3)));
   trivet::optim_update(update, by_kernel);
 
   const auto adam = optimizer("AdamW", Value::table({{"weight_decay", 0.25}}));
@@ -220,6 +244,44 @@ TEST_CASE("Adam without clip_threshold, epsilon_root and amsgrad is the backend'
   CHECK(by_adam.value.to_bytes() == by_kernel.value.to_bytes());
   CHECK(by_adam.slots[0].to_bytes() == by_kernel.slots[0].to_bytes());
   CHECK(by_adam.slots[1].to_bytes() == by_kernel.slots[1].to_bytes());
+}
+
+TEST_CASE("an update takes a gradient that is a view, and no other view, type or shape") {
+  const auto device = trivet::test::open_device(any_backend());
+  const auto numbers = [&](const trivet::Shape& shape) {
+    const auto values = trivet::test::random_values(shape.size(), 5);
+    return Tensor::from<float>(*device, values, shape);
+  };
+  const auto segment = [&](const Tensor& gradient) {
+    trivet::OptimizerSegment made;
+    made.value = numbers({6});
+    made.gradient = gradient;
+    made.slots = {numbers({6})};
+    return made;
+  };
+  tv_optim update{};
+  update.kind = TV_SGD;
+  update.grad_scale = update.lr = 0.5F;
+  update.momentum = 0.5F;
+  const Tensor column = trivet::ops::slice(numbers({6, 3}), 1, 1, 2);
+  const Tensor view = trivet::ops::expand(trivet::ops::slice(numbers({6}), 0, 2, 3), {6});
+  trivet::OptimizerSegment packed = segment(trivet::ops::contiguous(view)), viewed = segment(view);
+  trivet::optim_update(update, packed);
+  trivet::optim_update(update, viewed);
+  CHECK(packed.value.to_bytes() == viewed.value.to_bytes());
+
+  trivet::OptimizerSegment wrong = segment(numbers({6}));
+  CHECK_THROWS_WITH(trivet::optim_update(update, wrong = segment(numbers({1, 6}))),
+                    Catch::Contains("gradient"));
+  wrong = segment(numbers({6}));
+  wrong.slots[0] = column;
+  CHECK_THROWS_WITH(trivet::optim_update(update, wrong), Catch::Contains("slot"));
+  wrong.slots[0] = numbers({5});
+  CHECK_THROWS_WITH(trivet::optim_update(update, wrong), Catch::Contains("slot"));
+  wrong.slots[0] = trivet::ops::cast(numbers({6}), trivet::DType::i32);
+  CHECK_THROWS_WITH(trivet::optim_update(update, wrong), Catch::Contains("f32 as slot"));
+  wrong.slots[0] = {};
+  CHECK_THROWS_WITH(trivet::optim_update(update, wrong), Catch::Contains("slot"));
 }
 
 TEST_CASE("Adam asks for variables by themselves where it clips, and refuses negative bounds") {

@@ -34,6 +34,14 @@ std::unique_ptr<trivet::Schedule> rate(double value) {
       ConfigOf<trivet::Schedule>("optim/Constant", Value::table({{"value", value}})));
 }
 
+// 0.1, 0.01, 0.02: a rate that changes.
+class Changing final : public trivet::Schedule {
+ public:
+  double value(std::int64_t step) const override {
+    return step == 0 ? 0.1 : step == 1 ? 0.01 : 0.02;
+  }
+};
+
 // Hands each variable over by itself.
 class PerVariable final : public Optimizer {
  public:
@@ -90,12 +98,13 @@ struct Fixture {
 // A number that starts at 1 and gets three gradients, with a learning rate of 0.1.
 std::vector<float> three_updates(const std::string& backend, std::unique_ptr<Optimizer> optimizer,
                                  trivet::GradientClipConfig clip = {},
-                                 std::array<float, 3> gradients = {0.5f, -1.0f, 2.0f}) {
+                                 std::array<float, 3> gradients = {0.5f, -1.0f, 2.0f},
+                                 std::unique_ptr<trivet::Schedule> schedule = rate(0.1)) {
   const auto device = trivet::test::open_device(backend);
   trivet::ParameterStore store(*device, Key(1));
   Parameter& w = store.add("w", {1}, {.init = {Init::constant, 1}});
   store.build();
-  trivet::Learner learner(store, std::move(optimizer), rate(0.1), clip);
+  trivet::Learner learner(store, std::move(optimizer), std::move(schedule), clip);
   std::vector<float> values;
   for (const float gradient : gradients) {
     w.gradient().mutable_span<float>()[0] = gradient;
@@ -106,10 +115,10 @@ std::vector<float> three_updates(const std::string& backend, std::unique_ptr<Opt
 }
 
 void check(const std::vector<float>& values, double first, double second, double third) {
-  // Three updates in f32 of numbers around 1.
-  CHECK(values[0] == Approx(first).margin(1e-6));
-  CHECK(values[1] == Approx(second).margin(1e-6));
-  CHECK(values[2] == Approx(third).margin(1e-6));
+  // Three updates in f32 of numbers around 1, each rounded by 6e-8.
+  CHECK(values[0] == Approx(first).epsilon(0).margin(1.2e-7));
+  CHECK(values[1] == Approx(second).epsilon(0).margin(2e-7));
+  CHECK(values[2] == Approx(third).epsilon(0).margin(3e-7));
 }
 
 const std::vector<std::pair<std::string, Value>>& all_optimizers() {
@@ -149,6 +158,48 @@ TEST_CASE("Sgd's momentum, Nesterov's and l2 penalty follow their formulas") {
   check(three_updates(backend,
                       optimizer("Sgd", Value::table({{"momentum", 0.9}, {"weight_decay", 0.01}}))),
         0.949, 1.002151, 0.848984749);
+}
+
+TEST_CASE("a learning rate inside the momentum is Keras' and Model Garden's") {
+  // Worked out from v = momentum v + lr g, w -= v (Keras' SGD), with a rate of 0.1, 0.01, 0.02.
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  const auto updates = [&](const std::string& name, Value more) {
+    more.set("learning_rate_in_momentum", true);
+    return three_updates(backend, optimizer(name, std::move(more)), {}, {0.5f, -1.0f, 2.0f},
+                         std::make_unique<Changing>());
+  };
+  check(updates("Sgd", Value::table({{"momentum", 0.9}})), 0.95, 0.915, 0.8435);
+  check(updates("Sgd", Value::table({{"momentum", 0.9}, {"nesterov", true}})), 0.905, 0.8835,
+        0.77915);
+  check(updates("Sgd", Value::table({{"momentum", 0.9}, {"weight_decay", 0.01}})), 0.949, 0.9130051,
+        0.84042708898);
+  check(updates("RmsProp", Value::table({{"momentum", 0.5}})), 0.6837724339830356,
+        0.554230071382719, 0.4334614177517668);
+  for (const char* name : {"Sgd", "RmsProp"}) {
+    CHECK_THROWS_WITH(updates(name, Value::table()), Catch::Contains("needs a momentum above 0"));
+  }
+}
+
+TEST_CASE("a pattern of weight decay that fits no variable is named") {
+  const auto refused = [](const std::string& name, const char* field) {
+    Fixture fixture("tiny/Backend");
+    const Value fields = Value::table({{field, Value::array({"body", "bais"})}});
+    try {
+      trivet::Learner learner(fixture.store, optimizer(name, fields), rate(0.1));
+    } catch (const trivet::ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  for (const char* name : {"Sgd", "AdamW", "Lamb", "Lars", "Lion", "Adafactor"}) {
+    for (const char* field : {"exclude_from_weight_decay", "include_in_weight_decay"}) {
+      CHECK_THAT(refused(name, field),
+                 Catch::Contains(std::string("trainer.optimizer.") + field) &&
+                     Catch::Contains("'bais' is found in the path of no variable"));
+    }
+  }
+  CHECK_THAT(refused("Lamb", "exclude_from_layer_adaptation"),
+             Catch::Contains("trainer.optimizer.exclude_from_layer_adaptation"));
 }
 
 TEST_CASE("Adam is the textbook one, with epsilon inside the bias correction") {

@@ -62,6 +62,10 @@ class TRIVET_API Optimizer {
 
   virtual void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) = 0;
 
+  // Called once, before `slots`, with all variables that it updates. Throws ConfigError, with the
+  // name of its own field as path, for a field that fits none of them. Default: nothing.
+  virtual void check_variables(std::span<const Parameter* const> variables) const;
+
  protected:
   Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
