@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program's way in; all the work is in cli/, where tests can reach it.
+#include <unistd.h>
+
+#include <cstdio>
+#include <string_view>
+
 #include "cli/main.h"
+#include "trivet/abi_tag.h"
 
 int main(int argc, char** argv) {
-  return trivet::cli_main(argc, argv);
+  const int code = trivet::cli_main(argc, argv);
+  // Sanitizers look for leaks in exit(). Else nothing is left to do, and what libraries and plugins
+  // have registered for the end of the process could only spoil it.
+  if (std::string_view(TRIVET_TAG_SANITIZER) != "none") return code;
+  std::fflush(nullptr);
+  ::_exit(code);
 }

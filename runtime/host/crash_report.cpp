@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/crash_report.h"
 
+#include <execinfo.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +12,11 @@
 #include <cstring>
 #include <utility>
 
+#include "host/loaded_plugins.h"
+#include "host/mapped_file.h"
+#include "host/signal_safe_text.h"
 #include "trivet/error.h"
+#include "trivet/plugin_call.h"
 #include "trivet/registry.h"
 
 namespace trivet {
@@ -25,81 +31,170 @@ constexpr std::array kCrashes = {
     Crash{SIGILL, " (SIGILL)"},   Crash{SIGABRT, " (SIGABRT)"},
 };
 constexpr std::size_t kStackSize = 64 << 10;  // the registers alone may take 11 kB of it
+constexpr int kMostFrames = 64;
 
-thread_local const PluginLoading* loading = nullptr;
+thread_local const PluginLoading* this_load = nullptr;
 std::array<struct sigaction, kCrashes.size()> previous_actions;
 int exit_code = 0;
+std::atomic<pid_t> guarded_process{0};  // the one that must not end now; its children may
+std::atomic<int> done_code{-1};         // of WorkIsDone
+std::atomic<bool> ending{false};
+char uncaught[512] = "";  // the words of an exception that nobody catches
 
-// Text put together without memory from the system.
-class SignalSafeText {
- public:
-  SignalSafeText& operator<<(const char* text) {
-    const std::size_t size = std::min(std::strlen(text), sizeof buffer_ - used_);
-    std::memcpy(buffer_ + used_, text, size);
-    used_ += size;
-    return *this;
+// Innermost first. Walks the stack, so it is asked for only where nothing else is known.
+const PluginCode* plugin_on_stack() {
+  void* frames[kMostFrames];
+  const int count = ::backtrace(frames, kMostFrames);
+  for (int i = 0; i < count; ++i) {
+    if (const PluginCode* code = plugin_at(frames[i])) return code;
   }
-  void print() const { (void)!::write(STDERR_FILENO, buffer_, used_); }
+  return nullptr;
+}
 
- private:
-  char buffer_[8192];
-  std::size_t used_ = 0;
-};
+const PluginCall* call_of_plugin() {
+  const PluginCall* const call = PluginCall::current();
+  const bool own = call != nullptr && call->item().plugin->name == "trivet";
+  return own ? nullptr : call;
+}
 
-// Where this thread is in a plugin; false when it is in none. Runs in a signal handler.
-bool tell(SignalSafeText& words, const char* did, const char* signal) {
-  const RegistryItem* item = Registry::current();
-  if (loading != nullptr) {
-    const bool entry = loading->phase() == PluginLoading::Phase::entry;
-    words << "error: the plugin '" << loading->name() << "' " << did << " in "
+void tell_call(SignalSafeText& words, const PluginCall& call) {
+  if (*call.method() != '\0') words << call.method() << " of ";
+  words << "its " << call.item().kind.c_str();
+}
+
+void tell_place(SignalSafeText& words, const PluginCall& call) {
+  words << "\n       key  " << call.item().key.c_str();
+  if (*call.path() != '\0') words << "\n       at   " << call.path();
+}
+
+// A plugin's library, found by an address, that is not that of the call.
+void tell_code(SignalSafeText& words, const PluginCode& code, const char* did, const char* signal,
+               const PluginCall* call) {
+  words << "error: the plugin '" << code.name << "' " << did << signal << "\n       file "
+        << code.file;
+  if (call == nullptr) return;
+  words << "\n       called from ";
+  tell_call(words, *call);
+  tell_place(words, *call);
+}
+
+// Where this thread is in a plugin; false when it is in none. `at` is the address of the fault's
+// instruction, if known. Runs in a signal handler.
+bool tell(SignalSafeText& words, const char* did, const char* signal, const void* at = nullptr) {
+  const PluginCall* call = call_of_plugin();
+  const PluginCode* code = at != nullptr ? plugin_at(at) : nullptr;
+  if (this_load == nullptr && call == nullptr && code == nullptr) code = plugin_on_stack();
+  if (this_load != nullptr) {
+    const bool entry = this_load->phase() == PluginLoading::Phase::entry;
+    words << "error: the plugin '" << this_load->name() << "' " << did << " in "
           << (entry ? "its entry" : "the static initialisers of its library") << signal
-          << "\n       file " << loading->file() << "\n       key  " << loading->key();
-  } else if (item != nullptr) {
-    words << "error: the plugin '" << item->plugin->name.c_str() << "' " << did << " in its "
-          << item->kind.c_str() << signal << "\n       file " << item->plugin->file.c_str()
-          << "\n       key  " << item->key.c_str();
+          << "\n       file " << this_load->file() << "\n       key  " << this_load->key();
+  } else if (code != nullptr && (call == nullptr || call->item().plugin->name != code->name)) {
+    tell_code(words, *code, did, signal, call);
+  } else if (call != nullptr) {
+    words << "error: the plugin '" << call->item().plugin->name.c_str() << "' " << did << " in ";
+    tell_call(words, *call);
+    words << signal << "\n       file " << call->item().plugin->file.c_str();
+    tell_place(words, *call);
   } else {
     return false;
   }
+  if (uncaught[0] != '\0') words << "\n       it says: " << uncaught;
   words << "\n       the fault is in the plugin: a debugger shows the place; take another version "
            "of it,\n       or a config without it\n";
   return true;
 }
 
-extern "C" void trivet_crash(int number) {
+[[noreturn]] void end_with(SignalSafeText& words, int code) {
+  const int done = done_code.load();
+  if (done >= 0) words << "       all work was done before that, and its files are whole\n";
+  words.print();
+  ::_exit(done >= 0 ? done : code);
+}
+
+const void* instruction_of(const void* context) {
+  const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return reinterpret_cast<const void*>(machine.gregs[REG_RIP]);
+#else
+  return reinterpret_cast<const void*>(machine.pc);
+#endif
+}
+
+// Memory that a file no longer has: the fault is the file's, whoever reads it.
+void tell_lost_file(const siginfo_t& info) {
+  char path[1024];
+  if (info.si_signo != SIGBUS || info.si_code <= 0 || !mapped_file_at(info.si_addr, path)) return;
+  SignalSafeText words;
+  words << "error: " << path << ": cannot be read any more (SIGBUS): it was cut short or replaced "
+        << "while it was in use,\n       or its disk failed; bring it back and continue\n";
+  end_with(words, RunError("").exit_code());
+}
+
+extern "C" void trivet_crash(int number, siginfo_t* info, void* context) {
+  // Another thread is at its last words already.
+  while (ending.exchange(true)) ::pause();
+  ::signal(SIGALRM, SIG_DFL);
+  ::alarm(30);  // whatever is broken must not keep a process that is to end
   std::size_t at = 0;
   while (at + 1 < kCrashes.size() && kCrashes[at].signal != number) ++at;
+  tell_lost_file(*info);
   SignalSafeText words;
-  if (tell(words, "crashed", kCrashes[at].name)) {
-    words.print();
-    ::_exit(exit_code);
+  if (tell(words, "crashed", kCrashes[at].name, instruction_of(context))) {
+    end_with(words, exit_code);
   }
+  words << "error: trivet crashed" << kCrashes[at].name << "; no plugin is known to be at fault\n";
+  if (uncaught[0] != '\0') words << "       it says: " << uncaught << "\n";
+  if (done_code.load() >= 0) end_with(words, exit_code);
+  words.print();
   ::sigaction(number, &previous_actions[at], nullptr);
+  ending = false;
   ::raise(number);  // arrives when this handler has returned
+}
+
+// The stack is still that of the throw, so the handler of SIGABRT finds the plugin.
+[[noreturn]] void on_terminate() {
+  const char* what = "something that is not a std::exception was thrown";
+  try {
+    if (std::current_exception() == nullptr) std::abort();
+    throw;
+  } catch (const std::exception& failure) {
+    what = failure.what();
+    std::strncpy(uncaught, what, sizeof uncaught - 1);
+  } catch (...) {
+    std::strncpy(uncaught, what, sizeof uncaught - 1);
+  }
+  std::abort();
 }
 
 // A plugin has no business to end the program, least of all with an exit code of 0.
 void at_exit() {
+  if (guarded_process.load() != ::getpid()) return;
   SignalSafeText words;
-  if (!tell(words, "ended the program", "")) return;
-  words.print();
-  ::_exit(exit_code);
+  if (!tell(words, "ended the program", "")) {
+    words << "error: something ended the program before its command was done\n";
+  }
+  end_with(words, exit_code);
 }
 
 }  // namespace
 
 CrashReport::CrashReport() : stack_(std::make_unique<char[]>(kStackSize)) {
   exit_code = PluginError("").exit_code();
-  static const bool registered = std::atexit(at_exit) == 0;
+  void* frame = nullptr;
+  (void)::backtrace(&frame, 1);  // loads what it needs, which a handler could not
+  static const bool registered = std::atexit(at_exit) == 0 && std::at_quick_exit(at_exit) == 0;
   (void)registered;
+  guarded_process = ::getpid();
+  previous_terminate_ = std::set_terminate(on_terminate);
   stack_t stack = {};
   stack.ss_sp = stack_.get();
   stack.ss_size = kStackSize;
   ::sigaltstack(&stack, &previous_stack_);
   for (std::size_t i = 0; i < kCrashes.size(); ++i) {
     struct sigaction action = {};
-    action.sa_handler = trivet_crash;
-    action.sa_flags = SA_ONSTACK;
+    action.sa_sigaction = trivet_crash;
+    action.sa_flags = SA_ONSTACK | SA_SIGINFO;
     ::sigemptyset(&action.sa_mask);
     ::sigaction(kCrashes[i].signal, &action, &previous_actions[i]);
   }
@@ -110,16 +205,28 @@ CrashReport::~CrashReport() {
     ::sigaction(kCrashes[i].signal, &previous_actions[i], nullptr);
   }
   ::sigaltstack(&previous_stack_, nullptr);
+  std::set_terminate(previous_terminate_);
+  guarded_process = 0;
+}
+
+WorkIsDone::WorkIsDone(int code) noexcept {
+  done_code = code;
+}
+
+WorkIsDone::~WorkIsDone() {
+  done_code = -1;
 }
 
 PluginLoading::PluginLoading(std::string_view name, const std::filesystem::path& file,
                              std::string_view key)
-    : name_(name), file_(file), key_(key), outer_(std::exchange(loading, this)) {
+    : name_(name), file_(file), key_(key), outer_(std::exchange(this_load, this)) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
 PluginLoading::~PluginLoading() {
-  loading = outer_;
+  this_load = outer_;
+  // Handlers that came with the library would run before the one from the start of the program.
+  if (guarded_process.load() != 0) (void)std::atexit(at_exit);
 }
 
 void PluginLoading::enter(Phase phase) {

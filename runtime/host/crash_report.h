@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// CrashReport: last words when the code of a plugin crashes (a fault, abort, an endless recursion)
-// or ends the process. They name the plugin, its file, what it was doing and the key that was asked
-// for; the exit code is that of a plugin that cannot be used. A crash anywhere else goes the way it
-// would have gone without.
+// CrashReport: last words when a crash (a fault, abort, an endless recursion, an exception that
+// nobody catches) or somebody else than main ends the program. They name the plugin, its file, what
+// it was doing and the key that was asked for; the exit code is that of a plugin that cannot be
+// used. A crash that no plugin is to blame for is told in a line and goes its way.
 //
 // Nothing is run twice for this: no child tries a plugin beforehand, and a start costs nothing
 // more.
 #pragma once
 
 #include <csignal>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -19,7 +20,8 @@ namespace trivet {
 class CrashReport {
  public:
   // Handles the signals of a crash from here on, in all threads; a stack overflow only in this one.
-  // The destructor puts the old handlers back. One at a time.
+  // Until the destructor the program must not end: exit() and quick_exit() are told and end with
+  // the exit code of a plugin at fault. The destructor puts the old handlers back. One at a time.
   CrashReport();
   ~CrashReport();
   CrashReport(const CrashReport&) = delete;
@@ -28,6 +30,17 @@ class CrashReport {
  private:
   std::unique_ptr<char[]> stack_;  // for the handler: the thread's own may be used up
   stack_t previous_stack_{};
+  std::terminate_handler previous_terminate_ = nullptr;
+};
+
+// As long as it lives, all that was asked for is done and on the disk: what plugins break while
+// their objects go is told, and the program ends with this exit code all the same.
+class WorkIsDone {
+ public:
+  explicit WorkIsDone(int exit_code) noexcept;
+  ~WorkIsDone();
+  WorkIsDone(const WorkIsDone&) = delete;
+  WorkIsDone& operator=(const WorkIsDone&) = delete;
 };
 
 // Says, as long as it lives, that this thread loads a plugin.

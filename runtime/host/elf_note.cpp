@@ -6,9 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "trivet/abi.h"
 
@@ -18,6 +21,9 @@ namespace {
 // More headers than any linker writes; a table may claim 65535.
 constexpr unsigned kMostSegments = 512;
 constexpr unsigned kMostSections = 4096;
+constexpr std::uint64_t kMostSymbols = 1 << 20;
+// A mangled name begins with what tells whose it is.
+constexpr std::size_t kNameStart = 256;
 
 #if defined(__x86_64__)
 constexpr unsigned kMachine = EM_X86_64;
@@ -37,6 +43,7 @@ class ElfReader {
     if (note.error.empty() && text_.empty()) search_sections();
     if (note.error.empty() && text_.empty())
       note.error = "not a trivet plugin: it has no trivet note";
+    if (note.error.empty()) note.error = shared_name_objection();
     if (note.error.empty()) note.text = std::move(text_);
     return note;
   }
@@ -62,6 +69,9 @@ class ElfReader {
   std::string search_segments();
   void search_sections();
   void search_notes(std::uint64_t offset, std::uint64_t length);
+  bool section(unsigned index, Elf64_Shdr& out) const;
+  std::string shared_name_objection() const;
+  std::string shared_name_in(const Elf64_Shdr& symbols, const Elf64_Shdr& names) const;
 
   int descriptor_;
   std::uint64_t size_ = 0;
@@ -115,11 +125,50 @@ std::string ElfReader::search_segments() {
 
 void ElfReader::search_sections() {
   if (header_.e_shoff == 0 || header_.e_shentsize != sizeof(Elf64_Shdr)) return;
-  for (unsigned i = 0; i < header_.e_shnum && i < kMostSections && text_.empty(); ++i) {
-    Elf64_Shdr section{};
-    if (!get(header_.e_shoff + i * sizeof section, &section, sizeof section)) return;
-    if (section.sh_type == SHT_NOTE) search_notes(section.sh_offset, section.sh_size);
+  Elf64_Shdr part{};
+  for (unsigned i = 0; section(i, part) && text_.empty(); ++i) {
+    if (part.sh_type == SHT_NOTE) search_notes(part.sh_offset, part.sh_size);
   }
+}
+
+// False behind the last one that is looked at.
+bool ElfReader::section(unsigned index, Elf64_Shdr& out) const {
+  return index < header_.e_shnum && index < kMostSections &&
+         header_.e_shentsize == sizeof(Elf64_Shdr) && header_.e_shoff != 0 &&
+         get(header_.e_shoff + index * sizeof out, &out, sizeof out);
+}
+
+// A library without section headers has lost them to a tool, and is taken as it is.
+std::string ElfReader::shared_name_objection() const {
+  Elf64_Shdr symbols{}, names{};
+  for (unsigned i = 0; section(i, symbols); ++i) {
+    if (symbols.sh_type != SHT_DYNSYM || !section(symbols.sh_link, names)) continue;
+    const std::string name = shared_name_in(symbols, names);
+    if (name.empty()) return {};
+    return fmt::format(
+        "it shares variables with other plugins ({}...): two with a config struct of one name "
+        "would get each other's values; link it with the flags of pkg-config --libs trivet-sdk",
+        name.substr(0, 60));
+  }
+  return {};
+}
+
+// The first unique symbol that comes from a template of the SDK; empty if there is none.
+std::string ElfReader::shared_name_in(const Elf64_Shdr& symbols, const Elf64_Shdr& names) const {
+  std::vector<Elf64_Sym> table(
+      std::min({symbols.sh_size, size_, kMostSymbols * sizeof(Elf64_Sym)}) / sizeof(Elf64_Sym));
+  if (!get(symbols.sh_offset, table.data(), table.size() * sizeof(Elf64_Sym))) return {};
+  for (const Elf64_Sym& symbol : table) {
+    const bool defined = symbol.st_shndx != SHN_UNDEF;
+    if (!defined || ELF64_ST_BIND(symbol.st_info) != STB_GNU_UNIQUE) continue;
+    if (symbol.st_name >= names.sh_size) continue;
+    char name[kNameStart] = {};
+    const std::uint64_t length =
+        std::min<std::uint64_t>(sizeof name - 1, names.sh_size - symbol.st_name);
+    if (!get(names.sh_offset + symbol.st_name, name, length)) continue;
+    if (std::strstr(name, "6trivet") != nullptr) return name;
+  }
+  return {};
 }
 
 void ElfReader::search_notes(std::uint64_t offset, std::uint64_t length) {

@@ -19,6 +19,9 @@ struct PluginNote {
   std::string error;  // why there is none
 };
 
+// A library that would share variables of the SDK's templates with others (STB_GNU_UNIQUE) is an
+// error: the loader makes one of two that belong to different structs of one name.
+//
 // `descriptor` stays open and its offset does not move. Program headers are searched first, section
 // headers after them, because some tools that edit libraries move notes out of their segment.
 PluginNote read_plugin_note(int descriptor);

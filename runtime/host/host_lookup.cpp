@@ -25,8 +25,13 @@ const Schema* HostLookup::from_note(const ManifestItem& item) {
   const std::string name = item.kind + " " + item.key;
   auto found = schemas_.find(name);
   if (found == schemas_.end()) {
-    Schema schema = item.schema_json.empty() ? Schema{} : schema_from_json(item.schema_json);
-    found = schemas_.emplace(name, std::move(schema)).first;
+    try {
+      Schema schema = item.schema_json.empty() ? Schema{} : schema_from_json(item.schema_json);
+      found = schemas_.emplace(name, std::move(schema)).first;
+    } catch (const std::exception& bad) {
+      host_.refuse(item.key.substr(0, item.key.find('/')), schema_objection(item, bad));
+      return nullptr;
+    }
   }
   return &found->second;
 }
@@ -44,6 +49,7 @@ const Schema* HostLookup::find(std::string_view kind, std::string_view key, cons
     for (const ManifestItem& item : host_.items(key)) {
       if (item.kind != kind) continue;
       const Schema* schema = from_note(item);
+      if (schema == nullptr) break;  // it is refused now
       if (unknown_ == UnknownDefaults::leave || !has_unknown_default(schema->fields)) {
         return schema;
       }

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -31,6 +32,25 @@ bool is_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), plain);
 }
 
+// A listing is shown on terminals, which obey some of these.
+std::string plain_text(const Json& json, const char* member) {
+  std::string text = json.value(member, std::string());
+  const auto command = [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; };
+  if (std::any_of(text.begin(), text.end(), command) || text.find("\xC2\x9B") != text.npos) {
+    throw Error(fmt::format("its {} has a control character", member));
+  }
+  return text;
+}
+
+// Not get<int>, which cuts off what does not fit.
+int version_number(const Json& json) {
+  constexpr std::int64_t kHighest = 1 << 16;
+  if (!json.is_number_integer() || json.get<double>() < 0 || json.get<double>() > kHighest) {
+    throw Error("its SDK version is no pair of whole numbers");
+  }
+  return json.get<int>();
+}
+
 ManifestItem item_of(const Json& json, const std::string& plugin) {
   ManifestItem item;
   item.kind = json.at("kind").get<std::string>();
@@ -51,12 +71,13 @@ Manifest manifest_of(const Json& json) {
   manifest.name = json.at("name").get<std::string>();
   if (!is_name(manifest.name)) throw Error("the plugin's name is not a name");
   if (manifest.name == "trivet") throw Error("the name 'trivet' is taken by the program itself");
-  manifest.version = json.at("version").get<std::string>();
-  manifest.license = json.value("license", std::string());
+  (void)json.at("version").get_ref<const std::string&>();
+  manifest.version = plain_text(json, "version");
+  manifest.license = plain_text(json, "license");
   manifest.doc = json.value("doc", std::string());
   manifest.url = json.value("url", std::string());
-  manifest.sdk_major = json.at("sdk").at(0).get<int>();
-  manifest.sdk_minor = json.at("sdk").at(1).get<int>();
+  manifest.sdk_major = version_number(json.at("sdk").at(0));
+  manifest.sdk_minor = version_number(json.at("sdk").at(1));
   for (const auto& [field, value] : json.at("abi").get_ref<const Json::object_t&>()) {
     manifest.abi.emplace_back(field, value.get<std::string>());
   }

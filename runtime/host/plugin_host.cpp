@@ -4,10 +4,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 #include <system_error>
 
 #include "host/elf_note.h"
 #include "host/plugin_library.h"
+#include "host/process_state.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -20,6 +22,11 @@ std::string_view plugin_of(std::string_view key) {
 }
 
 }  // namespace
+
+std::string schema_objection(const ManifestItem& item, const std::exception& bad) {
+  return fmt::format("its trivet note is damaged: the schema of the {} '{}': {}", item.kind,
+                     item.key, bad.what());
+}
 
 std::string_view to_string(PluginState state) noexcept {
   switch (state) {
@@ -55,11 +62,12 @@ void PluginHost::scan(const SearchDirectory& directory) {
     if (at->path().extension() == ".so") found.push_back(at->path());
   }
   std::sort(found.begin(), found.end());
-  for (const fs::path& file : found) look_at(file);
+  for (const fs::path& file : found) look_at(file, directory.shipped);
 }
 
-void PluginHost::look_at(const fs::path& path) {
+void PluginHost::look_at(const fs::path& path, bool shipped) {
   PluginFile file{.path = path};
+  file.shipped = shipped;
   const auto refuse = [&](std::string reason) {
     file.state = PluginState::refused;
     file.reason = std::move(reason);
@@ -89,6 +97,7 @@ void PluginHost::look_at(const fs::path& path) {
     }
     file.state = PluginState::shadowed;
     file.reason = fmt::format("{} comes first", first->path.string());
+    if (shipped && !first->shipped) const_cast<PluginFile*>(first)->replaces = path;
   }
   files_.push_back(std::move(file));
 }
@@ -147,7 +156,12 @@ void PluginHost::open(PluginFile& file, std::string_view key) {
     if (identity_of(file.path) != file.identity) {
       throw PluginError("the file has changed since it was looked at; start again");
     }
-    std::vector<RegistryItem> items = open_plugin(file.path, *file.manifest, key);
+    const ProcessState before = ProcessState::now();
+    std::vector<RegistryItem> items =
+        open_plugin(file.path, *file.manifest, key, {file.shipped, file.replaces});
+    if (const std::string changes = before.changes_to(ProcessState::now()); !changes.empty()) {
+      throw PluginError("it changed what the whole process shares: " + changes);
+    }
     registry_.add({file.manifest->name, file.manifest->version, file.path.string()},
                   std::move(items));
     file.state = PluginState::loaded;
@@ -173,18 +187,71 @@ std::vector<std::string> PluginHost::keys(std::string_view kind) {
   return keys;
 }
 
-std::vector<NumberItem> PluginHost::for_number(std::string_view kind) {
-  const std::lock_guard lock(mutex_);
-  std::vector<NumberItem> found;
+// With the mutex held. Those of shipped plugins come first.
+std::vector<PluginHost::NumberClaim> PluginHost::number_claims(std::string_view kind) const {
+  std::vector<NumberClaim> found;
   for (const PluginFile& file : files_) {
     if (file.state != PluginState::available && file.state != PluginState::loaded) continue;
     for (const ManifestItem& item : file.manifest->items) {
-      if (item.kind == kind && !item.from_number.empty()) {
-        found.push_back({item.key, item.from_number});
-      }
+      if (item.kind == kind && !item.from_number.empty()) found.push_back({&item, file.shipped});
+    }
+  }
+  std::stable_partition(found.begin(), found.end(),
+                        [](const NumberClaim& claim) { return claim.shipped; });
+  return found;
+}
+
+std::vector<NumberItem> PluginHost::for_number(std::string_view kind) {
+  const std::lock_guard lock(mutex_);
+  std::vector<NumberItem> found;
+  const std::vector<NumberClaim> claims = number_claims(kind);
+  for (const NumberClaim& claim : claims) {
+    if (claims.front().shipped && !claim.shipped) break;
+    found.push_back({claim.item->key, claim.item->from_number});
+  }
+  return found;
+}
+
+std::vector<PluginHost::PassedOver> PluginHost::passed_over_numbers() const {
+  const std::lock_guard lock(mutex_);
+  std::set<std::string> kinds;
+  for (const PluginFile& file : files_) {
+    if (!file.manifest) continue;
+    for (const ManifestItem& item : file.manifest->items) kinds.insert(item.kind);
+  }
+  std::vector<PassedOver> found;
+  for (const std::string& kind : kinds) {
+    const std::vector<NumberClaim> claims = number_claims(kind);
+    for (const NumberClaim& claim : claims) {
+      if (claim.shipped || !claims.front().shipped) continue;
+      found.push_back({kind, claim.item->key, claims.front().item->key});
     }
   }
   return found;
+}
+
+void PluginHost::refuse(std::string_view name, std::string reason) {
+  const std::lock_guard lock(mutex_);
+  for (PluginFile& file : files_) {
+    if (file.state != PluginState::available || file.manifest->name != name) continue;
+    file.state = PluginState::refused;
+    file.reason = std::move(reason);
+    return;
+  }
+}
+
+void PluginHost::check_schemas() {
+  for (const PluginFile& file : files()) {
+    if (file.state != PluginState::available) continue;
+    for (const ManifestItem& item : file.manifest->items) {
+      try {
+        if (!item.schema_json.empty()) (void)schema_from_json(item.schema_json);
+      } catch (const std::exception& bad) {
+        refuse(file.manifest->name, schema_objection(item, bad));
+        break;
+      }
+    }
+  }
 }
 
 std::string PluginHost::searched() {

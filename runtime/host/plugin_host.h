@@ -13,11 +13,13 @@
 // after that: its code may be running.
 //
 // The first plugin of a name wins; a later one is shadowed (another folder) or refused (same
-// folder).
+// folder). A bare number in a config means the item of a shipped plugin, if one claims numbers of
+// that kind, whatever else is installed.
 //
 // Calls may come from any thread.
 #pragma once
 
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -44,12 +46,17 @@ enum class PluginState {
 
 std::string_view to_string(PluginState state) noexcept;
 
+// Why a plugin with such a schema in its note is refused.
+std::string schema_objection(const ManifestItem& item, const std::exception& bad);
+
 struct PluginFile {
   std::filesystem::path path;
   PluginState state = PluginState::available;
   std::string reason{};                // of shadowed and refused
   std::optional<Manifest> manifest{};  // of every file that has a readable note
   FileIdentity identity{};
+  bool shipped = false;
+  std::filesystem::path replaces{};  // the shipped plugin that it comes before; or empty
 
   // Name of the plugin, or of the file when it has no manifest.
   std::string name() const { return manifest ? manifest->name : path.stem().string(); }
@@ -72,6 +79,17 @@ class PluginHost final : public Resolver {
   // `key` is what it is loaded for, if for one; a crash while loading names it.
   void load_plugin(std::string_view name, std::string_view key = {});
 
+  // Refuses a plugin that is not loaded; does nothing if there is none of this name.
+  void refuse(std::string_view name, std::string reason);
+  // Refuses every plugin with a schema that cannot be read. Otherwise that is found when one is
+  // asked for.
+  void check_schemas();
+  // Items that claim bare numbers of their kind and do not get them, with those that do.
+  struct PassedOver {
+    std::string kind, key, winner;
+  };
+  std::vector<PassedOver> passed_over_numbers() const;
+
   // Resolver
   void load(std::string_view kind, std::string_view key) override;
   std::vector<std::string> keys(std::string_view kind) override;
@@ -79,8 +97,13 @@ class PluginHost final : public Resolver {
   std::string searched() override;
 
  private:
+  struct NumberClaim {
+    const ManifestItem* item;
+    bool shipped;
+  };
   void scan(const SearchDirectory& directory);
-  void look_at(const std::filesystem::path& file);
+  void look_at(const std::filesystem::path& file, bool shipped);
+  std::vector<NumberClaim> number_claims(std::string_view kind) const;
   const PluginFile* find_usable(std::string_view name) const;
   void open(PluginFile& file, std::string_view key);
 
@@ -106,6 +129,7 @@ class HostLookup final : public SchemaLookup {
   std::optional<NumberItem> for_number(std::string_view kind) override;
 
  private:
+  // Null when it cannot be read; then the plugin is refused.
   const Schema* from_note(const ManifestItem& item);
 
   PluginHost& host_;

@@ -14,6 +14,8 @@
 
 #include "host/crash_report.h"
 #include "host/item_collector.h"
+#include "host/loaded_plugins.h"
+#include "host/stray_output.h"
 #include "trivet/abi.h"
 #include "trivet/abi_tag.h"
 #include "trivet/error.h"
@@ -85,7 +87,8 @@ void check_agreement(const trivet_entry_v1& entry, const Manifest& manifest) {
   const bool same_sdk = std::cmp_equal(entry.sdk_major, manifest.sdk_major) &&
                         std::cmp_equal(entry.sdk_minor, manifest.sdk_minor);
   if (!same_sdk) throw PluginError("its entry and its note tell different SDK versions");
-  std::string_view tag(entry.abi_tag != nullptr ? entry.abi_tag : "");
+  if (entry.abi_tag == nullptr) throw PluginError("its entry has no ABI tag");
+  std::string_view tag(entry.abi_tag);
   while (!tag.empty()) {
     const std::string_view field = tag.substr(0, tag.find(';'));
     tag.remove_prefix(std::min(tag.size(), field.size() + 1));
@@ -142,9 +145,11 @@ void check_items(const std::vector<RegistryItem>& items, const Manifest& manifes
 }  // namespace
 
 std::vector<RegistryItem> open_plugin(const std::filesystem::path& file, const Manifest& manifest,
-                                      std::string_view key) {
+                                      std::string_view key, const PluginOrigin& from) {
   PluginLoading loading(manifest.name, file, key);
+  const StrayOutput talk;
   const trivet_entry_v1& entry = entry_of(open_forever(file));
+  note_loaded({manifest.name, manifest.version, file, {}, from.replaces, from.shipped}, &entry);
   check_agreement(entry, manifest);
   ItemCollector collector;
   loading.enter(PluginLoading::Phase::entry);

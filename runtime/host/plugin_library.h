@@ -16,8 +16,13 @@ namespace trivet {
 // Opens the library, checks its entry and lets it offer its items. They are exactly those of the
 // manifest. Throws PluginError with the reason otherwise; whatever the library throws is among the
 // reasons; a crash is told with `key`, which the plugin is loaded for. Once open, the library stays
-// open until the process ends.
+// open until the process ends and is among loaded_plugins(); `from` tells what stands there of its
+// origin.
+struct PluginOrigin {
+  bool shipped = false;
+  std::filesystem::path replaces{};
+};
 std::vector<RegistryItem> open_plugin(const std::filesystem::path& file, const Manifest& manifest,
-                                      std::string_view key);
+                                      std::string_view key, const PluginOrigin& from = {});
 
 }  // namespace trivet

@@ -24,15 +24,20 @@ std::vector<std::string> parts_of(std::string_view list) {
   return parts;
 }
 
+constexpr std::string_view kInstalled = "installed";
+
 class SearchPath {
  public:
   void add(fs::path path, const char* source, bool must_exist) {
     std::error_code ignored;
     const fs::path real = fs::weakly_canonical(path, ignored);
-    for (const SearchDirectory& known : directories_) {
-      if (known.path == real) return;
+    const bool shipped = std::string_view(source) == kInstalled;
+    for (SearchDirectory& known : directories_) {
+      if (known.path != real) continue;
+      known.shipped = known.shipped || shipped;
+      return;
     }
-    SearchDirectory directory{real.empty() ? std::move(path) : real, source, {}, false};
+    SearchDirectory directory{real.empty() ? std::move(path) : real, source, {}, false, shipped};
     directory.exists = fs::exists(directory.path, ignored);
     if (directory.exists) {
       directory.error = directory_objection(directory.path);
@@ -79,7 +84,7 @@ std::vector<SearchDirectory> plugin_search_path(const std::vector<std::string>& 
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   for (const std::string& part : parts_of(TRIVET_BUILD_PLUGIN_DIRS)) {
     const fs::path path = program.parent_path() / part;  // an absolute part stays as it is
-    if (fs::exists(path, error)) search.add(path, "installed", false);
+    if (fs::exists(path, error)) search.add(path, kInstalled.data(), false);
   }
   return search.take();
 }

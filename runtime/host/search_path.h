@@ -15,6 +15,7 @@ struct SearchDirectory {
   std::string source;  // "--plugin-dir", "TRIVET_PLUGIN_PATH", "user", "installed"
   std::string error;   // why it is not searched; empty if it is, or if it does not exist
   bool exists = false;
+  bool shipped = false;  // the installed one, by whichever way it is found
 };
 
 // `options` are the values of --plugin-dir; one that does not exist is an error, elsewhere it is

@@ -15,6 +15,7 @@
 #include "trivet/metric.h"
 #include "trivet/model.h"
 #include "trivet/optimizer.h"
+#include "trivet/plugin_call.h"
 #include "trivet/registry.h"
 #include "trivet/schedule.h"
 #include "trivet/summary_writer.h"
@@ -40,12 +41,28 @@ const void* Input::extension(std::string_view) const noexcept {
   return nullptr;
 }
 
+namespace {
+
+std::optional<Batch> checked_next(Input& input) {
+  std::optional<Batch> batch = input.get_next();
+  if (!batch) return batch;
+  for (const auto& [path, tensor] : *batch) {
+    if (!tensor.defined()) throw PluginError("gave a batch whose '" + path + "' is no tensor");
+  }
+  return batch;
+}
+
+}  // namespace
+
 std::optional<Batch> next_batch(Input& input, const ConfigOf<Input>& config) {
   const RegistryItem* item = registry().find(Input::kKind, config.key());
-  if (item == nullptr) return input.get_next();
-  std::optional<Batch> batch;
-  Registry::guard(*item, config.origin(), config.path(), [&] { batch = input.get_next(); });
-  return batch;
+  if (item == nullptr) return checked_next(input);
+  const PluginCall call(item, "get_next", config.path().c_str());
+  try {
+    return checked_next(input);
+  } catch (...) {
+    rethrow_from_plugin(item, "get_next", {.where = config.origin(), .path = config.path()});
+  }
 }
 
 std::optional<Batch> peek(Input& input) {
@@ -79,6 +96,8 @@ Shape Optimizer::slot_shape(std::string_view, const Parameter& parameter) const 
 std::int64_t Optimizer::group_of(const Parameter&) const {
   return 0;
 }
+void Optimizer::check_variables(std::span<const Parameter* const>) const {}
+
 bool Optimizer::per_variable() const {
   return false;
 }
@@ -117,6 +136,10 @@ bool TrainerObserver::wants_summaries() const {
 void TrainerObserver::on_summaries(std::string_view, std::int64_t, const Summaries&) {}
 void TrainerObserver::note(const std::string&) {}
 
+void TrainerObserver::warn(const std::string& text) {
+  note(text);
+}
+
 CheckpointWriter::~CheckpointWriter() = default;
 CheckpointReader::~CheckpointReader() = default;
 
@@ -131,6 +154,10 @@ TrainedRun::~TrainedRun() = default;
 Orchestrator::~Orchestrator() = default;
 void Orchestrator::check(std::span<const launch::WorkUnit>, Problems&) {}
 void Orchestrator::refresh(std::span<const std::int64_t>) {}
+std::vector<std::string> Orchestrator::intent() const {
+  return {};
+}
+
 bool Orchestrator::makes_units() const {
   return false;
 }

@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "guarded_layer.h"
 #include "trivet/device.h"
-#include "trivet/registry.h"
 #include "trivet/scope.h"
 
 namespace trivet {
@@ -70,11 +70,11 @@ void LayerTrace::reset_calls() {
 }
 
 std::shared_ptr<Layer> LayerTrace::make_layer(const ConfigOf<Layer>& config, Scope& scope) {
-  if (current == nullptr) return make(config, scope);
+  if (current == nullptr) return detail::make_guarded(config, scope);
   const std::shared_ptr<State> state = current->state_;
   const std::size_t index = state->entries.size();
   state->entries.push_back({scope.path(), config});
-  std::unique_ptr<Layer> layer = make(config, scope);
+  std::unique_ptr<Layer> layer = detail::make_guarded(config, scope);
   return std::make_shared<Wrapped>(std::move(layer), scope.device(), state, index);
 }
 

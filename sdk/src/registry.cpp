@@ -2,12 +2,10 @@
 #include "trivet/registry.h"
 
 #include <algorithm>
-#include <atomic>
 #include <deque>
-#include <exception>
-#include <new>
 
 #include "trivet/abi.h"
+#include "trivet/plugin_call.h"
 #include "trivet/version.h"
 
 namespace trivet {
@@ -37,7 +35,9 @@ struct Registry::State {
 };
 
 Registry::Registry() : state_(std::make_unique<State>()) {}
-Registry::~Registry() = default;
+Registry::~Registry() {
+  for (const RegistryItem& item : state_->items) detail::forget_class(item);
+}
 
 Registry& registry() {
   // Never destroyed: objects of plugins may use it while the process ends.
@@ -127,49 +127,48 @@ Problem Registry::missing(std::string_view kind, std::string_view key, const Ori
 
 namespace {
 
-// What a crash is blamed on, so it is set before the plugin's code runs and not delayed.
-thread_local const RegistryItem* running = nullptr;
-
-class Running {
- public:
-  explicit Running(const RegistryItem& item) : outer_(std::exchange(running, &item)) {
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+// A constructor names its fields as it knows them, without where they stand.
+ConfigError placed(const ConfigError& error, const RegistryItem& item, const ConfigValue& config) {
+  std::vector<Problem> problems = error.problems();
+  for (Problem& problem : problems) {
+    const std::string field = problem.path.substr(0, problem.path.find_first_of(".["));
+    const bool own = item.schema != nullptr && item.schema().find(field) != nullptr;
+    if (problem.where.known() || (!problem.path.empty() && !own)) continue;
+    const Value* value = own ? config.fields().find_path(problem.path) : nullptr;
+    problem.where = value != nullptr && value->origin().known() ? value->origin() : config.origin();
+    if (!own) {
+      problem.path = config.path();
+    } else if (!config.path().empty()) {
+      problem.path = config.path() + "." + problem.path;
+    }
   }
-  ~Running() { running = outer_; }
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
+  ConfigError here(std::move(problems));
+  here.amend(error.details());
+  return here;
+}
 
- private:
-  const RegistryItem* outer_;
-};
+void* make_here(const RegistryItem& item, const ConfigValue& config, void* context) {
+  try {
+    return item.make(config, context);
+  } catch (const ConfigError& error) {
+    throw placed(error, item, config);
+  }
+}
 
 }  // namespace
 
 const RegistryItem* Registry::current() noexcept {
-  return running;
+  const PluginCall* const call = PluginCall::current();
+  return call != nullptr ? &call->item() : nullptr;
 }
 
 void Registry::guard(const RegistryItem& item, const Origin& where, const std::string& path,
                      const std::function<void()>& body) {
-  const ErrorDetails details{
-      .where = where, .path = path, .plugin = item.plugin->name, .key = item.key};
+  const PluginCall call(&item, "", path.c_str());
   try {
-    const Running here(item);
     body();
-  } catch (ConfigError& error) {
-    error.amend({.plugin = details.plugin, .key = details.key});  // its problems know their places
-    throw;
-  } catch (Error& error) {
-    error.amend(details);
-    throw;
-  } catch (const std::bad_alloc&) {
-    ErrorDetails memory = details;
-    memory.hint = "make the batch or the model smaller";
-    throw RunError("no memory is left", memory);
-  } catch (const std::exception& error) {
-    throw PluginError(error.what(), details);
   } catch (...) {
-    throw PluginError("threw something that is not a std::exception", details);
+    rethrow_from_plugin(&item, "", {.where = where, .path = path});
   }
 }
 
@@ -183,7 +182,11 @@ void* Registry::make(std::string_view kind, const ConfigValue& config, void* con
     throw Error("'" + item.key + "' makes no objects", {.path = config.path()});
   }
   void* object = nullptr;
-  guard(item, config.origin(), config.path(), [&] { object = item.make(config, context); });
+  guard(item, config.origin(), config.path(), [&] {
+    object = make_here(item, config, context);
+    if (object == nullptr) throw PluginError("its factory gave no object");
+  });
+  detail::remember_class(object, item);
   return object;
 }
 
@@ -221,21 +224,21 @@ const void* Registry::table(std::string_view kind, std::string_view key, const O
 
 std::optional<NumberItem> Registry::for_number(std::string_view kind) {
   std::vector<NumberItem> found;
-  for (const RegistryItem* item : items(kind)) {
-    if (!item->from_number.empty()) found.push_back({item->key, item->from_number});
-  }
+  std::vector<std::string> resolved;
   if (Resolver* resolver = state_->current_resolver()) {
-    for (NumberItem& item : resolver->for_number(kind)) {
-      const bool loaded = std::any_of(found.begin(), found.end(),
-                                      [&](const NumberItem& f) { return f.key == item.key; });
-      if (!loaded) found.push_back(std::move(item));
-    }
+    found = resolver->for_number(kind);
+    resolved = resolver->keys(kind);
+  }
+  // Which of its own plugins a number means is the resolver's to say, loaded or not.
+  for (const RegistryItem* item : items(kind)) {
+    const bool decided = std::find(resolved.begin(), resolved.end(), item->key) != resolved.end();
+    if (!item->from_number.empty() && !decided) found.push_back({item->key, item->from_number});
   }
   if (found.empty()) return std::nullopt;
   if (found.size() > 1) {
-    throw Error("a bare number could mean the " + std::string(kind) + " '" + found[0].key +
-                    "' or '" + found[1].key + "'",
-                {.hint = "write a table with a 'type'"});
+    throw ConfigError(Problem{.what = "a bare number could mean the " + std::string(kind) + " '" +
+                                      found[0].key + "' or '" + found[1].key + "'",
+                              .hint = "write a table with a 'type'"});
   }
   return found.front();
 }

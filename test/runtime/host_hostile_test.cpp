@@ -82,6 +82,18 @@ using Catch::Contains;
 
 }  // namespace
 
+TEST_CASE("a library whose variables others would share is refused, with what to do", "[nosan]") {
+  const PluginFolder folder;
+  folder.copy("unflagged_a");
+  folder.copy("unflagged_b");
+  Bench bench(folder);
+  for (const char* name : {"unflagged_a", "unflagged_b"}) {
+    const std::string reason = bench.refusal(name);
+    CHECK_THAT(reason, Catch::Contains("it shares variables with other plugins"));
+    CHECK_THAT(reason, Catch::Contains("pkg-config --libs trivet-sdk"));
+  }
+}
+
 TEST_CASE("files that are no libraries are refused") {
   const PluginFolder folder;
   for (const auto& [name, content] :

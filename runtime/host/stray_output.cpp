@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/stray_output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace trivet {
+
+StrayOutput::StrayOutput() noexcept
+    : output_(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
+  if (output_ < 0) return;
+  std::fflush(stdout);
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+StrayOutput::~StrayOutput() {
+  if (output_ < 0) return;
+  std::fflush(stdout);
+  ::dup2(output_, STDOUT_FILENO);
+  ::close(output_);
+}
+
+}  // namespace trivet
