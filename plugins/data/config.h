@@ -27,7 +27,7 @@ TRIVET_CONFIG(AugmentConfig, trivet::NoBase,
               (crop_padding,
                "Zeros around the image, of which a crop of the image's own size is taken.",
                at_least(0)),
-              (horizontal_flip, "Mirrors every second image, left to right."))
+              (horizontal_flip, "Mirrors each image left to right with probability 1/2."))
 
 struct DatasetConfig : InputConfig {
   std::optional<double> scale;
@@ -112,7 +112,9 @@ struct CsvConfig : InputConfig {
   void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(CsvConfig, trivet::InputConfig,
-              (file, "Rows of text in UTF-8, one a line; quotes as in RFC 4180.", required),
+              (file,
+               "Rows of text in UTF-8, one a line, gzip or zstd or plain; quotes as in RFC 4180.",
+               required),
               (delimiter, "One character between cells, e.g. \";\" or \"\\t\"."),
               (decimal_mark, "What numbers are written with.", choices(".", ",")),
               (trim, "Spaces and tabs around cells are dropped."),
@@ -127,6 +129,6 @@ TRIVET_CONFIG(CsvConfig, trivet::InputConfig,
                less_than(1)),
               (split_by, "Rows that agree in this column stay on one side; empty: in all columns."),
               (split_seed, "Another seed, another split."),
-              (limit, "Most bytes the file may have.", at_least(1)))
+              (limit, "Most bytes the file may have, decompressed.", at_least(1)))
 
 }  // namespace trivet::data

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 
+#include "input_bytes.h"
 #include "trivet/error.h"
 #include "trivet/utf8.h"
 
@@ -27,8 +28,8 @@ std::string counted(std::size_t n, const char* what) {
 CsvTable::CsvTable(const CsvConfig& config)
     : config_(config),
       file_(config.file.text),
-      memory_(Memory::read(file_, static_cast<std::uint64_t>(config.limit))),
-      text_(reinterpret_cast<const char*>(memory_.bytes().data()), memory_.bytes().size()),
+      memory_(read_input(file_, static_cast<std::uint64_t>(config.limit))),
+      text_(text_in(memory_)),
       split_key_(Key(static_cast<std::uint64_t>(config.split_seed)).fold("csv split")) {
   check_text();
   CsvReader from_start = reader();

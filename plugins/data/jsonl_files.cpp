@@ -2,16 +2,18 @@
 #include "jsonl_files.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "file_list.h"
-#include "memory.h"
+#include "input_bytes.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
 
 namespace trivet::data {
 namespace {
+
+// A longer line is taken for a mistake, as CsvReader does.
+constexpr std::size_t kMostLineBytes = std::size_t{16} << 20;
 
 // Views into `value`, and into `numbers` for what has no text of its own there.
 void features_of(const Value& value, std::vector<std::string>& numbers,
@@ -44,14 +46,18 @@ void JsonlFiles::read(const Visit& visit) {
   SourceExample example;
   for (const std::string& file : files_) {
     if (is_empty(file)) continue;
-    const Memory memory = Memory::read(file, std::numeric_limits<std::uint64_t>::max());
-    std::string_view text(reinterpret_cast<const char*>(memory.bytes().data()), memory.size());
+    const Memory memory = read_input(file);
+    std::string_view text = text_in(memory);
     for (std::int64_t line = 1; !text.empty(); ++line) {
       const std::size_t end = std::min(text.find('\n'), text.size());
       const std::string_view content = text.substr(0, end);
       text.remove_prefix(std::min(end + 1, text.size()));
       if (content.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       example.place = file + ":" + std::to_string(line);
+      if (content.size() > kMostLineBytes)
+        throw InputError(
+            example.place + ": is longer than " + std::to_string(kMostLineBytes >> 20) + " MiB",
+            {.hint = "is a line end missing? every line is one JSON object"});
       const Value value = [&] {
         try {
           return value_from_json(content, example.place);

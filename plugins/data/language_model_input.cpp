@@ -2,6 +2,7 @@
 #include "language_model_input.h"
 
 #include "example_texts.h"
+#include "marks.h"
 
 namespace trivet::data {
 namespace {
@@ -12,6 +13,11 @@ TextPipeline pipeline_of(const LanguageModelConfig& config, const InputContext& 
   pipeline.inputs = TextTemplate(config.inputs);
   pipeline.targets = TextTemplate(config.targets);
   pipeline.inputs_len = config.inputs_len;
+  if (config.inputs_eos) {
+    pipeline.inputs_end =
+        mark({"eos", true, config.eos_id, "inputs_eos"}, pipeline.tokenizer->eos_id(),
+             pipeline.tokenizer->vocabulary_size(), context.name);
+  }
   return pipeline;
 }
 
@@ -24,6 +30,7 @@ void LanguageModelConfig::validate(Problems& problems) const {
   if (targets.empty()) problems.add("targets", "is empty, so that there is nothing to learn");
   if (inputs.empty() && weights_on_targets_only)
     problems.add("weights_on_targets_only", "means nothing without inputs");
+  if (inputs.empty() && inputs_eos) problems.add("inputs_eos", "means nothing without inputs");
 }
 
 LanguageModelInput::LanguageModelInput(const Config& config, InputContext& context)

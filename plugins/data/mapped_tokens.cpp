@@ -29,6 +29,7 @@ MappedTokens::MappedTokens(std::vector<TokenFile> files, std::optional<std::int3
     digests += verify ? file.verify() : file.cheap_digest();
     const std::int64_t limit = limit_of(file, vocabulary_size);
     Part& part = parts_.emplace_back(Part{std::move(file), limit});
+    if (verify) check_ids(part);
     if (part.file.header().has_index) {
       for (std::int64_t i = 0; i < part.file.documents(); ++i) ends_.push_back(part.file.end_of(i));
     } else if (document_end) {
@@ -40,6 +41,16 @@ MappedTokens::MappedTokens(std::vector<TokenFile> files, std::optional<std::int3
   }
   const std::string_view ends(reinterpret_cast<const char*>(ends_.data()), ends_.size() * 8);
   fingerprint_ = digest(digests + digest(ends));
+}
+
+// Reads all ids, as what is read is checked.
+void MappedTokens::check_ids(const Part& part) {
+  std::vector<std::int32_t> ids(std::size_t{1} << 16);
+  const std::int64_t tokens = part.file.tokens();
+  for (std::int64_t at = 0; at < tokens; at += std::ssize(ids)) {
+    const auto count = std::min(tokens - at, std::ssize(ids));
+    part.file.read(at, std::span(ids).first(static_cast<std::size_t>(count)), part.limit);
+  }
 }
 
 void MappedTokens::find_documents(const Part& part, std::int32_t document_end) {

@@ -35,6 +35,7 @@ class MappedTokens final : public TokenStore {
   };
   const Part& part_of(std::int64_t document) const;
   std::int64_t start(std::int64_t document) const;
+  static void check_ids(const Part& part);
   void find_documents(const Part& part, std::int32_t document_end);
 
   std::vector<Part> parts_;

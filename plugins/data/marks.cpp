@@ -11,8 +11,8 @@ std::optional<std::int32_t> mark(const MarkWish& wish, std::optional<std::int32_
   const std::string name = wish.name, field = input + "." + name + "_id";
   const std::optional<std::int32_t> id = wish.id.has_value() ? wish.id : own;
   if (!id)
-    throw InputError(field + ": there is no such token, but add_" + name + " = true",
-                     {.hint = "set " + name + "_id, or add_" + name + " = false"});
+    throw InputError(field + ": there is no such token, but " + wish.flag + " = true",
+                     {.hint = "set " + name + "_id, or " + wish.flag + " = false"});
   if (vocabulary_size > 0 && *id >= vocabulary_size)
     throw InputError(field + ": is " + std::to_string(*id) + ", but ids end at " +
                      std::to_string(vocabulary_size - 1));

@@ -16,6 +16,7 @@ struct MarkWish {
   const char* name;  // "bos": for messages
   std::optional<bool> add;
   std::optional<std::int32_t> id;
+  std::string flag = std::string("add_") + name;  // the field that asks for it
 };
 
 // BOS or EOS as wished, unset being "where there is one"; `own` is the tokenizer's. Ids must be

@@ -95,6 +95,17 @@ Memory Memory::allocate(std::uint64_t size, const std::string& file) {
   return {static_cast<std::uint8_t*>(data), size};
 }
 
+void Memory::resize(std::uint64_t size, const std::string& file) {
+  if (size == 0 || data_ == nullptr) {
+    *this = allocate(size, file);
+    return;
+  }
+  void* data = ::mremap(data_, size_, size, MREMAP_MAYMOVE);
+  if (data == MAP_FAILED) fail(file, "get memory for its contents");
+  data_ = static_cast<std::uint8_t*>(data);
+  size_ = size;
+}
+
 void Memory::populate() const {
 #ifdef MADV_POPULATE_READ
   // Older kernels do not know it; then pages come in one by one.

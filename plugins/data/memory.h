@@ -26,6 +26,8 @@ class Memory {
   static Memory read(const std::string& file, std::uint64_t limit);
   // Zeros. Throws InputError naming `file`, for which it is, when there is no room.
   static Memory allocate(std::uint64_t size, const std::string& file);
+  // Makes allocated memory longer, by zeros, or shorter.
+  void resize(std::uint64_t size, const std::string& file);
 
   // Brings a mapped file into memory, if it is small enough to stay there, so that later reads take
   // no page faults.

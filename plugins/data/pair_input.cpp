@@ -51,10 +51,9 @@ struct SequenceToSequenceInput::Parts {
   }
 
   std::unique_ptr<RowSource> load() const {
-    check_size(*data, limit);
     auto source_tokens = std::make_shared<MemoryTokens>(source.vocabulary_size);
     auto target_tokens = std::make_shared<MemoryTokens>(target.vocabulary_size);
-    data->read([&](const SourceExample& example) {
+    read_limited(*data, limit, [&](const SourceExample& example) {
       const auto from = encode_checked(*source.tokenizer, inputs.fill(example), example.place);
       const auto to = encode_checked(*target.tokenizer, targets.fill(example), example.place);
       if (from.empty() || to.empty()) return;

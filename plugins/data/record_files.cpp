@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record_files.h"
 
-#include <limits>
-
 #include "file_list.h"
-#include "memory.h"
+#include "input_bytes.h"
 #include "record_reader.h"
 
 namespace trivet::data {
@@ -21,9 +19,8 @@ void RecordFiles::read(const Visit& visit) {
   SourceExample example;
   for (const std::string& file : files_) {
     if (is_empty(file)) continue;
-    const Memory memory = Memory::read(file, std::numeric_limits<std::uint64_t>::max());
-    RecordReader reader({reinterpret_cast<const char*>(memory.bytes().data()), memory.size()},
-                        file);
+    const Memory memory = read_input(file);
+    RecordReader reader(text_in(memory), file);
     std::string_view record;
     while (reader.next(record)) {
       example.place = reader.place();

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 #include <protozero/pbf_reader.hpp>
+#include <set>
 
 #include "trivet/error.h"
 
@@ -110,6 +111,15 @@ std::size_t count_features(Reader example) {
   return count;
 }
 
+// A map has each name once; which of two is meant, readers do not agree on.
+void check_names(const std::vector<SourceExample::Feature>& features, const std::string& place) {
+  std::set<std::string_view> names;
+  for (const SourceExample::Feature& feature : features) {
+    if (names.insert(feature.name).second) continue;
+    throw InputError(place + ": has the feature '" + std::string(feature.name) + "' twice");
+  }
+}
+
 }  // namespace
 
 std::uint32_t masked_crc(std::string_view bytes) {
@@ -125,9 +135,10 @@ bool RecordReader::next(std::string_view& record) {
   if (rest_.size() < kFrame) throw InputError(place() + ": is cut off");
   const auto length = number_at<std::uint64_t>(rest_, 0);
   if (number_at<std::uint32_t>(rest_, 8) != masked_crc(rest_.substr(0, 8)))
-    throw InputError(place() + ": the checksum of its length is wrong",
-                     {.hint = number_ == 1 ? "is this a TFRecord file, and not compressed?"
-                                           : "the file is damaged"});
+    throw InputError(
+        place() + ": the checksum of its length is wrong",
+        {.hint = number_ == 1 ? "is this a TFRecord file, and not compressed with zlib?"
+                              : "the file is damaged"});
   if (length > rest_.size() - kFrame)
     throw InputError(place() + ": is cut off: it has " + std::to_string(length) +
                      " bytes, of which " + std::to_string(rest_.size() - kFrame) + " are there");
@@ -149,6 +160,7 @@ void read_example(std::string_view record, const std::string& place,
     numbers.reserve(count_features(Reader(bytes)));  // views point into it
     Reader example(bytes);
     while (example.next(1, kBytes)) read_features(example.get_message(), numbers, features);
+    check_names(features, place);
   } catch (const protozero::exception& failure) {
     throw InputError(place + ": is no tf.Example: " + failure.what());
   }

@@ -114,11 +114,11 @@ struct SentencePairsInput::Parts {
   }
 
   std::unique_ptr<RowSource> load() const {
-    check_size(*data, config.limit);
     auto tokens = std::make_shared<MemoryTokens>(vocabulary);
     Labels labels;
     if (config.label_type == LabelType::number) labels = std::vector<float>();
-    data->read([&](const SourceExample& example) { add(example, *tokens, labels); });
+    read_limited(*data, config.limit,
+                 [&](const SourceExample& example) { add(example, *tokens, labels); });
     return std::make_unique<SentenceRows>(std::move(tokens), config.seq_len, std::move(labels));
   }
 

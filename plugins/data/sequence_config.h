@@ -97,31 +97,40 @@ TRIVET_CONFIG(TextSequenceConfig, SequenceConfig,
 struct TextConfig : TextSequenceConfig {
   std::vector<Path> files;
   Documents documents = Documents::file;
+  Encoding encoding = Encoding::utf8;
   double part_begin = 0;
   double part_end = 1;
 
   void validate(Problems& problems) const;
 };
-TRIVET_CONFIG(TextConfig, TextSequenceConfig,
-              (files, "Text files and patterns (*, ?, [a-z]); read in the order of their names.",
-               required),
-              (documents, "What in a file is one document."),
-              (part_begin, "Where in each file reading starts, as a share of its bytes.",
-               between(0.0, 1.0)),
-              (part_end, "Where it ends: 0 to 0.9 is for training, 0.9 to 1 for evaluation, say.",
-               between(0.0, 1.0)))
+TRIVET_CONFIG(
+    TextConfig, TextSequenceConfig,
+    (files,
+     "Text files, gzip or zstd or plain, and patterns (*, ?, [a-z]); read in the order of "
+     "their names.",
+     required),
+    (documents, "What in a file is one document."),
+    (encoding, "Whether files must be text, or may hold any bytes."),
+    (part_begin, "Where in each file reading starts, as a share of its bytes.", between(0.0, 1.0)),
+    (part_end, "Where it ends: 0 to 0.9 is for training, 0.9 to 1 for evaluation, say.",
+     between(0.0, 1.0)))
 
 // data/LanguageModel: examples of any source, as SeqIO's LanguageModelFeatures makes them. `inputs`
 // and `targets` say what an example's texts are: "{name}" stands for a feature of the source, all
 // else for itself, "{{" for a brace. The tokens of both are one document, targets behind inputs.
 //
-// With `inputs`, batches have "inputs_indicator" i32 [B, T]: 1 where the label is a token of the
-// inputs. weights_on_targets_only makes weights 0 there: a prefix language model.
+// With `inputs`, batches have "inputs_indicator" i32 [B, T], which says what the places of a prefix
+// language model see: 1 where the id is BOS or a token of the inputs. weights_on_targets_only goes
+// by labels: weights are 0 where the label is a token of the inputs, which is one place less.
+//
+// With inputs_eos the inputs end with EOS, also where inputs_len cuts them, as SeqIO's do; without,
+// targets follow the last token of the inputs.
 struct LanguageModelConfig : TextSequenceConfig {
   ConfigOf<DataSource> source;
   std::string inputs;
   std::string targets = "{text}";
   std::int64_t inputs_len = 0;
+  bool inputs_eos = false;
   bool weights_on_targets_only = false;
 
   void validate(Problems& problems) const;
@@ -132,6 +141,7 @@ TRIVET_CONFIG(LanguageModelConfig, TextSequenceConfig,
               (targets, "What is learnt, such as \"{answer}\"."),
               (inputs_len, "Tokens that inputs may have, more are left out; 0: any number.",
                at_least(0)),
+              (inputs_eos, "Inputs end with EOS, which counts in inputs_len and stays when cut."),
               (weights_on_targets_only, "Inputs are read, but not learnt: their weights are 0."))
 
 // data/MaskedLanguageModel: examples of any source for encoders (Devlin et al. 2018, "BERT"). Here
@@ -220,6 +230,8 @@ TRIVET_CONFIG(
      at_least(0)),
     (vocabulary_size, "Ids must be below it; 0: what files or tokenizer say.", at_least(0)),
     (tokenizer, "Makes text of the ids again, for samples and \"label_bytes\"; unset: the task's."),
-    (verify, "All bytes are read at the start and compared with the file's checksum."))
+    (verify,
+     "All bytes are read at the start and compared with the file's checksum, all ids with the "
+     "vocabulary."))
 
 }  // namespace trivet::data

@@ -62,8 +62,7 @@ TextSequenceInput::TextSequenceInput(const TextSequenceConfig& config, const Inp
           config, context, pipeline.source->name(),
           {pipeline.tokenizer, checked_vocabulary(*pipeline.tokenizer, context.name)},
           [pipeline, limit = config.limit] {
-            check_size(*pipeline.source, limit);
-            return std::shared_ptr<const TokenStore>(tokenise(pipeline));
+            return std::shared_ptr<const TokenStore>(tokenise(pipeline, limit));
           },
           options),
       pipeline_(pipeline) {}

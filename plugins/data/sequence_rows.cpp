@@ -123,9 +123,11 @@ void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
     const std::int64_t inputs = rules_.tokens->inputs(piece.document) - first_label;
     for (std::size_t i = 0; i + shift < ids_.size(); ++i, ++at) {
       const std::int32_t label = ids_[i + shift];
-      const bool is_input = std::cmp_less(i, inputs);
+      const bool label_is_input = std::cmp_less(i, inputs);
+      // An id is the label of the place before it.
+      const bool id_is_input = std::cmp_less(i, inputs + static_cast<std::int64_t>(shift));
       const bool counts = row.real && std::cmp_greater_equal(i, piece.repeated) &&
-                          !(is_input && rules_.weights_on_targets_only);
+                          !(label_is_input && rules_.weights_on_targets_only);
       const bool is_mark = ends_with_mark_ && i + shift + 1 == ids_.size();
       fields.id[at] = ids_[i];
       fields.label[at] = label;
@@ -133,7 +135,7 @@ void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
       fields.padding[at] = 0;
       fields.segment[at] = segment;
       fields.place[at] = static_cast<std::int32_t>(i);
-      fields.is_input[at] = is_input ? 1 : 0;
+      fields.is_input[at] = id_is_input ? 1 : 0;
       if (!rules_.bytes_of_id.empty() && !is_mark)
         fields.bytes[at] = rules_.bytes_of_id[static_cast<std::size_t>(label)];
     }

@@ -32,7 +32,7 @@ struct SequenceRules {
   bool shifted = true;  // a label is the token behind its id; else it is its id
   // Bytes of text of each id, or empty where that is not known: then batches have no "label_bytes".
   std::vector<std::int32_t> bytes_of_id;
-  bool indicate_inputs = false;          // batches have "inputs_indicator"
+  bool indicate_inputs = false;          // batches have "inputs_indicator", by ids
   bool weights_on_targets_only = false;  // labels that are inputs have weights 0
   // Where rows that are cut from all documents start in each pass but the first; nothing: at 0.
   std::optional<Key> random_offsets;

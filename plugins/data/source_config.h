@@ -21,31 +21,45 @@ enum class Documents {
 };
 TRIVET_ENUM(Documents, file, paragraph, line)
 
+// What files of text hold. Files that are compressed with gzip or zstd are decompressed first, here
+// and in the sources below.
+enum class Encoding {
+  utf8,   // text: files with zero bytes, or of which more than a tenth is no UTF-8, are refused
+  bytes,  // any bytes
+};
+TRIVET_ENUM(Encoding, utf8, bytes)
+
 // Examples with one feature, "text".
 struct TextFilesConfig : DataSourceConfig {
   std::vector<Path> files;
   Documents documents = Documents::file;
+  Encoding encoding = Encoding::utf8;
   double part_begin = 0;
   double part_end = 1;
 
   void validate(Problems& problems) const;
 };
-TRIVET_CONFIG(TextFilesConfig, DataSourceConfig,
-              (files, "Text files and patterns (*, ?, [a-z]); read in the order of their names.",
-               required),
-              (documents, "What in a file is one document."),
-              (part_begin, "Where in each file reading starts, as a share of its bytes.",
-               between(0.0, 1.0)),
-              (part_end, "Where it ends: 0 to 0.9 is for training, 0.9 to 1 for evaluation, say.",
-               between(0.0, 1.0)))
+TRIVET_CONFIG(
+    TextFilesConfig, DataSourceConfig,
+    (files,
+     "Text files, gzip or zstd or plain, and patterns (*, ?, [a-z]); read in the order of "
+     "their names.",
+     required),
+    (documents, "What in a file is one document."),
+    (encoding, "Whether files must be text, or may hold any bytes."),
+    (part_begin, "Where in each file reading starts, as a share of its bytes.", between(0.0, 1.0)),
+    (part_end, "Where it ends: 0 to 0.9 is for training, 0.9 to 1 for evaluation, say.",
+     between(0.0, 1.0)))
 
 // Examples whose features are the members of the objects: texts as they are, numbers and booleans
 // as JSON writes them. Null counts as missing; arrays and objects have no text and are left out.
 struct JsonlConfig : DataSourceConfig {
   std::vector<Path> files;
 };
-TRIVET_CONFIG(JsonlConfig, DataSourceConfig,
-              (files, "Files of one JSON object a line, and patterns (*, ?, [a-z]).", required))
+TRIVET_CONFIG(
+    JsonlConfig, DataSourceConfig,
+    (files, "Files of one JSON object a line, gzip or zstd or plain, and patterns (*, ?, [a-z]).",
+     required))
 
 // Examples whose features are those of tf.Example: the first value of each, bytes as they are,
 // numbers in decimal.
@@ -53,7 +67,9 @@ struct TfRecordConfig : DataSourceConfig {
   std::vector<Path> files;
 };
 TRIVET_CONFIG(TfRecordConfig, DataSourceConfig,
-              (files, "TFRecord files of tf.Example records, and patterns (*, ?, [a-z]).",
+              (files,
+               "TFRecord files of tf.Example records, gzip or zstd or plain, and patterns (*, ?, "
+               "[a-z]).",
                required))
 
 // data/Mixture: examples of several sources in one sequence, as SeqIO mixes tasks. The next one is

@@ -95,10 +95,9 @@ struct TaggedSequencesInput::Parts {
   }
 
   std::unique_ptr<RowSource> load() const {
-    check_size(*data, config.limit);
     auto tokens = std::make_shared<MemoryTokens>(vocabulary);
     auto tagged = std::make_shared<MemoryTokens>(std::ssize(config.class_names) + 1);
-    data->read([&](const SourceExample& example) {
+    read_limited(*data, config.limit, [&](const SourceExample& example) {
       for (TaggedRow& row : rows_of(example)) {
         tokens->add(row.ids);
         for (std::int32_t& tag : row.tags) ++tag;

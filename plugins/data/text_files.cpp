@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <utility>
 
 #include "file_list.h"
-#include "memory.h"
+#include "input_bytes.h"
+#include "trivet/input_file.h"
 
 namespace trivet::data {
 namespace {
@@ -26,6 +26,12 @@ std::size_t cut_at(std::string_view text, double share) {
 
 void hand_out(const DataSource::Visit& visit, std::string_view text, std::string place) {
   visit({{{"text", text}}, std::move(place)});
+}
+
+void check_text(std::string_view text, const std::string& file) {
+  TextCheck check(file, "encoding = \"bytes\" takes any bytes");
+  check.add(text);
+  check.finish();
 }
 
 bool is_blank(std::string_view line) {
@@ -47,6 +53,7 @@ TextFiles::TextFiles(const Config& config)
     : files_(list_files(config.files)),
       name_(summary_of(files_)),
       documents_(config.documents),
+      encoding_(config.encoding),
       part_begin_(config.part_begin),
       part_end_(config.part_end) {}
 
@@ -57,10 +64,9 @@ std::uint64_t TextFiles::bytes() const {
 void TextFiles::read(const Visit& visit) {
   for (const std::string& file : files_) {
     if (is_empty(file)) continue;
-    // A copy: whoever edits the file while it is read must not crash the run.
-    const Memory memory = Memory::read(file, std::numeric_limits<std::uint64_t>::max());
-    const std::string_view whole(reinterpret_cast<const char*>(memory.bytes().data()),
-                                 memory.bytes().size());
+    const Memory memory = read_input(file);
+    const std::string_view whole = text_in(memory);
+    if (encoding_ == Encoding::utf8) check_text(whole, file);
     const std::string_view text = part_of(whole, part_begin_, part_end_);
     if (documents_ == Documents::file) {
       if (!text.empty()) hand_out(visit, text, file);

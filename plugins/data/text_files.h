@@ -16,7 +16,7 @@ namespace trivet::data {
 // neither overlap nor leave anything out.
 std::string_view part_of(std::string_view text, double begin, double end);
 
-// Bytes that are no UTF-8 stay as they are: tokenizers take any.
+// A few bytes that are no UTF-8 stay as they are: tokenizers take any.
 class TextFiles final : public DataSource {
  public:
   using Config = TextFilesConfig;
@@ -33,6 +33,7 @@ class TextFiles final : public DataSource {
   std::vector<std::string> files_;
   std::string name_;
   Documents documents_;
+  Encoding encoding_;
   double part_begin_, part_end_;
 };
 

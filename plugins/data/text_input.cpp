@@ -10,6 +10,7 @@ TextFilesConfig files_of(const TextConfig& config) {
   TextFilesConfig files;
   files.files = config.files;
   files.documents = config.documents;
+  files.encoding = config.encoding;
   files.part_begin = config.part_begin;
   files.part_end = config.part_end;
   return files;

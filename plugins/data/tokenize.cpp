@@ -49,34 +49,52 @@ std::shared_ptr<const Tokenizer> required_tokenizer(const ConfigOf<Tokenizer>& o
                             .hint = "for example tokenizer = \"tokenizers/Bytes\""});
 }
 
-void check_size(const DataSource& source, std::int64_t limit) {
-  if (std::cmp_less_equal(source.bytes(), limit)) return;
-  throw InputError(source.name() + ": has " + std::to_string(source.bytes()) +
-                       " bytes, more than limit = " + std::to_string(limit),
-                   {.hint = "raise limit if there is the memory, or make token files with "
-                            "'trivet data prepare' for data/Tokens"});
-}
-
-void tokenise_each(const TextPipeline& pipeline,
-                   const std::function<void(const TokenisedExample&)>& visit) {
-  TokenisedExample tokenised;
-  pipeline.source->read([&](const SourceExample& example) {
-    tokenised.ids =
-        encode_checked(*pipeline.tokenizer, pipeline.inputs.fill(example), example.place);
-    if (pipeline.inputs_len > 0 && std::ssize(tokenised.ids) > pipeline.inputs_len)
-      tokenised.ids.resize(static_cast<std::size_t>(pipeline.inputs_len));
-    tokenised.inputs = std::ssize(tokenised.ids);
-    const std::vector<std::int32_t> targets =
-        encode_checked(*pipeline.tokenizer, pipeline.targets.fill(example), example.place);
-    tokenised.ids.insert(tokenised.ids.end(), targets.begin(), targets.end());
-    visit(tokenised);
+void read_limited(DataSource& source, std::int64_t limit, const DataSource::Visit& visit) {
+  const auto check = [&](std::uint64_t bytes, const char* has) {
+    if (std::cmp_less_equal(bytes, limit)) return;
+    throw InputError(source.name() + ": has " + has + std::to_string(bytes) +
+                         " bytes, more than limit = " + std::to_string(limit),
+                     {.hint = "raise limit if there is the memory, or make token files with "
+                              "'trivet data prepare' for data/Tokens"});
+  };
+  check(source.bytes(), "");
+  std::uint64_t bytes = 0;
+  source.read([&](const SourceExample& example) {
+    for (const SourceExample::Feature& feature : example.features) bytes += feature.text.size();
+    check(bytes, "at least ");
+    visit(example);
   });
 }
 
-std::unique_ptr<MemoryTokens> tokenise(const TextPipeline& pipeline) {
+namespace {
+
+TokenisedExample tokenised(const TextPipeline& pipeline, const SourceExample& example) {
+  TokenisedExample made;
+  made.ids = encode_checked(*pipeline.tokenizer, pipeline.inputs.fill(example), example.place);
+  const std::int64_t most = pipeline.inputs_len - (pipeline.inputs_end.has_value() ? 1 : 0);
+  if (pipeline.inputs_len > 0 && std::ssize(made.ids) > most)
+    made.ids.resize(static_cast<std::size_t>(most));
+  if (pipeline.inputs_end) made.ids.push_back(*pipeline.inputs_end);
+  made.inputs = std::ssize(made.ids);
+  const std::vector<std::int32_t> targets =
+      encode_checked(*pipeline.tokenizer, pipeline.targets.fill(example), example.place);
+  made.ids.insert(made.ids.end(), targets.begin(), targets.end());
+  return made;
+}
+
+}  // namespace
+
+void tokenise_each(const TextPipeline& pipeline,
+                   const std::function<void(const TokenisedExample&)>& visit) {
+  pipeline.source->read([&](const SourceExample& example) { visit(tokenised(pipeline, example)); });
+}
+
+std::unique_ptr<MemoryTokens> tokenise(const TextPipeline& pipeline, std::int64_t limit) {
   auto tokens = std::make_unique<MemoryTokens>(pipeline.tokenizer->vocabulary_size());
-  tokenise_each(pipeline,
-                [&](const TokenisedExample& example) { tokens->add(example.ids, example.inputs); });
+  read_limited(*pipeline.source, limit, [&](const SourceExample& example) {
+    const TokenisedExample made = tokenised(pipeline, example);
+    tokens->add(made.ids, made.inputs);
+  });
   return tokens;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,8 @@ struct TextPipeline {
   std::shared_ptr<const Tokenizer> tokenizer;
   TextTemplate inputs{""};
   TextTemplate targets{"{text}"};
-  std::int64_t inputs_len = 0;  // most tokens of the inputs; 0: any number
+  std::int64_t inputs_len = 0;  // most tokens of the inputs, inputs_end included; 0: any number
+  std::optional<std::int32_t> inputs_end{};  // behind the inputs, also where they are cut
 };
 
 // With the defaults above.
@@ -47,14 +49,16 @@ struct TokenisedExample {
 std::vector<std::int32_t> encode_checked(const Tokenizer& tokenizer, std::string_view text,
                                          const std::string& place);
 
-// Throws InputError for a source of more bytes than `limit`, as its ids are to be kept in memory.
-void check_size(const DataSource& source, std::int64_t limit);
+// Reads a source whose ids are to be kept in memory. Throws InputError where it has more than
+// `limit` bytes: before it is read where it knows its bytes, else (files may be compressed) when so
+// many came.
+void read_limited(DataSource& source, std::int64_t limit, const DataSource::Visit& visit);
 
 // Visits every example of the source.
 void tokenise_each(const TextPipeline& pipeline,
                    const std::function<void(const TokenisedExample&)>& visit);
-// All of them in memory.
-std::unique_ptr<MemoryTokens> tokenise(const TextPipeline& pipeline);
+// All of them in memory. Throws InputError as read_limited() does.
+std::unique_ptr<MemoryTokens> tokenise(const TextPipeline& pipeline, std::int64_t limit);
 
 // How many bytes of text each id stands for; special tokens stand for none.
 std::vector<std::int32_t> bytes_of_ids(const Tokenizer& tokenizer);

@@ -2,6 +2,8 @@
 #include "encoder.h"
 
 #include <cmath>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "trivet/error.h"
@@ -17,22 +19,40 @@ std::map<std::string_view, std::int32_t> numbered(const std::vector<std::string>
   return ids;
 }
 
-float single(const TableRow& row, const std::string& name, double value) {
-  const auto rounded = static_cast<float>(value);
-  if (std::isfinite(rounded)) return rounded;
-  throw row.error(name, "the number is too large", "models work with 32-bit numbers, up to 3.4e38");
-}
+// Where the columns of a table stand; there may be very many.
+class Places {
+ public:
+  explicit Places(const TableInput& table) : table_(table) {
+    for (std::size_t i = 0; i < table.columns().size(); ++i) places_.emplace(table.columns()[i], i);
+  }
+  // As column_named().
+  std::size_t of(const std::string& name) const {
+    const auto found = places_.find(name);
+    if (found != places_.end()) return found->second;
+    return column_named(name, table_.columns(), table_.file());
+  }
+
+ private:
+  const TableInput& table_;
+  std::unordered_map<std::string_view, std::size_t> places_;
+};
 
 }  // namespace
 
+float single(const TableRow& row, const std::string& column, double value) {
+  const auto rounded = static_cast<float>(value);
+  if (std::isfinite(rounded)) return rounded;
+  throw row.error(column, "the number is too large",
+                  "models work with 32-bit numbers, up to 3.4e38");
+}
+
 TableEncoder::TableEncoder(std::shared_ptr<const Encoding> encoding, const TableInput& table)
-    : encoding_(std::move(encoding)),
-      label_(column_named(encoding_->label, table.columns(), table.file())),
-      classes_(numbered(encoding_->classes, 0)) {
-  for (const NumberColumn& column : encoding_->numbers)
-    numbers_.push_back(column_named(column.name, table.columns(), table.file()));
+    : encoding_(std::move(encoding)), classes_(numbered(encoding_->classes, 0)) {
+  const Places places(table);
+  label_ = places.of(encoding_->label);
+  for (const NumberColumn& column : encoding_->numbers) numbers_.push_back(places.of(column.name));
   for (const CategoryColumn& column : encoding_->categories) {
-    categories_.push_back(column_named(column.name, table.columns(), table.file()));
+    categories_.push_back(places.of(column.name));
     values_.push_back(numbered(column.values, kFirstId));
   }
   if (encoding_->number_features() > 0)
@@ -67,6 +87,7 @@ float TableEncoder::label_of(const TableRow& row) const {
   if (!number)
     throw row.error(encoding_->label,
                     "the label " + shown_cell(row.cells[label_].text) + " is no number");
+  single(row, encoding_->label, *number);  // predictions are as large
   return single(row, encoding_->label, (*number - encoding_->label_mean) / encoding_->label_std);
 }
 

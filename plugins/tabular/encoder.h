@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,9 @@
 #include "trivet/extensions/table.h"
 
 namespace trivet::tabular {
+
+// The number in 32 bits. Throws TableRow::error for one that is too large for them.
+float single(const TableRow& row, const std::string& column, double value);
 
 class TableEncoder final : public RowEncoder {
  public:

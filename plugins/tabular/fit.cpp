@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "encoder.h"
 #include "fingerprint.h"
 #include "trivet/error.h"
 
@@ -58,6 +59,7 @@ class Fit {
 
  private:
   void choose_columns();
+  std::size_t column_of(const std::string& name, const char* field) const;
   void must_be_features(const std::vector<std::string>& names, const char* field) const;
   void look();
   void decide(Column& column) const;
@@ -77,11 +79,21 @@ class Fit {
   std::vector<Column> features_;
 };
 
+// Of a name in a field of the task.
+std::size_t Fit::column_of(const std::string& name, const char* field) const {
+  try {
+    return column_named(name, table_.columns(), table_.file());
+  } catch (Error& error) {
+    error.amend({.path = std::string("task.") + field});
+    throw;
+  }
+}
+
 void Fit::choose_columns() {
   const auto& all = table_.columns();
-  label_ = {.name = config_.label, .index = column_named(config_.label, all, table_.file())};
-  for (const std::string& name : config_.ignore) column_named(name, all, table_.file());
-  for (const std::string& name : config_.features) column_named(name, all, table_.file());
+  label_ = {.name = config_.label, .index = column_of(config_.label, "label")};
+  for (const std::string& name : config_.ignore) column_of(name, "ignore");
+  for (const std::string& name : config_.features) column_of(name, "features");
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool wanted =
         config_.features.empty() ? !is_in(config_.ignore, all[i]) : is_in(config_.features, all[i]);
@@ -179,6 +191,7 @@ void Fit::collect_label(const TableRow& row) {
     ++label_.counts[std::string(cell.text)];
     if (number) class_numbers_[std::string(cell.text)] = *number;
   } else if (number) {
+    single(row, label_.name, *number);  // predictions are as large
     label_.values.push_back(*number);
   } else {
     throw row.error(label_.name, "the label " + shown_cell(cell.text) + " is no number",

@@ -8,10 +8,10 @@
 #include <charconv>
 #include <cstdio>
 
-#include "json_file.h"
 #include "tokenizer_choice.h"
 #include "trivet/arguments.h"
 #include "trivet/error.h"
+#include "trivet/input_file.h"
 #include "trivet/json.h"
 
 namespace trivet::tokenizers {
@@ -130,7 +130,7 @@ void run_info(std::span<const std::string> words, CommandContext& context) {
       fmt::format("tokens         {}\nfingerprint    {}\nspecial tokens\n{}",
                   tokenizer.vocabulary_size(), tokenizer.fingerprint(), special_tokens(tokenizer));
   for (const std::string& file : given.rest) {
-    const std::string text = read_text(file);
+    const std::string text = input_text(file, std::uint64_t{1} << 30);
     const std::vector<std::int32_t> ids = tokenizer.encode(text);
     const double share = static_cast<double>(text.size()) / static_cast<double>(ids.size());
     report += fmt::format(

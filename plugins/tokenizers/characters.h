@@ -35,8 +35,8 @@ struct CharactersConfig : MarkTokensConfig {
 };
 TRIVET_CONFIG(CharactersConfig, MarkTokensConfig, (alphabet, "The characters, in any order."),
               (files,
-               "Texts whose characters are added to the alphabet; what is no UTF-8 in them "
-               "is left out."),
+               "Texts, gzip or zstd or plain, whose characters are added to the alphabet; what is "
+               "no UTF-8 in them is left out."),
               (unknown, "What becomes of characters that are not in the alphabet."))
 
 // The characters of a text, each once, by code point; bytes that are no UTF-8 are left out.

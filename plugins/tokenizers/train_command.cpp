@@ -8,7 +8,7 @@
 
 #include "bpe_trainer.h"
 #include "characters.h"
-#include "json_file.h"
+#include "corpus.h"
 #include "tokenizer_json.h"
 #include "trivet/arguments.h"
 #include "trivet/error.h"
@@ -75,7 +75,7 @@ void write_alphabet(const Arguments& arguments, const std::vector<std::string>& 
   }
   std::string all;
   for (const std::string& file : files) {
-    for (const char32_t character : characters_of(read_text(file))) append_utf8(character, all);
+    for (const char32_t character : characters_of(read_corpus(file))) append_utf8(character, all);
   }
   const std::vector<char32_t> characters = characters_of(all);
   if (characters.empty()) throw InputError("the files have no characters");

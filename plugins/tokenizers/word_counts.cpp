@@ -2,12 +2,11 @@
 #include "word_counts.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
-#include <system_error>
+#include <span>
 
+#include "corpus.h"
 #include "gpt2_split.h"
-#include "trivet/error.h"
+#include "trivet/input_file.h"
 
 namespace trivet::tokenizers {
 namespace {
@@ -31,10 +30,6 @@ std::size_t last_cut(std::string_view text) {
     at = text.rfind('\n', at - 1);
   }
   return 0;
-}
-
-[[noreturn]] void fail(const std::filesystem::path& file) {
-  throw InputError("cannot read " + file.string() + ": " + std::generic_category().message(errno));
 }
 
 }  // namespace
@@ -64,21 +59,22 @@ void WordCounts::add_piece(std::string_view text) {
 }
 
 void WordCounts::add_file(const std::filesystem::path& file) {
-  errno = 0;
-  std::ifstream in(file, std::ios::binary);
-  if (!in) fail(file);
+  InputFile in(file.string());
+  TextCheck check(in.name(), kNoTextHint);
   std::string text;
-  while (in) {
+  for (bool more = true; more;) {
     const std::size_t held = text.size();
     // Twice as much each time that there is no place to cut.
     text.resize(held + std::max(held, kPieceBytes));
-    in.read(text.data() + held, static_cast<std::streamsize>(text.size() - held));
-    text.resize(held + static_cast<std::size_t>(in.gcount()));
-    if (in.bad()) fail(file);
-    const std::size_t cut = in ? last_cut(text) : text.size();
+    const std::size_t count = in.read(std::span(text).subspan(held));
+    text.resize(held + count);
+    check.add(std::string_view(text).substr(held));
+    more = count > 0;
+    const std::size_t cut = more ? last_cut(text) : text.size();
     add(std::string_view(text).substr(0, cut));
     text.erase(0, cut);
   }
+  check.finish();
 }
 
 std::vector<std::pair<std::string, std::int64_t>> WordCounts::sorted() const {

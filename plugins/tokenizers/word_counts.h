@@ -22,7 +22,8 @@ class WordCounts {
   explicit WordCounts(const std::vector<std::string>& special_tokens);
 
   void add(std::string_view text);
-  // Reads the file piece by piece, cut where no word is. Throws InputError when it cannot be read.
+  // Reads the file, compressed or not, piece by piece, cut where no word is. Throws InputError when
+  // it cannot be read or is no text.
   void add_file(const std::filesystem::path& file);
 
   std::uint64_t bytes() const { return bytes_; }  // of all texts

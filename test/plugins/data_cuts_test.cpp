@@ -49,6 +49,7 @@ TEST_CASE("every label counts once whatever the overlap", "[data-text]") {
           if (!texts[i].empty()) all += texts[i] + "$";
         }
         if (all.empty()) return;
+        folder.config.encoding = data::Encoding::bytes;
         folder.config.seq_len = 1 + length % 20;
         folder.config.overlap = repeated % folder.config.seq_len;
         folder.config.pack = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources of text beside plain files, and data/LanguageModel, which makes rows of any of them.
 #include <catch2/catch.hpp>
+#include <sstream>
 
 #include "config_round_trip.h"
 #include "data/jsonl_files.h"
@@ -145,6 +146,8 @@ TEST_CASE("damaged record files are refused by record", "[data-sources]") {
   }
   CHECK_THAT(complaint("{\"text\": \"this is another file\"}"), Contains("is this a TFRecord"));
   CHECK_THAT(complaint(framed("\x0A\xFF")), Contains("record 1: is no tf.Example"));
+  CHECK_THAT(complaint(framed(tf_example({{"a", ints_feature({1})}, {"a", bytes_feature({"b"})}}))),
+             Contains("record 1: has the feature 'a' twice"));
   std::string huge = framed("x");
   huge = framed(std::string(8, '\xFF')).substr(12, 8) + huge.substr(8);
   CHECK_THAT(complaint(huge), Contains("checksum of its length"));
@@ -160,8 +163,8 @@ TEST_CASE("inputs and targets are one document, and inputs are marked", "[data-s
     CHECK(rows.labels[0] == "ab:cde$:f$..");
     CHECK(rows.weights == Texts{"111111111100", "000000000000"});
     CHECK(batch.at("inputs_indicator").to_host<std::int32_t>() ==
-          std::vector<std::int32_t>{1, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0,
-                                    1, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0});
+          std::vector<std::int32_t>{1, 1, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0,
+                                    1, 1, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0});
   }
   SECTION("weights on targets only") {
     pairs.config.weights_on_targets_only = true;
@@ -191,6 +194,58 @@ TEST_CASE("inputs and targets are one document, and inputs are marked", "[data-s
     CHECK(rows.labels == Texts{"ab", ":c", "de", "$.", ":f", "$."});
     CHECK(rows.weights == Texts{"00", "01", "11", "10", "01", "10"});
   }
+}
+
+namespace {
+
+// Tokens are the numbers of a text; 0 is BOS, 1 EOS.
+class Numbers final : public Tokenizer {
+ public:
+  std::int32_t vocabulary_size() const override { return 32; }
+  std::vector<std::int32_t> encode(std::string_view text) const override {
+    std::vector<std::int32_t> ids;
+    std::istringstream numbers{std::string(text)};
+    for (std::int32_t id = 0; numbers >> id;) ids.push_back(id);
+    return ids;
+  }
+  std::string decode(std::span<const std::int32_t>) const override { return {}; }
+  std::string token_text(std::int32_t) const override { return {}; }
+  std::optional<std::int32_t> bos_id() const override { return 0; }
+  std::optional<std::int32_t> eos_id() const override { return 1; }
+  bool is_special(std::int32_t id) const override { return id < 2; }
+  std::string fingerprint() const override { return "numbers"; }
+};
+
+}  // namespace
+
+// What SeqIO's LanguageModelFeatures makes of inputs that end with EOS: the numbers of its own
+// tests' form, with inputs cut to seven places and the EOS kept.
+TEST_CASE("inputs end with EOS where asked for, also where they are cut", "[data-sources]") {
+  using Ids = std::vector<std::int32_t>;
+  const auto batch_of = [](const char* line, std::int64_t inputs_len) {
+    Pairs pairs(line);
+    pairs.config.tokenizer = {};
+    pairs.config.inputs = "{q}";
+    pairs.config.inputs_eos = true;
+    pairs.config.inputs_len = inputs_len;
+    pairs.config.seq_len = 10;
+    pairs.config.batch_size = 1;
+    pairs.config.weights_on_targets_only = true;
+    InputContext context{.training = false, .name = "task.eval_input"};
+    context.tokenizer = std::make_shared<Numbers>();
+    return *data::LanguageModelInput(pairs.config, context).get_next();
+  };
+  const Batch cut = batch_of("{\"q\": \"7 8 5 6 9 4 3\", \"a\": \"13 19\"}\n", 7);
+  CHECK(cut.at("labels").to_host<std::int32_t>() == Ids{7, 8, 5, 6, 9, 4, 1, 13, 19, 1});
+  CHECK(cut.at("ids").to_host<std::int32_t>() == Ids{0, 7, 8, 5, 6, 9, 4, 1, 13, 19});
+  CHECK(cut.at("weights").to_host<float>() == std::vector<float>{0, 0, 0, 0, 0, 0, 0, 1, 1, 1});
+  CHECK(cut.at("inputs_indicator").to_host<std::int32_t>() == Ids{1, 1, 1, 1, 1, 1, 1, 1, 0, 0});
+
+  // Inputs of five tokens are six ids with BOS, and five labels.
+  const Batch whole = batch_of("{\"q\": \"9 4 6 8\", \"a\": \"3 9\"}\n", 0);
+  CHECK(whole.at("labels").to_host<std::int32_t>() == Ids{9, 4, 6, 8, 1, 3, 9, 1, 0, 0});
+  CHECK(whole.at("weights").to_host<float>() == std::vector<float>{0, 0, 0, 0, 0, 1, 1, 1, 0, 0});
+  CHECK(whole.at("inputs_indicator").to_host<std::int32_t>() == Ids{1, 1, 1, 1, 1, 1, 0, 0, 0, 0});
 }
 
 TEST_CASE("data/LanguageModel over text files is data/Text", "[data-sources]") {
@@ -239,6 +294,7 @@ TEST_CASE(
   config.inputs = "{q}";
   config.targets = "{a}";
   config.inputs_len = 8;
+  config.inputs_eos = true;
   config.weights_on_targets_only = true;
   check_round_trip(config);
   check_round_trip_with<data::TextFilesConfig>([](auto& c) {
@@ -252,8 +308,9 @@ TEST_CASE(
   config.inputs = "";
   Problems problems;
   config.validate(problems);
-  REQUIRE(problems.list().size() == 1);
+  REQUIRE(problems.list().size() == 2);
   CHECK(problems.list()[0].path == "weights_on_targets_only");
+  CHECK(problems.list()[1].path == "inputs_eos");
 }
 
 }  // namespace data_sources_test

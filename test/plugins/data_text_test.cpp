@@ -253,6 +253,9 @@ TEST_CASE("bytes that are no UTF-8 are text like others", "[data-text]") {
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
   TextFolder folder({bytes});
+  CHECK_THAT(text_complaint(folder.config),
+             Contains("0.txt: is no text: byte 1 of it is 0") && Contains("encoding = \"bytes\""));
+  folder.config.encoding = data::Encoding::bytes;
   folder.config.tokenizer = letters(false);
   folder.config.seq_len = 255;
   folder.config.batch_size = 1;
@@ -335,6 +338,7 @@ TEST_CASE("rows hold every token of every document once, in order", "[data-text]
       if (!texts[i].empty()) all += texts[i] + "$";
     }
     if (all.empty()) return;
+    folder.config.encoding = data::Encoding::bytes;
     folder.config.seq_len = 1 + length % 20;
     folder.config.pack = pack;
     folder.config.batch_size = 3;

@@ -253,6 +253,17 @@ TEST_CASE("ids out of the vocabulary are refused by file and number", "[data-tok
   CHECK_THAT(folder.complaint(), Contains("its id number 1 is 4294967295"));
 }
 
+TEST_CASE("all ids of a file are looked at before the first batch, unless told otherwise",
+          "[data-tokens]") {
+  TokenFolder folder;
+  std::string document(1000, '1');
+  document += 'z';
+  folder.own("a.bin", {document}, 100);
+  CHECK_THAT(folder.complaint(), Contains("a.bin: its id number 1000 is 132"));
+  folder.config.verify = false;
+  CHECK(folder.complaint() == "");
+}
+
 TEST_CASE("files of two tokenizers are not mixed", "[data-tokens]") {
   TokenFolder folder;
   folder.own("a.bin", {"ab"});

@@ -86,6 +86,8 @@ TEST_CASE("rows that the encoding cannot take are refused by row and column") {
              Contains("the label 'rich' is no number"));
   CHECK_THAT(complaint("age,code,city,income\n1,1e300,x,1\n"),
              Contains("column 'code': the number is too large"));
+  CHECK_THAT(complaint("age,code,city,income\n1,1,x,1e39\n"),
+             Contains("column 'income': the number is too large"));
   CHECK_THAT(complaint("age,code,income\n1,1,1\n"), Contains("no column 'city'"));
   CHECK_THAT(complaint("age,code,city,income\n1,1,ulm,4\n", Target::classes, "income"),
              Contains("no training row has the label '4'"));

@@ -197,6 +197,8 @@ TEST_CASE("numbers too large for a mean are refused") {
   TabularConfig config;
   config.label = "y";
   CHECK_THAT(complaint("x,y\n1e308,1\n1.5e308,1\n", config), Contains("column 'x' are too large"));
+  CHECK_THAT(complaint("x,y\n1,1\n2,-1e39\n", config),
+             Contains("row 2, column 'y': the number is too large"));
 }
 
 TEST_CASE("a changed table is told by rows, columns and values") {

@@ -56,7 +56,7 @@ TEST_CASE("with bytes for the unknown every byte string comes back", "[tokenizer
 
 TEST_CASE("the alphabet may be that of files", "[tokenizers]") {
   const TempDir dir;
-  const auto file = dir.write("a.txt", "hello\xff\xe2\x82");
+  const auto file = dir.write("a.txt", "hellohellohellohellohellohello\xff\xe2\x82");
   const auto other = dir.write("b.txt", "\u00e9");
   const auto tokenizer = characters(
       Value::table({{"files", Value::array({file.string(), other.string()})}, {"alphabet", "z"}}));
@@ -65,6 +65,9 @@ TEST_CASE("the alphabet may be that of files", "[tokenizers]") {
   const auto same = characters(Value::table({{"alphabet", "ehloz\u00e9"}}));
   CHECK(same->fingerprint() == tokenizer->fingerprint());
   dir.write("b.txt", "\xff");
+  CHECK_THROWS_WITH(characters(Value::table({{"files", Value::array({other.string()})}})),
+                    Contains("is no text"));
+  dir.write("b.txt", "");
   CHECK_THROWS_WITH(characters(Value::table({{"files", Value::array({other.string()})}})),
                     Contains("no characters"));
   CHECK_THROWS_AS(characters(Value::table({{"files", Value::array({(dir / "missing").string()})}})),
