@@ -43,25 +43,47 @@ class BeamSearch {
     std::int64_t steps = config_.max_decode_steps;
     if (limits_.longest > 0) steps = std::min(steps, limits_.longest - std::ssize(prompt_));
     if (steps <= 0) return {};
-    std::vector<std::int32_t> next;
-    for (std::size_t i = 0; i < beams_; ++i) {
-      next.insert(next.end(), prompt_.begin(), prompt_.end());
-    }
-    std::int64_t count = std::ssize(prompt_);
-    for (std::int64_t step = 0; step < steps; ++step) {
-      take_logits(model_.extend(next, count), step);
+    std::vector<float> logits = logits_behind_prompt();
+    for (std::int64_t step = 0;; ++step) {
+      take_logits(logits, step);
       if (!config_.flat_beam) finish_some(step);
       const std::vector<Extension> chosen = best_extensions();
       go_on(chosen);
-      next.clear();
-      for (const Extension& extension : chosen) next.push_back(extension.id);
-      count = 1;
-      if (std::ranges::all_of(live_, &Beam::ended)) break;
+      if (step + 1 == steps || is_decided(step + 1, steps)) return result();
+      std::vector<std::int32_t> parents, next;
+      for (const Extension& extension : chosen) {
+        parents.push_back(static_cast<std::int32_t>(extension.parent));
+        next.push_back(extension.id);
+      }
+      model_.reorder(parents);
+      logits = model_.extend(next);
     }
-    return result();
   }
 
  private:
+  // The prompt is read once, for all beams.
+  std::vector<float> logits_behind_prompt() {
+    const std::vector<std::int32_t> prompt(prompt_.begin(), prompt_.end());
+    const std::vector<float> of_one = model_.start({&prompt, 1});
+    model_.reorder(std::vector<std::int32_t>(beams_, 0));
+    std::vector<float> all;
+    for (std::size_t i = 0; i < beams_; ++i) all.insert(all.end(), of_one.begin(), of_one.end());
+    return all;
+  }
+
+  // Whether no live sequence, of `length` tokens, can still become one of the result. A log
+  // probability is at most 0, so none ends with more than it has now, by the norm of any length to
+  // come: the shortest or the longest, as norms grow or fall with the length.
+  bool is_decided(std::int64_t length, std::int64_t steps) const {
+    if (config_.flat_beam) return std::ranges::all_of(live_, &Beam::ended);
+    if (finished_.size() < beams_) return false;
+    return std::ranges::all_of(live_, [&](const Beam& beam) {
+      const double most =
+          std::max(normalised(beam.score, length + 1), normalised(beam.score, steps));
+      return most <= finished_.back().score;
+    });
+  }
+
   void take_logits(const std::vector<float>& logits, std::int64_t step) {
     log_probs_.resize(logits.size());
     for (std::size_t row = 0; row < beams_; ++row) {
@@ -136,10 +158,8 @@ class BeamSearch {
   }
 
   void go_on(const std::vector<Extension>& chosen) {
-    std::vector<std::int32_t> parents;
     std::vector<Beam> live;
     for (const Extension& extension : chosen) {
-      parents.push_back(static_cast<std::int32_t>(extension.parent));
       Beam& beam = live.emplace_back(live_[extension.parent]);
       if (beam.ended) continue;
       beam.ended = config_.flat_beam && is_end(extension.id);
@@ -148,7 +168,6 @@ class BeamSearch {
       beam.score = extension.score;
     }
     live_ = std::move(live);
-    model_.reorder(parents);
   }
 
   std::vector<Beam> result() {

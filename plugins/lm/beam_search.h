@@ -14,6 +14,8 @@
 // of itself, until better ones push it out. The search is over when all have ended; the result is
 // ordered by normalised scores.
 //
+// The search ends early where no live sequence can still become one of the result.
+//
 // Where nothing was finished (there is no end token, or not before the last step), the live
 // sequences are the result.
 #pragma once
@@ -35,7 +37,7 @@ struct Beam {
   bool ended = false;
 };
 
-// `model` has config.beam_size rows with nothing in them. At most beam_size beams, best first; none
+// `model` has nothing in it. At most beam_size beams, best first; none
 // where the prompt leaves no place.
 std::vector<Beam> beam_search(StepModel& model, std::span<const std::int32_t> prompt,
                               const DecodeConfig& config, const DecodeLimits& limits);

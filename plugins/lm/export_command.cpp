@@ -38,7 +38,8 @@ constexpr OptionSpec kExportOptions[] = {
 std::string export_manual() {
   return "usage: trivet export [OPTIONS] RUN -o DIR\n\n"
          "Writes the model of a run as Hugging Face's transformers read it: model.safetensors,\n"
-         "config.json and, where the tokenizer is one that they have, tokenizer.json. A model "
+         "config.json and, where the tokenizer is one that they have, tokenizer.json with\n"
+         "tokenizer_config.json, which says whether texts begin with the start token. A model "
          "that\n"
          "is no GPT-2 and no Llama is refused, by the name of the field that differs. LoRA's thin "
          "matrices are added to the\n"
@@ -51,6 +52,7 @@ std::string export_manual() {
 struct RunParts {
   LanguageModelConfig model;
   std::unique_ptr<Tokenizer> tokenizer;  // may be null
+  bool add_bos = true;                   // where there is a start token
 };
 
 ConfigOf<Tokenizer> tokenizer_of(const Value& config) {
@@ -68,7 +70,10 @@ RunParts parts_of(const TrainedRun& run) {
   }
   Value fields = *model;
   fields.erase("type");
-  RunParts parts{decode<LanguageModelConfig>(fields, "task.model"), {}};
+  RunParts parts{.model = decode<LanguageModelConfig>(fields, "task.model"), .tokenizer = {}};
+  if (const Value* add_bos = config.find_path("task.add_bos"); add_bos && add_bos->is_boolean()) {
+    parts.add_bos = add_bos->as_boolean();
+  }
   const ConfigOf<Tokenizer> tokenizer = tokenizer_of(config);
   if (tokenizer) parts.tokenizer = tokenizer_of_run(tokenizer, run.directory());
   if (parts.model.vocab_size == 0 && parts.tokenizer) {
@@ -78,11 +83,16 @@ RunParts parts_of(const TrainedRun& run) {
 }
 
 // What was written, for the report.
-std::string write_tokenizer(const Tokenizer* tokenizer, const fs::path& folder) {
-  if (tokenizer == nullptr) return "no tokenizer: the run has none";
-  tokenizer->store(folder);
+std::string write_tokenizer(const RunParts& parts, const fs::path& folder) {
+  if (parts.tokenizer == nullptr) return "no tokenizer: the run has none";
+  parts.tokenizer->store(folder);
   for (const char* name : {"tokenizer.json", "tokenizer.model"}) {
-    if (fs::exists(folder / name)) return name;
+    if (!fs::exists(folder / name)) continue;
+    if (parts.tokenizer->bos_id()) {
+      replace_text_file(folder / "tokenizer_config.json",
+                        to_json(Value::table({{"add_bos_token", parts.add_bos}})) + "\n");
+    }
+    return name;
   }
   return "no tokenizer: the run's is none that has a tokenizer.json";
 }
@@ -104,10 +114,11 @@ void export_model(const std::string& run, const std::string& out, const std::str
   write_safetensors(folder.path() / "model.safetensors", weights.entries, {{"format", "pt"}});
   replace_text_file(folder.path() / "config.json",
                     to_json(layout.config(shape, ids), JsonStyle::indented));
-  const std::string tokenizer = write_tokenizer(parts.tokenizer.get(), folder.path());
+  const std::string tokenizer = write_tokenizer(parts, folder.path());
   folder.keep();
-  fmt::print("{}  {}, step {}: model.safetensors, config.json, {}\n", folder.path().string(),
-             layout.name(), trained->step(), tokenizer);
+  fmt::print("{}  {}, step {}{}: model.safetensors, config.json, {}\n", folder.path().string(),
+             layout.name(), trained->step(), trained->averaged() ? " (moving averages)" : "",
+             tokenizer);
 }
 
 }  // namespace

@@ -21,19 +21,20 @@ using End = GeneratedText::End;
 // Rows of a batch; more are decoded one batch after the other.
 constexpr std::size_t kMostRows = 16;
 
-Tokens tokens_of(const Generation& generation, const std::string& prompt) {
+Tokens tokens_of(const Generation& generation, const std::string& prompt, const std::string& name) {
   Tokens tokens = generation.tokenizer.encode(prompt);
   if (generation.bos) tokens.insert(tokens.begin(), *generation.bos);
+  if (generation.prompt_end) tokens.push_back(*generation.prompt_end);
   if (tokens.empty()) {
-    throw UsageError("the prompt is empty, and the tokenizer has no token to start with",
+    throw UsageError(name + " is empty, and the tokenizer has no token to start with",
                      {.hint = "give a prompt of at least one character"});
   }
   const std::int64_t known = generation.model.vocabulary_size();
   const auto too_large =
       std::find_if(tokens.begin(), tokens.end(), [&](std::int32_t id) { return id >= known; });
   if (too_large != tokens.end()) {
-    throw UsageError("the prompt has token " + std::to_string(*too_large) +
-                     ", and the model knows " + std::to_string(known));
+    throw UsageError(name + " has token " + std::to_string(*too_large) + ", and the model knows " +
+                     std::to_string(known));
   }
   return tokens;
 }
@@ -46,12 +47,13 @@ DecodeLimits limits_of(const Generation& generation) {
   return limits;
 }
 
-std::int64_t room_for(std::span<const Tokens> prompts, const Generation& generation) {
-  std::int64_t longest = 0;
-  for (const Tokens& prompt : prompts) longest = std::max(longest, std::ssize(prompt));
-  const std::int64_t wanted = longest + generation.config.max_decode_steps;
+// How many tokens can come behind any of the prompts.
+std::int64_t most_steps(std::span<const Tokens> prompts, const Generation& generation) {
   const std::int64_t most = generation.model.longest_sequence();
-  return most > 0 ? std::min(wanted, most) : wanted;
+  if (most == 0) return generation.config.max_decode_steps;
+  const Tokens& shortest = *std::ranges::min_element(prompts, {}, &Tokens::size);
+  const std::int64_t left = std::max<std::int64_t>(most - std::ssize(shortest), 0);
+  return std::min(left, generation.config.max_decode_steps);
 }
 
 class Generator {
@@ -59,8 +61,9 @@ class Generator {
   Generator(const Generation& generation, std::span<const std::string> prompts,
             const TextGenerator::OnText& on_text)
       : generation_(generation), limits_(limits_of(generation)), on_text_(on_text) {
-    for (const std::string& prompt : prompts) tokens_.push_back(tokens_of(generation, prompt));
     for (std::size_t i = 0; i < prompts.size(); ++i) {
+      tokens_.push_back(
+          tokens_of(generation, prompts[i], name_of_prompt(generation.draws, i, prompts.size())));
       texts_.emplace_back(generation.tokenizer, generation.stop, [this, i](std::string_view piece) {
         if (on_text_) on_text_(i, piece);
       });
@@ -82,10 +85,10 @@ class Generator {
  private:
   void sample(std::size_t first, std::size_t count) {
     const auto prompts = std::span(tokens_).subspan(first, count);
-    ModelSteps steps(generation_.model, generation_.device, static_cast<std::int64_t>(count),
-                     room_for(prompts, generation_), generation_.tokenizer.vocabulary_size());
-    // The same for every row: what a prompt gives does not depend on where it stands.
-    const std::vector<Key> keys(count, Key(generation_.seed).fold("generate"));
+    ModelSteps steps(generation_.model, generation_.device, most_steps(prompts, generation_),
+                     generation_.tokenizer.vocabulary_size());
+    std::vector<Key> keys;
+    for (std::size_t i = first; i < first + count; ++i) keys.push_back(key_of(i));
     const std::vector<DecodedRow> rows = sample_decode(
         steps, prompts, generation_.config, limits_, keys,
         [&](std::size_t row, std::int32_t id) { return texts_[first + row].push(id); });
@@ -94,9 +97,15 @@ class Generator {
     }
   }
 
+  // By what the prompt is said to be, so that where it stands in a batch changes nothing.
+  Key key_of(std::size_t i) const {
+    const GenerateOptions::Draw draw = draw_of(generation_.draws, i);
+    return Key(generation_.seed).fold("generate").fold(draw.prompt).fold(draw.sample);
+  }
+
   void search(std::size_t i) {
-    ModelSteps steps(generation_.model, generation_.device, generation_.config.beam_size,
-                     room_for(std::span(tokens_).subspan(i, 1), generation_),
+    ModelSteps steps(generation_.model, generation_.device,
+                     most_steps(std::span(tokens_).subspan(i, 1), generation_),
                      generation_.tokenizer.vocabulary_size());
     const std::vector<Beam> beams = beam_search(steps, tokens_[i], generation_.config, limits_);
     if (beams.empty()) return finish(i, {}, {});
@@ -147,12 +156,37 @@ void set(std::int64_t& field, const std::optional<std::int64_t>& value, std::int
   field = *value;
 }
 
+// Beam search draws nothing.
+void refuse_draws(const GenerateOptions& options) {
+  const auto refuse = [](bool is_set, const char* name) {
+    if (!is_set) return;
+    throw UsageError(std::string(name) + " is of drawing tokens, and beam search draws none",
+                     {.hint = "leave one of the two out; a beam size of 1 draws"});
+  };
+  refuse(options.temperature.has_value(), "a temperature");
+  refuse(options.top_k.has_value(), "top-k");
+  refuse(options.top_p.has_value(), "top-p");
+  const auto is_another = [](const GenerateOptions::Draw& draw) { return draw.sample > 0; };
+  refuse(std::ranges::any_of(options.draws, is_another), "a second sample of a prompt");
+}
+
 }  // namespace
+
+GenerateOptions::Draw draw_of(std::span<const GenerateOptions::Draw> draws, std::size_t prompt) {
+  return prompt < draws.size() ? draws[prompt] : GenerateOptions::Draw{.prompt = prompt};
+}
+
+std::string name_of_prompt(std::span<const GenerateOptions::Draw> draws, std::size_t prompt,
+                           std::size_t prompts) {
+  if (prompts == 1) return "the prompt";
+  return "prompt " + std::to_string(draw_of(draws, prompt).prompt + 1);
+}
 
 DecodeConfig with_options(DecodeConfig config, const GenerateOptions& options) {
   set(config.max_decode_steps, options.max_tokens, 1, "the number of tokens");
   set(config.k, options.top_k, 0, "top-k");
   set(config.beam_size, options.beam_size, 1, "the beam size");
+  if (config.beam_size > 1) refuse_draws(options);
   if (options.temperature) {
     if (!(*options.temperature >= 0) || !std::isfinite(*options.temperature)) {
       throw UsageError("the temperature must be a number of at least 0");

@@ -37,7 +37,7 @@ std::string import_manual() {
          "  trivet generate DIR \"Once upon\"     continues texts\n"
          "  trivet export DIR -o OTHER          writes the same files again\n"
          "  base = [\"DIR/config.toml\"]          in a config that trains it further, with\n"
-         "  task.init_checkpoint = \"DIR\"        and inputs\n\n" +
+         "  task.init_checkpoint = \"DIR\"        and inputs to train on and to evaluate on\n\n" +
          options_text(kImportOptions);
 }
 
@@ -53,11 +53,12 @@ std::string config_value(const Value& value) {
 std::string config_text(const std::string& source, const Value& model,
                         const ConfigOf<Tokenizer>& tokenizer, bool add_bos,
                         const fs::path& folder) {
-  std::string text = "# Imported from " + source +
-                     ".\n# A config that trains it further has this one as its base, and\n"
-                     "# task.init_checkpoint = " +
-                     to_toml(Value(folder.string())) +
-                     "\n\n[task]\ntype = \"lm/LanguageModeling\"\n";
+  std::string text =
+      "# Imported from " + source +
+      ".\n# A config that trains it further has this one as its base, an input to train on, one\n"
+      "# to evaluate on or mode = \"train\", and\n"
+      "# task.init_checkpoint = " +
+      to_toml(Value(folder.string())) + "\n\n[task]\ntype = \"lm/LanguageModeling\"\n";
   if (tokenizer) {
     text += "tokenizer = " + config_value(tokenizer.to_value()) + "\n";
     text += fmt::format("add_bos = {}\n", add_bos);
@@ -86,15 +87,16 @@ void import_model(const std::string& source, const std::string& out, bool with_t
   const PublishedConfig config(folder / "config.json");
   const PublishedLayout& layout = layout_named(config.text("model_type"));
   const DecoderShape shape = layout.shape(config);
-  std::unique_ptr<Tokenizer> tokenizer;
-  if (with_tokenizer) tokenizer = find_tokenizer(folder, config, shape.vocab_size);
+  PublishedTokenizer found;
+  if (with_tokenizer) found = find_tokenizer(folder, config, shape.vocab_size);
+  const Tokenizer* tokenizer = found.tokenizer.get();
   const PublishedWeights source_weights(place, layout.prefix());
   const Weights weights = imported(source_weights, layout, shape);
 
   NewFolder made(out);
   ConfigOf<Tokenizer> stored;
   if (tokenizer) stored = store_tokenizer(*tokenizer, made.path());
-  const bool add_bos = layout.adds_bos() && tokenizer && tokenizer->bos_id();
+  const bool add_bos = adds_start_token(found, layout.adds_bos());
   context.save_checkpoint(made.path(), weights.entries, 0);
   replace_text_file(made.path() / "config.toml", config_text(one_line(source), layout.model(shape),
                                                              stored, add_bos, made.path()));

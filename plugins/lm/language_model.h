@@ -57,6 +57,7 @@ class LanguageModel final : public Model, public NextToken {
   std::int64_t longest_sequence() const override { return decoder_->longest_sequence(); }
   std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
                                          std::int64_t max_length) const override;
+  bool sees_whole_prompt() const override { return model_type_ == ModelType::prefix; }
   Tensor next_logits(const Tensor& ids, LayerCache* cache, FpropContext& context) const override;
 
  private:

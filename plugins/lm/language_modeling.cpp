@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "language_modeling.h"
 
-#include <fstream>
+#include <memory>
 #include <utility>
 
 #include "generate.h"
@@ -42,6 +42,22 @@ std::string_view name_of(GeneratedText::End end) {
   return "max_tokens";
 }
 
+// What ends prompts as it ended the inputs that the model was trained with; nothing where those had
+// no end.
+std::optional<std::int32_t> prompt_end_of(const LanguageModelingConfig& config,
+                                          const Tokenizer* tokenizer) {
+  const Value* inputs_eos = config.train_input.fields().find("inputs_eos");
+  const bool trained =
+      inputs_eos != nullptr && inputs_eos->is_boolean() && inputs_eos->as_boolean();
+  if (tokenizer == nullptr || !config.prompt_eos.value_or(trained)) return std::nullopt;
+  const Value* own = config.train_input.fields().find("eos_id");
+  if (own != nullptr && own->is_integer()) return static_cast<std::int32_t>(own->as_integer());
+  if (tokenizer->eos_id()) return tokenizer->eos_id();
+  throw ConfigError(Problem{.path = "task.prompt_eos",
+                            .what = "is asked for, and the tokenizer has no end token",
+                            .hint = "set prompt_eos = false, or take a tokenizer that has one"});
+}
+
 }  // namespace
 
 void LanguageModelingConfig::validate(Problems& problems) const {
@@ -52,7 +68,11 @@ LanguageModeling::LanguageModeling(const Config& config, TaskContext& context)
     : TextTask(config, context),
       decode_(config.decode),
       add_bos_(config.add_bos.value_or(has_start_token())),
+      prompt_end_(prompt_end_of(config, tokenizer().get())),
       sample_prompts_(config.sample_prompts) {
+  if (!sample_prompts_.empty() && !logging_dir().empty()) {
+    samples_ = std::make_unique<RunLog>(logging_dir(), "samples.jsonl", RunLog::Of::evaluation);
+  }
   if (!config.tokenizer && !sample_prompts_.empty()) {
     throw ConfigError(Problem{.path = "task.sample_prompts",
                               .what = "is set, and the task has no tokenizer",
@@ -83,7 +103,7 @@ StepOutput LanguageModeling::validation_step(const Batch& batch, StepState& stat
 
 std::unique_ptr<AggregatedLogs> LanguageModeling::aggregate_logs(
     std::unique_ptr<AggregatedLogs> state, const StepOutput&) {
-  if (sample_prompts_.empty() || logging_dir().empty()) return state;
+  if (samples_ == nullptr) return state;
   if (state == nullptr) state = std::make_unique<Evaluated>();
   static_cast<Evaluated&>(*state).model = evaluated_;
   return state;
@@ -94,20 +114,14 @@ Logs LanguageModeling::reduce_aggregated_logs(AggregatedLogs& state, std::int64_
   return {};
 }
 
-void LanguageModeling::write_samples(Model& model, std::int64_t global_step) const {
+void LanguageModeling::write_samples(Model& model, std::int64_t global_step) {
   const std::vector<GeneratedText> texts = generate(model, sample_prompts_, {}, {});
-  std::ofstream file(logging_dir() / "samples.jsonl", std::ios::app);
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    file << to_json(Value::table({{"step", global_step},
-                                  {"prompt", sample_prompts_[i]},
-                                  {"text", texts[i].text},
-                                  {"tokens", texts[i].tokens},
-                                  {"log_probability", texts[i].log_probability},
-                                  {"end", name_of(texts[i].end)}}))
-         << '\n';
-  }
-  if (!file.flush()) {
-    throw RunError("cannot write " + (logging_dir() / "samples.jsonl").string());
+    samples_->append(global_step, Value::table({{"prompt", sample_prompts_[i]},
+                                                {"text", texts[i].text},
+                                                {"tokens", texts[i].tokens},
+                                                {"log_probability", texts[i].log_probability},
+                                                {"end", name_of(texts[i].end)}}));
   }
 }
 
@@ -129,8 +143,10 @@ std::vector<GeneratedText> LanguageModeling::generate(Model& model,
                               .tokenizer = *tokenizer(),
                               .config = with_options(decode_, options),
                               .bos = add_bos_ ? tokenizer()->bos_id() : std::nullopt,
+                              .prompt_end = prompt_end_,
                               .eos = tokenizer()->eos_id(),
                               .seed = options.seed,
+                              .draws = options.draws,
                               .stop = options.stop};
   return lm::generate(generation, prompts, on_text);
 }

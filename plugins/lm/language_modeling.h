@@ -5,7 +5,7 @@
 // The task's tokenizer, if it has one, is that of its inputs unless they have one of their own, and
 // tells a model whose vocab_size is 0 how many tokens there are. Metrics are those of TokenMetrics.
 // After each evaluation the model continues `sample_prompts`; the texts are appended to
-// samples.jsonl in the run's directory.
+// samples.jsonl in the run's directory, where every evaluation stands once.
 #pragma once
 
 #include <memory>
@@ -16,18 +16,21 @@
 #include "decode_config.h"
 #include "text_task.h"
 #include "trivet/extensions/text_generator.h"
+#include "trivet/run_log.h"
 
 namespace trivet::lm {
 
 struct LanguageModelingConfig : TokenTaskConfig {
   DecodeConfig decode;
   std::optional<bool> add_bos;
+  std::optional<bool> prompt_eos;
   std::vector<std::string> sample_prompts;
 
   void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(LanguageModelingConfig, TokenTaskConfig, (decode, "How texts are continued."),
               (add_bos, "Prompts start with the tokenizer's start token; unset: if it has one."),
+              (prompt_eos, "Prompts end with the end token; unset: if train_input has inputs_eos."),
               (sample_prompts, "Continued after each evaluation, into samples.jsonl."))
 
 class LanguageModeling final : public TextTask, public TextGenerator {
@@ -47,12 +50,14 @@ class LanguageModeling final : public TextTask, public TextGenerator {
 
  private:
   bool has_start_token() const;
-  void write_samples(Model& model, std::int64_t global_step) const;
+  void write_samples(Model& model, std::int64_t global_step);
 
   DecodeConfig decode_;
   bool add_bos_;
+  std::optional<std::int32_t> prompt_end_;
   std::vector<std::string> sample_prompts_;
-  Model* evaluated_ = nullptr;  // by the evaluation that is running
+  Model* evaluated_ = nullptr;       // by the evaluation that is running
+  std::unique_ptr<RunLog> samples_;  // null where none are written
 };
 
 }  // namespace trivet::lm

@@ -2,57 +2,127 @@
 #include "model_steps.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
+#include <utility>
 
 #include "trivet/ops.h"
 #include "trivet/tape.h"
 
 namespace trivet::lm {
 
-ModelSteps::ModelSteps(const NextToken& model, Device& device, std::int64_t rows,
-                       std::int64_t max_length, std::int64_t tokens)
+ModelSteps::ModelSteps(const NextToken& model, Device& device, std::int64_t max_steps,
+                       std::int64_t tokens)
     : model_(model),
       device_(device),
-      rows_(rows),
-      tokens_(std::min(tokens, model.vocabulary_size())),
-      cache_(model.make_cache(rows, max_length)) {}
+      max_steps_(max_steps),
+      tokens_(std::min(tokens, model.vocabulary_size())) {}
 
-std::vector<float> ModelSteps::extend(std::span<const std::int32_t> ids, std::int64_t count) {
-  if (cache_) return logits_of(ids, count);
-  remember(ids, count);
-  return logits_of(sequences_, length_);
+std::vector<float> ModelSteps::start(std::span<const std::vector<std::int32_t>> prompts) {
+  std::int64_t longest = 0;
+  rows_.clear();
+  for (const auto& prompt : prompts) {
+    rows_.push_back({.prompt = std::ssize(prompt), .length = std::ssize(prompt)});
+    longest = std::max(longest, std::ssize(prompt));
+  }
+  cache_ = model_.make_cache(std::ssize(prompts), longest + max_steps_);
+  if (cache_) return padded(prompts, longest);
+  for (std::size_t row = 0; row < rows_.size(); ++row) rows_[row].ids = prompts[row];
+  return from_the_start();
 }
 
-std::vector<float> ModelSteps::logits_of(std::span<const std::int32_t> ids, std::int64_t count) {
-  const NoGrad no_grad;
+// The prompts as one chunk [rows, length].
+std::vector<float> ModelSteps::padded(std::span<const std::vector<std::int32_t>> prompts,
+                                      std::int64_t length) {
+  const auto width = static_cast<std::size_t>(length), all = prompts.size() * width;
+  std::vector<std::int32_t> ids(all, 0), positions(all, 0);
+  std::vector<float> paddings(all, 1), is_prompt(all, 0);
+  padded_ = false;
+  for (std::size_t row = 0; row < prompts.size(); ++row) {
+    const std::size_t padding = width - prompts[row].size();
+    padded_ = padded_ || padding > 0;
+    for (std::size_t i = 0; i < prompts[row].size(); ++i) {
+      const std::size_t at = row * width + padding + i;
+      ids[at] = prompts[row][i];
+      positions[at] = static_cast<std::int32_t>(i);
+      paddings[at] = 0;
+      is_prompt[at] = 1;
+    }
+  }
+  const Shape shape = {std::ssize(prompts), length};
   FpropContext context;
-  const Tensor tokens = Tensor::from(device_, ids, {rows_, count});
+  if (model_.sees_whole_prompt()) {
+    context.inputs_indicator = Tensor::from<float>(device_, is_prompt, shape);
+  }
+  if (padded_) {
+    context.paddings = Tensor::from<float>(device_, paddings, shape);
+    context.positions = Tensor::from<std::int32_t>(device_, positions, shape);
+  }
+  return logits_of(ids, shape[0], context);
+}
+
+std::vector<float> ModelSteps::extend(std::span<const std::int32_t> ids) {
+  if (!cache_) {
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      rows_[row].ids.push_back(ids[row]);
+      ++rows_[row].length;
+    }
+    return from_the_start();
+  }
+  std::vector<std::int32_t> positions;
+  for (Row& row : rows_) positions.push_back(static_cast<std::int32_t>(row.length++));
+  FpropContext context;
+  if (padded_) {
+    context.positions = Tensor::from<std::int32_t>(device_, positions, {std::ssize(rows_), 1});
+  }
+  return logits_of(ids, std::ssize(rows_), context);
+}
+
+// Rows of equal length with prompts of equal length together.
+std::vector<float> ModelSteps::from_the_start() {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::size_t>> groups;
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    groups[{rows_[row].length, rows_[row].prompt}].push_back(row);
+  }
+  const auto width = static_cast<std::size_t>(tokens_);
+  std::vector<float> all(rows_.size() * width);
+  for (const auto& [lengths, rows] : groups) {
+    const auto [length, prompt] = lengths;
+    std::vector<std::int32_t> ids;
+    std::vector<float> is_prompt;
+    for (const std::size_t row : rows) {
+      ids.insert(ids.end(), rows_[row].ids.begin(), rows_[row].ids.end());
+      is_prompt.insert(is_prompt.end(), static_cast<std::size_t>(prompt), 1.0F);
+      is_prompt.resize(ids.size(), 0.0F);
+    }
+    FpropContext context;
+    if (model_.sees_whole_prompt()) {
+      context.inputs_indicator =
+          Tensor::from<float>(device_, is_prompt, {std::ssize(rows), length});
+    }
+    const std::vector<float> logits = logits_of(ids, std::ssize(rows), context);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto from = logits.begin() + static_cast<std::ptrdiff_t>(i * width);
+      std::copy_n(from, width, all.begin() + static_cast<std::ptrdiff_t>(rows[i] * width));
+    }
+  }
+  return all;
+}
+
+std::vector<float> ModelSteps::logits_of(std::span<const std::int32_t> ids, std::int64_t rows,
+                                         FpropContext& context) {
+  const NoGrad no_grad;
+  const Tensor tokens = Tensor::from(device_, ids, {rows, std::ssize(ids) / rows});
   Tensor logits = model_.next_logits(tokens, cache_.get(), context);
   if (tokens_ < logits.dim(1)) logits = ops::contiguous(ops::slice(logits, 1, 0, tokens_));
   return logits.to_host<float>();
 }
 
-void ModelSteps::remember(std::span<const std::int32_t> ids, std::int64_t count) {
-  std::vector<std::int32_t> longer;
-  longer.reserve(sequences_.size() + ids.size());
-  for (std::int64_t row = 0; row < rows_; ++row) {
-    const auto known = sequences_.begin() + row * length_;
-    longer.insert(longer.end(), known, known + length_);
-    const auto added = ids.begin() + row * count;
-    longer.insert(longer.end(), added, added + count);
-  }
-  sequences_ = std::move(longer);
-  length_ += count;
-}
-
 void ModelSteps::reorder(std::span<const std::int32_t> rows) {
-  if (cache_) return cache_->reorder(rows);
-  std::vector<std::int32_t> reordered;
-  reordered.reserve(sequences_.size());
-  for (const std::int32_t row : rows) {
-    const auto begin = sequences_.begin() + row * length_;
-    reordered.insert(reordered.end(), begin, begin + length_);
-  }
-  sequences_ = std::move(reordered);
+  std::vector<Row> reordered;
+  for (const std::int32_t row : rows) reordered.push_back(rows_.at(static_cast<std::size_t>(row)));
+  rows_ = std::move(reordered);
+  if (cache_) cache_->reorder(rows);
 }
 
 }  // namespace trivet::lm

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "published_tokenizer.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,6 +11,7 @@
 
 #include "trivet/error.h"
 #include "trivet/registry.h"
+#include "trivet/text_file.h"
 
 namespace trivet::lm {
 namespace {
@@ -58,17 +62,67 @@ std::unique_ptr<Tokenizer> read(const Form& form, const fs::path& folder,
   return tokenizer;
 }
 
+using Json = nlohmann::json;
+
+// Without the vocabulary, which is most of it.
+Json json_of(const fs::path& file) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+  const auto keep = [](int depth, Json::parse_event_t event, Json& parsed) {
+    return !(depth == 1 && event == Json::parse_event_t::key && parsed == "model");
+  };
+  try {
+    return Json::parse(text_of_file(file, kMostBytes), keep);
+  } catch (const Json::exception& failure) {
+    throw UsageError(file.string() + ": is not JSON: " + failure.what());
+  } catch (const RunError& failure) {
+    throw UsageError(failure.message());
+  }
+}
+
+Json field(const Json& object, const char* name) {
+  return object.is_object() && object.contains(name) ? object.at(name) : Json();
+}
+
+// Whether a post-processor of Hugging Face's tokenizers puts the token in front of a text.
+bool puts_in_front(const Json& processor, const std::string& token) {
+  const Json type = field(processor, "type");
+  if (type == "Sequence") {
+    const Json parts = field(processor, "processors");
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const Json& part) { return puts_in_front(part, token); });
+  }
+  if (type == "TemplateProcessing") {
+    const Json single = field(processor, "single");
+    return single.is_array() && !single.empty() &&
+           field(field(single.front(), "SpecialToken"), "id") == token;
+  }
+  const Json cls = field(processor, "cls");  // of BertProcessing and RobertaProcessing
+  return cls.is_array() && !cls.empty() && cls.front() == token;
+}
+
 }  // namespace
 
-std::unique_ptr<Tokenizer> find_tokenizer(const fs::path& folder, const PublishedConfig& config,
-                                          std::int64_t vocab_size) {
+bool adds_start_token(const PublishedTokenizer& found, bool otherwise) {
+  if (!found.tokenizer || !found.tokenizer->bos_id()) return false;
+  const fs::path config = found.file.parent_path() / "tokenizer_config.json";
+  if (fs::exists(config)) {
+    const Json said = field(json_of(config), "add_bos_token");
+    if (said.is_boolean()) return said.get<bool>();
+  }
+  if (found.file.filename() != "tokenizer.json") return otherwise;
+  return puts_in_front(field(json_of(found.file), "post_processor"),
+                       found.tokenizer->token_text(*found.tokenizer->bos_id()));
+}
+
+PublishedTokenizer find_tokenizer(const fs::path& folder, const PublishedConfig& config,
+                                  std::int64_t vocab_size) {
   std::optional<UsageError> first;
   for (const Form& form : forms()) {
     bool there = true;
     for (const auto& file : form.files) there = there && fs::exists(folder / file.second);
     if (!there) continue;
     try {
-      return read(form, folder, config, vocab_size);
+      return {read(form, folder, config, vocab_size), folder / form.files[0].second};
     } catch (const UsageError& failure) {
       if (!first) first = failure;
     } catch (const Error& failure) {
@@ -80,7 +134,7 @@ std::unique_ptr<Tokenizer> find_tokenizer(const fs::path& folder, const Publishe
     }
   }
   if (first) throw UsageError(*first);
-  return nullptr;
+  return {};
 }
 
 }  // namespace trivet::lm

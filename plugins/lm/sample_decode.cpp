@@ -23,57 +23,43 @@ class SampleDecoder {
         rows_(prompts.size()) {}
 
   std::vector<DecodedRow> decode() {
-    std::int64_t fed = length_of_shortest();
-    std::vector<std::int32_t> next;
-    for (const auto& prompt : prompts_) {
-      next.insert(next.end(), prompt.begin(), prompt.begin() + fed);
+    std::vector<std::vector<std::int32_t>> prompts;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      if (!is_at_work(row)) continue;
+      at_work_.push_back(row);
+      prompts.push_back(prompts_[row]);
     }
-    std::int64_t count = fed;
-    while (any_at_work(fed)) {
-      const std::vector<float> logits = model_.extend(next, count);
-      next.clear();
-      for (std::size_t row = 0; row < rows_.size(); ++row) {
-        next.push_back(token_at(row, fed, logits_of(logits, row)));
-      }
-      count = 1;
-      ++fed;
+    if (prompts.empty()) return std::move(rows_);
+    std::vector<float> logits = model_.start(prompts);
+    for (;;) {
+      const std::vector<std::int32_t> next = choose_all(logits);
+      if (next.empty()) return std::move(rows_);
+      logits = model_.extend(next);
     }
-    return std::move(rows_);
   }
 
  private:
-  std::int64_t length_of_shortest() const {
-    std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
-    for (const auto& prompt : prompts_) shortest = std::min(shortest, std::ssize(prompt));
-    return shortest;
-  }
-
-  // With `fed` places so far.
-  bool is_at_work(std::size_t row, std::int64_t fed) const {
-    if (limits_.longest > 0 && std::max(fed, std::ssize(prompts_[row])) >= limits_.longest) {
-      return false;
-    }
+  bool is_at_work(std::size_t row) const {
+    const std::int64_t places = std::ssize(prompts_[row]) + std::ssize(rows_[row].ids);
+    if (limits_.longest > 0 && places >= limits_.longest) return false;
     return !rows_[row].ended && std::ssize(rows_[row].ids) < config_.max_decode_steps;
   }
 
-  bool any_at_work(std::int64_t fed) const {
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
-      if (is_at_work(row, fed)) return true;
-    }
-    return false;
-  }
-
-  std::span<const float> logits_of(const std::vector<float>& logits, std::size_t row) const {
+  // A token for each row at work; those of the rows that go on, which alone the model has then.
+  std::vector<std::int32_t> choose_all(std::span<const float> logits) {
     const auto width = static_cast<std::size_t>(model_.vocabulary_size());
-    return std::span(logits).subspan(row * width, width);
-  }
-
-  // The token of place `place`: of the prompt, chosen, or any for a row that is over.
-  std::int32_t token_at(std::size_t row, std::int64_t place, std::span<const float> logits) {
-    const auto& prompt = prompts_[row];
-    if (place < std::ssize(prompt)) return prompt[static_cast<std::size_t>(place)];
-    if (!is_at_work(row, place)) return prompt.back();
-    return choose(row, logits);
+    std::vector<std::int32_t> next, kept;
+    std::vector<std::size_t> still;
+    for (std::size_t i = 0; i < at_work_.size(); ++i) {
+      const std::int32_t id = choose(at_work_[i], logits.subspan(i * width, width));
+      if (!is_at_work(at_work_[i])) continue;
+      next.push_back(id);
+      kept.push_back(static_cast<std::int32_t>(i));
+      still.push_back(at_work_[i]);
+    }
+    if (!next.empty() && still.size() < at_work_.size()) model_.reorder(kept);
+    at_work_ = std::move(still);
+    return next;
   }
 
   std::int32_t choose(std::size_t row, std::span<const float> logits) {
@@ -107,6 +93,7 @@ class SampleDecoder {
   std::span<const Key> keys_;
   const OnToken& on_token_;
   std::vector<DecodedRow> rows_;
+  std::vector<std::size_t> at_work_;  // row i of the model is this one
 };
 
 }  // namespace

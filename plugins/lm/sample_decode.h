@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Continues sequences token by token, each as if it were alone.
 //
-// Rows of a batch keep step: all are fed their token of place t before any is fed that of place
-// t + 1. A row whose prompt is longer than others' is still being fed its prompt while those get
-// tokens that were chosen, so nothing is padded. After Praxis' sample_decode.
+// The prompts of a batch are read whole, then every row gets a token at a time; a row that is over
+// leaves the batch. After Praxis' sample_decode.
 #pragma once
 
 #include <cstdint>

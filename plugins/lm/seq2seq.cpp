@@ -78,10 +78,11 @@ const void* Seq2Seq::extension(std::string_view id) const noexcept {
   return TextTask::extension(id);
 }
 
-std::vector<std::int32_t> Seq2Seq::source_of(const std::string& text) const {
+std::vector<std::int32_t> Seq2Seq::source_of(const std::string& text,
+                                             const std::string& name) const {
   std::vector<std::int32_t> ids = tokenizer()->encode(text);
   if (ids.empty()) {
-    throw UsageError("the prompt is empty, and there is nothing to write for it",
+    throw UsageError(name + " is empty, and there is nothing to write for it",
                      {.hint = "give a prompt of at least one character"});
   }
   const std::optional<std::int32_t> eos = eos_id_ ? eos_id_ : tokenizer()->eos_id();
@@ -105,7 +106,8 @@ std::vector<GeneratedText> Seq2Seq::generate(Model& model, std::span<const std::
   const std::string nothing;
   std::vector<GeneratedText> texts;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    const std::vector<std::int32_t> source = source_of(prompts[i]);
+    const std::vector<std::int32_t> source =
+        source_of(prompts[i], name_of_prompt(options.draws, i, prompts.size()));
     const Tensor ids = Tensor::from<std::int32_t>(device(), source, {1, std::ssize(source)});
     const auto target = decoding.with_source(ids);
     const Generation generation{.model = *target,
@@ -115,6 +117,7 @@ std::vector<GeneratedText> Seq2Seq::generate(Model& model, std::span<const std::
                                 .bos = bos,
                                 .eos = eos_id_ ? eos_id_ : target_tokenizer_->eos_id(),
                                 .seed = options.seed,
+                                .draws = {draw_of(options.draws, i)},
                                 .stop = options.stop};
     const OnText piece_of = [&](std::size_t, std::string_view piece) {
       if (on_text) on_text(i, piece);

@@ -47,7 +47,7 @@ class Seq2Seq final : public TextTask, public TextGenerator {
 
  private:
   const Tokenizer* told_tokenizer() const override { return target_tokenizer_.get(); }
-  std::vector<std::int32_t> source_of(const std::string& text) const;
+  std::vector<std::int32_t> source_of(const std::string& text, const std::string& name) const;
 
   std::shared_ptr<const Tokenizer> target_tokenizer_;  // null where there are none
   DecodeConfig decode_;

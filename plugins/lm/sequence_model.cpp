@@ -35,6 +35,7 @@ class SequenceModel::Targets final : public NextToken {
                                          std::int64_t max_length) const override {
     return model_.decoder_->make_cache(batch, max_length);
   }
+  bool sees_whole_prompt() const override { return false; }
   Tensor next_logits(const Tensor& ids, LayerCache* cache, FpropContext& context) const override {
     const NoGrad no_grad;
     context.cross_inputs = ops::expand(source_, {ids.dim(0), source_.dim(1), source_.dim(2)});

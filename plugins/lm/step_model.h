@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decoding needs of a model: tokens in, logits of the next token out, for rows of sequences
-// that all have the same length so far.
+// What decoding needs of a model: the prompts of a batch, then a token for each row at a time, and
+// behind each the logits of the next one.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,14 @@ class StepModel {
  public:
   virtual ~StepModel() = default;
   virtual std::int64_t vocabulary_size() const = 0;
-  // Appends `count` tokens to each row, ids [rows, count]; the logits behind the last,
-  // [rows, vocabulary_size].
-  virtual std::vector<float> extend(std::span<const std::int32_t> ids, std::int64_t count) = 0;
-  // From now on row i goes on where row rows[i] was.
+  // The whole prompt of each row, of any lengths from 1 on; once, before anything else. A model
+  // that sees prompts whole (prefix language models) takes these tokens for the prompt, and all
+  // that come later for its continuation. The logits behind the last of each, [rows,
+  // vocabulary_size].
+  virtual std::vector<float> start(std::span<const std::vector<std::int32_t>> prompts) = 0;
+  // Appends a token to each row; the logits behind it, [rows, vocabulary_size].
+  virtual std::vector<float> extend(std::span<const std::int32_t> ids) = 0;
+  // From now on row i goes on where row rows[i] was; there may be more rows or fewer than before.
   virtual void reorder(std::span<const std::int32_t> rows) = 0;
 };
 

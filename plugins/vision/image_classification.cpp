@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image_classification.h"
 
+#include <algorithm>
+
 #include "confusion.h"
 #include "metrics.h"
 #include "trivet/error.h"
@@ -21,7 +23,9 @@ void summarize(const StepOutput& step, Summaries& summaries) {
 }  // namespace
 
 void ImageClassificationConfig::validate(Problems& problems) const {
-  if (top_k > num_classes) {
+  // What nobody chose contradicts nobody.
+  const bool is_default = top_k == ImageClassificationConfig().top_k;
+  if (top_k > num_classes && !is_default) {
     problems.add(
         "top_k",
         "is " + std::to_string(top_k) + " with only " + std::to_string(num_classes) + " classes",
@@ -33,7 +37,7 @@ ImageClassification::ImageClassification(const Config& config, TaskContext& cont
     : Task(config, context),
       num_classes_(config.num_classes),
       label_smoothing_(static_cast<float>(config.label_smoothing)),
-      top_k_(config.top_k),
+      top_k_(std::min(config.top_k, config.num_classes)),
       confusion_matrix_(config.confusion_matrix &&
                         config.num_classes <= ConfusionMatrix::kMostClasses) {}
 

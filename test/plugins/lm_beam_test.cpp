@@ -45,13 +45,13 @@ TEST_CASE("a beam as wide as the tree finds the best sequence of all", "[lm]") {
     DecodeConfig config;
     config.max_decode_steps = 4;
     config.beam_size = 64;  // 4^3 sequences of three tokens
-    FakeModel model(5, 64);
+    FakeModel model(5);
     const std::int32_t end = 4;
     const Tokens prompt = {start, 2};
     const std::vector<Beam> beams = beam_search(model, prompt, config, {.end_tokens = {end}});
     Best best;
     Tokens sequence = prompt;
-    try_all(FakeModel(5, 1), sequence, 2, 0, 4, end, config.length_norm_alpha, best);
+    try_all(FakeModel(5), sequence, 2, 0, 4, end, config.length_norm_alpha, best);
     REQUIRE_FALSE(beams.empty());
     CHECK(beams[0].ids == best.ids);
     CHECK(beams[0].score == Approx(best.score).margin(1e-9));
@@ -63,12 +63,12 @@ TEST_CASE("a beam as wide as the tree finds the best sequence of all", "[lm]") {
 
 TEST_CASE("a beam of one without end tokens is greedy decoding", "[lm]") {
   for (const std::int32_t start : {0, 3, 7}) {
-    FakeModel model(11, 1);
+    FakeModel model(11);
     const Tokens prompt = {start};
     DecodeConfig config = greedy(12);
     const std::vector<Beam> beams = beam_search(model, prompt, config, {});
     REQUIRE(beams.size() == 1);
-    FakeModel again(11, 1);
+    FakeModel again(11);
     const std::vector<Tokens> prompts = {prompt};
     const std::vector<Key> keys(1, Key(3));
     CHECK(beams[0].ids == sample_decode(again, prompts, config, {}, keys)[0].ids);
@@ -79,19 +79,17 @@ TEST_CASE("a beam of one without end tokens is greedy decoding", "[lm]") {
 // Logits by the last token alone.
 class Chain final : public StepModel {
  public:
-  explicit Chain(std::vector<std::vector<float>> probabilities, std::size_t rows)
-      : probabilities_(std::move(probabilities)), last_(rows) {}
+  explicit Chain(std::vector<std::vector<float>> probabilities)
+      : probabilities_(std::move(probabilities)) {}
   std::int64_t vocabulary_size() const override { return std::ssize(probabilities_); }
-  std::vector<float> extend(std::span<const std::int32_t> ids, std::int64_t count) override {
-    ++calls;
-    std::vector<float> logits;
-    for (std::size_t row = 0; row < last_.size(); ++row) {
-      last_[row] = ids[(row + 1) * static_cast<std::size_t>(count) - 1];
-      for (const float p : probabilities_[static_cast<std::size_t>(last_[row])]) {
-        logits.push_back(std::log(p));
-      }
-    }
-    return logits;
+  std::vector<float> start(std::span<const Tokens> prompts) override {
+    last_.clear();
+    for (const Tokens& prompt : prompts) last_.push_back(prompt.back());
+    return logits();
+  }
+  std::vector<float> extend(std::span<const std::int32_t> ids) override {
+    last_.assign(ids.begin(), ids.end());
+    return logits();
   }
   void reorder(std::span<const std::int32_t> rows) override {
     Tokens reordered;
@@ -102,6 +100,17 @@ class Chain final : public StepModel {
   int calls = 0;
 
  private:
+  std::vector<float> logits() {
+    ++calls;
+    std::vector<float> all;
+    for (const std::int32_t last : last_) {
+      for (const float p : probabilities_[static_cast<std::size_t>(last)]) {
+        all.push_back(std::log(p));
+      }
+    }
+    return all;
+  }
+
   std::vector<std::vector<float>> probabilities_;
   Tokens last_;
 };
@@ -118,7 +127,7 @@ TEST_CASE("beam search by hand: greedy misses what two beams find", "[lm]") {
   DecodeConfig config;
   config.max_decode_steps = 3;
   config.beam_size = 2;
-  Chain model(table, 2);
+  Chain model(table);
   const Tokens prompt = {1};
   const std::vector<Beam> beams = beam_search(model, prompt, config, {.end_tokens = {0}});
   REQUIRE(beams.size() == 2);
@@ -130,13 +139,13 @@ TEST_CASE("beam search by hand: greedy misses what two beams find", "[lm]") {
 
   SECTION("end tokens wait for min_decode_steps") {
     config.min_decode_steps = 2;
-    Chain again(table, 2);
+    Chain again(table);
     const std::vector<Beam> later = beam_search(again, prompt, config, {.end_tokens = {0}});
     REQUIRE_FALSE(later.empty());
     CHECK(later[0].ids == Tokens{2, 3, 0});
   }
   SECTION("a prompt that fills the model has no beams") {
-    Chain again(table, 2);
+    Chain again(table);
     CHECK(beam_search(again, prompt, config, {.end_tokens = {0}, .longest = 1}).empty());
   }
 }
@@ -150,14 +159,14 @@ TEST_CASE("a flat beam that is wide enough holds every sequence", "[lm]") {
   config.flat_beam = true;
   const std::int32_t end = 4;
   for (const std::int32_t start : {0, 1, 2}) {
-    FakeModel model(5, 400);
+    FakeModel model(5);
     const Tokens prompt = {start};
     const std::vector<Beam> beams = beam_search(model, prompt, config, {.end_tokens = {end}});
     CHECK(std::ranges::count_if(beams, &Beam::ended) == 85);
     CHECK(beams.size() == 85 + 256);
     Best best;
     Tokens sequence = prompt;
-    try_all(FakeModel(5, 1), sequence, 1, 0, 4, end, config.length_norm_alpha, best);
+    try_all(FakeModel(5), sequence, 1, 0, 4, end, config.length_norm_alpha, best);
     const auto first = std::ranges::find_if(beams, &Beam::ended);
     CHECK(first->ids == best.ids);
     CHECK(first->score == Approx(best.score).margin(1e-9));
@@ -174,7 +183,7 @@ TEST_CASE("a flat beam by hand: ended sequences keep their places", "[lm]") {
   config.max_decode_steps = 50;
   config.beam_size = 2;
   config.flat_beam = true;
-  Chain model(table, 2);
+  Chain model(table);
   const Tokens prompt = {1};
   const std::vector<Beam> beams = beam_search(model, prompt, config, {.end_tokens = {0}});
   CHECK(model.calls == 2);
@@ -184,12 +193,52 @@ TEST_CASE("a flat beam by hand: ended sequences keep their places", "[lm]") {
   CHECK(beams[1].ids == Tokens{2, 0});
   CHECK(beams[1].log_probs.size() == 2);
   CHECK(beams[1].log_probs[1] == Approx(std::log(0.6)).margin(1e-6));
+}
 
-  // Standard beam search puts them aside, and others go on for all 50 steps.
-  config.flat_beam = false;
-  Chain again(table, 2);
-  beam_search(again, prompt, config, {.end_tokens = {0}});
-  CHECK(again.calls == 50);
+// What is live must be able to beat the worst of what is finished.
+TEST_CASE("a beam search that is decided ends, with the result of all its steps", "[lm]") {
+  const std::vector<std::vector<float>> table = {
+      {1, 0, 0, 0}, {0.1F, 0, 0.5F, 0.4F}, {0.6F, 0, 0.2F, 0.2F}, {0.9F, 0, 0.05F, 0.05F}};
+  const Tokens prompt = {1};
+  const auto search = [&](std::int64_t steps, double alpha, int* calls) {
+    DecodeConfig config;
+    config.max_decode_steps = steps;
+    config.beam_size = 2;
+    config.length_norm_alpha = alpha;
+    Chain model(table);
+    const std::vector<Beam> beams = beam_search(model, prompt, config, {.end_tokens = {0}});
+    *calls = model.calls;
+    return beams;
+  };
+  for (const double alpha : {0.8, 0.0, -0.5}) {
+    int few = 0, many = 0;
+    const std::vector<Beam> short_search = search(12, alpha, &few);
+    const std::vector<Beam> long_search = search(60, alpha, &many);
+    INFO(alpha);
+    CHECK(many < 40);
+    REQUIRE(short_search.size() == 2);
+    for (const std::size_t i : {0U, 1U}) {
+      CHECK(long_search[i].ids == short_search[i].ids);
+      CHECK(long_search[i].score == short_search[i].score);
+    }
+  }
+}
+
+// Of random models, against all sequences that there are.
+TEST_CASE("a beam search that ends early has the best sequence of all", "[lm]") {
+  for (const std::int32_t start : {0, 1, 2, 3}) {
+    DecodeConfig config;
+    config.max_decode_steps = 5;
+    config.beam_size = 256;
+    config.length_norm_alpha = 0.1;
+    FakeModel model(5);
+    const Tokens prompt = {start, 1};
+    const std::vector<Beam> beams = beam_search(model, prompt, config, {.end_tokens = {4}});
+    Best best;
+    Tokens sequence = prompt;
+    try_all(FakeModel(5), sequence, 2, 0, 5, 4, config.length_norm_alpha, best);
+    CHECK(beams.at(0).ids == best.ids);
+  }
 }
 
 }  // namespace

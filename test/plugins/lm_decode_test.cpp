@@ -27,7 +27,7 @@ Tokens ids_of(const DecodedRow& row) {
 
 std::vector<DecodedRow> decode(const std::vector<Tokens>& prompts, const DecodeConfig& config,
                                const DecodeLimits& limits = {}) {
-  FakeModel model(11, prompts.size());
+  FakeModel model(11);
   const std::vector<Key> keys(prompts.size(), Key(3));
   return sample_decode(model, prompts, config, limits, keys);
 }
@@ -112,7 +112,7 @@ TEST_CASE("greedy decoding follows the largest logits of the whole history", "[l
   const Tokens prompt = {4, 2};
   const std::vector<DecodedRow> rows = decode({prompt}, greedy(6));
   REQUIRE(rows.size() == 1);
-  FakeModel model(11, 1);
+  FakeModel model(11);
   Tokens sequence = prompt;
   for (std::size_t i = 0; i < 6; ++i) {
     const std::vector<float> logits = model.logits_behind(sequence);
@@ -159,7 +159,7 @@ TEST_CASE("end tokens end a row, not before min_decode_steps, and not in the pro
 
 TEST_CASE("no sequence gets longer than the model can take", "[lm]") {
   const std::vector<Tokens> prompts = {{1, 2}, {1, 2, 3, 4}, {1, 2, 3, 4, 5, 6}};
-  FakeModel model(11, prompts.size());
+  FakeModel model(11);
   const std::vector<Key> keys(prompts.size(), Key(3));
   const auto rows =
       sample_decode(model, prompts, greedy(50), {.end_tokens = {}, .longest = 5}, keys);
@@ -172,7 +172,7 @@ TEST_CASE("no sequence gets longer than the model can take", "[lm]") {
 }
 
 TEST_CASE("an observer sees each token and can end a row", "[lm]") {
-  FakeModel model(11, 2);
+  FakeModel model(11);
   const std::vector<Tokens> prompts = {{1}, {2}};
   const std::vector<Key> keys(2, Key(3));
   std::map<std::size_t, Tokens> seen;

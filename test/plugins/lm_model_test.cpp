@@ -317,12 +317,14 @@ TEST_CASE("generated texts do not depend on the other prompts, and are those of 
   fixture.build();
   const GenerateOptions options{.max_tokens = 6, .seed = 4};
   const std::vector<std::string> prompts = {"a", "abcde", "", "xyz"};
-  CHECK_THROWS_WITH(fixture.generate(prompts, options), Contains("the prompt is empty"));
+  CHECK_THROWS_WITH(fixture.generate(prompts, options), Contains("prompt 3 is empty"));
   const std::vector<std::string> good = {"a", "abcde", "xyz"};
   const auto together = fixture.generate(good, options);
   REQUIRE(together.size() == 3);
   for (std::size_t i = 0; i < good.size(); ++i) {
-    const auto alone = fixture.generate({good[i]}, options);
+    GenerateOptions one = options;
+    one.draws = {{.prompt = i}};
+    const auto alone = fixture.generate({good[i]}, one);
     CHECK(alone[0].text == together[i].text);
     CHECK(alone[0].log_probability == Approx(together[i].log_probability).epsilon(1e-5));
     CHECK(together[i].tokens == 6);
@@ -333,6 +335,11 @@ TEST_CASE("generated texts do not depend on the other prompts, and are those of 
   const auto longest = fixture.generate({"abcde"}, {.max_tokens = 50});
   CHECK(longest[0].tokens == 7);
   CHECK(longest[0].end == GeneratedText::End::model_length);
+  const auto unequal =
+      fixture.generate({"abcdefghij", "a", "abcdefghijklmnop"}, {.max_tokens = 50});
+  CHECK(unequal[0].tokens == 2);
+  CHECK(unequal[1].tokens == 11);
+  CHECK(unequal[2].tokens == 0);
   const auto full = fixture.generate({"abcdefghijklmnop"}, {.max_tokens = 50});
   CHECK(full[0].tokens == 0);
   CHECK(full[0].end == GeneratedText::End::model_length);

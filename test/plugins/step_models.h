@@ -21,22 +21,19 @@ using Tokens = std::vector<std::int32_t>;
 // Logits that are a function of the whole sequence so far, so that a wrong history is seen.
 class FakeModel final : public StepModel {
  public:
-  FakeModel(std::int64_t vocabulary, std::size_t rows) : vocabulary_(vocabulary), rows_(rows) {}
+  explicit FakeModel(std::int64_t vocabulary) : vocabulary_(vocabulary) {}
 
   std::int64_t vocabulary_size() const override { return vocabulary_; }
 
-  std::vector<float> extend(std::span<const std::int32_t> ids, std::int64_t count) override {
-    REQUIRE(ids.size() == rows_.size() * static_cast<std::size_t>(count));
-    std::vector<float> all;
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
-      const auto of_row =
-          ids.subspan(row * static_cast<std::size_t>(count), static_cast<std::size_t>(count));
-      rows_[row].insert(rows_[row].end(), of_row.begin(), of_row.end());
-      const std::vector<float> logits = logits_behind(rows_[row]);
-      all.insert(all.end(), logits.begin(), logits.end());
-    }
-    longest_ = std::max(longest_, std::ssize(rows_[0]));
-    return all;
+  std::vector<float> start(std::span<const Tokens> prompts) override {
+    rows_.assign(prompts.begin(), prompts.end());
+    return logits();
+  }
+
+  std::vector<float> extend(std::span<const std::int32_t> ids) override {
+    REQUIRE(ids.size() == rows_.size());
+    for (std::size_t row = 0; row < rows_.size(); ++row) rows_[row].push_back(ids[row]);
+    return logits();
   }
 
   void reorder(std::span<const std::int32_t> rows) override {
@@ -57,6 +54,16 @@ class FakeModel final : public StepModel {
   std::ptrdiff_t longest() const { return longest_; }
 
  private:
+  std::vector<float> logits() {
+    std::vector<float> all;
+    for (const Tokens& row : rows_) {
+      const std::vector<float> of_row = logits_behind(row);
+      all.insert(all.end(), of_row.begin(), of_row.end());
+      longest_ = std::max(longest_, std::ssize(row));
+    }
+    return all;
+  }
+
   std::int64_t vocabulary_;
   std::vector<Tokens> rows_;
   std::ptrdiff_t longest_ = 0;

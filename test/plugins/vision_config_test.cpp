@@ -66,8 +66,10 @@ TEST_CASE("the configs of vision survive the way to a file and back") {
 TEST_CASE("top_k must not be more than there are classes") {
   vision::ImageClassificationConfig config;
   config.num_classes = 4;
+  CHECK(problems(config) == Texts{});
+  config.top_k = 6;
   CHECK(problems(config) ==
-        Texts{"top_k: is 5 with only 4 classes (set it to num_classes or less)"});
+        Texts{"top_k: is 6 with only 4 classes (set it to num_classes or less)"});
   config.top_k = 4;
   CHECK(problems(config).empty());
 }

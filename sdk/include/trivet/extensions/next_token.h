@@ -18,7 +18,7 @@
 namespace trivet {
 
 // Id for Model::extension; what it returns points to a NextToken.
-inline constexpr std::string_view kModelNextToken = "trivet.model.next_token/1";
+inline constexpr std::string_view kModelNextToken = "trivet.model.next_token/2";
 
 class NextToken {
  public:
@@ -29,8 +29,13 @@ class NextToken {
   // a layer of the model has none: then every call takes the sequences from their start.
   virtual std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
                                                  std::int64_t max_length) const = 0;
+  // Whether the places of a prompt see all of it, as those of a prefix language model do: then the
+  // caller marks them in context.inputs_indicator, f32 [B, n], and gives a prompt in one chunk.
+  virtual bool sees_whole_prompt() const = 0;
   // Logits f32 [B, vocabulary_size] of the token behind the last of ids i32 [B, n]: the places
-  // after those in `cache`, or with a null cache all of them. Off the tape. [run thread]
+  // after those in `cache`, or with a null cache all of them. With a cache `context` may have
+  // paddings and positions, as trivet/extend_step.h says, for rows padded at the left. Off the
+  // tape. [run thread]
   virtual Tensor next_logits(const Tensor& ids, LayerCache* cache, FpropContext& context) const = 0;
 
  protected:

@@ -22,7 +22,7 @@
 namespace trivet {
 
 // Id for Task::extension; what it returns points to a TextGenerator.
-inline constexpr std::string_view kTaskTextGenerator = "trivet.task.text_generator/1";
+inline constexpr std::string_view kTaskTextGenerator = "trivet.task.text_generator/2";
 
 // What is not set is as the task's config says.
 struct GenerateOptions {
@@ -33,6 +33,13 @@ struct GenerateOptions {
   std::optional<std::int64_t> beam_size{};   // more than 1: beam search
   std::vector<std::string> stop{};           // texts that end a continuation; not part of it
   std::uint64_t seed = 0;
+  // What a prompt's tokens are drawn by beside the seed: its number, and which sample of it this
+  // is. Equal ones give equal texts, in any batch.
+  struct Draw {
+    std::uint64_t prompt = 0;
+    std::uint64_t sample = 0;
+  };
+  std::vector<Draw> draws{};  // one for each prompt; none: prompt i has {i, 0}
 };
 
 // The continuation of a prompt, or the answer to it.
@@ -49,7 +56,8 @@ class TextGenerator {
   // A piece of the continuation of prompt `prompt`, in whole characters.
   using OnText = std::function<void(std::size_t prompt, std::string_view piece)>;
 
-  // Continues every prompt; a prompt gives the same text whatever the others are. `on_text`, where
+  // Continues every prompt; one gives the same text whatever the others are, if its Draw is the
+  // same. `on_text`, where
   // set, gets the pieces as they are found; with beam search each text as one. `model` was made by
   // the task's build_model and has its weights. Throws UsageError for options and prompts that
   // cannot be met. [run thread]
