@@ -2,10 +2,13 @@
 #include "config/apply_overrides.h"
 
 #include <algorithm>
-#include <optional>
+#include <iterator>
+#include <set>
+#include <tuple>
 #include <utility>
 
-#include "config/defaults.h"
+#include "config/override_applier.h"
+#include "config/override_effects.h"
 
 namespace trivet {
 namespace {
@@ -13,236 +16,151 @@ namespace {
 using OverrideAction = ParsedOverride::Action;
 using Kind = OverrideStep::Kind;
 
-void set_origins(Value& value, const Origin& first) {
-  Origin origin = first;
-  if (value.origin().column > 0) origin.column = first.column + value.origin().column - 1;
-  value.set_origin(std::move(origin));
-  if (value.is_array()) {
-    for (Value& item : value.items()) set_origins(item, first);
-  }
-  if (!value.is_table()) return;
-  for (Value::Member& member : value.members()) {
-    const int column = first.column + std::max(1, member.key_origin.column) - 1;
-    member.key_origin = first;
-    member.key_origin.column = column;
-    set_origins(member.value, first);
-  }
+bool is_glob(const OverrideStep& step) {
+  return step.kind != Kind::name && step.kind != Kind::index;
 }
 
-// One override, at one place.
-class Applier {
- public:
-  Applier(Value& root, const TypedTree& tree, const Override& given, int number)
-      : root_(root), tree_(tree), given_(given), number_(number) {}
+bool has_globs(const PlacedOverride& placed) {
+  const auto& steps = placed.parsed.steps;
+  return std::any_of(steps.begin(), steps.end(), is_glob);
+}
 
-  void apply(const ParsedOverride& parsed) {
-    const std::string& first = parsed.steps[0].name;
-    if (first == "experiment" || first == "base") {
-      fail(parsed.steps[0].at, {}, "'" + first + "' cannot be an override",
-           first == "base" ? "give a further file with --config_file" : "use --experiment NAME");
+bool removes(const PlacedOverride& placed) {
+  return placed.parsed.action == OverrideAction::remove;
+}
+
+bool names_type(const std::vector<OverrideStep>& steps) {
+  return steps.size() > 1 && steps.back().kind == Kind::name && steps.back().name == "type";
+}
+
+// Short paths come before long ones, so parts before what stands inside them, and a part's type
+// before the part, whose table may name none. What is taken out is taken out last, the end of a
+// list first, so that numbers are those of the list as it stands.
+bool comes_before(const PlacedOverride& a, const PlacedOverride& b) {
+  const auto& left = a.parsed.steps;
+  const auto& right = b.parsed.steps;
+  if (!removes(a)) {
+    const auto depth = [](const auto& steps) {
+      return 2 * steps.size() - (names_type(steps) ? 3 : 0);
+    };
+    return std::tuple(depth(left), b.given->is_lower) < std::tuple(depth(right), a.given->is_lower);
+  }
+  if (left.size() != right.size()) return left.size() > right.size();
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (left[i].index != right[i].index) return left[i].index > right[i].index;
+  }
+  return false;
+}
+
+void add_all(const ConfigError& error, Problems& problems) {
+  for (const Problem& problem : error.problems()) problems.add(problem);
+}
+
+std::vector<AppliedOverride> apply_in_order(Value& root, const TypedTree& tree,
+                                            std::vector<PlacedOverride>& placed,
+                                            Problems& problems) {
+  std::stable_sort(placed.begin(), placed.end(), comes_before);
+  std::vector<AppliedOverride> applied;
+  for (const PlacedOverride& one : placed) {
+    try {
+      applied.push_back(OverrideApplier(root, tree, one).apply());
+    } catch (const ConfigError& error) {
+      add_all(error, problems);
     }
-    const bool globs = std::any_of(parsed.steps.begin(), parsed.steps.end(), [](const auto& step) {
-      return step.kind != Kind::name && step.kind != Kind::index;
-    });
-    if (!globs) return apply_at(parsed, parsed.steps);
-    if (parsed.steps.back().kind == Kind::any_depth) {
-      fail(parsed.steps.back().at, {}, "bad override: a path cannot end with **");
+  }
+  return applied;
+}
+
+// Replaces globs by the places that they match once all other overrides are in. Globs may set types
+// that bring what other globs match, so this is tried until nothing new comes.
+class GlobPlacer {
+ public:
+  GlobPlacer(const Value& root, const TypedTree& tree, const std::vector<PlacedOverride>& given)
+      : root_(root), tree_(tree) {
+    for (const PlacedOverride& one : given) (has_globs(one) ? globs_ : plain_).push_back(one);
+    for (const PlacedOverride& one : plain_) {
+      if (!removes(one)) named_.insert(part_path(one.parsed.steps));
     }
-    const auto places = match_paths(filled(), tree_, parsed.steps);
-    if (places.empty()) report_no_match(parsed);
-    for (const auto& place : places) apply_at(parsed, place);
+  }
+
+  std::vector<PlacedOverride> place(Problems& problems) {
+    if (globs_.empty()) return plain_;
+    constexpr int kMostRounds = 4;
+    std::vector<PlacedOverride> all = plain_;
+    for (int round = 0; round < kMostRounds; ++round) {
+      const std::size_t before = all.size();
+      found_ = Problems();
+      all = matched(all);
+      if (round > 0 && all.size() == before) break;
+    }
+    for (const Problem& problem : found_.list()) problems.add(problem);
+    return all;
   }
 
  private:
-  // Where a walk has come to.
-  struct Place {
-    Value* value;
-    Spot spot;
-    std::string path;
-    bool free;  // at or below a table with free keys
-  };
-
-  [[noreturn]] void fail(std::size_t at, const std::string& path, std::string what,
-                         std::string hint = {}) const {
-    throw ConfigError(
-        Problem{override_origin(given_, number_, at), path, std::move(what), std::move(hint)});
+  // Without the last step of a path to a type.
+  static std::string part_path(std::vector<OverrideStep> steps) {
+    if (names_type(steps)) steps.pop_back();
+    return path_text(steps);
   }
 
-  const Value& filled() {
-    if (!filled_) {
-      filled_ = root_;
-      Problems ignored;  // the same again when everything is filled
-      const Value* by_type = root_.find("defaults");
-      const Value none;
-      DefaultsFiller(tree_, by_type != nullptr ? *by_type : none, ignored).fill(*filled_);
+  // Each glob on the tree as all others make it: on its own work it could match without end.
+  std::vector<PlacedOverride> matched(const std::vector<PlacedOverride>& last) {
+    std::vector<PlacedOverride> all = plain_;
+    for (const PlacedOverride& glob : globs_) {
+      std::vector<PlacedOverride> others;
+      std::copy_if(last.begin(), last.end(), std::back_inserter(others),
+                   [&](const auto& one) { return one.number != glob.number && !removes(one); });
+      Value changed = root_;
+      Problems ignored;  // the same again when they are applied
+      apply_in_order(changed, tree_, others, ignored);
+      add_matches(glob, filled_copy(changed, tree_), all);
     }
-    return *filled_;
+    return all;
   }
 
-  void report_no_match(const ParsedOverride& parsed) {
-    const OverrideStep& last = parsed.steps.back();
+  void add_matches(const PlacedOverride& glob, const Value& filled,
+                   std::vector<PlacedOverride>& all) {
+    const std::vector<OverrideStep>& steps = glob.parsed.steps;
+    if (steps.back().kind == Kind::any_depth) {
+      return add(glob, steps.back().at, "bad override: a path cannot end with **", {});
+    }
+    const auto places = match_paths(filled, tree_, steps);
+    if (places.empty()) return report_no_match(glob, filled);
+    const std::size_t before = all.size();
+    for (const auto& place : places) {
+      if (!removes(glob) && named_.count(part_path(place)) > 0) continue;
+      all.push_back(glob);
+      all.back().parsed.steps = place;
+    }
+    if (all.size() == before) {
+      add(glob, steps[0].at, "this has no effect: other overrides name every place that it matches",
+          "leave it out");
+    }
+  }
+
+  void report_no_match(const PlacedOverride& glob, const Value& filled) {
+    const std::string& last = glob.parsed.steps.back().name;
     std::vector<std::string> names;
     const std::vector<OverrideStep> anything{{Kind::any_depth}, {Kind::name_glob, "*"}};
-    for (const auto& place : match_paths(filled(), tree_, anything)) {
+    for (const auto& place : match_paths(filled, tree_, anything)) {
       if (!place.back().name.empty()) names.push_back(place.back().name);
     }
-    const bool near = !nearest_names(last.name, names).empty();
-    fail(parsed.steps[0].at, {}, "this matches nothing in the config",
-         near ? suggestion(last.name, names) : "trivet config show prints all paths");
+    const bool near = !nearest_names(last, names).empty();
+    add(glob, glob.parsed.steps[0].at, "this matches nothing in the config",
+        near ? suggestion(last, names) : "trivet config show prints all paths");
   }
 
-  void apply_at(const ParsedOverride& parsed, const std::vector<OverrideStep>& steps) {
-    if (parsed.action == OverrideAction::remove) return remove(steps);
-    Place place{&root_, tree_.root(), {}, is_free_section(steps[0].name)};
-    for (std::size_t i = 0; i + 1 < steps.size(); ++i) descend(place, steps[i]);
-    const OverrideStep& last = steps.back();
-    if (last.kind == Kind::name && last.name == "type" && place.spot.is_config()) {
-      return set_type(place, parsed);
-    }
-    if (last.kind == Kind::name && parsed.action == OverrideAction::set) require_key(place, last);
-    descend(place, last);
-    set_value(place, parsed);
+  void add(const PlacedOverride& glob, std::size_t at, std::string what, std::string hint) {
+    found_.add(
+        {override_origin(*glob.given, glob.number, at), {}, std::move(what), std::move(hint)});
   }
 
-  void set_value(Place& place, const ParsedOverride& parsed) {
-    const Origin origin = override_origin(given_, number_, parsed.value_at);
-    Value value;
-    try {
-      value = read_override_value(
-          given_.yaml_words ? without_yaml_words(parsed.value, place.spot) : parsed.value,
-          place.spot);
-    } catch (const ConfigError& error) {
-      const Problem& problem = error.problems().front();
-      fail(parsed.value_at, place.path, problem.what, problem.hint);
-    }
-    set_origins(value, origin);
-    tree_.merge(*place.value, std::move(value), place.spot);
-  }
-
-  void set_type(Place& place, const ParsedOverride& parsed) {
-    const Origin origin = override_origin(given_, number_, parsed.value_at);
-    Value type = read_override_value(parsed.value, Spot{&text_type(), nullptr, nullptr});
-    type.set_origin(origin);
-    Value table = Value::table();
-    table.set("type", std::move(type));
-    table.set_origin(origin);
-    tree_.merge(*place.value, std::move(table), place.spot);
-  }
-
-  static const FieldType& text_type() {
-    static const FieldType kText = [] {
-      FieldType type;
-      type.form = FieldType::Form::text;
-      return type;
-    }();
-    return kText;
-  }
-
-  // A key that is new to a free table is more often a slip than not.
-  void require_key(const Place& place, const OverrideStep& step) {
-    const bool free_table = place.free || (place.spot.type != nullptr && place.spot.is_free());
-    if (!free_table || is_free_section(place.path.substr(0, place.path.find_first_of(".["))) ||
-        is_free_section(step.name)) {
-      return;
-    }
-    const std::string path = joined_path(place.path, step.name);
-    if (place.value->find(step.name) != nullptr || filled().find_path(path) != nullptr) return;
-    fail(step.at, path, "there is no key '" + step.name + "' in this free table",
-         "write +" + path + "=... to add it");
-  }
-
-  void descend(Place& place, const OverrideStep& step) {
-    if (step.kind == Kind::index) return descend_list(place, step);
-    const Value& before = *place.value;
-    tree_.expand(*place.value, place.spot);
-    const bool none = before.is_text() && before.as_text() == "none";
-    if (before.is_null() || (none && place.spot.is_config())) {
-      *place.value = Value::table();
-      place.value->set_origin(override_origin(given_, number_, step.at));
-    }
-    if (!place.value->is_table()) {
-      fail(step.at, joined_path(place.path, step.name),
-           "'" + place.path + "' is " + std::string(to_string(place.value->type())) +
-               " and has no keys");
-    }
-    const Spot inner = tree_.child(*place.value, place.spot, step.name);
-    const std::string& name = inner.field != nullptr ? inner.field->name : step.name;
-    place.free = place.free || (place.spot.type != nullptr && place.spot.is_free());
-    Field wanted;
-    wanted.name = name;
-    Value::Member* member = find_member(*place.value, inner.field ? *inner.field : wanted);
-    if (member == nullptr) {
-      place.value->members().push_back({name, Value(), {}});
-      member = &place.value->members().back();
-    }
-    member->key_origin = override_origin(given_, number_, step.at);
-    place = {&member->value, inner, joined_path(place.path, name), place.free};
-  }
-
-  void descend_list(Place& place, const OverrideStep& step) {
-    if (place.value->is_null()) {
-      const Value* standing = filled().find_path(place.path);
-      if (standing != nullptr) *place.value = *standing;
-    }
-    const std::string path = joined_path(place.path, step.index);
-    if (!place.value->is_array()) fail(step.at, path, "'" + place.path + "' is not a list");
-    Value::Array& items = place.value->items();
-    if (step.index >= items.size()) {
-      fail(step.at, path, "the list has " + std::to_string(items.size()) + " elements",
-           "they are numbered from 0");
-    }
-    place = {&items[step.index], tree_.element(place.spot), path, place.free};
-  }
-
-  void remove(const std::vector<OverrideStep>& steps) {
-    Value* parent = &root_;
-    Spot spot = tree_.root();
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      const OverrideStep& step = steps[i];
-      const bool last = i + 1 == steps.size();
-      tree_.expand(*parent, spot);
-      if (step.kind == Kind::index) {
-        if (!parent->is_array() || step.index >= parent->items().size()) {
-          report_absent(steps, step);
-        }
-        auto& items = parent->items();
-        if (last) {
-          items.erase(items.begin() + static_cast<std::ptrdiff_t>(step.index));
-          return;
-        }
-        parent = &items[step.index];
-        spot = tree_.element(spot);
-        continue;
-      }
-      const Spot inner = tree_.child(*parent, spot, step.name);
-      Field wanted;
-      wanted.name = step.name;
-      Value::Member* member = find_member(*parent, inner.field ? *inner.field : wanted);
-      if (member == nullptr) report_absent(steps, step);
-      if (last) {
-        parent->erase(std::string(member->key));
-        return;
-      }
-      parent = &member->value;
-      spot = inner;
-    }
-  }
-
-  [[noreturn]] void report_absent(const std::vector<OverrideStep>& steps,
-                                  const OverrideStep& step) {
-    const std::string path = path_text(steps);
-    if (filled().find_path(path) != nullptr) {
-      fail(steps[0].at, path, "there is nothing to take out: this is the default",
-           "set it instead; an optional part is switched off by =none");
-    }
-    fail(step.at, path, "there is nothing to take out");
-  }
-
-  Value& root_;
+  const Value& root_;
   const TypedTree& tree_;
-  const Override& given_;
-  int number_;
-  std::optional<Value> filled_;
+  std::vector<PlacedOverride> plain_, globs_;
+  std::set<std::string> named_;
+  Problems found_;
 };
 
 }  // namespace
@@ -253,16 +171,24 @@ bool is_free_section(std::string_view name) noexcept {
 
 void apply_overrides(Value& root, const TypedTree& tree, const std::vector<Override>& overrides,
                      Problems& problems) {
+  std::vector<PlacedOverride> given;
   int number = 0;
-  for (const Override& given : overrides) {
+  for (const Override& one : overrides) {
     ++number;
     try {
-      const ParsedOverride parsed = parse_override(given, number);
-      Applier(root, tree, given, number).apply(parsed);
+      given.push_back({&one, number, parse_override(one, number)});
     } catch (const ConfigError& error) {
-      for (const Problem& problem : error.problems()) problems.add(problem);
+      add_all(error, problems);
     }
   }
+  std::vector<PlacedOverride> placed = GlobPlacer(root, tree, given).place(problems);
+  std::vector<PlacedOverride> removing;
+  std::copy_if(placed.begin(), placed.end(), std::back_inserter(removing), removes);
+  std::erase_if(placed, removes);
+  const std::vector<AppliedOverride> applied = apply_in_order(root, tree, placed, problems);
+  // One that failed may be what another one needs.
+  if (applied.size() == placed.size()) check_effects(root, tree, applied, problems);
+  check_removed(applied, apply_in_order(root, tree, removing, problems), problems);
 }
 
 }  // namespace trivet

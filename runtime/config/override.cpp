@@ -2,7 +2,11 @@
 #include "config/override.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "config/params_override.h"
@@ -30,6 +34,11 @@ class OverrideParser {
     const bool has_value = at_ < text_.size();
     if (parsed.action == ParsedOverride::Action::remove) {
       if (has_value) fail(at_, "~ takes a value out and needs no '='");
+      return parsed;
+    }
+    if (!has_value && given_.is_bare) {
+      parsed.value = "true";
+      parsed.value_at = at_;
       return parsed;
     }
     if (!has_value) fail(at_, "'=' and a value are missing", "an override looks like a.b=value");
@@ -145,6 +154,21 @@ bool looks_like_number(const std::string& text) {
   return at < text.size() && text[at] >= '0' && text[at] <= '9';
 }
 
+// True for a text that stands for something else where it is not in quotes: 5, true, [1], .5, null.
+bool reads_as_other(const std::string& text) {
+  constexpr std::array<std::string_view, 5> kWords{"True", "False", "null", "None", ""};
+  if (is_quoted(text) || !toml_number(text).empty() || text.starts_with('{') ||
+      std::find(kWords.begin(), kWords.end(), text) != kWords.end()) {
+    return true;
+  }
+  try {
+    read_toml_value(text);
+    return true;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
 std::string form_hint(Form form) {
   switch (form) {
     case Form::boolean:
@@ -152,7 +176,7 @@ std::string form_hint(Form form) {
     case Form::integer:
       return "write an integer";
     case Form::number:
-      return "write a number with a digit before the point, such as 0.5 or 1e-3";
+      return "write a number such as 0.5 or 1e-3";
     case Form::list:
       return "write a list as in a file: [1, 2] or [\"a\", \"b\"]";
     default:
@@ -163,6 +187,11 @@ std::string form_hint(Form form) {
 }  // namespace
 
 Origin override_origin(const Override& given, int number, std::size_t at) {
+  if (given.value) {
+    const std::size_t behind = at >= given.text.size() ? given.value_shift : 0;
+    const TextPlace place = place_of(given.shown, given.offset + behind);
+    return {.file = kCommandLine, .line = number, .column = place.column, .note = given.shown};
+  }
   const std::size_t shift = at >= given.value_at ? given.value_shift : 0;
   const TextPlace place = place_of(given.shown, given.offset + at + shift);
   return {.file = kCommandLine, .line = number, .column = place.column, .note = given.shown};
@@ -172,19 +201,35 @@ ParsedOverride parse_override(const Override& given, int number) {
   return OverrideParser(given, number).parse();
 }
 
+namespace {
+
+// YAML's words as TOML has them, where the place is for no text of its own.
 std::string without_yaml_words(const std::string& text, const Spot& spot) {
   const Form form = spot.type != nullptr ? spot.type->form : Form::value;
+  const bool optional = spot.type != nullptr && (spot.type->optional || form == Form::config);
+  if (optional && (text == "null" || text == "None")) return "none";
   if (form == Form::text || form == Form::path) return text;
   const bool truth = form == Form::boolean || form == Form::value;
   if (truth && text == "True") return "true";
   if (truth && text == "False") return "false";
-  const bool optional = spot.type != nullptr && (spot.type->optional || form == Form::config);
-  if (optional && (text == "null" || text == "None")) return "none";
   const std::string number = toml_number(text);
   return number.empty() ? text : number;
 }
 
-Value read_override_value(const std::string& text, const Spot& spot) {
+// 1e5 and 10.0 where an integer is wanted: exactly that integer.
+Value whole(Value value, const Spot& spot) {
+  const bool wanted = spot.type != nullptr && spot.type->form == Form::integer;
+  constexpr double kLargest = 9007199254740992.0;  // 2^53: all integers up to here are exact
+  if (!wanted || !value.is_number()) return value;
+  const double number = value.as_number();
+  if (!(std::fabs(number) <= kLargest) || number != std::floor(number)) return value;
+  const Origin origin = value.origin();
+  Value integer = static_cast<std::int64_t>(number);
+  integer.set_origin(origin);
+  return integer;
+}
+
+Value read_as_written(const std::string& text, const Spot& spot) {
   if (text.starts_with("${") && text.ends_with('}')) return text;
   if (spot.type == nullptr || spot.type->form == Form::value) return read_free(text);
   const Form form = spot.type->form;
@@ -208,6 +253,27 @@ Value read_override_value(const std::string& text, const Spot& spot) {
     problem.hint = form_hint(form);
     throw ConfigError(std::move(problem));
   }
+}
+
+}  // namespace
+
+Value read_override_value(const std::string& text, const Spot& spot) {
+  return whole(read_as_written(without_yaml_words(text, spot), spot), spot);
+}
+
+Value override_value(const Override& given, const ParsedOverride& parsed, const Spot& spot) {
+  if (given.value) return whole(*given.value, spot);
+  const Form form = spot.type != nullptr ? spot.type->form : Form::value;
+  if (given.is_bare && form != Form::boolean && form != Form::value) {
+    throw ConfigError(
+        Problem{{}, {}, "this option needs a value behind '='", "write " + given.shown + "=VALUE"});
+  }
+  return read_override_value(parsed.value, spot);
+}
+
+std::string override_value_text(const Value& value) {
+  const bool plain = value.is_text() && !reads_as_other(value.as_text());
+  return plain ? value.as_text() : to_toml(value);
 }
 
 }  // namespace trivet

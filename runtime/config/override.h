@@ -5,13 +5,18 @@
 //   trainer.train_steps=500      sets; the field's type decides how the text is read, so a string
 //                                field takes it raw and a list is written [1, 2]
 //   task.model.layers[2].dims=8  reaches into lists
-//   task.model=vision/Cnn        another type: the table starts afresh
-//   trainer.optimizer={type = "optim/Sgd", momentum = 0.9}
+//   task.model=vision/Cnn        another type starts its table afresh, the one that is there keeps it
+//   trainer.optimizer={type = "optim/Sgd", momentum = 0.9}   in place of the table that is there;
+//                                without a type, the type stays
 //   **.dropout=0.1               every place with that name, *_input.batch_size=8 within one level
 //   +xp.note=x                   adds a key to a free table
 //   ~trainer.gradient_clip.norm  takes a value out: its default counts again
+//
+// Numbers may be written as in YAML (.5, 1.e-3; 1e5 where an integer is wanted), booleans also as
+// True and False; null and None are "none" where a value may be left out.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +37,11 @@ struct Override {
   // For text that was put together: what is at `value_at` or behind it in `text` stands this much
   // further on in `shown`.
   std::size_t value_at = 0, value_shift = 0;
-  bool yaml_words = false;  // True, null, 1.e-3 and .5 mean what they mean in YAML
+  // One that was read already; `text` is then PATH= alone, the path stands at `offset` in `shown`
+  // and the value `value_shift` behind.
+  std::optional<Value> value{};
+  bool is_bare = false;   // an option without '=': true, where true or false is wanted
+  bool is_lower = false;  // gives way to an override of the same path that is not
 };
 inline Override make_override(std::string text) {
   return {.text = text, .shown = text};
@@ -63,8 +72,11 @@ Origin override_origin(const Override& given, int number, std::size_t at);
 // The text of an override as a value for a place of this kind. Throws ConfigError, its place as for
 // read_toml_value.
 Value read_override_value(const std::string& text, const Spot& spot);
+// The same for whatever the override holds.
+Value override_value(const Override& given, const ParsedOverride& parsed, const Spot& spot);
 
-// YAML's words as TOML has them, where the place is for no text of its own.
-std::string without_yaml_words(const std::string& text, const Spot& spot);
+// What stands behind '=' to give this value again: a text that reads as something else is in
+// quotes.
+std::string override_value_text(const Value& value);
 
 }  // namespace trivet

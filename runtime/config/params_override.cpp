@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "config/text_checks.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 #include "trivet/value.h"
 
 namespace trivet {
@@ -24,6 +27,20 @@ std::string trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kBlanks);
   if (begin == std::string_view::npos) return {};
   return std::string(text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1));
+}
+
+// TOML has no null.
+Value none_for_null(Value value) {
+  if (value.is_null()) return "none";
+  if (value.is_array()) {
+    for (Value& item : value.items()) item = none_for_null(std::move(item));
+  }
+  if (value.is_table()) {
+    for (Value::Member& member : value.members()) {
+      member.value = none_for_null(std::move(member.value));
+    }
+  }
+  return value;
 }
 
 // A stretch of the text.
@@ -74,10 +91,11 @@ class ValueReader {
 
   std::vector<Piece> split_pairs() const;
   std::vector<Piece> split_members(std::size_t begin, std::size_t end) const;
+  void add_members(const Piece& object, const std::string& path, std::vector<Override>& overrides,
+                   std::set<std::string>& taken) const;
   std::string read_value(const Piece& piece) const;
   std::string read_list(const Piece& piece) const;
   std::string read_item(const Piece& piece) const;
-  std::string toml_of_json(const Piece& piece) const;
   Override made(const Piece& key, const Piece& value, const std::string& value_text) const;
 
   const std::string& text_;
@@ -208,36 +226,37 @@ std::vector<Override> ValueReader::json() {
   } catch (const nlohmann::json::parse_error& error) {
     fail(error.byte > 0 ? std::min(error.byte - 1, text_.size()) : 0, "this is not JSON");
   }
+  if (const auto deep = find_too_deep_nesting(text_)) fail(*deep, "this is nested too deep");
   std::vector<Override> overrides;
-  for (const Piece& piece : split_members(text_.find('{') + 1, text_.rfind('}'))) {
-    const Piece member = inside(piece);
-    const std::size_t behind = skip_quoted(member.begin, true);
-    const Piece value = inside({text_.find(':', behind) + 1, member.end});
-    overrides.push_back(made({member.begin, behind}, value, toml_of_json(value)));
-  }
+  std::set<std::string> taken;
+  add_members({text_.find('{'), text_.rfind('}') + 1}, {}, overrides, taken);
   return overrides;
 }
 
-// TOML's inline tables are JSON's with '=' for ':', all in one line, and without null.
-std::string ValueReader::toml_of_json(const Piece& piece) const {
-  std::string toml;
-  for (std::size_t at = piece.begin; at < piece.end;) {
-    const char c = text_[at];
-    if (c == '"') {
-      const std::size_t end = skip_quoted(at, true);
-      toml += text_.substr(at, end - at);
-      at = end;
+// One override for each value: what an object does not name stays. At the top a key may be a path.
+void ValueReader::add_members(const Piece& object, const std::string& path,
+                              std::vector<Override>& overrides,
+                              std::set<std::string>& taken) const {
+  for (const Piece& piece : split_members(object.begin + 1, object.end - 1)) {
+    const Piece member = inside(piece);
+    const std::size_t behind = skip_quoted(member.begin, true);
+    const std::string key = value_from_json(text_of({member.begin, behind}), "key").as_text();
+    const bool is_path = path.empty() && key.find('.') != std::string::npos;
+    const std::string here = is_path ? key : joined_path(path, key);
+    if (!taken.insert(here).second) fail(member.begin, "the key '" + key + "' is given twice");
+    const Piece value = inside({text_.find(':', behind) + 1, member.end});
+    const Piece body = inside({value.begin + 1, value.end - 1});
+    if (text_[value.begin] == '{' && body.begin < body.end) {
+      add_members(value, here, overrides, taken);
       continue;
     }
-    if (text_.compare(at, 4, "null") == 0) {
-      toml += "\"none\"";
-      at += 4;
-      continue;
-    }
-    toml += c == ':' ? '=' : c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
-    ++at;
+    // It may be new to a free table: elsewhere, what is unknown is refused all the same.
+    Override made{"+" + here + "=", shown_, kOption.size() + member.begin};
+    made.value_shift = value.begin - member.begin;
+    made.value = none_for_null(value_from_json(text_of(value), "value"));
+    made.is_lower = true;
+    overrides.push_back(std::move(made));
   }
-  return toml;
 }
 
 Override ValueReader::made(const Piece& key, const Piece& value,
@@ -245,7 +264,7 @@ Override ValueReader::made(const Piece& key, const Piece& value,
   Override made{text_of(key) + "=" + value_text, shown_, kOption.size() + key.begin};
   made.value_at = key.end - key.begin + 1;
   made.value_shift = value.begin - key.end - 1;
-  made.yaml_words = true;
+  made.is_lower = true;
   return made;
 }
 

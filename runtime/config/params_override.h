@@ -4,7 +4,8 @@
 // params_dict.py). One of
 //
 //   task.train_input.batch_size=8, task.name='a, b', trainer.learning_rate=1.e-3, task.ids=[1, 2]
-//   {"task": {"train_input": {"batch_size": 8}}}
+//   {"task": {"train_input": {"batch_size": 8}}}      what it does not name stays
+//   {"task.train_input.batch_size": 8}               a key at the top may be a path
 //   more.toml                                        a config file above all others
 //
 // Pairs: dotted keys, blanks around commas and '=', quotes around text that has commas in it, one

@@ -10,7 +10,6 @@ constexpr std::pair<std::string_view, std::string_view> kConfigs[] = {
     {"xp/single.toml", R"(# One program, everything said on the command line:
 #   trivet launch --xp=xp/single.toml --xp.target=/path/to/program --xp.args.steps=100
 [xp]
-root_dir = "runs"
 sweep_info = "sweeps/ConfigSweep"
 
 [xp.jobs.main]
@@ -18,7 +17,6 @@ sweep_info = "sweeps/ConfigSweep"
     {"xp/trainer.toml",
      R"(# A run's config as an experiment. This lies below every config that is launched without --xp.
 [xp]
-root_dir = "runs"
 jobs_provider = "trivet/ConfigJobs"
 sweep_info = "sweeps/TrainerSweep"
 

@@ -222,6 +222,33 @@ std::vector<Origin> resolve_references(Value& root, const std::vector<std::strin
   return resolver.failed_places();
 }
 
+namespace {
+
+void add_targets(const std::string& text, std::vector<std::string>& targets) {
+  for (std::size_t at = text.find("${"); at != std::string::npos; at = text.find("${", at + 2)) {
+    const std::size_t end = text.find('}', at);
+    const bool escaped = at > 0 && text[at - 1] == '$';
+    if (!escaped && end != std::string::npos) targets.push_back(text.substr(at + 2, end - at - 2));
+  }
+}
+
+void list_targets(const Value& value, std::vector<std::string>& targets) {
+  if (value.is_text()) add_targets(value.as_text(), targets);
+  if (value.is_array()) {
+    for (const Value& item : value.items()) list_targets(item, targets);
+  }
+  if (!value.is_table()) return;
+  for (const Value::Member& member : value.members()) list_targets(member.value, targets);
+}
+
+}  // namespace
+
+std::vector<std::string> reference_targets(const Value& value) {
+  std::vector<std::string> targets;
+  list_targets(value, targets);
+  return targets;
+}
+
 void escape_references(Value& value) {
   if (value.is_text()) {
     std::string text = value.as_text();

@@ -5,6 +5,7 @@
 // "$${" stands for a plain "${".
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "trivet/schema.h"
@@ -17,6 +18,9 @@ namespace trivet {
 // (with the whole chain) are reported; the text then stays. Returns the places of those.
 std::vector<Origin> resolve_references(Value& root, const std::vector<std::string>& skipped,
                                        Problems& problems);
+
+// The paths that references anywhere in `value` name, as they are written there.
+std::vector<std::string> reference_targets(const Value& value);
 
 // The opposite, for writing a config that is read again: "${" becomes "$${" in every string.
 void escape_references(Value& value);

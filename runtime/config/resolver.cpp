@@ -13,7 +13,9 @@
 #include "config/layers.h"
 #include "config/references.h"
 #include "config/rules.h"
+#include "config/toml_reader.h"
 #include "config/toml_writer.h"
+#include "config/zero_bytes.h"
 
 namespace trivet {
 namespace {
@@ -77,6 +79,8 @@ class Resolution {
   void fill();
   void resolve();
   Value take_root() { return std::move(root_); }
+  Value take_referring() { return std::move(referring_); }
+  Value take_given() { return std::move(given_); }
 
  private:
   void add_experiment(const Value& name);
@@ -96,6 +100,7 @@ class Resolution {
   const Schema* schema_;
   TypedTree tree_;
   Value root_ = Value::table();
+  Value given_, referring_;  // before anything was filled in, and before references were resolved
   std::vector<std::string> restricted_;  // the experiments this config starts from
 };
 
@@ -147,7 +152,9 @@ void Resolution::fill() {
 }
 
 void Resolution::resolve() {
+  given_ = root_;
   fill();
+  referring_ = root_;
   const std::vector<Origin> failed =
       resolve_references(root_, {"sweep", "defaults", "base"}, problems_);
   fill();
@@ -177,6 +184,7 @@ void Resolution::keep_distinct() {
 
 // Gives the error of a plugin that cannot be used, if there is one.
 std::exception_ptr Resolution::check(Problems& found) {
+  refuse_zero_bytes(root_, {}, found);
   check_defaults(found);
   check_backend(found);
   validate(root_, *schema_, &tree_.lookup(), found);
@@ -263,9 +271,13 @@ void Resolution::check_backend_rules(RuleChecker& rules) {
 
 namespace {
 
-ResolvedConfig run_config(Value tree) {
+ResolvedConfig run_config(Resolution& resolution, Value tree) {
   ResolvedConfig config;
   config.tree = std::move(tree);
+  config.referring = resolution.take_referring();
+  take(config.referring, "sweep");
+  config.given = resolution.take_given();
+  take(config.given, "sweep");
   config.sweeps = take(config.tree, "sweep");
   take(config.tree, "defaults");
   config.experiment = decode<ExperimentConfig>(experiment_part(config.tree));
@@ -284,7 +296,7 @@ ResolvedConfig resolve_config(const ConfigRequest& request, ConfigCatalog& catal
   resolution.merge_layers(load_layers(request.files, problems));
   resolution.resolve();
   throw_if_any(problems);
-  return run_config(resolution.take_root());
+  return run_config(resolution, resolution.take_root());
 }
 
 ResolvedLaunch resolve_launch(const ConfigRequest& request, ConfigCatalog& catalog) {
@@ -307,7 +319,7 @@ ResolvedLaunch resolve_launch(const ConfigRequest& request, ConfigCatalog& catal
   launch.xp = take(root, "xp");
   launch.experiment = decode<launch::Experiment>(launch.xp, "xp");
   if (const Value* sweeps = root.find("sweep")) launch.sweeps = *sweeps;
-  if (with_run) launch.run = run_config(std::move(root));
+  if (with_run) launch.run = run_config(resolution, std::move(root));
   return launch;
 }
 
@@ -326,6 +338,25 @@ Value written_tree(const ResolvedConfig& config) {
 
 std::string config_text(const ResolvedConfig& config, bool origins, const std::string& header) {
   return write_toml(written_tree(config), {.origins = origins, .header = header});
+}
+
+std::string run_config_text(const ResolvedConfig& config, const std::string& header) {
+  return write_toml(config.referring, {.header = header, .meanings = &config.tree});
+}
+
+Value without_references(Value tree) {
+  Problems ignored;  // a text that is no good reference stays
+  tree.erase("defaults");
+  resolve_references(tree, {}, ignored);
+  return tree;
+}
+
+Value read_run_config(const std::filesystem::path& file) {
+  return without_references(read_toml_file(file));
+}
+
+Value plain_config(const ResolvedConfig& config) {
+  return without_references(config.referring);
 }
 
 }  // namespace trivet

@@ -38,6 +38,11 @@ struct ConfigRequest {
 struct ResolvedConfig {
   // The whole config with all defaults and explicit types, [xp] and [backend] included.
   Value tree;
+  // The same before references were resolved, with the [defaults] that filled it.
+  Value referring{};
+  // What files and overrides say, without what structs and [defaults] fill in; references stand as
+  // they are written.
+  Value given{};
   // The [sweep.NAME] tables as they stand in the files.
   Value sweeps;
   // What `tree` says, decoded. Objects made from its parts report paths and origins of `tree`.
@@ -68,7 +73,19 @@ Value draft_config(const ConfigRequest& request, ConfigCatalog& catalog, Problem
 // The tree as it is written to a file and read again: plain "${" is escaped.
 Value written_tree(const ResolvedConfig& config);
 
-// The text of config.toml: resolves to an equal tree.
+// The whole config as text without references, for people; resolves to an equal tree.
 std::string config_text(const ResolvedConfig& config, bool origins, const std::string& header = {});
+
+// The text of a run's config.toml: resolves to an equal tree as well. References stay, each with
+// what it means behind it, so that they follow what is changed when the file is run again.
+std::string run_config_text(const ResolvedConfig& config, const std::string& header = {});
+
+// What a run's config.toml says, references resolved, without asking any plugin. Throws ConfigError
+// as read_toml_file does.
+Value read_run_config(const std::filesystem::path& file);
+// The same of a table that was read from such a text.
+Value without_references(Value tree);
+// The same of a config that was not written yet.
+Value plain_config(const ResolvedConfig& config);
 
 }  // namespace trivet

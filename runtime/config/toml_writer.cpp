@@ -56,7 +56,7 @@ class Writer {
   void write_table(const Value& table, const std::string& path) {
     for (const Value::Member& member : table.members()) {
       if (member.value.is_null() || is_section(member.value)) continue;
-      write_value(member);
+      write_value(member, path);
     }
     for (const Value::Member& member : table.members()) {
       const std::string inner = joined_path(path, member.key);
@@ -77,13 +77,24 @@ class Writer {
     }
   }
 
-  void write_value(const Value::Member& member) {
+  void write_value(const Value::Member& member, const std::string& path) {
     std::string line = joined_path("", member.key) + " = ";
     const std::string value = to_toml(member.value);
     const bool folded = member.value.is_array() && line.size() + value.size() > kLineLength;
     line += folded ? folded_array(member.value) : value;
     out_ += line;
+    write_meaning(member.value, joined_path(path, member.key));
     write_origin(member.value.origin());
+  }
+
+  // Of one reference; a list or a table would hide what is written.
+  void write_meaning(const Value& value, const std::string& path) {
+    if (options_.meanings == nullptr || !value.is_text()) return;
+    if (value.as_text().find("${") == std::string::npos) return;
+    const Value* meaning = options_.meanings->find_path(path);
+    if (meaning == nullptr || meaning->is_table() || meaning->is_array()) return;
+    const std::string text = to_toml(*meaning);
+    if (text.size() <= kLineLength) out_ += "  # " + comment(text);
   }
 
   // One element a line; inline tables must not be broken.

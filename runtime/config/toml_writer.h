@@ -13,6 +13,8 @@ namespace trivet {
 struct TomlWriterOptions {
   bool origins = false;  // a comment behind each value says where it came from
   std::string header{};  // comment lines for the top, without '#'
+  // The same table with references resolved: a comment behind each reference says what it means.
+  const Value* meanings = nullptr;
 };
 
 // `table` is the whole file. Tables become [sections], arrays of tables [[sections]], everything

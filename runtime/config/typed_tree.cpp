@@ -132,6 +132,10 @@ void TypedTree::expand(Value& value, const Spot& spot) const {
 }
 
 void TypedTree::merge(Value& lower, Value upper, const Spot& spot) const {
+  if (!lower.is_null() && !upper.is_table()) {
+    const std::string key = key_at(upper, spot);
+    if (!key.empty() && key == key_at(lower, spot)) expand(upper, spot);
+  }
   if (!upper.is_table()) {
     lower = std::move(upper);
     return;

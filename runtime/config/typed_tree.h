@@ -50,7 +50,8 @@ class TypedTree {
   void expand(Value& value, const Spot& spot) const;
 
   // Lays `upper` over `lower`: tables merge, everything else replaces. A table whose `type` differs
-  // from the one below starts afresh. Old names count as the new ones.
+  // from the one below starts afresh; the short form of the type that is there merges as its table
+  // would. Old names count as the new ones.
   void merge(Value& lower, Value upper, const Spot& spot) const;
 
   // Null when the lookup has none.

@@ -50,3 +50,9 @@ TEST_CASE(
   CHECK(configs.problems({"seed=x"}) ==
         "command line:1:6 (seed=x): seed: 'x' is not an integer (write an integer)\n");
 }
+
+TEST_CASE("a zero byte in a text is refused with its place") {
+  Configs configs(std::string(trivet::test::kGoodConfig) + "[xp]\nargs = {x = \"a\\u0000b\"}\n");
+  CHECK_THAT(configs.problems(),
+             Catch::StartsWith("main.toml:15:13: xp.args.x: this text has a zero byte"));
+}

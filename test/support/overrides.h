@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Overrides for tests that start from common ones: the program refuses two of one path.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace trivet::test {
+
+// Of words of a command line, those without overrides ("a.b=1") whose path a later word sets again.
+std::vector<std::string> last_of_each(const std::vector<std::string>& words);
+
+// The same of a text for the shell.
+std::string last_of_each(const std::string& words);
+
+}  // namespace trivet::test
