@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "event.h"
 
+#include <protozero/exception.hpp>
+#include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
 #include "png.h"
@@ -158,6 +160,15 @@ std::string start_event(Moment moment) {
     body.add_enum(session_log::status, kSessionStart);
   }
   return bytes;
+}
+
+std::int64_t step_of_event(std::string_view bytes) {
+  try {
+    protozero::pbf_reader reader(bytes.data(), bytes.size());
+    return reader.next(event::step) ? reader.get_int64() : 0;
+  } catch (const protozero::exception&) {
+    return 0;  // none of ours: it stays
+  }
 }
 
 std::string scalars_event(Moment moment, const Logs& logs) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "trivet/logs.h"
 #include "trivet/summaries.h"
@@ -21,6 +22,8 @@ struct Moment {
 std::string version_event(double time);
 // A session starts: readers drop what files before this one hold of `moment.step` and later.
 std::string start_event(Moment moment);
+// The step of any event; 0 for one without.
+std::int64_t step_of_event(std::string_view event);
 // Every number as a scalar of its name, in f32 as TensorBoard has them.
 std::string scalars_event(Moment moment, const Logs& logs);
 // Histograms that met values which are not finite get a scalar NAME/not_finite beside them.

@@ -7,7 +7,9 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "event.h"
 #include "trivet/error.h"
@@ -34,6 +36,22 @@ std::int64_t number_of(const std::string& name) {
   return number;
 }
 
+std::vector<std::filesystem::path> event_files(const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> files;
+  std::error_code failure;
+  std::filesystem::directory_iterator entry(directory, failure), end;
+  for (; !failure && entry != end; entry.increment(failure)) {
+    if (number_of(entry->path().filename().string()) >= 0) files.push_back(entry->path());
+  }
+  // What else is in the way of the directory is told when a file is made in it.
+  const bool none =
+      failure == std::errc::no_such_file_or_directory || failure == std::errc::not_a_directory;
+  if (failure && !none) {
+    throw RunError("cannot read " + directory.string() + ": " + failure.message());
+  }
+  return files;
+}
+
 std::filesystem::path next_file(const std::filesystem::path& directory) {
   std::error_code failure;
   std::filesystem::create_directories(directory, failure);
@@ -55,11 +73,24 @@ std::filesystem::path next_file(const std::filesystem::path& directory) {
 }  // namespace
 
 Events::Events(const Config&, SummaryWriterContext& context)
-    : directory_(context.directory / "events") {}
+    : RunRecords(context.directory), directory_(context.directory / "events") {}
 
 void Events::begin(std::int64_t step) {
   begin_ = step;
   for (auto& [group, file] : files_) append_start(file);
+}
+
+// Files of this process are closed: a reader may stand behind what is cut off, so what follows goes
+// to new ones.
+void Events::cut_after(const RunPosition& last) {
+  files_.clear();
+  for (const char* const group : {"train", "eval"}) {
+    const bool interrupted = !last.evaluated && std::string_view(group) == "eval";
+    const std::int64_t step = last.step - (interrupted ? 1 : 0);
+    for (const std::filesystem::path& file : event_files(directory_ / group)) {
+      cut_records(file, [&](std::string_view event) { return step_of_event(event) <= step; });
+    }
+  }
 }
 
 void Events::append_start(RecordFile& file) const {

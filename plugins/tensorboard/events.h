@@ -6,9 +6,10 @@
 //   RUN/events/eval/...
 //
 // A process writes files of its own, made when there is something to write. Their numbers ascend,
-// whatever the clock does, since readers take files in this order. A process that continues a run
-// from a checkpoint, or goes back to one, marks where: readers drop what was written of later
-// steps.
+// whatever the clock does, since readers take files in this order. Where a run continues from a
+// checkpoint, or goes back to one, what the files hold of later steps is cut off, so that every
+// step stands there once. The next file marks where, for readers that have read the old ones
+// already.
 #pragma once
 
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include <string>
 
 #include "record_file.h"
+#include "trivet/run_log.h"
 #include "trivet/summary_writer.h"
 
 namespace trivet::tensorboard {
@@ -24,7 +26,7 @@ namespace trivet::tensorboard {
 struct EventsConfig : SummaryWriterConfig {};
 TRIVET_CONFIG(EventsConfig, SummaryWriterConfig)
 
-class Events final : public SummaryWriter {
+class Events final : public SummaryWriter, private RunRecords {
  public:
   using Config = EventsConfig;
   Events(const Config& config, SummaryWriterContext& context);
@@ -35,6 +37,8 @@ class Events final : public SummaryWriter {
   void flush() override;
 
  private:
+  void cut_after(const RunPosition& last) override;
+  void sync() override { flush(); }
   RecordFile& file_of(std::string_view group);
   void append_start(RecordFile& file) const;
 

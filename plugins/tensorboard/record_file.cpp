@@ -7,10 +7,12 @@
 #include <bit>
 #include <boost/crc.hpp>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "trivet/error.h"
+#include "trivet/text_file.h"
 
 namespace trivet::tensorboard {
 namespace {
@@ -19,7 +21,48 @@ void put_little_endian(std::string& out, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
 }
 
+constexpr std::size_t kHead = 12, kTail = 4;  // bytes around a record
+
+std::uint64_t little_endian(std::string_view bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) {
+    value = value << 8 | static_cast<unsigned char>(bytes[i]);
+  }
+  return value;
+}
+
+// The next record of `rest`, which may be empty; nothing where it is not whole.
+std::optional<std::string_view> next_record(std::string_view rest) {
+  if (rest.size() < kHead + kTail) return std::nullopt;
+  if (little_endian(rest.substr(8, 4)) != masked_crc(rest.substr(0, 8))) return std::nullopt;
+  const std::uint64_t size = little_endian(rest.substr(0, 8));
+  if (size > rest.size() - kHead - kTail) return std::nullopt;
+  const std::string_view record = rest.substr(kHead, size);
+  if (little_endian(rest.substr(kHead + size, 4)) != masked_crc(record)) return std::nullopt;
+  return record;
+}
+
 }  // namespace
+
+void cut_records(const std::filesystem::path& path,
+                 const std::function<bool(std::string_view record)>& counts) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+  const std::string text = text_of_file(path, kMost);
+  std::size_t end = 0;
+  int kept = 0;
+  for (std::optional<std::string_view> record;
+       (record = next_record(std::string_view(text).substr(end))) && counts(*record); ++kept) {
+    end += kHead + record->size() + kTail;
+  }
+  if (end == text.size() && kept > 0) return;
+  std::error_code failure;
+  if (kept > 1) {
+    std::filesystem::resize_file(path, end, failure);
+  } else {
+    std::filesystem::remove(path, failure);
+  }
+  if (failure) throw RunError("cannot cut " + path.string() + ": " + failure.message());
+}
 
 std::uint32_t masked_crc(std::string_view bytes) {
   boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,11 @@ namespace trivet::tensorboard {
 
 // CRC-32C (Castagnoli, RFC 3720 appendix B.4), masked as above.
 std::uint32_t masked_crc(std::string_view bytes);
+
+// Cuts a file off before the first record that does not count, or that is not whole. One of which
+// no more than its first record is left goes. Throws RunError.
+void cut_records(const std::filesystem::path& path,
+                 const std::function<bool(std::string_view record)>& counts);
 
 class RecordFile {
  public:

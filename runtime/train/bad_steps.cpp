@@ -18,26 +18,45 @@ double BadSteps::bound(std::int64_t number) const {
   return number >= begin_steps_ ? loss_upper_bound_ : std::numeric_limits<double>::infinity();
 }
 
+bool BadSteps::is_bad(const Step& step) const {
+  return !std::isfinite(step.loss) || step.loss > bound(step.number);
+}
+
 void BadSteps::check(const Step& step) const {
-  if (!std::isfinite(step.loss) || step.loss > bound(step.number)) refuse(step);
+  if (is_bad(step)) refuse(step);
+}
+
+void BadSteps::check_weights(double sum_of_squares, const Step& step) const {
+  if (!std::isfinite(sum_of_squares)) refuse(step, "the norm of the weights is not finite");
 }
 
 void BadSteps::refuse(const Step& step) const {
+  refuse(step, what_is_wrong(step));
+}
+
+void BadSteps::refuse(const Step& step, const std::string& what) const {
   const bool restores = watches() && recovery_ == Recovery::restore;
-  if (!restores) throw error(step, "");
+  if (!restores) throw error(step, what, "");
   if (trials_ >= max_trials_) {
-    throw error(step, fmt::format(", after the last checkpoint was restored {} {} "
-                                  "(trainer.recovery_max_trials)",
-                                  trials_, trials_ == 1 ? "time" : "times"));
+    throw error(step, what,
+                fmt::format(", after the last checkpoint was restored {} {} "
+                            "(trainer.recovery_max_trials)",
+                            trials_, trials_ == 1 ? "time" : "times"));
   }
-  const RunError bad = error(step, "");
+  const RunError bad = error(step, what, "");
   throw DivergedError(bad.message(), bad.details());
 }
 
 void BadSteps::add_skipped(const Step& step) {
   if (++trials_ <= max_trials_) return;
-  throw error(step, fmt::format(", after {} steps that were left out (trainer.recovery_max_trials)",
-                                max_trials_));
+  throw error(step, what_is_wrong(step),
+              fmt::format(", after {} steps that were left out (trainer.recovery_max_trials)",
+                          max_trials_));
+}
+
+std::string BadSteps::skipped_text(const Step& step) const {
+  return fmt::format("step {} is left out: {}; {} of at most {} (trainer.recovery_max_trials)",
+                     step.number, what_is_wrong(step), trials_, max_trials_);
 }
 
 Logs BadSteps::logs() const {
@@ -54,15 +73,16 @@ std::string BadSteps::what_is_wrong(const Step& step) const {
   return fmt::format("the training loss is {}", step.loss);
 }
 
-RunError BadSteps::error(const Step& step, const std::string& when) const {
+RunError BadSteps::error(const Step& step, const std::string& what, const std::string& when) const {
   const bool above = std::isfinite(step.loss) && step.loss > bound(step.number);
   const std::string bound =
       above ? fmt::format(", above trainer.loss_upper_bound = {}", loss_upper_bound_) : "";
-  return RunError(
-      fmt::format("{} at step {}{}{} (learning rate {}, batch size {})", what_is_wrong(step),
-                  step.number, bound, when, step.learning_rate, step.batch_size),
-      {.hint = "lower trainer.learning_rate, or set trainer.gradient_clip.global_norm; "
-               "nothing of this step is saved"});
+  const std::string batch =
+      step.batch_size > 0 ? fmt::format(", batch size {}", step.batch_size) : "";
+  return RunError(fmt::format("{} at step {}{}{} (learning rate {}{})", what, step.number, bound,
+                              when, step.learning_rate, batch),
+                  {.hint = "lower trainer.learning_rate, or set trainer.gradient_clip.global_norm; "
+                           "nothing of this step is saved"});
 }
 
 }  // namespace trivet

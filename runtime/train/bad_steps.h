@@ -36,8 +36,15 @@ class BadSteps {
   void check(const Step& step) const;
   // Throws DivergedError while a checkpoint may be restored, else RunError.
   [[noreturn]] void refuse(const Step& step) const;
+  // Whether `check` would throw.
+  bool is_bad(const Step& step) const;
   // A step was left out. Throws RunError when it was one too many.
   void add_skipped(const Step& step);
+  // "step 17 is left out: the gradients are not finite; 2 of at most 3".
+  std::string skipped_text(const Step& step) const;
+  // As `check`, of weights after a step by the sum of their squares: they are not worth keeping
+  // where it is not finite, also where only their norm is too large for a number.
+  void check_weights(double sum_of_squares, const Step& step) const;
 
   // Steps left out or checkpoints restored since the start of the run.
   std::int64_t trials() const { return trials_; }
@@ -46,7 +53,8 @@ class BadSteps {
   Logs logs() const;
 
  private:
-  RunError error(const Step& step, const std::string& when) const;
+  [[noreturn]] void refuse(const Step& step, const std::string& what) const;
+  RunError error(const Step& step, const std::string& what, const std::string& when) const;
   std::string what_is_wrong(const Step& step) const;
 
   double loss_upper_bound_;

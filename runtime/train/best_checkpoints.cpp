@@ -15,6 +15,9 @@
 namespace trivet {
 namespace {
 
+// What a best checkpoint's manifest says of it: {"metric", "better", "value"}.
+constexpr std::string_view kBest = "best";
+
 std::string_view name_of(Better better) {
   return better == Better::higher ? "higher" : "lower";
 }
@@ -36,35 +39,89 @@ BestCheckpoints::BestCheckpoints(std::filesystem::path directory, BestCheckpoint
   if (enabled()) read_record();
 }
 
+// Throws RunError where it was kept by another rule.
+void BestCheckpoints::check_rule(const Value& kept, const std::filesystem::path& source) const {
+  const std::string& metric = record_member(kept, "metric").as_text();
+  const std::string& better = record_member(kept, "better").as_text();
+  if (metric == config_.metric && better == name_of(config_.better)) return;
+  throw RunError(
+      fmt::format("{} holds the best by {} ({} is better), trainer.best_checkpoint wants {} "
+                  "({} is better)",
+                  source.string(), metric, better, config_.metric, name_of(config_.better)),
+      {.path = "trainer.best_checkpoint", .hint = "move that directory away, or change back"});
+}
+
 void BestCheckpoints::read_record() {
-  std::error_code ignored;
-  if (!std::filesystem::exists(record_, ignored)) return;
-  const Value record = value_from_json(read_text(record_), record_.string());
+  std::string damage;
   try {
-    const std::string& metric = record_member(record, "metric").as_text();
-    const std::string& better = record_member(record, "better").as_text();
-    if (metric != config_.metric || better != name_of(config_.better)) {
-      throw RunError(
-          fmt::format("{} holds the best by {} ({} is better), trainer.best_checkpoint wants {} "
-                      "({} is better)",
-                      record_.parent_path().string(), metric, better, config_.metric,
-                      name_of(config_.better)),
-          {.path = "trainer.best_checkpoint", .hint = "move that directory away, or change back"});
+    if (!is_there(record_)) {
+      if (checkpoints_.steps().empty()) return;
+      damage = "is not there";
     }
-    for (const Value& item : record_member(record, "checkpoints").items()) {
-      entries_.push_back(
-          {record_member(item, "step").as_integer(), record_member(item, "value").as_number()});
-    }
-  } catch (const ConfigError& wrong) {
-    throw RunError(fmt::format("{} is damaged: {}", record_.string(), wrong.message()),
-                   {.hint = "move it away to start a new record"});
+  } catch (const FileError& failure) {
+    if (failure.may_pass()) throw;
+    damage = "is no file";
   }
+  if (damage.empty()) damage = take_record(read_text(record_));
+  if (!damage.empty()) rebuild(damage);
   const std::vector<std::int64_t> there = checkpoints_.steps();
   std::erase_if(entries_, [&](const Entry& entry) {
     const bool gone = std::find(there.begin(), there.end(), entry.step) == there.end();
     if (gone) warn_(fmt::format("the best checkpoint of step {} is gone", entry.step));
     return gone;
   });
+}
+
+// What is wrong with the text; empty when it was taken.
+std::string BestCheckpoints::take_record(const std::string& text) {
+  Value record;
+  try {
+    record = value_from_json(text, record_.string());
+  } catch (const RunError& damaged) {
+    return "is damaged: " + damaged.message();
+  }
+  try {
+    check_rule(record, record_.parent_path());
+    for (const Value& item : record_member(record, "checkpoints").items()) {
+      entries_.push_back(
+          {record_member(item, "step").as_integer(), record_member(item, "value").as_number()});
+    }
+  } catch (const ConfigError& wrong) {
+    entries_.clear();
+    return "is damaged: " + wrong.message();
+  }
+  return {};
+}
+
+// What a checkpoint says of its value; nothing for one that was not brought to its end, is damaged
+// or of an earlier version.
+std::optional<Value> BestCheckpoints::said_by(std::int64_t step) const {
+  try {
+    std::optional<Value> said = in_manifest(checkpoints_.path_of(step), kBest);
+    if (said) record_member(*said, "value").as_number();
+    return said;
+  } catch (const FileError& failure) {
+    if (failure.may_pass()) throw;
+  } catch (const Error&) {
+  }
+  return std::nullopt;
+}
+
+void BestCheckpoints::rebuild(const std::string& damage) {
+  std::string unknown;
+  for (const std::int64_t step : checkpoints_.steps()) {
+    const std::optional<Value> said = said_by(step);
+    if (said) {
+      check_rule(*said, record_.parent_path());
+      insert({step, said->find("value")->as_number()});
+    } else {
+      unknown += fmt::format("{}{}", unknown.empty() ? "" : ", ", step);
+    }
+  }
+  std::string text = fmt::format("{} {}; it is made anew from {} best checkpoints",
+                                 record_.string(), damage, entries_.size());
+  if (!unknown.empty()) text += "; those of step " + unknown + " do not tell their value";
+  warn_(text);
 }
 
 bool BestCheckpoints::is_better(double a, double b) const {
@@ -97,11 +154,11 @@ std::filesystem::path BestCheckpoints::keep(Entry entry, const std::filesystem::
   } else {
     checkpoints_.adopt(entry.step, source);
   }
-  // Behind those that are as good: the first stays the best.
-  const auto place = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& other) {
-    return is_better(entry.value, other.value);
-  });
-  entries_.insert(place, entry);
+  add_to_manifest(checkpoints_.path_of(entry.step), kBest,
+                  Value::table({{"metric", config_.metric},
+                                {"better", name_of(config_.better)},
+                                {"value", entry.value}}));
+  insert(entry);
   while (std::cmp_greater(entries_.size(), config_.keep)) entries_.pop_back();
 
   Value checkpoints = Value::array();
@@ -115,6 +172,14 @@ std::filesystem::path BestCheckpoints::keep(Entry entry, const std::filesystem::
   replace_file(record_, to_json(record, JsonStyle::indented), Durability::synced);
   remove_others();
   return checkpoints_.path_of(entry.step);
+}
+
+// Behind those that are as good: the first stays the best.
+void BestCheckpoints::insert(Entry entry) {
+  const auto place = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& other) {
+    return is_better(entry.value, other.value);
+  });
+  entries_.insert(place, entry);
 }
 
 void BestCheckpoints::remove_others() {

@@ -7,7 +7,8 @@
 //
 // A value must be strictly better to take the place of another, and what is no number is never
 // among the best. The record is read again by the process that continues the run, so a worse value
-// after a restart replaces nothing. [run thread]
+// after a restart replaces nothing. Each of these checkpoints has its value in its manifest, too,
+// from which a record that is damaged or missing is made anew. [run thread]
 #pragma once
 
 #include <cstdint>
@@ -48,7 +49,12 @@ class BestCheckpoints {
 
  private:
   bool is_better(double a, double b) const;
+  void check_rule(const Value& kept, const std::filesystem::path& source) const;
   void read_record();
+  std::string take_record(const std::string& text);
+  std::optional<Value> said_by(std::int64_t step) const;
+  void rebuild(const std::string& damage);
+  void insert(Entry entry);
   void remove_others();
 
   std::filesystem::path record_;

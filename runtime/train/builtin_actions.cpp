@@ -6,7 +6,9 @@
 #include <fmt/core.h>
 
 #include "train/checkpoint_directory.h"
+#include "trivet/error.h"
 #include "trivet/registry.h"
+#include "trivet/schema.h"
 
 namespace trivet {
 namespace {
@@ -17,9 +19,20 @@ Actions made(const std::vector<ConfigOf<Action>>& configs, ActionContext& contex
   return actions;
 }
 
+// Numbers that training gives from the moment on at which there is something to count.
+bool may_be_missing(std::string_view metric) {
+  return metric == "skipped_steps" || metric == "restores";
+}
+
 bool is_met(const WhenConfig& config, const Logs& logs) {
   const double* value = logs.find(config.metric);
-  if (value == nullptr) return false;
+  if (value == nullptr && may_be_missing(config.metric)) return false;
+  if (value == nullptr) {
+    std::vector<std::string> names;
+    for (const Logs::Entry& entry : logs) names.push_back(entry.first);
+    throw RunError(fmt::format("trivet/When: there is no number '{}'", config.metric),
+                   {.hint = suggestion(config.metric, names)});
+  }
   // Written so that NaN is neither above nor below.
   return (!config.above || *value > *config.above) && (!config.below || *value < *config.below);
 }

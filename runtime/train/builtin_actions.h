@@ -41,7 +41,7 @@ struct WhenConfig : ActionConfig {
   void validate(Problems& problems) const;  // a bound must be given
 };
 TRIVET_CONFIG(WhenConfig, ActionConfig,
-              (metric, "The number that decides; nothing is done where it is missing.", required),
+              (metric, "The number that decides. It is an error where it is missing.", required),
               (above, "Done when the number is more than this."),
               (below, "Done when the number is less than this; both: when it lies between."),
               (actions, "What is done.", required))

@@ -2,13 +2,15 @@
 #include "train/checkpoint_directory.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <future>
 #include <map>
+#include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -28,21 +30,25 @@ constexpr const char* kFormat = "trivet-checkpoint";
 constexpr std::int64_t kVersion = 1;
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kState = "state.json";
+constexpr const char* kTensors = ".safetensors";
 
 FileSum sum_of(const std::filesystem::path& path) {
   const FileHandle file = open_file(path, O_RDONLY);
   struct stat about = {};
   if (::fstat(file.get(), &about) != 0) throw_system_error("read", path, errno);
   if (!S_ISREG(about.st_mode)) throw RunError(path.string() + " is not a file");
-  const auto size = static_cast<std::size_t>(about.st_size);
+  // Not mapped: what the disk does not give is then an error, not a signal.
+  std::vector<std::byte> part(std::size_t{1} << 20);
+  std::uint64_t size = 0;
   std::uint32_t crc = libdeflate_crc32(0, nullptr, 0);
-  if (size > 0) {
-    void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file.get(), 0);
-    if (data == MAP_FAILED) throw_system_error("read", path, errno);
-    crc = libdeflate_crc32(crc, data, size);
-    ::munmap(data, size);
+  while (true) {
+    const ssize_t count = ::read(file.get(), part.data(), part.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw_system_error("read", path, errno);
+    if (count == 0) return {size, fmt::format("{:08x}", crc)};
+    crc = libdeflate_crc32(crc, part.data(), static_cast<std::size_t>(count));
+    size += static_cast<std::uint64_t>(count);
   }
-  return {size, fmt::format("{:08x}", crc)};
 }
 
 // Of the file that write_safetensors makes of these entries, from their data in memory.
@@ -69,7 +75,7 @@ const Value& required(const Value& table, std::string_view key, const std::strin
 }
 
 std::string file_name(std::string_view name) {
-  return std::string(name) + ".safetensors";
+  return std::string(name) + kTensors;
 }
 
 std::string described(std::string_view name, DType dtype, const Shape& shape) {
@@ -124,8 +130,7 @@ CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path direc
                                                      std::filesystem::path name)
     : directory_(std::move(directory)), name_(name.empty() ? directory_ : std::move(name)) {
   const std::string source = (name_ / kManifest).string();
-  std::error_code ignored;
-  if (!std::filesystem::exists(directory_ / kManifest, ignored)) {
+  if (!is_there(directory_ / kManifest)) {
     throw RunError(name_.string() + " has no manifest.json: it was never finished");
   }
   const Value manifest = value_from_json(read_text(directory_ / kManifest), source);
@@ -139,12 +144,53 @@ CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path direc
                                  version, kVersion));
     }
     step_ = required(manifest, "step", source).as_integer();
-    for (const Value& entry : required(manifest, "files", source).items()) check_file(entry);
+    if (step_ < 0) throw RunError(fmt::format("{} has the step {}", source, step_));
+    std::set<std::string> listed;
+    for (const Value& entry : required(manifest, "files", source).items()) {
+      check_file(entry);
+      const std::string& file = entry.find("name")->as_text();
+      if (!listed.insert(file).second) {
+        throw RunError(fmt::format("{} names {} twice", source, file));
+      }
+    }
+    check_listed(listed);
   } catch (const ConfigError& wrong_type) {
     throw RunError(fmt::format("{}: {}", source, wrong_type.message()));
   }
   const std::filesystem::path state = directory_ / kState;
   state_ = value_from_json(read_text(state), (name_ / kState).string());
+  if (!state_.is_table()) throw RunError((name_ / kState).string() + " holds no table");
+}
+
+// What is read must be what the manifest guards.
+void CheckpointDirectoryReader::check_listed(const std::set<std::string>& listed) const {
+  const auto check = [&](const std::string& name) {
+    if (listed.contains(name)) return;
+    throw RunError(fmt::format("{} does not name {}", (name_ / kManifest).string(), name));
+  };
+  check(kState);
+  std::error_code failure;
+  std::filesystem::directory_iterator entry(directory_, failure), end;
+  for (; !failure && entry != end; entry.increment(failure)) {
+    if (entry->path().extension() == kTensors) check(entry->path().filename().string());
+  }
+  if (failure) throw_system_error("read", directory_, failure.value());
+}
+
+void add_to_manifest(const std::filesystem::path& directory, std::string_view key,
+                     const Value& value) {
+  const std::filesystem::path path = directory / kManifest;
+  Value manifest = value_from_json(read_text(path), path.string());
+  manifest.set(key, value);
+  // A new file, as the old one may have other names.
+  replace_file(path, to_json(manifest, JsonStyle::indented), Durability::synced);
+}
+
+std::optional<Value> in_manifest(const std::filesystem::path& directory, std::string_view key) {
+  const std::filesystem::path path = directory / kManifest;
+  const Value manifest = value_from_json(read_text(path), path.string());
+  const Value* found = manifest.is_table() ? manifest.find(key) : nullptr;
+  return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
 void CheckpointDirectoryReader::check_file(const Value& entry) const {

@@ -13,6 +13,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,9 +53,16 @@ class CheckpointDirectoryWriter : public CheckpointWriter {
   std::uint64_t bytes_ = 0;
 };
 
+// Sets a further member of a checkpoint's manifest, or reads one; links to the manifest elsewhere
+// stay as they are. Throws RunError.
+void add_to_manifest(const std::filesystem::path& directory, std::string_view key,
+                     const Value& value);
+std::optional<Value> in_manifest(const std::filesystem::path& directory, std::string_view key);
+
 class CheckpointDirectoryReader : public CheckpointReader {
  public:
-  // Checks the manifest, and each file's size and sum. Throws RunError with the reason. Messages
+  // Checks the manifest, that it names the state and every file of tensors once, and each file's
+  // size and sum. Throws RunError with the reason, FileError where the system gave it. Messages
   // call the directory `name` where that is not empty.
   explicit CheckpointDirectoryReader(std::filesystem::path directory,
                                      std::filesystem::path name = {});
@@ -67,6 +76,7 @@ class CheckpointDirectoryReader : public CheckpointReader {
 
  private:
   void check_file(const Value& entry) const;
+  void check_listed(const std::set<std::string>& listed) const;
 
   std::filesystem::path directory_, name_;
   std::int64_t step_ = 0;

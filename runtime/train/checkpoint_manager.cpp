@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fmt/core.h>
@@ -12,6 +14,7 @@
 #include "train/file_io.h"
 #include "train/process_info.h"
 #include "trivet/error.h"
+#include "trivet/trainer.h"
 
 namespace trivet {
 namespace {
@@ -19,13 +22,22 @@ namespace {
 // Names of directories that are not, or no longer, checkpoints start like this.
 constexpr std::string_view kLeftover = ".tmp_";
 constexpr std::string_view kPrefix = "step_";
+const std::string kDamaged = "damaged_", kDiverged = "diverged_";
+constexpr const char* kAskedHint =
+    "'trivet ckpt verify' tells which checkpoints are whole; --step N evaluates one of them";
 
+std::string name_of_step(std::int64_t step) {
+  return fmt::format("{}{:08}", kPrefix, step);
+}
+
+// Only the one spelling that save() gives a step, so that path_of finds it again.
 std::optional<std::int64_t> step_of(const std::string& name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   const std::string digits = name.substr(kPrefix.size());
   if (digits.empty() || digits.size() > 18) return std::nullopt;
   if (digits.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
-  return std::stoll(digits);
+  const std::int64_t step = std::stoll(digits);
+  return name_of_step(step) == name ? std::optional(step) : std::nullopt;
 }
 
 std::vector<std::string> names_in(const std::filesystem::path& directory) {
@@ -39,6 +51,22 @@ std::vector<std::string> names_in(const std::filesystem::path& directory) {
     throw_system_error("read", directory, failure.value());
   }
   return names;
+}
+
+// What the system does not give at first it may give a moment later: a server that comes back,
+// files that another process closes.
+template <typename Open>
+auto with_patience(const Open& open) {
+  using namespace std::chrono_literals;
+  for (const auto pause : {20ms, 100ms, 500ms}) {
+    try {
+      return open();
+    } catch (const FileError& failure) {
+      if (!failure.may_pass()) throw;
+    }
+    std::this_thread::sleep_for(pause);
+  }
+  return open();
 }
 
 void check_step(const CheckpointDirectoryReader& checkpoint, std::int64_t step) {
@@ -61,6 +89,10 @@ void copy_files(const std::filesystem::path& from, const std::filesystem::path& 
 
 }  // namespace
 
+std::optional<std::int64_t> step_of_checkpoint(const std::filesystem::path& directory) {
+  return step_of(directory.filename().string());
+}
+
 CheckpointManager::CheckpointManager(std::filesystem::path directory, CheckpointOptions options,
                                      Warn warn)
     : directory_(std::move(directory)), options_(options), warn_(std::move(warn)) {}
@@ -70,45 +102,109 @@ CheckpointManager::~CheckpointManager() {
 }
 
 std::filesystem::path CheckpointManager::path_of(std::int64_t step) const {
-  return directory_ / fmt::format("{}{:08}", kPrefix, step);
+  return directory_ / name_of_step(step);
 }
 
 std::vector<std::int64_t> CheckpointManager::steps() const {
   std::vector<std::int64_t> steps;
   for (const std::string& name : names_in(directory_)) {
-    // Only the one spelling that save() gives a step, so that path_of finds it again.
-    if (auto step = step_of(name); step && path_of(*step).filename() == name) {
-      steps.push_back(*step);
-    }
+    if (const auto step = step_of(name)) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;
 }
 
 std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::newest() {
+  return newest(std::numeric_limits<std::int64_t>::max());
+}
+
+std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::newest(std::int64_t before) {
   wait();
+  if (options_.step || !options_.pass_over_damaged) return asked();
   remove_leftovers();
   std::vector<std::int64_t> all = steps();
-  std::vector<std::string> reasons;
+  std::erase_if(all, [&](std::int64_t step) { return step >= before; });
+  std::vector<std::pair<std::int64_t, std::string>> damaged;
   for (auto step = all.rbegin(); step != all.rend(); ++step) {
     try {
-      auto reader = std::make_unique<CheckpointDirectoryReader>(path_of(*step));
-      check_step(*reader, *step);
-      for (const std::string& reason : reasons) {
-        warnings_.push_back("checkpoint passed over: " + reason);
-      }
+      auto reader = open(*step);
+      for (const auto& [bad, reason] : damaged) set_aside(bad, reason);
       give_warnings();
-      current_ = *step;
       return reader;
+    } catch (const FileError& failure) {
+      if (failure.may_pass()) throw;
+      damaged.emplace_back(*step, failure.message());
     } catch (const Error& failure) {
-      damaged_.insert(*step);
-      reasons.push_back(failure.message());
+      damaged.emplace_back(*step, failure.message());
     }
   }
-  if (reasons.empty()) return nullptr;
-  throw RunError(fmt::format("no checkpoint in {} can be used:\n  {}", directory_.string(),
-                             fmt::join(reasons, "\n  ")),
-                 {.hint = "move the directory away to start anew, or restore it from a backup"});
+  if (damaged.empty()) return nullptr;
+  std::string reasons;
+  for (const auto& [step, reason] : damaged) reasons += "\n  " + reason;
+  throw UnusableCheckpoint(
+      fmt::format("no checkpoint in {} can be used:{}", directory_.string(), reasons),
+      {.hint = "move the directory away to start anew, or restore it from a backup"});
+}
+
+// Nothing here is changed for somebody who only looks.
+std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::asked() {
+  const std::vector<std::int64_t> all = steps();
+  if (all.empty() && !options_.step) return nullptr;
+  const std::int64_t step = options_.step.value_or(all.empty() ? 0 : all.back());
+  if (std::find(all.begin(), all.end(), step) == all.end()) {
+    throw UnusableCheckpoint(
+        fmt::format("{} has no checkpoint of step {}", directory_.string(), step),
+        {.hint = fmt::format("it has those of {}", fmt::join(all, ", "))});
+  }
+  try {
+    return open(step);
+  } catch (const FileError& failure) {
+    if (failure.may_pass()) throw;
+    throw UnusableCheckpoint(failure.message(), {.hint = kAskedHint});
+  } catch (const Error& failure) {
+    throw UnusableCheckpoint(failure.message(), {.hint = kAskedHint});
+  }
+}
+
+std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::open(std::int64_t step) {
+  try {
+    auto reader =
+        with_patience([&] { return std::make_unique<CheckpointDirectoryReader>(path_of(step)); });
+    check_step(*reader, step);
+    current_ = step;
+    return reader;
+  } catch (const FileError& failure) {
+    if (!failure.may_pass()) throw;
+    throw FileError(failure.message() +
+                        "; the checkpoint may be whole, so the run stops here and changes nothing",
+                    {.hint = fmt::format("{}; to go on without it, move {} away", failure.hint(),
+                                         path_of(step).string())},
+                    failure.number());
+  }
+}
+
+// Its files stay for whoever wants to know what happened to them.
+std::string CheckpointManager::renamed(std::int64_t step, const std::string& prefix) {
+  std::filesystem::path aside = directory_ / (prefix + name_of_step(step));
+  for (int copy = 2; is_there(aside); ++copy) {
+    aside = directory_ / fmt::format("{}{}.{}", prefix, name_of_step(step), copy);
+  }
+  std::error_code failure;
+  std::filesystem::rename(path_of(step), aside, failure);
+  if (failure) damaged_.insert(step);
+  return failure ? "it cannot be renamed: " + failure.message() : "it is now " + aside.string();
+}
+
+void CheckpointManager::set_aside(std::int64_t step, const std::string& reason) {
+  warnings_.push_back(
+      fmt::format("checkpoint passed over: {}; {}", reason, renamed(step, kDamaged)));
+}
+
+void CheckpointManager::leave(std::int64_t step) {
+  warnings_.push_back(
+      fmt::format("checkpoint of step {} passed over: training diverged from it; {}", step,
+                  renamed(step, kDiverged)));
+  give_warnings();
 }
 
 bool CheckpointManager::begin_save(std::int64_t step, const Fill& fill) {
@@ -120,6 +216,8 @@ bool CheckpointManager::begin_save(std::int64_t step, const Fill& fill) {
   before_ = current_;
   try {
     fill(snapshot_);
+  } catch (const DivergedError&) {
+    throw;
   } catch (const Error& failure) {
     throw not_saved(step, failure);
   }
@@ -226,7 +324,12 @@ std::string CheckpointManager::adopt_if_whole(std::int64_t step,
     adopt(step, [&](const std::filesystem::path& temporary) {
       copy_files(source, temporary);
       try {
-        check_step(CheckpointDirectoryReader(temporary, source), step);
+        const auto linked = with_patience(
+            [&] { return std::make_unique<CheckpointDirectoryReader>(temporary, source); });
+        check_step(*linked, step);
+      } catch (const FileError& failure) {
+        if (failure.may_pass()) throw;
+        throw Damaged{failure.message()};
       } catch (const Error& failure) {
         throw Damaged{failure.message()};  // no Error, which would say that a write failed
       }

@@ -10,6 +10,11 @@
 // and named on another thread when `async` is set. One write is under way at a time: what needs the
 // directory waits for it. A write that failed is an error of whichever call comes next.
 //
+// A checkpoint that is damaged (a sum, a size, a form is wrong) is told from one that the system
+// does not give at the moment, of which nothing is known. The former is passed over and keeps its
+// files under the name damaged_step_00001000. The latter is tried a few times more; then the run
+// stops, since going on from an older one would do steps again and replace what may be whole.
+//
 // The caller holds the run directory's lock: one process at a time. [run thread]
 #pragma once
 
@@ -31,6 +36,13 @@
 
 namespace trivet {
 
+// A checkpoint that is damaged, or of which there is none as it was asked for: nothing was
+// restored.
+class UnusableCheckpoint : public RunError {
+ public:
+  using RunError::RunError;
+};
+
 struct SavedCheckpoint {
   std::int64_t step = 0;
   std::filesystem::path path;
@@ -43,7 +55,14 @@ struct CheckpointOptions {
   std::int64_t max_to_keep = 5;  // the newest; 0: all
   std::int64_t keep_every = 0;   // multiples of this step stay, whatever their age; 0: none
   bool async = false;
+  // `newest` is to find this step, or the newest even where it is damaged: for whoever looks at a
+  // checkpoint instead of going on from it.
+  std::optional<std::int64_t> step{};
+  bool pass_over_damaged = true;
 };
+
+// N of a directory step_N that is spelt as a save spells it.
+std::optional<std::int64_t> step_of_checkpoint(const std::filesystem::path& directory);
 
 class CheckpointManager {
  public:
@@ -57,12 +76,16 @@ class CheckpointManager {
   CheckpointManager& operator=(const CheckpointManager&) = delete;
 
   // The newest whole checkpoint; null when there is none at all. Damaged ones are passed over with
-  // a warning that names the reason; RunError when nothing but damaged ones is left.
+  // a warning that names the reason; RunError when nothing but damaged ones is left, or when the
+  // system does not give one.
   std::unique_ptr<CheckpointDirectoryReader> newest();
+  // The same of those before a step.
+  std::unique_ptr<CheckpointDirectoryReader> newest(std::int64_t before);
 
   // Copies what `fill` gives and writes it; `take_saved` tells when it is done. What the options do
   // not cover any more is removed then. False when the last save or restore was of this very step.
-  // A write that fails throws RunError, and the checkpoints there were are still there.
+  // A write that fails throws RunError, and the checkpoints there were are still there; so does
+  // what `fill` throws, but for a DivergedError, which comes through as it is.
   bool begin_save(std::int64_t step, const Fill& fill);
   // The same, done on return.
   std::optional<SavedCheckpoint> save(std::int64_t step, const Fill& fill);
@@ -77,9 +100,13 @@ class CheckpointManager {
   // RunError, for example when it is removed meanwhile.
   void adopt(std::int64_t step, const std::filesystem::path& source);
   // The same of one that another process may have damaged: where it is not whole, what is wrong
-  // with it, and nothing has changed here. Empty when it was taken over.
+  // with it, and nothing has changed here. Empty when it was taken over. Throws RunError when the
+  // system does not give it.
   [[nodiscard]] std::string adopt_if_whole(std::int64_t step, const std::filesystem::path& source);
   void remove(std::int64_t step);
+  // Renames a whole checkpoint that training went wrong from, so that no run goes on from it;
+  // warns.
+  void leave(std::int64_t step);
 
   // Step of the last save or restore.
   std::optional<std::int64_t> current() const { return current_; }
@@ -88,6 +115,11 @@ class CheckpointManager {
   std::filesystem::path path_of(std::int64_t step) const;
 
  private:
+  std::unique_ptr<CheckpointDirectoryReader> asked();
+  std::unique_ptr<CheckpointDirectoryReader> open(std::int64_t step);
+  // Says what has become of it.
+  std::string renamed(std::int64_t step, const std::string& prefix);
+  void set_aside(std::int64_t step, const std::string& reason);
   SavedCheckpoint write(std::int64_t step);
   RunError not_saved(std::int64_t step, const Error& reason) const;
   using Make = std::function<void(const std::filesystem::path&)>;

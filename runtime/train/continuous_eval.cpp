@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/continuous_eval.h"
 
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include <fmt/core.h>
 
-#include "config/toml_reader.h"
+#include "config/resolver.h"
 #include "train/resume_check.h"
 #include "trivet/error.h"
 
@@ -23,7 +22,7 @@ ContinuousEval::ContinuousEval(Parts parts, Options options)
 
 Controller::Outcome ContinuousEval::run() {
   parts_.status.start_heartbeat();
-  parts_.metrics.truncate_after(std::numeric_limits<std::int64_t>::max());  // keeps whole records
+  parts_.metrics.keep_all();
   std::int64_t last = parts_.metrics.last_step();
   while (true) {
     if (options_.train_steps > 0 && last >= options_.train_steps) {
@@ -74,7 +73,7 @@ void ContinuousEval::check_config() {
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return;
   std::vector<ConfigChange> breaking;
-  for (const ConfigChange& change : config_changes(read_toml_file(file), options_.config)) {
+  for (const ConfigChange& change : config_changes(read_run_config(file), options_.config)) {
     const bool of_model = change.path == "task" || change.path.starts_with("task.");
     if (change.breaks && of_model) breaking.push_back(change);
   }

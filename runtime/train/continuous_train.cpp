@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "config/references.h"
 #include "config/toml_reader.h"
 #include "train/file_io.h"
 #include "train/metrics_reader.h"
@@ -67,8 +68,8 @@ int ContinuousTrain::run() {
   status_.set_state("starting");
   replace_file(
       directory_.file("config.toml"),
-      config_text(request_.config, false,
-                  fmt::format("The resolved config of this run, from {}.", request_.source)),
+      run_config_text(request_.config,
+                      fmt::format("The whole config of this run, from {}.", request_.source)),
       Durability::cached);
   status_.start_heartbeat();
   try {
@@ -117,8 +118,13 @@ RunRequest ContinuousTrain::request_for(std::int64_t step) const {
   RunRequest request = request_;
   const std::string from = source_.path_of(step).string();
   ResolvedConfig& config = request.config;
+  Value plain = from;
+  escape_references(plain);
   config.tree.set_path("task.init_checkpoint", from);
-  config.tree.set_path("mode", name_of(Mode::train_and_eval));
+  config.referring.set_path("task.init_checkpoint", std::move(plain));
+  for (Value* tree : {&config.tree, &config.referring}) {
+    tree->set_path("mode", name_of(Mode::train_and_eval));
+  }
   Value fields = config.experiment.task.fields();
   fields.set("init_checkpoint", from);
   fields.set("type", config.experiment.task.key());
@@ -136,7 +142,7 @@ int ContinuousTrain::train_from(std::int64_t step) {
       RunDirectory::at(directory_.file(fmt::format("from_step_{:08}", step)));
   const std::unique_ptr<Device> device = open_device(request);
   Logs logs;
-  const int code = run_in(request, directory, *device, fields_, signals_, &logs);
+  const int code = run_in(request, {directory}, *device, fields_, signals_, &logs);
   if (code != 0) return code;
   // None where a process before this one had finished it.
   if (logs.empty()) {

@@ -49,6 +49,7 @@ void Controller::restore_or_initialize() {
       throw RunError(fmt::format("the trainer is at step {} after restoring {}", step,
                                  checkpoint->description()));
     }
+    parts_.events.on_restored(*checkpoint);
     parts_.events.on_start(step, checkpoint->description());
     take_up(*checkpoint);
     return;
@@ -104,19 +105,22 @@ Controller::Outcome Controller::loop(With with) {
     // What a process before this one left undone comes first: a kill may have hit the evaluation.
     const bool eval_due = evaluates && (ended || is_due(step, options_.validation_interval)) &&
                           step > 0 && !events.is_evaluated(step);
-    if (events.must_stop() && (eval_due || !ended)) {
-      if (fresh) save_and_wait(step);
-      return Outcome::stopped;
+    if (events.must_stop() && (eval_due || !ended)) return stop(fresh);
+    Outcome evaluated = Outcome::done;
+    const auto go_back = [&] {
+      step = trainer.global_step();
+      ended = false;
+    };
+    if (eval_due && !holds([&] { evaluated = evaluate_safely(step); })) {
+      go_back();
+      continue;
     }
-    if (eval_due && evaluate() == Outcome::stopped) {
-      if (fresh) save_and_wait(step);
-      return Outcome::stopped;
-    }
+    if (evaluated == Outcome::stopped) return stop(fresh);
     if (ended) return Outcome::done;
 
     const std::int64_t boundary = next_boundary(step, with);
     if (!train_to(boundary)) {
-      step = trainer.global_step();
+      go_back();
       continue;
     }
     fresh = fresh || trainer.global_step() > step;
@@ -125,13 +129,28 @@ Controller::Outcome Controller::loop(With with) {
       ended = true;
       events.on_end_of_data(step);
     } else if (step < boundary && events.must_stop()) {
-      save_and_wait(step);
-      return Outcome::stopped;
+      return stop(true);
     }
     ended = ended || step >= options_.train_steps;
     if (ended || is_due(step, options_.steps_per_loop)) end_loop(step);
-    if (ended || is_save_due(step)) save(step);
+    if ((ended || is_save_due(step)) && !holds([&] { save(step); })) go_back();
   }
+}
+
+// False when the run was taken back to a checkpoint instead.
+bool Controller::holds(const std::function<void()>& work) {
+  try {
+    work();
+    return true;
+  } catch (const DivergedError& bad) {
+    recover(bad);
+    return false;
+  }
+}
+
+Controller::Outcome Controller::stop(bool fresh) {
+  if (fresh) holds([this] { save_and_wait(parts_.trainer.global_step()); });
+  return Outcome::stopped;
 }
 
 // A step at which something happens: the trainer is not interrupted between two of them, but for a
@@ -174,6 +193,9 @@ bool Controller::train_to(std::int64_t boundary) {
     parts_.events.on_train_end(trainer.global_step());
     recover(bad);
     return false;
+  } catch (const Error&) {
+    write_last_logs();
+    throw;
   }
   const std::int64_t step = trainer.global_step();
   parts_.events.on_train_end(step);
@@ -187,13 +209,40 @@ bool Controller::train_to(std::int64_t boundary) {
   return true;
 }
 
+// Of the steps before the one that failed, whose error is what is reported.
+void Controller::write_last_logs() noexcept {
+  try {
+    const Logs logs = parts_.trainer.train_logs();
+    if (!logs.empty()) parts_.events.on_train_logs(parts_.trainer.global_step(), logs);
+  } catch (const std::exception&) {
+  }
+}
+
+std::unique_ptr<CheckpointDirectoryReader> Controller::checkpoint_to_try() {
+  CheckpointManager& checkpoints = parts_.checkpoints;
+  if (!recovered_to_ || checkpoints.current() != recovered_to_) return checkpoints.newest();
+  std::unique_ptr<CheckpointDirectoryReader> earlier;
+  try {
+    earlier = checkpoints.newest(*recovered_to_);
+  } catch (const UnusableCheckpoint&) {
+    // Those before are damaged; the one at hand is whole.
+  }
+  if (earlier == nullptr) return checkpoints.newest();
+  for (const std::int64_t step : checkpoints.steps()) {
+    if (step > earlier->step()) checkpoints.leave(step);
+  }
+  return earlier;
+}
+
 void Controller::recover(const DivergedError& bad) {
-  const auto checkpoint = parts_.checkpoints.newest();
-  report_saved();
+  parts_.checkpoints.wait();
+  report_saved();  // a save that failed is told before anything is moved
+  const auto checkpoint = checkpoint_to_try();
   if (checkpoint == nullptr) {
     throw RunError(bad.message() + ", and there is no checkpoint to go back to", bad.details());
   }
   parts_.trainer.recover(*checkpoint);
+  recovered_to_ = checkpoint->step();
   last_save_step_ = parts_.trainer.global_step();
   parts_.events.on_recovered(last_save_step_, checkpoint->description(), bad.message());
   take_up(*checkpoint);
@@ -207,6 +256,28 @@ void Controller::end_loop(std::int64_t step) {
     parts_.train_actions->run({.step = step, .previous_step = last_loop_, .logs = logs});
   }
   last_loop_ = step;
+}
+
+// What was trained is saved before an evaluation that may fail, as the interval says, or else when
+// it has.
+Controller::Outcome Controller::evaluate_safely(std::int64_t step) {
+  if (step > last_save_step_ && options_.checkpoint_interval.is_time()) save(step);
+  try {
+    return evaluate();
+  } catch (const DivergedError&) {
+    throw;
+  } catch (...) {
+    if (step > last_save_step_) save_after_failure(step);
+    throw;
+  }
+}
+
+// The failure itself is what is reported.
+void Controller::save_after_failure(std::int64_t step) noexcept {
+  try {
+    save_and_wait(step);
+  } catch (const std::exception&) {
+  }
 }
 
 Controller::Outcome Controller::evaluate(const std::filesystem::path& source) {

@@ -10,10 +10,12 @@
 // The last step always gets metrics, a checkpoint and (train_and_evaluate) an evaluation; the first
 // checkpoint comes at the first multiple of its interval. An interval in time counts from the start
 // of the process and from the last save, on a clock that does not jump; training is interrupted for
-// it between two steps, wherever that is.
+// it between two steps, wherever that is, and a checkpoint is saved before every evaluation.
+// Whatever the interval, an evaluation that throws leaves a checkpoint of its step.
 //
-// A step that the trainer says to recover from (DivergedError) takes the run back to its newest
-// checkpoint, records of later steps included.
+// A step or a save that the trainer says to recover from (DivergedError) takes the run back to its
+// newest checkpoint, records of later steps included; to the one before where it has been taken
+// back to that one already and has saved nothing since, and then the later ones are removed.
 //
 // A checkpoint may still be written while training goes on. A write that failed ends the run before
 // its next step.
@@ -22,6 +24,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "train/action_list.h"
@@ -59,6 +63,8 @@ class ControllerEvents {
     (void)reason;
     on_start(step, path);
   }
+  // Before on_start, when the run continues: what the checkpoint holds beside the trainer's state.
+  virtual void on_restored(const CheckpointReader& checkpoint) { (void)checkpoint; }
   // Whether the evaluation of this step is already on record.
   virtual bool is_evaluated(std::int64_t step) const = 0;
 
@@ -121,7 +127,13 @@ class Controller {
   bool is_due(std::int64_t step, std::int64_t interval) const;
   bool is_save_due(std::int64_t step) const;
   bool train_to(std::int64_t boundary);
+  bool holds(const std::function<void()>& work);
+  Outcome stop(bool fresh);
+  Outcome evaluate_safely(std::int64_t step);
   void recover(const DivergedError& bad);
+  std::unique_ptr<CheckpointDirectoryReader> checkpoint_to_try();
+  void write_last_logs() noexcept;
+  void save_after_failure(std::int64_t step) noexcept;
   void take_up(const CheckpointReader& checkpoint);
   void end_loop(std::int64_t step);
   void keep_if_best(std::int64_t step, const Logs& logs, const std::filesystem::path& source);
@@ -135,6 +147,7 @@ class Controller {
   std::int64_t last_loop_ = 0, last_evaluation_ = 0;  // steps of the last events of actions
   double last_save_ = 0;                              // on the clock
   std::int64_t last_save_step_ = 0;
+  std::optional<std::int64_t> recovered_to_;  // the step of the last recovery
 };
 
 }  // namespace trivet

@@ -11,7 +11,7 @@
 namespace trivet {
 
 Evaluation::Evaluation(Task& task, const ConfigOf<Input>& input, ValidationData data)
-    : task_(task), config_(input), metrics_(task.build_metrics(false)), data_(data) {
+    : task_(task), config_(input), metrics_(build_metrics(task, false)), data_(data) {
   input_ = build_input(task, config_, false);
 }
 
@@ -48,12 +48,14 @@ Logs Evaluation::run(Model& model, ParameterStore& store, const FpropContext& co
       FpropContext own = context;
       if (done > 0) own.summaries = {};
       StepState state{model, store, nullptr, metrics_, own};
-      const StepOutput output = task_.validation_step(*batch, state);
+      const StepOutput output =
+          in_task(task_, "validation_step", [&] { return task_.validation_step(*batch, state); });
       if (output.loss.defined() && output.weight > 0) {
         loss_sum += output.weight * output.loss.item();
         weight_sum += output.weight;
       }
-      aggregated = task_.aggregate_logs(std::move(aggregated), output);
+      in_task(task_, "aggregate_logs",
+              [&] { aggregated = task_.aggregate_logs(std::move(aggregated), output); });
       if (done == 0) summaries = std::move(own.summaries);
     });
     device.end_step();
@@ -66,7 +68,9 @@ Logs Evaluation::run(Model& model, ParameterStore& store, const FpropContext& co
   Logs logs;
   if (weight_sum > 0) logs.set("validation_loss", loss_sum / weight_sum);
   logs.merge(results(metrics_));
-  if (aggregated) logs.merge(task_.reduce_aggregated_logs(*aggregated, context.step));
+  if (!aggregated) return logs;
+  in_task(task_, "reduce_aggregated_logs",
+          [&] { logs.merge(task_.reduce_aggregated_logs(*aggregated, context.step)); });
   return logs;
 }
 

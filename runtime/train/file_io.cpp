@@ -17,15 +17,23 @@
 namespace trivet {
 namespace {
 
-std::string hint_for(int error_number) {
+std::string hint_for(std::string_view action, int error_number) {
+  const bool reads = action == "read";
   switch (error_number) {
+    case EMFILE:
+    case ENFILE:
+      return "the limit on open files (ulimit -n) is too low, or other processes have too many";
+    case ESTALE:
+    case EIO:
+      return reads ? "the disk or the server of the file system did not give it; try again" : "";
     case ENOSPC:
     case EDQUOT:
       return "free some space, then start the run again: it continues from its last checkpoint";
     case EROFS:
     case EACCES:
     case EPERM:
-      return "choose a directory you may write to with --workdir";
+      return reads ? "ask its owner for the right to read it, or start the program as its owner"
+                   : "choose a directory you may write to with --workdir";
     case EFBIG:
       return "the limit on file sizes (ulimit -f) is too low";
     default:
@@ -47,9 +55,30 @@ void fill(const FileHandle& file, const std::filesystem::path& path, std::string
 
 void throw_system_error(std::string_view action, const std::filesystem::path& path,
                         int error_number) {
-  throw RunError(fmt::format("cannot {} {}: {}", action, path.string(),
-                             std::generic_category().message(error_number)),
-                 {.hint = hint_for(error_number)});
+  throw FileError(fmt::format("cannot {} {}: {}", action, path.string(),
+                              std::generic_category().message(error_number)),
+                  {.hint = hint_for(action, error_number)}, error_number);
+}
+
+bool FileError::may_pass() const {
+  switch (number_) {
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENXIO:
+      return false;
+    default:
+      return true;
+  }
+}
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code failure;
+  const bool there = std::filesystem::exists(path, failure);
+  if (failure) throw_system_error("read", path, failure.value());
+  return there;
 }
 
 FileHandle::~FileHandle() {
@@ -57,6 +86,7 @@ FileHandle::~FileHandle() {
 }
 
 FileHandle open_file(const std::filesystem::path& path, int flags) {
+  if ((flags & O_ACCMODE) == O_RDONLY) flags |= O_NONBLOCK;
   int fd = -1;
   do {
     fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);

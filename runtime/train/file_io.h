@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of a run directory: written whole or not at all, with the system's reason when it fails.
-// Every function throws RunError naming the file and the cause (disk full, read-only, ...).
+// Every function throws FileError naming the file and the cause (disk full, read-only, ...).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,24 @@
 #include <string_view>
 #include <utility>
 
+#include "trivet/error.h"
+
 namespace trivet {
+
+// The system did not do what was asked with a file.
+class FileError : public RunError {
+ public:
+  FileError(const std::string& message, ErrorDetails details, int number)
+      : RunError(message, std::move(details)), number_(number) {}
+
+  int number() const { return number_; }  // errno
+  // Whether the same call may work later or for somebody else (EIO, ESTALE, EMFILE, ENOMEM, EACCES,
+  // ...), so that nothing is known of the file. Otherwise it is missing, or no file.
+  bool may_pass() const;
+
+ private:
+  int number_;
+};
 
 // An open file, closed at the end of its life.
 class FileHandle {
@@ -35,7 +52,7 @@ enum class Durability {
   synced,  // on the disk when the call returns
 };
 
-// open(2) with close-on-exec; `flags` as there.
+// open(2) with close-on-exec; `flags` as there. Reading does not wait for the other end of a pipe.
 FileHandle open_file(const std::filesystem::path& path, int flags);
 void write_all(const FileHandle& file, std::string_view text, const std::filesystem::path& path);
 // Adds to the end of a file, whole or not at all: what could be written of the text before it
@@ -62,7 +79,11 @@ void rename_path(const std::filesystem::path& from, const std::filesystem::path&
 // Files of more than `limit` bytes are refused.
 std::string read_text(const std::filesystem::path& path, std::uint64_t limit = 64u << 20);
 
-// Throws the RunError for a failed system call: "cannot write runs/1-a/x: No space left on device".
+// Whether there is something of this name. What keeps the system from telling is an error.
+bool is_there(const std::filesystem::path& path);
+
+// Throws the FileError for a failed system call: "cannot write runs/1-a/x: No space left on
+// device".
 [[noreturn]] void throw_system_error(std::string_view action, const std::filesystem::path& path,
                                      int error_number);
 

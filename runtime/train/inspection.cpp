@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "train/config_faults.h"
 #include "train/run.h"
 #include "train/run_start.h"
 #include "trivet/error.h"
@@ -102,6 +103,7 @@ class Inspector {
   void take_weights();
   void train();
   void evaluate();
+  void name_numbers();
 
   const ResolvedConfig& config_;
   const std::string mode_;  // its name says which halves a run has
@@ -115,7 +117,7 @@ class Inspector {
 
 Inspection Inspector::inspect() {
   try {
-    look();
+    with_places(config_.tree, [this] { look(); });
   } catch (Error& error) {
     error.amend({.path = stage_path_});
     throw;
@@ -133,6 +135,7 @@ void Inspector::look() {
   if (does("train")) train();
   // What a batch of evaluation takes is less than what one of training does.
   if (does("eval") && !(result_.on_paper && result_.trained)) evaluate();
+  if (!result_.on_paper) name_numbers();
   result_.examples = observer_.examples();
   result_.tokens = observer_.tokens();
   result_.memory = result_.device->memory();
@@ -157,17 +160,21 @@ void Inspector::build() {
   const ExperimentConfig& experiment = config_.experiment;
   open();
   TaskContext task_context{*result_.device, {}};
-  task_ = make(
-      result_.on_paper ? with_rows(experiment.task, rows_per_device(experiment)) : experiment.task,
-      task_context);
+  build_from_config("task", experiment.task.origin(), [&] {
+    task_ = make(result_.on_paper ? with_rows(experiment.task, rows_per_device(experiment))
+                                  : experiment.task,
+                 task_context);
+  });
   TrainerContext context{.task = *task_,
                          .device = *result_.device,
                          .key = Key(static_cast<std::uint64_t>(experiment.seed)),
                          .train = does("train"),
                          .eval = does("eval"),
                          .observer = observer_};
-  trainer_ = make(experiment.trainer, context);
-  trainer_->initialize();
+  build_from_config("", experiment.trainer.origin(),
+                    [&] { trainer_ = make(experiment.trainer, context); });
+  build_from_config("task.init_checkpoint", experiment.task.origin(),
+                    [this] { trainer_->initialize(); });
   const bool fresh = task_->config().init_checkpoint.empty() && !result_.on_paper;
   const auto* first = static_cast<const FirstLoss*>(task_->extension(kTaskFirstLoss));
   if (fresh && first != nullptr) result_.expected_loss = first->first_loss();
@@ -228,6 +235,19 @@ void Inspector::evaluate() {
   result_.layers = trace_->layers();
 }
 
+// An evaluation of one batch may not come to every number, of several tasks for example, so where
+// one is missing all batches are evaluated.
+void Inspector::name_numbers() {
+  const MetricUses uses = metric_uses(config_.tree);
+  if (uses.empty()) return;
+  const TrainerConfig fields = trainer_fields(config_.experiment.trainer);
+  MetricNames& names = result_.names = known_names(*task_, fields, uses);
+  if (result_.trained) add_names(names.training, trainer_->train_logs());
+  add_names(names.evaluation, result_.eval_logs);
+  if (!result_.evaluated || unknown_metrics({{}, uses.evaluation}, names).empty()) return;
+  add_names(names.evaluation, trainer_->evaluate(fields.validation_steps));
+}
+
 std::string names_of(const std::vector<std::string>& paths) {
   std::string text;
   for (std::size_t i = 0; i < std::min(paths.size(), kMostNames); ++i) {
@@ -248,6 +268,23 @@ std::vector<Inspection> inspect(const ResolvedConfig& config, InspectOptions opt
     stages.push_back(Inspector(config, stages.size(), on_paper).inspect());
   } while (stages.size() < stages.front().stages);
   return stages;
+}
+
+void check_metric_names(const ResolvedConfig& config, const std::vector<Inspection>& stages) {
+  MetricNames names;
+  for (const Inspection& stage : stages) {
+    if (stage.on_paper) return;
+    names.training.insert(stage.names.training.begin(), stage.names.training.end());
+    names.evaluation.insert(stage.names.evaluation.begin(), stage.names.evaluation.end());
+  }
+  std::vector<Problem> problems = unknown_metrics(metric_uses(config.tree), names);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+}
+
+void check_metric_names(const ResolvedConfig& config, Task& task, const TrainerConfig& trainer) {
+  const MetricUses uses = metric_uses(config.tree);
+  if (uses.empty() || unknown_metrics(uses, known_names(task, trainer, uses)).empty()) return;
+  check_metric_names(config, inspect(config));
 }
 
 TokenFigures token_figures(const Inspection& seen) {

@@ -17,6 +17,7 @@
 
 #include "config/resolver.h"
 #include "train/mesh_share.h"
+#include "train/metric_uses.h"
 #include "trivet/device.h"
 #include "trivet/extensions/first_loss.h"
 #include "trivet/layer_trace.h"
@@ -49,6 +50,7 @@ struct Inspection {
                                                   // come from a checkpoint
   bool evaluated = false;
   Logs eval_logs;       // of one batch
+  MetricNames names;    // of all numbers that were seen; empty on paper
   MemoryReport memory;  // with everything alive
 
   bool on_paper = false;
@@ -78,6 +80,14 @@ struct InspectOptions {
 // Of each stage, in order; at least one. Writes nothing: there is no run directory. Throws as a run
 // does, Error with the place in the config. [main thread]
 std::vector<Inspection> inspect(const ResolvedConfig& config, InspectOptions options = {});
+
+// Throws ConfigError for numbers that the config names and no stage gives. Nothing where the stages
+// were looked at on paper.
+void check_metric_names(const ResolvedConfig& config, const std::vector<Inspection>& stages);
+
+// The same before a run, whose task is at hand: what its metrics and trainer say is looked at
+// first, and where that leaves a name in doubt the config is inspected.
+void check_metric_names(const ResolvedConfig& config, Task& task, const TrainerConfig& trainer);
 
 // "stage 2 of 3 (deep)"; empty where training has one stage.
 std::string stage_title(const Inspection& inspection);

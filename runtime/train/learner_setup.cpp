@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "train/step_parts.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -43,14 +44,14 @@ std::unique_ptr<Learner> make_learner(const TrainerConfig& config, Task& task,
                                       ParameterStore& store) {
   std::vector<LearnerRule> rules;
   if (has_main(config)) {
-    rules.push_back({.optimizer = task.create_optimizer(config.optimizer),
+    rules.push_back({.optimizer = create_optimizer(task, config.optimizer),
                      .learning_rate = make(config.learning_rate)});
   }
   for (const LearnerConfig& learner : config.learners) {
     rules.push_back(
         {.name = learner.name,
          .variables = Patterns(learner.variables),
-         .optimizer = task.create_optimizer(learner.optimizer),
+         .optimizer = create_optimizer(task, learner.optimizer),
          .learning_rate = make(learner.learning_rate.has_value() ? learner.learning_rate
                                                                  : config.learning_rate)});
   }

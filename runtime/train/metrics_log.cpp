@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -73,7 +74,22 @@ void MetricsLog::truncate_after(std::int64_t step) {
   const auto size = static_cast<std::uint64_t>(about.st_size);
   last_step_ = -1;
   has_train_ = has_eval_ = false;
+  extent_ = {};
   if (size > 0) keep(kept_until(step, size), size);
+}
+
+void MetricsLog::keep_all() {
+  truncate_after(std::numeric_limits<std::int64_t>::max());
+}
+
+Value MetricsLog::extent() {
+  extent_.extend(file_, path_);
+  return extent_.to_value();
+}
+
+std::string MetricsLog::loss_since(const Value& extent) const {
+  const std::string loss = trivet::loss_since(extent, file_, path_);
+  return loss.empty() ? loss : path_.string() + " " + loss;
 }
 
 // What stays of the file, the last first. Steps ascend, so what comes before a record of an earlier

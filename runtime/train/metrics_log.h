@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "train/file_extent.h"
 #include "train/file_io.h"
 #include "train/metrics_record.h"
 #include "trivet/logs.h"
@@ -31,6 +32,14 @@ class MetricsLog {
   // Drops every line whose step is above `step`, and what a kill or a power cut has left at the
   // end: lines that are no JSON objects, behind the last that is kept. All else stays as it is.
   void truncate_after(std::int64_t step);
+
+  // Drops nothing but such an unfinished end: for a process that does not go on with the training.
+  void keep_all();
+
+  // How far the file goes now, for a checkpoint; and what is missing of what a checkpoint says,
+  // empty where nothing is.
+  Value extent();
+  std::string loss_since(const Value& extent) const;
 
   // Whether the last step that has records has one of this kind.
   bool ends_with(RecordKind kind, std::int64_t step) const;
@@ -53,6 +62,7 @@ class MetricsLog {
 
   std::filesystem::path path_;
   FileHandle file_;
+  FileExtent extent_;
   std::string line_;
   std::int64_t last_step_ = -1;
   bool has_train_ = false, has_eval_ = false;  // at last_step_

@@ -22,6 +22,14 @@ void read_logs(const OrderedJson& record, const char* part, Logs& logs) {
   }
 }
 
+// Of a line without `values`: {"step": 50, "loss": 0.3}.
+void read_flat_values(const OrderedJson& record, Logs& values) {
+  for (const auto& [name, value] : record.items()) {
+    if (name != "step" && name != "time" && value.is_number())
+      values.set(name, value.get<double>());
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(RecordKind kind) {
@@ -37,15 +45,20 @@ std::optional<AnyRecord> parse_any_record(std::string_view line) {
   if (!std::in_range<std::int64_t>(step->get<std::uint64_t>())) return any;
   any.step = step->get<std::int64_t>();
   const auto kind = json.find("kind");
-  if (kind == json.end() || !kind->is_string()) return any;
+  if (kind != json.end() && !kind->is_string()) return any;
+  const std::string named =
+      kind == json.end() ? std::string(name_of(RecordKind::eval)) : kind->get<std::string>();
   for (const RecordKind known : {RecordKind::train, RecordKind::eval}) {
-    if (kind->get_ref<const std::string&>() != name_of(known)) continue;
+    if (named != name_of(known)) continue;
     MetricsRecord& record = any.known.emplace();
     record.kind = known;
     record.step = *any.step;
+    if (!json.contains("values")) read_flat_values(json, record.values);
     read_logs(json, "values", record.values);
     read_logs(json, "rates", record.rates);
   }
+  // Without a kind and without numbers it is a line of something else.
+  if (kind == json.end() && any.known->values.begin() == any.known->values.end()) any.known.reset();
   return any;
 }
 

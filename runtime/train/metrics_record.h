@@ -26,6 +26,8 @@ struct AnyRecord {
   std::optional<MetricsRecord> known;  // with a step
 };
 
+// A line without a kind is one of an evaluation, by a program that is no run: its numbers may stand
+// beside the step.
 // Nothing for a line that is no JSON object: damaged or cut short. Members that are not known are
 // left out.
 std::optional<AnyRecord> parse_any_record(std::string_view line);

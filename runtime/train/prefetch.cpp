@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "trivet/plugin_call.h"
 #include "trivet/thread_pool.h"
 
 namespace trivet {
@@ -24,8 +25,8 @@ struct Prefetch::Item {
 // The thread and its queue. While it lives, the input belongs to the thread.
 class Prefetch::Producer {
  public:
-  Producer(Input& input, std::size_t depth)
-      : input_(input), depth_(depth), thread_([this] { run(); }) {}
+  Producer(Input& input, std::size_t depth, const std::string& path)
+      : input_(input), depth_(depth), path_(path), thread_([this] { run(); }) {}
 
   ~Producer() {
     {
@@ -70,8 +71,8 @@ class Prefetch::Producer {
   Item make() {
     Item item;
     try {
-      item.batch = input_.get_next();
-      item.state = input_.save_state();
+      in_plugin(item_, "get_next", path_, [&] { item.batch = input_.get_next(); });
+      in_plugin(item_, "save_state", path_, [&] { item.state = input_.save_state(); });
     } catch (...) {
       item.batch.reset();
       item.error = std::current_exception();
@@ -80,7 +81,9 @@ class Prefetch::Producer {
   }
 
   Input& input_;
+  const RegistryItem* const item_ = item_of(input_);
   const std::size_t depth_;
+  const std::string path_;
   std::mutex mutex_;
   std::condition_variable room_, filled_;
   std::deque<Item> queue_;
@@ -88,9 +91,10 @@ class Prefetch::Producer {
   std::thread thread_;  // last: it uses all of the above
 };
 
-Prefetch::Prefetch(std::unique_ptr<Input> input, std::int64_t depth)
+Prefetch::Prefetch(std::unique_ptr<Input> input, std::int64_t depth, std::string path)
     : input_(std::move(input)),
       depth_(static_cast<std::size_t>(depth)),
+      path_(std::move(path)),
       batches_per_epoch_(input_->batches_per_epoch()) {}
 
 Prefetch::~Prefetch() = default;
@@ -98,7 +102,7 @@ Prefetch::~Prefetch() = default;
 void Prefetch::start() {
   if (producer_ || ended_ || error_) return;
   consumed_ = input_->save_state();
-  producer_ = std::make_unique<Producer>(*input_, depth_);
+  producer_ = std::make_unique<Producer>(*input_, depth_, path_);
 }
 
 std::optional<Batch> Prefetch::get_next() {

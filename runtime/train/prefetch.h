@@ -11,6 +11,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "trivet/input.h"
@@ -22,7 +23,8 @@ class Prefetch : public Input {
   // Holds at most `depth` (>= 1) batches that nobody has taken. The thread starts with `start` or
   // the first `get_next`, and ends in the destructor; neither it nor `reset` waits for more than
   // the batch in the making.
-  Prefetch(std::unique_ptr<Input> input, std::int64_t depth);
+  // `path` is where the input stands in the config, for errors.
+  Prefetch(std::unique_ptr<Input> input, std::int64_t depth, std::string path = {});
   ~Prefetch() override;
 
   void start();
@@ -41,6 +43,7 @@ class Prefetch : public Input {
 
   std::unique_ptr<Input> input_;
   std::size_t depth_;
+  std::string path_;
   std::optional<std::int64_t> batches_per_epoch_;
   Value consumed_;            // state after the last batch taken
   bool ended_ = false;        // the end of the data was taken

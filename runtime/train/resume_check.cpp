@@ -24,24 +24,27 @@ bool is_any_of(std::string_view path, std::initializer_list<std::string_view> pa
   return false;
 }
 
-// What may change of an entry of task.tasks or trainer.stages: how long or how often it is
-// trained, on which data, at which rate.
-bool is_free_in_entry(std::string_view path) {
-  const std::size_t end = path.find(']');
-  if (end == std::string_view::npos || end + 2 > path.size()) return false;
-  return is_any_of(path.substr(end + 2),
-                   {"steps", "train_input", "eval_input", "learning_rate", "weight", "eval_steps",
-                    "task.train_input", "task.eval_input"});
+// Whether a part of the path is this name: "model" is one of "task.tasks[1].task.model.hidden".
+bool has_part(std::string_view path, std::string_view name) {
+  for (std::size_t at = path.find(name); at != std::string_view::npos;
+       at = path.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    const bool starts = at == 0 || path[at - 1] == '.';
+    if (starts && (end == path.size() || path[end] == '.' || path[end] == '[')) return true;
+  }
+  return false;
 }
 
+// What weights are, what the numbers in them stand for, and which of them are trained by what: a
+// model, and the types of tasks, trainers and optimizers. Fields of a task that change the shapes
+// are found by restoring.
 bool breaks(std::string_view path) {
-  if (path == "trainer.type" || path == "trainer.optimizer.type") return true;
+  if (has_part(path, "model")) return true;
   if (is_any_of(path, {"trainer.learners", "trainer.frozen", "trainer.trainable"})) return true;
-  if (is_any_of(path, {"task.tasks", "trainer.stages"})) return !is_free_in_entry(path);
-  if (!is_at_or_below(path, "task")) return false;
-  return !is_any_of(
-      path, {"task.train_input", "task.eval_input", "task.init_checkpoint", "task.init_load",
-             "task.name", "task.sampler", "task.decode", "task.sample_prompts"});
+  for (const std::string_view part : {"task", "trainer", "optimizer"}) {
+    if (path.ends_with(std::string(part) + ".type")) return true;
+  }
+  return false;
 }
 
 }  // namespace

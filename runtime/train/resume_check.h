@@ -15,12 +15,10 @@ struct ConfigChange {
   bool breaks = false;        // the checkpoints of the run do not fit, or mean something else
 };
 
-// Leaves that differ, in the order of `before`, then those that are new. The task (its inputs,
-// starting checkpoint, name, and what it makes of its model behind evaluations excepted), the
-// model, and the types of trainer and optimizer must stay; everything else may change. Of tasks
-// trained together and of stages of training the data, weights, rates and lengths may change. What
-// `mode` and `name` are does not matter, nor do defaults of fields that `before` does not have: an
-// older trivet wrote it. `after` is a resolved tree, which knows its defaults.
+// Leaves that differ, in the order of `before`, then those that are new. Models, and the types of
+// tasks, trainer and optimizers must stay, and which variables are trained by what; everything else
+// may change. What `mode` and `name` are does not matter, nor do defaults of fields that `before`
+// does not have: an older trivet wrote it. `after` is a resolved tree, which knows its defaults.
 std::vector<ConfigChange> config_changes(const Value& before, const Value& after);
 
 // "  trainer.train_steps: 100 -> 200" for each, one a line.

@@ -2,9 +2,14 @@
 #include "train/run.h"
 
 #include <memory>
+#include <optional>
 
+#include "config/resolver.h"
+#include "config/run_rules.h"
 #include "train/continuous_train.h"
+#include "train/evaluations.h"
 #include "train/run_directory.h"
+#include "train/run_session.h"
 #include "train/run_start.h"
 #include "train/signals.h"
 #include "trivet/error.h"
@@ -23,8 +28,30 @@ RunDirectory directory_of(const RunRequest& request) {
     }
     return RunDirectory::at(request.workdir / "continuous_eval");
   }
-  return request.workdir.empty() ? RunDirectory::next("runs", name)
+  return request.workdir.empty() ? RunDirectory::next(request.root, name)
                                  : RunDirectory::at(request.workdir);
+}
+
+// Whether a run of training has its records in the directory.
+bool holds_training(const std::filesystem::path& directory) {
+  std::error_code ignored;
+  if (std::filesystem::exists(directory / "checkpoints", ignored)) return true;
+  const std::filesystem::path config = directory / "config.toml";
+  if (!std::filesystem::exists(config, ignored)) return false;
+  const Value tree = read_run_config(config);
+  const Value* mode = tree.find("mode");
+  return mode == nullptr || !(*mode == name_of(Mode::eval));
+}
+
+// An evaluation of a run leaves the records of its training alone and has its own in evals/N/.
+std::optional<RunDirectory> evaluation_in(const RunDirectory& run, Mode mode) {
+  if (mode != Mode::eval || !holds_training(run.path())) return std::nullopt;
+  return RunDirectory::next_number(run.path() / kEvaluationsDirectory);
+}
+
+std::filesystem::path followed_by(const RunDirectory& run, Mode mode, bool apart) {
+  if (mode == Mode::continuous_eval) return run.path().parent_path();
+  return apart ? run.path() : std::filesystem::path();
 }
 
 // Better than to train as if the rest of the mesh were not meant.
@@ -54,15 +81,19 @@ int run_command(const RunRequest& request) {
   const StopSignals signals;
   const ExperimentConfig& experiment = request.config.experiment;
   const TrainerConfig fields = trainer_fields(experiment.trainer);
+  check_run(request.config);
   check_before_start(request.config, fields);
   check_mesh(request.config);
   const bool many = experiment.mode == Mode::continuous_train_and_eval;
   if (many) check_continuous_train(request.config);
   const std::unique_ptr<Device> device = many ? nullptr : open_device(request);
-  RunDirectory directory = directory_of(request);
+  RunDirectory run = directory_of(request);
+  std::optional<RunDirectory> evaluation = evaluation_in(run, experiment.mode);
+  RunDirectory& directory = evaluation ? *evaluation : run;
   try {
     if (many) return ContinuousTrain(request, directory, fields, signals).run();
-    return run_in(request, directory, *device, fields, signals);
+    return run_in(request, {directory, followed_by(run, experiment.mode, evaluation.has_value())},
+                  *device, fields, signals);
   } catch (const Error& failure) {
     std::error_code ignored;
     const bool started = std::filesystem::exists(directory.file("checkpoints"), ignored);

@@ -2,7 +2,9 @@
 // One run: everything behind `trivet run` once the config is resolved.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "config/resolver.h"
@@ -11,10 +13,13 @@ namespace trivet {
 
 struct RunRequest {
   ResolvedConfig config;
-  std::filesystem::path workdir;  // empty: the next runs/N-NAME/ below the working directory
-  std::string name;               // NAME when the config has none: the stem of its file
-  std::string source;             // for people: "configs/vision/local.toml"
-  bool quiet = false;             // warnings and errors only
+  std::filesystem::path workdir;  // empty: the next ROOT/N-NAME/
+  std::filesystem::path root = "runs";
+  std::string name;    // NAME when the config has none: the stem of its file
+  std::string source;  // for people: "configs/vision/local.toml"
+  bool quiet = false;  // warnings and errors only
+  // Mode eval: the checkpoint that is evaluated; the newest where it is not set.
+  std::optional<std::int64_t> step;
 };
 
 // Runs to the end, or to a signal. Returns the exit code: 0 done, 130 after SIGINT and 75 after

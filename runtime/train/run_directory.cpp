@@ -22,12 +22,16 @@ namespace trivet {
 namespace {
 
 constexpr const char* kLockFile = ".lock";
+// What replace_file writes; a kill leaves NAME.tmp.
+constexpr const char* kReplaced[] = {"config.toml", "metrics.jsonl", "samples.jsonl",
+                                     "status.json", "summary.json",  "best/best.json"};
 
-// N of "N-NAME", 0 for other names.
-std::int64_t run_number(const std::string& name) {
+// N of "N-NAME", or of "N" where runs have no names; 0 for other names.
+std::int64_t run_number(const std::string& name, bool named) {
   std::int64_t number = 0;
   const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool is_run = failure == std::errc() && end != name.data() + name.size() && *end == '-';
+  const bool at_end = end == name.data() + name.size();
+  const bool is_run = failure == std::errc() && (named ? !at_end && *end == '-' : at_end);
   return is_run ? number : 0;
 }
 
@@ -41,12 +45,12 @@ std::string directory_name(std::string_view name) {
   return clean;
 }
 
-std::int64_t highest_run_number(const std::filesystem::path& root) {
+std::int64_t highest_run_number(const std::filesystem::path& root, bool named) {
   std::int64_t highest = 0;
   std::error_code failure;
   std::filesystem::directory_iterator entry(root, failure), end;
   for (; !failure && entry != end; entry.increment(failure)) {
-    highest = std::max(highest, run_number(entry->path().filename().string()));
+    highest = std::max(highest, run_number(entry->path().filename().string(), named));
   }
   if (failure) throw_system_error("read", root, failure.value());
   return highest;
@@ -55,8 +59,12 @@ std::int64_t highest_run_number(const std::filesystem::path& root) {
 }  // namespace
 
 RunDirectory::RunDirectory(std::filesystem::path path, bool made)
-    : path_(std::move(path)), made_(made) {
+    : shown_(std::move(path)), made_(made) {
+  std::error_code failure;
+  path_ = std::filesystem::absolute(shown_, failure);
+  if (failure) path_ = shown_;  // where the process stands has no name any more
   lock();
+  remove_leftovers();
 }
 
 RunDirectory RunDirectory::at(std::filesystem::path path) {
@@ -70,14 +78,23 @@ RunDirectory RunDirectory::at(std::filesystem::path path) {
 }
 
 RunDirectory RunDirectory::next(const std::filesystem::path& root, std::string_view name) {
+  return next_after(root, "-" + directory_name(name));
+}
+
+RunDirectory RunDirectory::next_number(const std::filesystem::path& root) {
+  return next_after(root, "");
+}
+
+// `behind`: what stands behind the number.
+RunDirectory RunDirectory::next_after(const std::filesystem::path& root, std::string_view behind) {
   make_directories(root);
   // Held while the number is found and taken; released with the handle.
   const FileHandle turn = open_file(root, O_RDONLY | O_DIRECTORY);
   while (::flock(turn.get(), LOCK_EX) != 0) {
     if (errno != EINTR) throw_system_error("lock", root, errno);
   }
-  const std::int64_t number = highest_run_number(root) + 1;
-  const std::filesystem::path path = root / fmt::format("{}-{}", number, directory_name(name));
+  const std::int64_t number = highest_run_number(root, !behind.empty()) + 1;
+  const std::filesystem::path path = root / fmt::format("{}{}", number, behind);
   std::error_code failure;
   std::filesystem::create_directory(path, failure);
   if (failure) throw_system_error("create the directory", path, failure.value());
@@ -91,7 +108,7 @@ void RunDirectory::lock() {
     if (errno != EWOULDBLOCK) throw_system_error("lock", path, errno);
     std::string owner = read_text(path, 4096);
     if (owner.empty()) owner = "another process";
-    throw RunError(fmt::format("{} is in use by {}", path_.string(), owner),
+    throw RunError(fmt::format("{} is in use by {}", shown_.string(), owner),
                    {.hint = "wait for it, stop it, or choose another --workdir"});
   }
   if (::ftruncate(lock_.get(), 0) != 0) throw_system_error("write", path, errno);
@@ -100,6 +117,13 @@ void RunDirectory::lock() {
             fmt::format("process {} on {} since {:%Y-%m-%d %H:%M:%S}", ::getpid(), host_name(),
                         fmt::localtime(now)),
             path);
+}
+
+void RunDirectory::remove_leftovers() const noexcept {
+  for (const char* const name : kReplaced) {
+    std::error_code ignored;  // one that stays is written over by the next
+    std::filesystem::remove(file(std::string(name) + ".tmp"), ignored);
+  }
 }
 
 void RunDirectory::remove_if_made() noexcept {

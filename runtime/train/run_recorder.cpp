@@ -7,9 +7,14 @@
 #include <fmt/core.h>
 
 #include "cli/text_columns.h"
+#include "train/run_plugins.h"
+#include "trivet/run_log.h"
 
 namespace trivet {
 namespace {
+
+// How far metrics.jsonl went when a checkpoint was saved.
+constexpr std::string_view kMetricsState = "metrics";
 
 // The number to show beside the loss: the first metric of the task.
 const Logs::Entry* main_metric(const Logs& logs) {
@@ -51,6 +56,7 @@ bool RunRecorder::wants_loss() const {
 }
 
 void RunRecorder::on_train_step(std::int64_t step, double loss, std::int64_t examples) {
+  parts_.process.check_processor();
   parts_.stats.on_step(examples, std::exchange(step_tokens_, 0));
   parts_.status.set_step(step);
   const bool first = parts_.stats.steps() == 1;
@@ -84,25 +90,58 @@ bool RunRecorder::must_stop() const {
   return parts_.signals.requested();
 }
 
+// A plugin of another build may compute something else from the same config.
+void RunRecorder::compare_plugins(const CheckpointReader& checkpoint) {
+  const Value* before =
+      checkpoint.has_state("run") ? checkpoint.state("run").find("plugins") : nullptr;
+  if (before == nullptr) return;
+  std::string text;
+  for (const PluginChange& change : plugin_changes(*before, loaded_plugins_value())) {
+    if (change.before.empty() || change.after.empty()) continue;  // the config's affair
+    text += fmt::format("\n  {}: {} -> {}", change.name, change.before, change.after);
+  }
+  if (!text.empty()) warn("plugins changed since the checkpoint was written:" + text);
+}
+
 void RunRecorder::on_start(std::int64_t step, const std::filesystem::path& path) {
-  parts_.metrics.truncate_after(path.empty() ? -1 : step);
-  parts_.writers.begin(step);
+  parts_.process.check();
+  take_up_records(step, path.empty());
   parts_.status.set_step(step);
   parts_.status.set_state("running");
-  parts_.log.write(
-      "info", "start",
-      Value::table(
-          {{"step", step}, {"attempt", parts_.status.attempt()}, {"checkpoint", path.string()}}));
+  parts_.log.write("info", "start",
+                   Value::table({{"step", step},
+                                 {"attempt", parts_.status.attempt()},
+                                 {"checkpoint", path.string()},
+                                 {"plugins", loaded_plugins_value()}}));
   if (path.empty()) return;
   const std::string name = path.filename().string();
   parts_.progress.event(fmt::format("  continue from step {} ({})", step, name), "continue",
                         {{"step", std::to_string(step)}, {"checkpoint", name}});
 }
 
+// metrics.jsonl says which evaluations were brought to their end, and so goes first.
+void RunRecorder::take_up_records(std::int64_t step, bool starts) {
+  if (!parts_.trains) {
+    parts_.metrics.keep_all();
+    return;
+  }
+  const std::int64_t last = starts ? -1 : step;
+  parts_.metrics.truncate_after(last);
+  cut_run_records(parts_.directory, {.step = last, .evaluated = is_evaluated(last)});
+  parts_.writers.begin(step);
+}
+
+void RunRecorder::on_restored(const CheckpointReader& checkpoint) {
+  compare_plugins(checkpoint);
+  if (!parts_.trains || !checkpoint.has_state(kMetricsState)) return;
+  const std::string loss = parts_.metrics.loss_since(checkpoint.state(kMetricsState));
+  if (loss.empty()) return;
+  warn(fmt::format("{}, as {} knows it: what is missing is lost", loss, checkpoint.description()));
+}
+
 void RunRecorder::on_recovered(std::int64_t step, const std::filesystem::path& path,
                                const std::string& reason) {
-  parts_.metrics.truncate_after(step);
-  parts_.writers.begin(step);
+  take_up_records(step, false);
   parts_.status.set_step(step);
   warn(fmt::format("{}; back to step {} ({})", reason, step, path.filename().string()));
 }
@@ -145,13 +184,15 @@ Logs RunRecorder::rates_of_loop() {
   return rates;
 }
 
+// metrics.jsonl last: what stands there is a step whose other records are there, too.
 void RunRecorder::record(RecordKind kind, std::int64_t step, const Logs& values,
                          const Logs& rates) {
+  if (!parts_.writers.empty()) {
+    Logs all = values;
+    all.merge(rates);
+    parts_.writers.scalars(name_of(kind), step, all);
+  }
   parts_.metrics.append(kind, step, values, rates);
-  if (parts_.writers.empty()) return;
-  Logs all = values;
-  all.merge(rates);
-  parts_.writers.scalars(name_of(kind), step, all);
 }
 
 void RunRecorder::on_summaries(std::string_view group, std::int64_t step,
@@ -160,6 +201,7 @@ void RunRecorder::on_summaries(std::string_view group, std::int64_t step,
 }
 
 void RunRecorder::on_train_logs(std::int64_t step, const Logs& logs) {
+  parts_.process.check();
   record(RecordKind::train, step, logs, rates_of_loop());
   train_logs_ = logs;
   if (const Logs::Entry* metric = main_metric(logs)) {
@@ -179,6 +221,7 @@ void RunRecorder::on_eval_begin(std::int64_t) {
 }
 
 void RunRecorder::on_eval_logs(std::int64_t step, const Logs& logs) {
+  parts_.process.check();
   const double seconds = eval_seconds_ = steady_seconds() - eval_start_;
   eval_logs_ = logs;
   eval_step_ = step;
@@ -204,6 +247,7 @@ void RunRecorder::on_eval_done(std::int64_t step, const Logs& logs) {
   Logs rates;
   rates.set("seconds", eval_seconds_);
   rates.set("examples", static_cast<double>(eval_examples_));
+  sync_run_records(parts_.directory);
   if (!is_evaluated(step)) record(RecordKind::eval, step, logs, rates);
 }
 
@@ -211,6 +255,7 @@ void RunRecorder::on_save_begin(std::int64_t) {
   parts_.status.set_state("saving");
   // What stands before a checkpoint must not be lost when the checkpoint is not.
   parts_.metrics.sync();
+  sync_run_records(parts_.directory);
   parts_.writers.flush();
 }
 
@@ -246,7 +291,10 @@ void RunRecorder::on_saved(const SavedCheckpoint& saved) {
 }
 
 void RunRecorder::add_state(CheckpointWriter& writer) {
-  writer.state("run", state_);
+  Value state = state_;
+  state.set("plugins", loaded_plugins_value());
+  writer.state("run", state);
+  writer.state(kMetricsState, parts_.metrics.extent());
 }
 
 void RunRecorder::on_end_of_data(std::int64_t step) {

@@ -13,6 +13,7 @@
 #include "train/controller.h"
 #include "train/event_log.h"
 #include "train/metrics_log.h"
+#include "train/process_watch.h"
 #include "train/run_stats.h"
 #include "train/signals.h"
 #include "train/status_file.h"
@@ -31,12 +32,15 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
     StatusFile& status;
     RunStats& stats;
     const StopSignals& signals;
+    const ProcessWatch& process;
+    // Goes on with the training, and so drops records of later steps. Others drop none.
+    bool trains = true;
+    std::filesystem::path directory{};  // of the run
   };
-  // `target` is the step to train to; `state` goes into every checkpoint as "run".
+  // `target` is the step to train to; `state` goes into every checkpoint as "run", with the plugins
+  // that are loaded then.
   RunRecorder(Parts parts, std::int64_t target, Value state);
 
-  // On standard error and in log.jsonl.
-  void warn(const std::string& text);
   // A line on the screen and in log.jsonl, from an action.
   void say(const std::string& text);
 
@@ -55,10 +59,12 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   bool wants_summaries() const override { return !parts_.writers.empty(); }
   void on_summaries(std::string_view group, std::int64_t step, const Summaries& summaries) override;
   void note(const std::string& text) override;  // on the screen and in log.jsonl
+  void warn(const std::string& text) override;  // on standard error and in log.jsonl
   bool stop_requested() const override;         // must_stop, or the pause asked for while training
 
   // ControllerEvents
   void on_start(std::int64_t step, const std::filesystem::path& path) override;
+  void on_restored(const CheckpointReader& checkpoint) override;
   void on_recovered(std::int64_t step, const std::filesystem::path& path,
                     const std::string& reason) override;
   bool is_evaluated(std::int64_t step) const override;
@@ -77,6 +83,8 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   bool must_stop() const override;
 
  private:
+  void compare_plugins(const CheckpointReader& checkpoint);
+  void take_up_records(std::int64_t step, bool starts);
   void line(const std::string& name, const std::string& text);
   void record(RecordKind kind, std::int64_t step, const Logs& values, const Logs& rates);
   void show(std::int64_t step, double loss);

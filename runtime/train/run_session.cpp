@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run_session.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -8,16 +9,22 @@
 #include <libdeflate.h>
 
 #include "cli/text_columns.h"
-#include "config/toml_reader.h"
+#include "config/resolver.h"
+#include "host/loaded_plugins.h"
+#include "train/config_faults.h"
 #include "train/continuous_eval.h"
 #include "train/file_io.h"
+#include "train/inspection.h"
+#include "train/metrics_reader.h"
 #include "train/peak_flops.h"
 #include "train/process_info.h"
-#include "train/resume_check.h"
+#include "train/recorded_config.h"
+#include "train/schedule_check.h"
 #include "trivet/enums.h"
 #include "trivet/error.h"
 #include "trivet/extensions/tokens.h"
 #include "trivet/json.h"
+#include "trivet/plugin_call.h"
 #include "trivet/registry.h"
 #include "trivet/thread_pool.h"
 #include "trivet/version.h"
@@ -48,39 +55,52 @@ bool evaluates(Mode mode) {
   return mode != Mode::train;
 }
 
-RunSession::RunSession(const RunRequest& request, const RunDirectory& directory, Device& device,
+RunSession::RunSession(const RunRequest& request, const RunPlace& place, Device& device,
                        const TrainerConfig& fields, const StopSignals& signals)
     : request_(request),
       experiment_(request.config.experiment),
-      directory_(directory),
+      directory_(place.directory),
+      followed_(place.followed),
       device_(device),
       fields_(fields),
       signals_(signals),
-      config_text_(
-          config_text(request.config, false,
-                      fmt::format("The resolved config of this run, from {}.", request.source))),
+      config_text_(run_config_text(
+          request.config, fmt::format("The whole config of this run, from {}.", request.source))),
       progress_(detect_terminal(request.quiet)),
+      process_(device),
       stats_(device),
-      metrics_(directory.file("metrics.jsonl")),
-      log_(directory.file("log.jsonl")),
-      status_(directory.file("status.json"), std::string(name_of(experiment_.mode)),
+      metrics_(directory_.file("metrics.jsonl")),
+      log_(directory_.file("log.jsonl")),
+      status_(directory_.file("status.json"), std::string(name_of(experiment_.mode)),
               fields.train_steps),
-      recorder_({progress_, metrics_, writers_, log_, status_, stats_, signals}, fields.train_steps,
-                Value::table({{"config_id", config_id(config_text_)}, {"trivet", version()}})),
-      checkpoints_(directory.file("checkpoints"),
+      recorder_({progress_, metrics_, writers_, log_, status_, stats_, signals, process_,
+                 trains(experiment_.mode), directory_.path()},
+                fields.train_steps,
+                Value::table({{"config_id", config_id(config_text_)},
+                              {"trivet", version()},
+                              {"config", config_text_}})),
+      checkpoints_(checkpoint_dir(),
                    {.max_to_keep = kept_by(experiment_.mode, fields),
                     .keep_every = fields.keep_checkpoint_every,
-                    .async = fields.checkpoint_async},
+                    .async = fields.checkpoint_async,
+                    .step = request.step,
+                    .pass_over_damaged = trains(experiment_.mode)},
                    [this](const std::string& text) { recorder_.warn(text); }),
-      best_(directory.file("best"), fields.best_checkpoint,
+      best_(directory_.file("best"), fields.best_checkpoint,
             [this](const std::string& text) { recorder_.warn(text); }) {}
 
 int RunSession::execute() {
-  status_.set_state("starting");
-  keep_config();
-  make_parts();
-  print_header();
-  if (work() == Controller::Outcome::done) {
+  Controller::Outcome outcome = Controller::Outcome::done;
+  with_places(request_.config.tree, [&] {
+    status_.set_state("starting");
+    check_config();
+    make_parts();
+    print_header();
+    start();
+    keep_config();
+    outcome = work();
+  });
+  if (outcome == Controller::Outcome::done) {
     finish("done");
     return 0;
   }
@@ -99,8 +119,10 @@ void RunSession::find_peak() {
 }
 
 void RunSession::make_parts() {
-  TaskContext task_context{device_, directory_.path(), followed_dir()};
-  task_ = make(experiment_.task, task_context);
+  TaskContext task_context{device_, directory_.path(), followed_};
+  build_from_config("task", experiment_.task.origin(),
+                    [&] { task_ = make(experiment_.task, task_context); });
+  check_metric_names(request_.config, *task_, fields_);
   find_peak();
   TrainerContext trainer_context{.task = *task_,
                                  .device = device_,
@@ -108,7 +130,8 @@ void RunSession::make_parts() {
                                  .train = trains(experiment_.mode),
                                  .eval = evaluates(experiment_.mode),
                                  .observer = recorder_};
-  trainer_ = make(experiment_.trainer, trainer_context);
+  build_from_config("", experiment_.trainer.origin(),
+                    [&] { trainer_ = make(experiment_.trainer, trainer_context); });
   ActionContext action_context{.task = *task_,
                                .trainer = *trainer_,
                                .directory = directory_.path(),
@@ -116,12 +139,10 @@ void RunSession::make_parts() {
   writers_.open(fields_.summary_writers, directory_.path());
   train_actions_ = ActionList(fields_.train_actions, action_context);
   eval_actions_ = ActionList(fields_.eval_actions, action_context);
-  // Without a checkpoint there is nothing to keep of an evaluation alone.
-  const bool can_keep_best = experiment_.mode != Mode::eval || !checkpoints_.steps().empty();
   controller_.emplace(Controller::Parts{.trainer = *trainer_,
                                         .checkpoints = checkpoints_,
                                         .events = recorder_,
-                                        .best = can_keep_best ? &best_ : nullptr,
+                                        .best = experiment_.mode != Mode::eval ? &best_ : nullptr,
                                         .train_actions = &train_actions_,
                                         .eval_actions = &eval_actions_},
                       ControllerOptions{.train_steps = fields_.train_steps,
@@ -134,31 +155,62 @@ void RunSession::make_parts() {
   recorder_.set_pause([this] { return controller_->wants_pause(); });
 }
 
-// Refuses a config that the run's checkpoints do not fit, before anything is changed.
+// Refuses a config whose weights are others than those of the run's checkpoints, before anything is
+// changed. An evaluation only needs weights that fit.
+void RunSession::check_config() {
+  const bool follows = experiment_.mode == Mode::continuous_eval;
+  const std::filesystem::path before =
+      follows || followed_.empty() ? directory_.file("config.toml") : followed_ / "config.toml";
+  changes_ = changes_since_start(before, checkpoints_, plain_config(request_.config),
+                                 [this](const std::string& text) { recorder_.warn(text); });
+  const bool breaks = std::any_of(changes_.begin(), changes_.end(),
+                                  [](const ConfigChange& change) { return change.breaks; });
+  if (breaks && trains(experiment_.mode)) throw other_weights("");
+  if (!changes_.empty()) {
+    recorder_.warn("the config changed since the run began:\n" + to_string(changes_));
+  }
+}
+
+// `reason` is what restoring said, where it came to that.
+ConfigError RunSession::other_weights(const std::string& reason) const {
+  std::vector<ConfigChange> breaking;
+  for (const ConfigChange& change : changes_) {
+    if (change.breaks || !reason.empty()) breaking.push_back(change);
+  }
+  return ConfigError(Problem{
+      .path = breaking.front().path,
+      .what = fmt::format("{} holds checkpoints of another task or model:\n{}{}{}", shown_run(),
+                          to_string(breaking), reason.empty() ? "" : "\n", reason),
+      .hint = "choose another --workdir; task.init_checkpoint starts a new run from "
+              "these weights"});
+}
+
+// Behind the restored checkpoint: what is refused leaves the config as it was. An evaluation has
+// its own beside what it found.
 void RunSession::keep_config() {
   const std::filesystem::path path = directory_.file("config.toml");
-  std::error_code ignored;
-  const bool exists = std::filesystem::exists(path, ignored);
-  if (exists && !checkpoints_.steps().empty()) {
-    const auto changes = config_changes(read_toml_file(path), request_.config.tree);
-    std::vector<ConfigChange> breaking;
-    for (const ConfigChange& change : changes) {
-      if (change.breaks) breaking.push_back(change);
-    }
-    if (!breaking.empty()) {
-      throw ConfigError(
-          Problem{.path = breaking.front().path,
-                  .what = fmt::format("{} holds checkpoints of another task or model:\n{}",
-                                      directory_.path().string(), to_string(breaking)),
-                  .hint = "choose another --workdir; task.init_checkpoint starts a new run from "
-                          "these weights"});
-    }
-    if (!changes.empty()) {
-      recorder_.warn("the config changed since the run began:\n" + to_string(changes));
-    }
+  const bool follows = experiment_.mode == Mode::continuous_eval;
+  if (follows && is_there(path)) return;
+  // On the disk before the first checkpoint, which is useless without it.
+  replace_file(path, config_text_, Durability::synced);
+}
+
+// Restores the run's checkpoint or initializes.
+void RunSession::start() {
+  if (experiment_.mode == Mode::continuous_eval) return;
+  if (checkpoints_.steps().empty()) {
+    build_from_config("task.init_checkpoint", experiment_.task.origin(),
+                      [&] { controller_->restore_or_initialize(); });
+    return;
   }
-  if (exists && !trains(experiment_.mode)) return;
-  replace_file(path, config_text_, Durability::cached);
+  try {
+    controller_->restore_or_initialize();
+  } catch (const UnusableCheckpoint&) {
+    throw;
+  } catch (const RunError& failure) {
+    if (changes_.empty() || is_of_machine(failure)) throw;
+    throw other_weights(failure.message());
+  }
 }
 
 void RunSession::print_header() {
@@ -166,10 +218,15 @@ void RunSession::print_header() {
       fmt::format("  seed {}  {}  {} {}  f32", experiment_.seed, device_.key(),
                   device_.pool().threads(), device_.pool().threads() == 1 ? "thread" : "threads");
   std::string text = progress_.bold(fmt::format("trivet {}", version())) +
-                     fmt::format("  {} -> {}", request_.source, directory_.path().string()) +
+                     fmt::format("  {} -> {}", request_.source, directory_.shown().string()) +
                      progress_.dim(about);
   const std::string_view model = task_->config().model.key();
   const auto count = static_cast<std::uint64_t>(trainer_->parameters().trainable_count());
+  for (const LoadedPlugin& plugin : loaded_plugins()) {
+    if (plugin.replaces.empty()) continue;
+    text += printable(fmt::format("\n  plugin    {} {} in {} takes the place of the shipped one",
+                                  plugin.name, plugin.version, plugin.file.string()));
+  }
   text += fmt::format("\n  task      {}", experiment_.task.key());
   text += fmt::format("\n  model     {}{}{} parameters", model, model.empty() ? "" : "  ",
                       format_count(count));
@@ -180,8 +237,13 @@ void RunSession::print_header() {
 }
 
 Controller::Outcome RunSession::work() {
+  if (trains(experiment_.mode) && fields_.learning_rate.has_value()) {
+    const auto rate = make(fields_.learning_rate);
+    const std::string odd = in_plugin(item_of(*rate), "value", "trainer.learning_rate",
+                                      [&] { return schedule_warning(*rate, fields_.train_steps); });
+    if (!odd.empty()) recorder_.warn(odd);
+  }
   if (experiment_.mode == Mode::continuous_eval) return follow();
-  controller_->restore_or_initialize();
   show_config();
   report_init();
   if (trains(experiment_.mode)) {
@@ -199,7 +261,7 @@ Controller::Outcome RunSession::work() {
     recorder_.warn(
         fmt::format("{} has no checkpoint and task.init_checkpoint is not set: "
                     "evaluating untrained weights",
-                    directory_.path().string()));
+                    shown_run()));
   }
   return controller_->evaluate();
 }
@@ -209,10 +271,16 @@ Controller::Outcome RunSession::post_evaluate(Controller::Outcome trained) {
   return trained == Controller::Outcome::done && !on_record ? controller_->evaluate() : trained;
 }
 
-// The directory of a run is one level above that of its continuous evaluation.
-std::filesystem::path RunSession::followed_dir() const {
-  return experiment_.mode == Mode::continuous_eval ? directory_.path().parent_path()
-                                                   : std::filesystem::path();
+// Continuous evaluation holds checkpoints of its own, as they come; a single one reads the run's.
+std::filesystem::path RunSession::checkpoint_dir() const {
+  const bool reads = experiment_.mode == Mode::eval && !followed_.empty();
+  return (reads ? followed_ : directory_.path()) / "checkpoints";
+}
+
+// The directory of those checkpoints as the user named it.
+std::string RunSession::shown_run() const {
+  const bool reads = experiment_.mode == Mode::eval && !followed_.empty();
+  return (reads ? followed_ : directory_.shown()).string();
 }
 
 Controller::Outcome RunSession::follow() {
@@ -223,8 +291,8 @@ Controller::Outcome RunSession::follow() {
                        .progress = progress_,
                        .status = status_,
                        .metrics = metrics_},
-                      {.directory = followed_dir(),
-                       .config = request_.config.tree,
+                      {.directory = followed_,
+                       .config = plain_config(request_.config),
                        .train_steps = fields_.train_steps,
                        .timeout = fields_.continuous_eval_timeout.seconds});
   return eval.run();
@@ -232,7 +300,7 @@ Controller::Outcome RunSession::follow() {
 
 // To the summary writers, once in a run.
 void RunSession::show_config() {
-  if (trainer_->global_step() > 0) return;
+  if (trains(experiment_.mode) && trainer_->global_step() > 0) return;
   Summaries summaries;
   summaries.want();
   summaries.text("config", "```toml\n" + config_text_ + "```\n");
@@ -273,7 +341,7 @@ void RunSession::finish(const std::string& state) {
                            .task = std::string(experiment_.task.key()),
                            .model = std::string(task_->config().model.key()),
                            .backend = device_.key(),
-                           .directory = directory_.path().string(),
+                           .directory = directory_.shown().string(),
                            .mode = std::string(name_of(experiment_.mode)),
                            .seed = experiment_.seed,
                            .step = trainer_->global_step(),
@@ -291,18 +359,31 @@ void RunSession::finish(const std::string& state) {
   log_.write("info", state, Value::table({{"step", summary.step}}));
   progress_.print(summary_text(summary, stats_, device_, progress_.columns()));
   if (state != "done") {
+    const std::filesystem::path& workdir = followed_.empty() ? directory_.path() : followed_;
     progress_.print(fmt::format("  stopped by {}; continue with --workdir {}", signals_.name(),
-                                summary.directory));
+                                workdir.string()));
   }
+}
+
+// With the numbers of the processes before this one, where it has found none itself: one of them
+// may have been killed before it wrote them down.
+RunSummary RunSession::with_records(RunSummary summary) const {
+  const LastRecords last = last_records(directory_.file("metrics.jsonl"));
+  if (summary.train.empty() && last.train) summary.train = last.train->values;
+  if (summary.eval.empty() && last.eval) {
+    summary.eval = last.eval->values;
+    summary.eval_step = last.eval->step;
+  }
+  return summary;
 }
 
 // A process that found everything done leaves the figures of the one that did it.
 void RunSession::keep_summary(const RunSummary& summary) {
-  if (stats_.steps() == 0 && summary.eval.empty()) return;
   const std::filesystem::path path = directory_.file("summary.json");
-  Value value = summary_value(summary, stats_, device_);
-  std::error_code ignored;
-  if (stats_.steps() == 0 && std::filesystem::exists(path, ignored)) {
+  const bool exists = is_there(path);
+  if (exists && stats_.steps() == 0 && summary.eval.empty()) return;
+  Value value = summary_value(exists ? summary : with_records(summary), stats_, device_);
+  if (exists && stats_.steps() == 0) {
     try {
       value = with_evaluation(value_from_json(read_text(path), path.string()), value);
     } catch (const Error& unreadable) {
@@ -318,6 +399,7 @@ void RunSession::fail(const std::string& reason) noexcept {
   progress_.clear();
   try {
     if (trainer_) status_.set_step(trainer_->global_step());
+    if (trainer_ && trainer_->global_step() > 0) directory_.keep();
     status_.set_state("failed", reason);
     log_.write("error", "failed", Value::table({{"message", reason}}));
   } catch (const std::exception&) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/progress.h"
 #include "train/action_list.h"
@@ -16,6 +17,7 @@
 #include "train/controller.h"
 #include "train/event_log.h"
 #include "train/metrics_log.h"
+#include "train/resume_check.h"
 #include "train/run.h"
 #include "train/run_directory.h"
 #include "train/run_recorder.h"
@@ -24,6 +26,7 @@
 #include "train/signals.h"
 #include "train/status_file.h"
 #include "train/summary_writers.h"
+#include "trivet/error.h"
 #include "trivet/task.h"
 
 namespace trivet {
@@ -35,7 +38,7 @@ bool evaluates(Mode mode);
 // Members are made in this order and die in the opposite one. [run thread]
 class RunSession {
  public:
-  RunSession(const RunRequest& request, const RunDirectory& directory, Device& device,
+  RunSession(const RunRequest& request, const RunPlace& place, Device& device,
              const TrainerConfig& fields, const StopSignals& signals);
 
   // The exit code.
@@ -46,6 +49,9 @@ class RunSession {
   const Logs& last_eval_logs() const { return recorder_.last_eval_logs(); }
 
  private:
+  void check_config();
+  ConfigError other_weights(const std::string& reason) const;
+  void start();
   void keep_config();
   void print_header();
   void make_parts();
@@ -53,20 +59,24 @@ class RunSession {
   Controller::Outcome work();
   Controller::Outcome post_evaluate(Controller::Outcome trained);
   Controller::Outcome follow();
-  std::filesystem::path followed_dir() const;
+  std::filesystem::path checkpoint_dir() const;
+  std::string shown_run() const;
   void report_init();
   void show_config();
   void finish(const std::string& state);
+  RunSummary with_records(RunSummary summary) const;
   void keep_summary(const RunSummary& summary);
 
   const RunRequest& request_;
   const ExperimentConfig& experiment_;
   const RunDirectory& directory_;
+  const std::filesystem::path followed_;  // as RunPlace says
   Device& device_;
   const TrainerConfig& fields_;
   const StopSignals& signals_;
   const std::string config_text_;
   Progress progress_;
+  ProcessWatch process_;
   RunStats stats_;
   MetricsLog metrics_;
   SummaryWriters writers_;
@@ -77,6 +87,7 @@ class RunSession {
   BestCheckpoints best_;
   std::unique_ptr<Task> task_;
   std::unique_ptr<Trainer> trainer_;
+  std::vector<ConfigChange> changes_;  // since the run began
   ActionList train_actions_, eval_actions_;
   std::optional<Controller> controller_;
 };

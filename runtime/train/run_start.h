@@ -27,7 +27,7 @@ std::unique_ptr<Device> open_device_on_paper(const ResolvedConfig& config);
 
 // One session in a directory; its exit code. What goes wrong is put on record there and thrown
 // again. `eval_logs`, where given, receives those of the last evaluation.
-int run_in(const RunRequest& request, const RunDirectory& directory, Device& device,
+int run_in(const RunRequest& request, const RunPlace& place, Device& device,
            const TrainerConfig& fields, const StopSignals& signals, Logs* eval_logs = nullptr);
 
 }  // namespace trivet

@@ -8,6 +8,7 @@
 
 #include "cli/progress.h"
 #include "cli/text_columns.h"
+#include "train/run_plugins.h"
 
 namespace trivet {
 namespace {
@@ -78,6 +79,7 @@ Value summary_value(const RunSummary& summary, const RunStats& stats, const Devi
                        {"backend", summary.backend},
                        {"backend_description", static_cast<const char*>(device.info().name)},
                        {"threads", static_cast<std::int64_t>(summary.threads)},
+                       {"plugins", loaded_plugins_value()},
                        {"wall_seconds", summary.wall_seconds},
                        {"first_step_seconds", stats.first_step_seconds()},
                        {"train_seconds", stats.training_seconds()},

@@ -2,6 +2,7 @@
 #include "train/signals.h"
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -10,16 +11,29 @@
 namespace trivet {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGHUP};
 constexpr int kInterrupted = 130, kPreempted = 75;
 
 // All a handler may touch: lock-free atomics.
 std::atomic<int> first_signal{0};
 std::atomic<int> interrupts{0};
+std::atomic<double> first_term{0};  // when it came, on a clock that never jumps; 0: not yet
+static_assert(std::atomic<double>::is_always_lock_free);
 static_assert(std::atomic<int>::is_always_lock_free);
 
 std::array<struct sigaction, kSignals.size()> previous;
 std::array<bool, kSignals.size()> installed{};
+
+double now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+bool is_second_term() {
+  double none = 0;
+  return !first_term.compare_exchange_strong(none, now()) && now() - none >= kSameRequest;
+}
 
 extern "C" void trivet_stop_signal(int number) {
   int none = 0;
@@ -29,6 +43,7 @@ extern "C" void trivet_stop_signal(int number) {
     if (::isatty(STDOUT_FILENO) != 0) (void)!::write(STDOUT_FILENO, "\n", 1);
     ::_exit(kInterrupted);
   }
+  if (number == SIGTERM && is_second_term()) ::_exit(kPreempted);
 }
 
 }  // namespace
@@ -36,6 +51,7 @@ extern "C" void trivet_stop_signal(int number) {
 StopSignals::StopSignals() {
   first_signal = 0;
   interrupts = 0;
+  first_term = 0;
   // A write past the limit on file sizes is an error to report, as a full disk is.
   ::signal(SIGXFSZ, SIG_IGN);
   // Nor may a reader that goes away (a pager, head) end the run.
@@ -79,6 +95,10 @@ const char* StopSignals::name() const noexcept {
       return "SIGTERM";
     case SIGUSR1:
       return "SIGUSR1";
+    case SIGUSR2:
+      return "SIGUSR2";
+    case SIGXCPU:
+      return "SIGXCPU";
     case SIGHUP:
       return "SIGHUP";
     default:

@@ -3,34 +3,85 @@
 
 #include <utility>
 
+#include "train/config_faults.h"
 #include "train/prefetch.h"
 
 namespace trivet {
+
+namespace {
+
+// What a method of the task makes; nothing in its place would be called all the same.
+template <class Body>
+auto made_by(const Task& task, const char* method, Body&& body) {
+  return in_task(task, method, [&] {
+    auto made = body();
+    if (!made) throw PluginError(fmt::format("its {} gave nothing", method));
+    return made;
+  });
+}
+
+// Calls a method of each.
+template <class Body>
+void for_each(const Metrics& metrics, const char* method, Body&& body) {
+  for (const auto& metric : metrics) {
+    in_plugin(item_of(*metric), method, "task", [&] { body(*metric); });
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Model> build_model(Task& task, const ConfigOf<Model>& config, Scope& scope) {
+  return made_by(task, "build_model", [&] { return task.build_model(config, scope); });
+}
+
+std::unique_ptr<Optimizer> create_optimizer(Task& task, const ConfigOf<Optimizer>& config) {
+  return made_by(task, "create_optimizer", [&] { return task.create_optimizer(config); });
+}
+
+Metrics build_metrics(Task& task, bool training) {
+  return in_task(task, "build_metrics", [&] {
+    Metrics metrics = task.build_metrics(training);
+    for (const auto& metric : metrics) {
+      if (!metric) throw PluginError("its build_metrics gave nothing in the place of a metric");
+    }
+    return metrics;
+  });
+}
 
 std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, bool training) {
   InputContext context{.training = training,
                        .name = training ? "task.train_input" : "task.eval_input"};
   if (!config.path().empty()) context.name = config.path();
-  std::unique_ptr<Input> input = task.build_inputs(config, context);
+  std::unique_ptr<Input> input;
+  build_from_config(context.name, config.origin(), [&] {
+    input = made_by(task, "build_inputs", [&] { return task.build_inputs(config, context); });
+  });
   const Value* set = config.fields().find("prefetch");
   const std::int64_t depth = set != nullptr ? set->as_integer() : InputConfig{}.prefetch;
   if (depth == 0) return input;
-  return std::make_unique<Prefetch>(std::move(input), depth);
+  return std::make_unique<Prefetch>(std::move(input), depth, context.name);
 }
 
 void reset(Metrics& metrics) {
-  for (const auto& metric : metrics) metric->reset_state();
+  for_each(metrics, "reset_state", [](Metric& metric) { metric.reset_state(); });
 }
 
 Logs results(const Metrics& metrics) {
   Logs logs;
-  for (const auto& metric : metrics) logs.merge(metric->result());
+  for_each(metrics, "result", [&](const Metric& metric) { logs.merge(metric.result()); });
   return logs;
+}
+
+Value metric_names(const Metrics& metrics) {
+  Value names = Value::array();
+  for (const auto& [name, value] : results(metrics)) names.push_back(name);
+  return names;
 }
 
 Value save_metrics(const Metrics& metrics) {
   Value states = Value::array();
-  for (const auto& metric : metrics) states.push_back(metric->save_state());
+  for_each(metrics, "save_state",
+           [&](const Metric& metric) { states.push_back(metric.save_state()); });
   return states;
 }
 
@@ -39,7 +90,9 @@ void restore_metrics(const Value& states, const Metrics& metrics) {
     throw RunError(fmt::format("the checkpoint holds the state of {} metrics, the task has {}",
                                states.items().size(), metrics.size()));
   }
-  for (std::size_t i = 0; i < metrics.size(); ++i) metrics[i]->restore_state(states.items()[i]);
+  std::size_t next = 0;
+  for_each(metrics, "restore_state",
+           [&](Metric& metric) { metric.restore_state(states.items()[next++]); });
 }
 
 }  // namespace trivet

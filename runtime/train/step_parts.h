@@ -5,30 +5,47 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include <fmt/core.h>
 
 #include "trivet/error.h"
 #include "trivet/input.h"
 #include "trivet/metric.h"
+#include "trivet/plugin_call.h"
 #include "trivet/task.h"
 
 namespace trivet {
 
-// The task's input for a config, behind a Prefetch unless its `prefetch` is 0.
+// What the task makes of a config. What leaves its methods names its plugin, and nothing in the
+// place of an object is a PluginError. An input is behind a Prefetch unless its `prefetch` is 0.
+std::unique_ptr<Model> build_model(Task& task, const ConfigOf<Model>& config, Scope& scope);
 std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, bool training);
+std::unique_ptr<Optimizer> create_optimizer(Task& task, const ConfigOf<Optimizer>& config);
+Metrics build_metrics(Task& task, bool training);
 
 void reset(Metrics& metrics);
 Logs results(const Metrics& metrics);
+// Of what `results` gives.
+Value metric_names(const Metrics& metrics);
 Value save_metrics(const Metrics& metrics);
 // Throws RunError for the state of another number of metrics.
 void restore_metrics(const Value& states, const Metrics& metrics);
+
+// Calls a method of the task; what leaves it names the task's plugin.
+template <class Body>
+decltype(auto) in_task(const Task& task, const char* method, Body&& body) {
+  return in_plugin(item_of(task), method, "task", std::forward<Body>(body));
+}
 
 // What a step of a task throws that is no Error of ours still tells which step it was.
 template <class Body>
 auto in_step(std::string_view kind, std::int64_t step, Body&& body) {
   try {
     return body();
+  } catch (const PluginError& failure) {
+    throw PluginError(fmt::format("{} step {}: {}", kind, step, failure.message()),
+                      failure.details());
   } catch (const Error&) {
     throw;
   } catch (const std::exception& failure) {

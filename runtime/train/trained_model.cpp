@@ -7,6 +7,7 @@
 #include "train/checkpoint_directory.h"
 #include "train/checkpoint_files.h"
 #include "train/run_start.h"
+#include "train/step_parts.h"
 #include "trivet/error.h"
 #include "trivet/registry.h"
 
@@ -24,6 +25,12 @@ NamedTensors tensors_of(const ParameterStore& store) {
     tensors.emplace_back(parameter->path(), parameter->value());
   }
   return tensors;
+}
+
+// An average of no update is none. Trainers of others may not count them.
+std::int64_t updates_of(const Value& state) {
+  const Value* updates = state.find("updates");
+  return updates != nullptr && updates->is_integer() ? updates->as_integer() : 1;
 }
 
 }  // namespace
@@ -49,9 +56,9 @@ TrainedModel::TrainedModel(const ResolvedConfig& config, const RunCheckpoint& pl
   task_ = make(config.experiment.task, context);
   store_.emplace(*device_, Key(static_cast<std::uint64_t>(config.experiment.seed)));
   Scope scope(*store_);
-  model_ = task_->build_model(task_->config().model, scope);
+  model_ = build_model(*task_, task_->config().model, scope);
   store_->build();
-  load(place.checkpoint, trainer_fields(config.experiment.trainer).ema.decay > 0);
+  load(place.checkpoint);
 }
 
 TrainedModel::~TrainedModel() = default;
@@ -60,20 +67,31 @@ NamedTensors TrainedModel::weights() const {
   return tensors_of(*store_);
 }
 
-void TrainedModel::load(const fs::path& checkpoint, bool averages) {
+void TrainedModel::load(const fs::path& checkpoint) {
   const CheckpointDirectoryReader reader(checkpoint);
   step_ = reader.step();
   NamedTensors weights = this->weights();
   reader.tensors("model", weights);
   const std::vector<std::string> files = tensor_files(checkpoint);
-  if (!averages || std::find(files.begin(), files.end(), "ema") == files.end()) return;
-  const Value& state = reader.state("trainer");
-  const Value* states = state.find("ema_states");
+  const std::optional<bool>& wanted = task_->config().init_load.averages;
+  const bool has_averages = std::find(files.begin(), files.end(), "ema") != files.end() &&
+                            updates_of(reader.state("trainer")) > 0;
+  if (wanted.value_or(false) && !has_averages) {
+    throw RunError(reader.description() + " has no moving averages",
+                   {.path = "task.init_load.averages"});
+  }
+  if (has_averages && wanted.value_or(true)) load_averages(reader);
+}
+
+void TrainedModel::load_averages(const CheckpointReader& reader) {
+  NamedTensors weights = this->weights();
+  const Value* states = reader.state("trainer").find("ema_states");
   const bool with_states = states != nullptr && states->as_boolean();
   std::erase_if(weights, [&](const auto& entry) {
     return !with_states && !store_->find(entry.first)->trainable();
   });
   reader.tensors("ema", weights, false);
+  averaged_ = true;
 }
 
 }  // namespace trivet

@@ -27,8 +27,8 @@ RunCheckpoint find_run_checkpoint(const std::filesystem::path& path);
 
 class TrainedModel {
  public:
-  // Moving averages take the place of the weights where the checkpoint has them and the config's
-  // trainer.ema is on, as in evaluations. Throws as a run does. [main thread]
+  // Moving averages take the place of the weights where the checkpoint has them, as in evaluations,
+  // unless task.init_load.averages is false. Throws as a run does. [main thread]
   TrainedModel(const ResolvedConfig& config, const RunCheckpoint& place);
   ~TrainedModel();
 
@@ -37,15 +37,18 @@ class TrainedModel {
   Device& device() { return *device_; }
   NamedTensors weights() const;
   std::int64_t step() const { return step_; }
+  bool averaged() const { return averaged_; }  // whether they have
 
  private:
-  void load(const std::filesystem::path& checkpoint, bool averages);
+  void load(const std::filesystem::path& checkpoint);
+  void load_averages(const CheckpointReader& reader);
 
   std::unique_ptr<Device> device_;
   std::unique_ptr<Task> task_;
   std::optional<ParameterStore> store_;
   std::unique_ptr<Model> model_;
   std::int64_t step_ = 0;
+  bool averaged_ = false;
 };
 
 }  // namespace trivet

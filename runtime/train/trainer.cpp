@@ -7,13 +7,12 @@
 #include <string_view>
 #include <utility>
 
-#include "train/bad_steps.h"
 #include "train/batch_size.h"
 #include "train/evaluation.h"
 #include "train/learner_setup.h"
 #include "train/prefetch.h"
-#include "train/state_value.h"
 #include "train/step_parts.h"
+#include "train/training_half.h"
 #include "train/weight_summaries.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
@@ -21,33 +20,6 @@
 #include "trivet/thread_pool.h"
 
 namespace trivet {
-namespace {
-
-// The first update starts an average, so that of no update is none.
-bool has_averages(const Value& state) {
-  return member(state, "ema").as_boolean() && member(state, "updates").as_integer() > 0;
-}
-
-}  // namespace
-
-struct DefaultTrainer::Training {
-  Training(Device& device, const TrainerConfig& config) : loss(device), bad_steps(config) {}
-
-  std::unique_ptr<Learner> learner;
-  Metrics metrics;
-  std::unique_ptr<Input> input;
-  LossMean loss;
-  LogMeans logs;
-  BadSteps bad_steps;
-
-  // As they were before the step, while steps may be left out.
-  struct Before {
-    Tensor states;
-    Value metrics;
-    LogMeans logs;
-  } before;
-};
-
 DefaultTrainer::DefaultTrainer(Config config, TrainerContext& context)
     : DefaultTrainer(std::move(config), TrainingParts(context.task.config()), context) {}
 
@@ -62,7 +34,7 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
       store_(context.device, context.key) {
   if (context.train) check_learner(config_, parts_.train_input);
   Scope root(store_);
-  model_ = task_.build_model(parts_.model, root);
+  model_ = build_model(task_, parts_.model, root);
   token_count_ = static_cast<const TokenCount*>(task_.extension(kTaskTokenCount));
   freeze(store_, config_.frozen);
   if (!config_.trainable.empty()) freeze_others(store_, config_.trainable);
@@ -78,7 +50,8 @@ void DefaultTrainer::build_training() {
   if (training_->bad_steps.skips()) {
     training_->before.states = Tensor::zeros(device_, store_.states().shape());
   }
-  training_->metrics = task_.build_metrics(true);
+  training_->metrics = build_metrics(task_, true);
+  training_->metric_names = metric_names(training_->metrics);
   training_->input = build_input(task_, parts_.train_input, true);
 }
 
@@ -106,6 +79,9 @@ FpropContext DefaultTrainer::step_context(bool train) const {
 
 void DefaultTrainer::initialize() {
   task_.initialize(store_);
+  // What is evaluated is that checkpoint, and records say its step.
+  const std::optional<LoadReport>& report = task_.init_report();
+  if (!training_ && report && report->step) global_step_ = *report->step;
   if (auto* prefetch = training_ ? dynamic_cast<Prefetch*>(training_->input.get()) : nullptr) {
     prefetch->start();
   }
@@ -132,17 +108,21 @@ bool DefaultTrainer::train_one() {
                       .learning_rate = training.learner->learning_rate(),
                       .batch_size = size.rows};
   const bool read_loss = device_.host_visible() || bad_steps.watches() || observer_.wants_loss();
-  const std::vector<Batch> parts = task_.split_batch(*batch, config_.gradient_accumulation);
+  const std::vector<Batch> parts = in_task(task_, "split_batch", [&] {
+    return task_.split_batch(*batch, config_.gradient_accumulation);
+  });
   training.learner->accumulate(static_cast<std::int64_t>(parts.size()));
   training.learner->set_loss_bound(bad_steps.bound(step.number));
   if (bad_steps.skips()) keep_before_step();
   Summaries summaries;
   if (wants_summaries(step.number)) summaries.want();
+  training.in_doubt = true;
   device_.begin_step();
   in_step("training", step.number, [&] {
     const Tensor mean_loss = train_on(parts, summaries);
-    if (!training.learner->last_update().skipped) training.loss.add(mean_loss);
     if (read_loss) step.loss = mean_loss.item();
+    const bool bad = read_loss && bad_steps.is_bad(step);
+    if (!bad && !training.learner->last_update().skipped) training.loss.add(mean_loss);
     if (config_.summary_histograms) add_weight_histograms(store_, summaries);
   });
   device_.end_step();
@@ -151,9 +131,11 @@ bool DefaultTrainer::train_one() {
   } else if (bad_steps.skips()) {
     put_back();
     bad_steps.add_skipped(step);
+    observer_.warn(bad_steps.skipped_text(step));
   } else {
     bad_steps.refuse(step);
   }
+  training.in_doubt = false;
   ++global_step_;
   if (summaries.wanted()) observer_.on_summaries("train", global_step_, summaries);
   if (token_count_ != nullptr) observer_.on_train_tokens(token_count_->tokens(*batch));
@@ -176,9 +158,12 @@ Tensor DefaultTrainer::train_on(const std::vector<Batch>& parts, Summaries& summ
     if (i == 0) context.summaries = std::move(summaries);
     training_->learner->add_noise(context.key);
     StepState state{*model_, store_, training_->learner.get(), training_->metrics, context};
-    const StepOutput output = task_.train_step(parts[i], state);
+    const StepOutput output = in_task(task_, "train_step", [&] {
+      StepOutput made = task_.train_step(parts[i], state);
+      if (!made.loss.defined()) throw PluginError("its train_step gave no loss");
+      return made;
+    });
     if (i == 0) summaries = std::move(context.summaries);
-    if (!output.loss.defined()) throw RunError("the task's train_step gave no loss");
     training_->logs.add(output.logs);
     if (parts.size() == 1) return output.loss;
     const NoGrad no_grad;
@@ -215,8 +200,10 @@ Logs DefaultTrainer::train_logs() {
         {.number = global_step_, .loss = mean, .learning_rate = training.learner->learning_rate()});
   }
   logs.set("training_loss", mean);
-  logs.merge(results(training.metrics));
-  logs.merge(training.logs.means());
+  if (!training.in_doubt) {  // else they count the step that was refused, which the loss does not
+    logs.merge(results(training.metrics));
+    logs.merge(training.logs.means());
+  }
   for (const auto& [name, rate] : training.learner->learning_rates()) {
     logs.set(name.empty() ? "learning_rate" : "learning_rate/" + name, rate);
   }
@@ -254,114 +241,6 @@ NamedTensors DefaultTrainer::export_tensors() {
     if (const auto found = average_of.find(path); found != average_of.end()) tensor = found->second;
   }
   return tensors;
-}
-
-void DefaultTrainer::save(CheckpointWriter& writer) {
-  Training& training = this->training();
-  writer.tensors("model", model_tensors());
-  writer.tensors("optimizer", training.learner->slots());
-  const NamedTensors averages = training.learner->averages();
-  if (!averages.empty()) writer.tensors("ema", averages);
-  writer.state("trainer", Value::table({{"global_step", global_step_},
-                                        {"updates", training.learner->step()},
-                                        {"ema", !averages.empty()},
-                                        {"ema_states", !config_.ema.trainable_weights_only},
-                                        {"recovery_trials", training.bad_steps.trials()},
-                                        {"loss", training.loss.save_state()},
-                                        {"logs", training.logs.save_state()},
-                                        {"metrics", save_metrics(training.metrics)}}));
-  writer.state("train_input", training.input->save_state());
-  if (config_.validation_data == ValidationData::start_over) return;
-  if (evaluation_) next_evaluation_ = evaluation_->save_state();
-  if (next_evaluation_) writer.state("eval_input", *next_evaluation_);
-}
-
-// Where nothing is trained the averages are the weights.
-void DefaultTrainer::restore_averages(const CheckpointReader& reader) {
-  const bool states = !config_.ema.trainable_weights_only &&
-                      member(reader.state("trainer"), "ema_states").as_boolean();
-  NamedTensors weights;
-  for (const auto& parameter : store_.parameters()) {
-    if (parameter->trainable() || states) {
-      weights.emplace_back(parameter->path(), parameter->value());
-    }
-  }
-  reader.tensors("ema", weights, false);
-}
-
-void DefaultTrainer::restore(const CheckpointReader& reader) {
-  restore_all_but_input(reader);
-  if (config_.validation_data == ValidationData::go_on && reader.has_state("eval_input")) {
-    next_evaluation_ = reader.state("eval_input");
-    if (evaluation_) evaluation_->restore_state(*next_evaluation_);
-  }
-  if (training_) training_->input->restore_state(reader.state("train_input"));
-}
-
-void DefaultTrainer::recover(const CheckpointReader& reader) {
-  const std::int64_t trials = recovery_trials();
-  restore_all_but_input(reader);
-  set_recovery_trials(trials + 1);
-}
-
-void DefaultTrainer::take_over(const CheckpointReader& last, TakeOver what) {
-  if (what.learner) {
-    restore_all_but_input(last);
-  } else {
-    global_step_ = member(last.state("trainer"), "global_step").as_integer();
-    restore_sums(last);
-  }
-  if (what.input) training().input->restore_state(last.state("train_input"));
-}
-
-Input& DefaultTrainer::train_input() {
-  return *training().input;
-}
-
-std::int64_t DefaultTrainer::recovery_trials() {
-  return training().bad_steps.trials();
-}
-
-void DefaultTrainer::set_recovery_trials(std::int64_t trials) {
-  training().bad_steps.set_trials(trials);
-}
-
-void DefaultTrainer::restore_all_but_input(const CheckpointReader& reader) {
-  NamedTensors model = model_tensors();
-  reader.tensors("model", model);
-  const Value& state = reader.state("trainer");
-  global_step_ = member(state, "global_step").as_integer();
-  exhausted_ = false;
-  if (training_) {
-    restore_learner(reader);
-    restore_sums(reader);
-  } else if (config_.ema.decay > 0 && has_averages(state)) {
-    restore_averages(reader);
-  }
-}
-
-void DefaultTrainer::restore_learner(const CheckpointReader& reader) {
-  const Value& state = reader.state("trainer");
-  Learner& learner = *training_->learner;
-  NamedTensors slots = learner.slots();
-  reader.tensors("optimizer", slots);
-  learner.set_step(member(state, "updates").as_integer());
-  learner.restart_average();  // of what the checkpoint has no average of
-  NamedTensors averages = learner.averages();
-  if (averages.empty() || !has_averages(state)) return;
-  if (!member(state, "ema_states").as_boolean()) {
-    std::erase_if(averages,
-                  [&](const auto& entry) { return !store_.find(entry.first)->trainable(); });
-  }
-  reader.tensors("ema", averages, false);
-}
-
-void DefaultTrainer::restore_sums(const CheckpointReader& reader) {
-  const Value& state = reader.state("trainer");
-  set_recovery_trials(member(state, "recovery_trials").as_integer());
-  training_->loss.restore_state(member(state, "loss"));
-  training_->logs.restore_state(member(state, "logs"));
-  restore_metrics(member(state, "metrics"), training_->metrics);
 }
 
 }  // namespace trivet

@@ -81,9 +81,11 @@ class DefaultTrainer final : public Trainer {
   bool wants_summaries(std::int64_t step) const;
   void keep_before_step();
   void put_back();
+  void check_weights();
   void restore_all_but_input(const CheckpointReader& reader);
   void restore_learner(const CheckpointReader& reader);
   void restore_sums(const CheckpointReader& reader);
+  void restore_metric_sums(const Value& state);
   void restore_averages(const CheckpointReader& reader);
   FpropContext step_context(bool train) const;
   NamedTensors model_tensors() const;
@@ -103,6 +105,7 @@ class DefaultTrainer final : public Trainer {
   std::optional<Value> next_evaluation_;    // where it starts, as a checkpoint has it
   std::int64_t global_step_ = 0;
   bool exhausted_ = false;
+  bool averages_told_ = false;  // that evaluations are of them
 };
 
 }  // namespace trivet

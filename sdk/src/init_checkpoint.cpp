@@ -11,6 +11,7 @@
 #include <regex>
 #include <set>
 
+#include "checkpoint_weights.h"
 #include "trivet/error.h"
 #include "trivet/float_values.h"
 #include "trivet/init_checkpoint.h"
@@ -205,6 +206,7 @@ std::size_t LoadReport::count(Status status) const {
 std::string LoadReport::summary() const {
   std::string text = std::to_string(count(Status::loaded)) + " of " +
                      std::to_string(entries.size()) + " variables from " + file.string();
+  if (averages > 0) text += ", " + std::to_string(averages) + " as moving averages";
   for (const Status status : {Status::ignored, Status::missing, Status::differs}) {
     if (count(status) == 0) continue;
     text += "; " + std::to_string(count(status)) + " " + std::string(name_of(status));
@@ -241,14 +243,19 @@ fs::path find_weights(const fs::path& given) {
 
 LoadReport load_weights(ParameterStore& store, const fs::path& given,
                         const InitLoadConfig& config) {
-  const fs::path path = find_weights(given);
-  const SafetensorsFile file(path);
-  return load_weights(store,
-                      {.entries = file.entries(),
-                       .name = path.string(),
-                       .rules_path = "task.init_load",
-                       .source_path = "task.init_checkpoint"},
-                      config);
+  const detail::CheckpointWeights weights(given, config);
+  LoadReport report = load_weights(store,
+                                   {.entries = weights.entries(),
+                                    .name = weights.file().string(),
+                                    .rules_path = "task.init_load",
+                                    .source_path = "task.init_checkpoint"},
+                                   config);
+  report.averages = static_cast<std::size_t>(
+      std::count_if(report.entries.begin(), report.entries.end(), [&](const auto& entry) {
+        return entry.status == LoadReport::Status::loaded && weights.is_average(entry.source);
+      }));
+  report.step = weights.step();
+  return report;
 }
 
 LoadReport load_weights(ParameterStore& store, const WeightSource& source,

@@ -6,9 +6,24 @@
 
 #include "trivet/error.h"
 #include "trivet/ops.h"
+#include "trivet/plugin_call.h"
 #include "trivet/registry.h"
 
 namespace trivet {
+
+namespace {
+
+NestedMap outputs_of(Model& model, const Batch& batch, FpropContext& context) {
+  return in_plugin(item_of(model), "fprop", "task.model", [&] {
+    NestedMap outputs = model.fprop(batch, context);
+    for (const auto& [path, tensor] : outputs) {
+      if (!tensor.defined()) throw PluginError("its fprop gave no tensor for '" + path + "'");
+    }
+    return outputs;
+  });
+}
+
+}  // namespace
 
 AggregatedLogs::~AggregatedLogs() = default;
 
@@ -67,7 +82,10 @@ Metrics Task::build_metrics(bool) {
 
 void Task::process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) {
   NoGrad no_grad;
-  for (const auto& metric : metrics) metric->update_state(batch, outputs);
+  for (const auto& metric : metrics) {
+    in_plugin(item_of(*metric), "update_state", "task",
+              [&] { metric->update_state(batch, outputs); });
+  }
 }
 
 std::vector<Batch> Task::split_batch(const Batch& batch, std::int64_t parts) {
@@ -97,13 +115,18 @@ StepOutput Task::train_step(const Batch& batch, StepState& state) {
   tape_.clear();  // what a step that failed has left
   {
     Tape::Recording recording(tape_);
-    out.outputs = state.model.fprop(out.batch, state.context);
-    out.loss = build_losses(out.batch, out.outputs, state.context, out.weight);
+    out.outputs = outputs_of(state.model, out.batch, state.context);
+    out.loss = in_plugin(item_of(*this), "build_losses", "task", [&] {
+      Tensor loss = build_losses(out.batch, out.outputs, state.context, out.weight);
+      if (!loss.defined()) throw PluginError("its build_losses gave no loss");
+      return loss;
+    });
   }
   state.store.begin_gradients();
   tape_.backward(out.loss);
   state.store.end_gradients();
-  process_metrics(state.metrics, out.batch, out.outputs);
+  in_plugin(item_of(*this), "process_metrics", "task",
+            [&] { process_metrics(state.metrics, out.batch, out.outputs); });
   const Learner::Update update = state.learner->apply_gradients(out.weight, out.loss);
   if (update.gradient_norm >= 0) out.logs.set("gradient_norm", update.gradient_norm);
   return out;
@@ -122,7 +145,7 @@ StepOutput Task::validation_step(const Batch& batch, StepState& state) {
 NestedMap Task::inference_step(const Batch& batch, Model& model, FpropContext& context) {
   NoGrad no_grad;
   context.train = false;
-  return model.fprop(batch.to(device_), context);
+  return outputs_of(model, batch.to(device_), context);
 }
 
 std::unique_ptr<AggregatedLogs> Task::aggregate_logs(std::unique_ptr<AggregatedLogs> state,

@@ -180,8 +180,9 @@ TEST_CASE("a damaged checkpoint is passed over with the reason, whatever the dam
     REQUIRE(warnings.texts.size() == 1);
     CHECK_THAT(warnings.texts[0], Contains(damage.reason));
 
-    // The run comes to the same step again and replaces it.
+    // The run comes to the same step again; what is damaged stays under another name.
     CHECK(manager.save(20, filled(20)));
+    CHECK(fs::exists(temp.path() / "damaged_step_00000020"));
     CHECK(step_in(*CheckpointManager(temp.path(), {5}, warnings.collector()).newest()) == 20);
     CHECK(warnings.texts.size() == 1);
 
@@ -200,7 +201,8 @@ TEST_CASE("a damaged checkpoint does not count as one of those to keep") {
   CheckpointManager second(temp.path(), {2}, [](const std::string&) {});
   REQUIRE(second.newest()->step() == 20);
   second.save(30, filled(30));
-  CHECK(second.steps() == std::vector<std::int64_t>{20, 30, 90});
+  CHECK(second.steps() == std::vector<std::int64_t>{20, 30});
+  CHECK(fs::exists(temp.path() / "damaged_step_00000090"));
   CHECK(second.newest()->step() == 30);
 }
 

@@ -30,6 +30,7 @@ class CountingTrainer final : public Trainer {
       if (step_ == stop_at) stop = true;
       if (exhausted_ || stop) return;
       if (step_ == stuck_at) return;
+      if (step_ == fail_at) throw RunError("no step");
       ++step_;
       ++since_logs_;
     }
@@ -43,6 +44,7 @@ class CountingTrainer final : public Trainer {
   bool exhausted() const override { return exhausted_; }
   Logs evaluate(std::int64_t steps) override {
     Logs logs;
+    if (fail_in_eval_at == step_) throw RunError("no evaluation");
     if (stop_in_eval_at == step_) stop = true;
     if (!stop) logs.set("asked", static_cast<double>(steps));
     return logs;
@@ -58,6 +60,7 @@ class CountingTrainer final : public Trainer {
   ParameterStore& parameters() override { throw Error("there are none"); }
 
   std::int64_t data_end = -1, stop_at = -1, stop_in_eval_at = -1, stuck_at = -1;
+  std::int64_t fail_in_eval_at = -1, fail_at = -1;
   bool stop = false, initialized = false;
 
  private:
@@ -171,6 +174,8 @@ TEST_CASE("metrics, checkpoints and evaluations come at multiples of their inter
       {Do::train_and_evaluate, {10, 5, -1, 4, 6}, "e4 t5(5) c6 e8 t10(5) c10 e10 "},
       {Do::train_and_evaluate, {9, 5, -1, 5, 0}, "t5(5) e5 t9(4) c9 e9 "},
       {Do::train_and_evaluate, {8, 8, -1, 4, 4}, "c4 e4 t8(8) c8 e8 "},
+      // An interval in time that never comes: what is evaluated is saved before.
+      {Do::train_and_evaluate, {8, 8, -1, 4, Duration(3600)}, "c4 e4 t8(8) c8 e8 "},
       {Do::evaluate, {0, 1, 7, 0, 0}, "e0 "},
   };
   for (const Case& c : cases) {
@@ -262,6 +267,78 @@ TEST_CASE("an evaluation gets as many batches as configured") {
   CheckpointManager checkpoints(temp.path(), {}, [](const std::string&) {});
   Controller({trainer, checkpoints, journal}, {0, 1, 7, 0, 0}).evaluate();
   CHECK(journal.eval_steps == 7);
+}
+
+TEST_CASE("an evaluation that throws leaves a checkpoint of what was trained") {
+  for (const Interval interval : {Interval(0), Interval(3), Interval(Duration(3600))}) {
+    test::TempDir temp;
+    const auto failing = [](CountingTrainer& trainer) { trainer.fail_in_eval_at = 4; };
+    CHECK_THROWS_WITH(
+        run(temp.path(), Do::train_and_evaluate, {8, 8, -1, 4, interval}, nullptr, failing),
+        Contains("no evaluation"));
+    CHECK(fs::exists(temp / "step_00000004"));
+    CHECK(run(temp.path(), Do::train_and_evaluate, {8, 8, -1, 4, 0}).text.starts_with("e4 "));
+  }
+}
+
+TEST_CASE("the metrics of the steps before one that throws are written") {
+  test::TempDir temp;
+  CountingTrainer trainer;
+  trainer.fail_at = 7;
+  Journal journal(trainer);
+  CheckpointManager checkpoints(temp.path(), {.max_to_keep = 0}, [](const std::string&) {});
+  Controller controller({trainer, checkpoints, journal}, {10, 5, -1, 0, 0});
+  controller.restore_or_initialize();
+  CHECK_THROWS_WITH(controller.train(), Contains("no step"));
+  CHECK(journal.text == "t5(5) t7(2) ");
+}
+
+TEST_CASE("each recovery without a save in between goes one checkpoint further back") {
+  class Diverging final : public test::SilentEvents {
+   public:
+    void on_recovered(std::int64_t step, const fs::path&, const std::string&) override {
+      text += std::to_string(step) + " ";
+    }
+    std::string text;
+  };
+  class Unlucky final : public Trainer {
+   public:
+    std::int64_t global_step() const override { return step_; }
+    void train(std::int64_t target) override {
+      while (step_ < target) {
+        if (step_ == 6 && bad-- > 0) throw DivergedError("bad");
+        ++step_;
+      }
+    }
+    Logs train_logs() override { return {}; }
+    bool exhausted() const override { return false; }
+    Logs evaluate(std::int64_t) override { return {}; }
+    void initialize() override {}
+    void save(CheckpointWriter& writer) override { writer.state("step", step_); }
+    void restore(const CheckpointReader& reader) override {
+      step_ = reader.state("step").as_integer();
+    }
+    ParameterStore& parameters() override { throw Error("there are none"); }
+    int bad = 4;
+
+   private:
+    std::int64_t step_ = 0;
+  };
+  test::TempDir temp;
+  Unlucky trainer;
+  Diverging events;
+  CheckpointManager checkpoints(temp.path(), {.max_to_keep = 0}, [](const std::string&) {});
+  ControllerOptions options{8, 8, -1, 0, 2};
+  options.recovers = true;
+  Controller controller({trainer, checkpoints, events}, options);
+  controller.restore_or_initialize();
+  CHECK(controller.train() == Controller::Outcome::done);
+  // From 4 it comes to 6 again, where a checkpoint is saved, and that is tried first.
+  CHECK(events.text == "6 4 6 4 ");
+  CHECK(checkpoints.steps() == std::vector<std::int64_t>{0, 2, 4, 6, 8});
+  // Those it went back behind are whole, and kept.
+  CHECK(fs::exists(temp / "diverged_step_00000006" / "manifest.json"));
+  CHECK(fs::exists(temp / "diverged_step_00000006.2"));
 }
 
 TEST_CASE("a trainer that does not count its steps is an error") {

@@ -148,12 +148,18 @@ TEST_CASE("a run that only evaluates uses the averages of the checkpoint") {
   test::MemoryCheckpoint checkpoint;
   trained.trainer->save(checkpoint);
   const Logs expected = trained.trainer->evaluate(-1);
+  const ConfigOf<Task> without = test::task_with("init_load", Value::table({{"averages", false}}));
   Bench evaluating(with_ema(0.9), test::task_config(), false),
-      raw(test::trainer_config(), test::task_config(), false);
-  for (Bench* bench : {&evaluating, &raw}) bench->trainer->restore(checkpoint);
-  CHECK(*evaluating.trainer->evaluate(-1).find("validation_loss") ==
-        *expected.find("validation_loss"));
+      other_config(test::trainer_config(), test::task_config(), false),
+      raw(with_ema(0.9), without, false);
+  for (Bench* bench : {&evaluating, &other_config, &raw}) bench->trainer->restore(checkpoint);
+  for (Bench* bench : {&evaluating, &other_config}) {
+    CHECK(*bench->trainer->evaluate(-1).find("validation_loss") ==
+          *expected.find("validation_loss"));
+    CHECK_THAT(bench->observer.notes, Contains("evaluates the moving averages"));
+  }
   CHECK(raw.weight("w") == saved(checkpoint, "model", "w"));
+  CHECK_THAT(raw.observer.notes, Contains("not their moving averages"));
 }
 
 TEST_CASE("an average that is switched on later starts at the weights of then") {

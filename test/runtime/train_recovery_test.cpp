@@ -56,6 +56,8 @@ TEST_CASE("a step whose loss is not a number is left out as often as the config 
     CHECK(trainer_state(after, key) == trainer_state(before, key));
   }
   CHECK(bench.trainer->global_step() == 3);
+  CHECK_THAT(bench.observer.notes, Contains("step 3 is left out: the training loss is not a number"
+                                            "; 1 of at most 1"));
   bench.trainer->train(10);
   const Logs logs = bench.trainer->train_logs();
   CHECK(*logs.find("skipped_steps") == 1);
@@ -143,6 +145,41 @@ TEST_CASE("restores are counted, and one more than the config says ends the run"
     CHECK_THAT(error.what(), Contains("at step 1, above trainer.loss_upper_bound = 1e-09") &&
                                  Contains("restored 2 times (trainer.recovery_max_trials)"));
   }
+}
+
+TEST_CASE("the loss of the steps before a bad one can still be written") {
+  Bench bad(test::trainer_config(), with_nan_at(5)), good;
+  bad.trainer->initialize();
+  CHECK_THROWS_AS(bad.trainer->train(10), RunError);
+  good.trainer->initialize();
+  good.trainer->train(5);
+  const Logs logs = bad.trainer->train_logs();
+  CHECK(*logs.find("training_loss") == *good.trainer->train_logs().find("training_loss"));
+  CHECK(bad.trainer->global_step() == 5);
+}
+
+TEST_CASE("weights that are not finite are saved nowhere") {
+  for (const std::int64_t trials : {0, 1}) {
+    TrainerConfig config = recovering(Recovery::restore, trials);
+    config.learning_rate = ConfigOf<Schedule>("parts/Falling", Value::table({{"value", 1e38}}));
+    Bench bench(config);
+    bench.trainer->initialize();
+    bench.trainer->train(1);
+    if (trials > 0) {
+      CHECK_THROWS_AS(bench.save(), DivergedError);
+    } else {
+      CHECK_THROWS_WITH(bench.save(), Contains("the norm of the weights is not finite at step 1"));
+    }
+  }
+}
+
+TEST_CASE("leaving steps out needs a number of them") {
+  Value fields = Value::table({{"recovery", "skip"}});
+  CHECK_THROWS_WITH(decode<TrainerConfig>(fields, "trainer"),
+                    Contains("trainer.recovery") && Contains("recovery_max_trials"));
+  fields = Value::table({{"validation_steps", 0}});
+  CHECK_THROWS_WITH(decode<TrainerConfig>(fields, "trainer"),
+                    Contains("trainer.validation_steps") && Contains("must be at least 1"));
 }
 
 TEST_CASE("a bad step changes no weight before it is undone") {

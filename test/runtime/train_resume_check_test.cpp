@@ -56,7 +56,7 @@ TEST_CASE("defaults of fields that there were not are no changes") {
   // One that there was is compared as ever.
   Value other(0.25);
   other.set_origin({.note = kDefaultNote});
-  CHECK(changed("task.label_smoothing", other) == "!task.label_smoothing: 0.0 -> 0.25\n");
+  CHECK(changed("task.label_smoothing", other) == "task.label_smoothing: 0.0 -> 0.25\n");
 }
 
 TEST_CASE("another task or model breaks a run, other changes do not") {
@@ -72,7 +72,9 @@ TEST_CASE("another task or model breaks a run, other changes do not") {
   CHECK(changed("task.model.dropout", 0.1) == "!task.model.dropout:  -> 0.1\n");
   CHECK(changed("task.type", "lm/Causal") ==
         "!task.type: \"vision/ImageClassification\" -> \"lm/Causal\"\n");
-  CHECK(changed("task.label_smoothing", 0.1) == "!task.label_smoothing: 0.0 -> 0.1\n");
+  // Of a task no field is known to be the weights': what does not fit is found by restoring.
+  CHECK(changed("task.label_smoothing", 0.1) == "task.label_smoothing: 0.0 -> 0.1\n");
+  CHECK(changed("task.print_every", 5) == "task.print_every:  -> 5\n");
   CHECK(changed("trainer.optimizer.type", "optim/Sgd") ==
         "!trainer.optimizer.type: \"optim/Adam\" -> \"optim/Sgd\"\n");
 }
@@ -109,5 +111,9 @@ TEST_CASE("of stages and of tasks trained together, lengths and data may change,
   CHECK(changes("task.tasks", "task.tasks[1].task.model.type", "a/B") ==
         "!task.tasks[1].task.model.type ");
   CHECK(changes("task.tasks", "task.tasks", Value::array({Value::table({{"steps", 5}})})) ==
-        "!task.tasks ");
+        "task.tasks ");
+  CHECK(changes("task.tasks", "task.tasks[1].task.type", "a/B") == "!task.tasks[1].task.type ");
+  CHECK(changes("trainer.stages", "trainer.stages[1].optimizer.type", "a/B") ==
+        "!trainer.stages[1].optimizer.type ");
+  CHECK(changes("task.tasks", "task.tasks[1].models", 1) == "task.tasks[1].models ");
 }

@@ -36,8 +36,9 @@ TEST_CASE("each stop signal has its exit code, and the first one counts") {
     int signal, exit_code;
     const char* name;
   };
-  for (const Case& c : {Case{SIGINT, 130, "SIGINT"}, Case{SIGTERM, 75, "SIGTERM"},
-                        Case{SIGUSR1, 75, "SIGUSR1"}, Case{SIGHUP, 75, "SIGHUP"}}) {
+  for (const Case& c :
+       {Case{SIGINT, 130, "SIGINT"}, Case{SIGTERM, 75, "SIGTERM"}, Case{SIGUSR1, 75, "SIGUSR1"},
+        Case{SIGUSR2, 75, "SIGUSR2"}, Case{SIGXCPU, 75, "SIGXCPU"}, Case{SIGHUP, 75, "SIGHUP"}}) {
     const Handling as_usual(c.signal, SIG_DFL);
     const StopSignals signals;
     CHECK_FALSE(signals.requested());
@@ -70,6 +71,24 @@ TEST_CASE("a second SIGINT ends the process at once") {
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK(WEXITSTATUS(status) == 130);
+}
+
+TEST_CASE("SIGTERM again ends the process at once, but not as part of the same request") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const StopSignals signals;
+    ::raise(SIGTERM);
+    ::raise(SIGTERM);
+    // Whoever answers nobody gets it until it ends.
+    while (signals.requested()) {
+      ::usleep(10000);
+      ::raise(SIGTERM);
+    }
+    ::_exit(1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WEXITSTATUS(status) == 75);
 }
 
 TEST_CASE("a run under nohup survives its terminal") {

@@ -134,6 +134,32 @@ TEST_CASE("what is missing or of another shape is an error that lists every vari
   CHECK(store["out"] == 0);
 }
 
+TEST_CASE("moving averages take the place of the weights they are averages of") {
+  const test::TempDir temp;
+  file_with(temp, {{"a", 2}, {"b", 2}});
+  const std::vector<float> average(2, 7.0F);
+  const SafetensorsEntry entry{"a", DType::f32, {2}, std::as_bytes(std::span(average))};
+  write_safetensors(temp / "ema.safetensors", {&entry, 1});
+  temp.write("manifest.json", R"({"step": 30})");
+  const auto loaded = [&](const fs::path& path, const InitLoadConfig& config) {
+    Store store({{"a", 2}, {"b", 2}});
+    const LoadReport report = load_weights(store.get(), path, config);
+    CHECK(report.step == 30);
+    return report.averages * 100 + static_cast<std::size_t>(store["a"] * 10 + store["b"]);
+  };
+  CHECK(loaded(temp.path(), {}) == 172);
+  CHECK(loaded(temp.path(), {.rules = {}, .ignore = {}, .averages = false}) == 12);
+  CHECK(loaded(temp.path(), {.rules = {}, .ignore = {}, .averages = true}) == 172);
+  // A file is what its name says.
+  CHECK(loaded(temp / "model.safetensors", {}) == 12);
+  // Before the first update an average is one of nothing.
+  temp.write("state.json", R"({"trainer": {"updates": 0}})");
+  CHECK(loaded(temp.path(), {}) == 12);
+  Store store({{"a", 2}, {"b", 2}});
+  CHECK_THAT(error_of(store, temp.path(), {.rules = {}, .ignore = {}, .averages = true}),
+             Contains("has no moving averages"));
+}
+
 TEST_CASE("two variables may start from one") {
   test::TempDir temp;
   const auto file = file_with(temp, {{"w", 2}});

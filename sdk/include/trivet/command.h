@@ -41,6 +41,7 @@ class TRIVET_API TrainedRun {
   // The variables of its model by path, in the model's order. They live as long as this does.
   virtual const NamedTensors& weights() const = 0;
   virtual std::int64_t step() const = 0;
+  virtual bool averaged() const = 0;  // whether the weights are moving averages
   virtual Device& device() = 0;
 };
 
@@ -53,7 +54,8 @@ class TRIVET_API CommandContext {
   // ConfigError. [main thread]
   virtual Value config(std::span<const std::string> words) = 0;
   // A run by its directory, by one of its checkpoints, or as XID/WID; `overrides` as those of
-  // --set. Its moving averages are its weights where it has them. Throws as `trivet generate`.
+  // --set. Its moving averages are its weights where it has them and task.init_load.averages is not
+  // false. Throws as `trivet generate`.
   // [main thread]
   virtual std::unique_ptr<TrainedRun> trained(const std::string& run,
                                               std::span<const std::string> overrides) = 0;

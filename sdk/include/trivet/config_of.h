@@ -5,8 +5,9 @@
 // make() (registry.h).
 //
 //   struct MlpConfig : trivet::ModelConfig {
-//     trivet::ConfigOf<trivet::Layer> activation = "nn/Relu";     // a key alone: that type with
-//     its defaults std::vector<trivet::ConfigOf<trivet::Layer>> extra;
+//     // A key alone: that type with its defaults.
+//     trivet::ConfigOf<trivet::Layer> activation = "nn/Relu";
+//     std::vector<trivet::ConfigOf<trivet::Layer>> extra;
 //   };
 //
 // In TOML it is a table with a `type`, or just the key, or "none":

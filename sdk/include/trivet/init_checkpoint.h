@@ -13,9 +13,14 @@
 // first rule that matches gives the name to look for ($1, $2 are its groups); where none does, the
 // name is the variable's own. A rule or ignore pattern that matches no variable at all is an error.
 // After Pax's init_from_checkpoint_rules, with full matches everywhere.
+//
+// Moving averages (trainer.ema) are what evaluations used, so a checkpoint that has them gives them
+// instead of the weights they are averages of, as Model Garden exports. `averages` changes that.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,15 +44,21 @@ struct InitLoadConfig {
   std::vector<LoadRule> rules;
   std::vector<std::string> ignore;
   bool partial = false;
+  std::optional<bool> averages = std::nullopt;
 
   TRIVET_API void validate(Problems& problems) const;  // the patterns are regular expressions
 };
-TRIVET_CONFIG(InitLoadConfig, trivet::NoBase,
-              (rules, "Names in the checkpoint, the first that matches counts."),
-              (ignore, "Patterns of variables that are not loaded."),
-              (partial,
-               "Variables that are missing or of another shape in the checkpoint keep their "
-               "starting values; else they are an error."))
+TRIVET_CONFIG(
+    InitLoadConfig, trivet::NoBase,
+    (rules, "Names in the checkpoint, the first that matches counts."),
+    (ignore, "Patterns of variables that are not loaded."),
+    (partial,
+     "Variables that are missing or of another shape in the checkpoint keep their "
+     "starting values; else they are an error."),
+    (averages,
+     "Moving averages instead of the weights, also where a run's own checkpoints are only "
+     "evaluated; not set: where the checkpoint has them; true: an error where it has "
+     "none."))
 
 struct TRIVET_API LoadReport {
   enum class Status { loaded, ignored, missing, differs };
@@ -62,9 +73,11 @@ struct TRIVET_API LoadReport {
   std::filesystem::path file;
   std::vector<Entry> entries;       // every variable of the model, in its order
   std::vector<std::string> unused;  // names in the file that no variable was loaded from
+  std::size_t averages = 0;         // loaded variables whose values are moving averages
+  std::optional<std::int64_t> step = std::nullopt;  // of the checkpoint, where it says
 
   std::size_t count(Status status) const;
-  // "38 of 40 variables from FILE; 2 ignored".
+  // "38 of 40 variables from FILE, 38 as moving averages; 2 ignored".
   std::string summary() const;
   // A line for each variable and each unused name.
   std::string text() const;
@@ -76,9 +89,11 @@ TRIVET_API std::string_view name_of(LoadReport::Status status);
 // step_NUMBER below it or below its `checkpoints`. Throws RunError when there is none.
 TRIVET_API std::filesystem::path find_weights(const std::filesystem::path& path);
 
-// Fills the store's parameters from what `path` means. f32, bf16 and f16 are read. Throws RunError
-// with the whole report when something is missing or differs and `partial` is not set; then nothing
-// was changed.
+// Fills the store's parameters from what `path` means. f32, bf16 and f16 are read. Moving averages
+// stand beside model.safetensors in ema.safetensors and take its place as config.averages says; a
+// path that is a file is taken as it is unless config.averages is true. Throws RunError with the
+// whole report when something is missing or differs and `partial` is not set; then nothing was
+// changed.
 TRIVET_API LoadReport load_weights(ParameterStore& store, const std::filesystem::path& path,
                                    const InitLoadConfig& config = {});
 

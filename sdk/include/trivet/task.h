@@ -52,8 +52,9 @@ struct TaskContext {
   // Where the task may keep files; empty for a run that keeps none. It is that of the run before
   // when the run goes on.
   std::filesystem::path logging_dir;
-  // In mode continuous_eval the logging_dir of the same task in the run whose checkpoints are
-  // evaluated, to be read only: another process works there. Empty otherwise.
+  // Where another run's checkpoints are only evaluated (mode continuous_eval, and mode eval in the
+  // directory of a run) the logging_dir of the same task in that run, to be read only. Empty
+  // otherwise.
   std::filesystem::path followed_dir{};
 };
 

@@ -77,7 +77,7 @@ struct TrainerConfig {
   std::int64_t validation_steps = -1;
   ValidationData validation_data = ValidationData::start_over;
   std::int64_t validation_interval = 0;
-  Interval checkpoint_interval;
+  Interval checkpoint_interval = Duration(600);
   std::int64_t max_to_keep = 5;
   std::int64_t keep_checkpoint_every = 0;
   bool checkpoint_async = true;
@@ -105,6 +105,13 @@ struct TrainerConfig {
   void validate(Problems& problems) const {
     check_patterns(problems, "frozen", frozen);
     check_patterns(problems, "trainable", trainable);
+    if (validation_steps == 0) {
+      problems.add("validation_steps", "must be at least 1, or -1 for all batches");
+    }
+    if (recovery == Recovery::skip && recovery_max_trials == 0) {
+      problems.add("recovery", "is skip, and recovery_max_trials = 0 lets no step be left out",
+                   "set trainer.recovery_max_trials to the most steps to leave out");
+    }
     if (!frozen.empty() && !trainable.empty()) {
       problems.add("trainable", "is set, and frozen, too", "say which are trained, or which not");
     }
@@ -125,7 +132,9 @@ TRIVET_CONFIG(
     (validation_data, "Where an evaluation's data starts: anew, or where the last one ended."),
     (validation_interval, "Steps between evaluations in train_and_eval; 0: only at the end.",
      at_least(0)),
-    (checkpoint_interval, "Steps between checkpoints, or time such as \"10m\"; 0: only at the end.",
+    (checkpoint_interval,
+     "Steps between checkpoints, or time such as \"10m\", and then before every evaluation, too; "
+     "0: only at the end.",
      at_least(0)),
     (max_to_keep, "Newest checkpoints kept; 0: all.", at_least(0)),
     (keep_checkpoint_every, "Checkpoints of multiples of this step are kept for ever; 0: none.",
@@ -181,6 +190,8 @@ class TRIVET_API TrainerObserver {
   virtual bool stop_requested() const = 0;
   // One line that people may want to read: what a new stage starts from. Default: nothing.
   virtual void note(const std::string& text);
+  // The same of something that went wrong and was mended: a step that was left out. Default: note.
+  virtual void warn(const std::string& text);
 };
 
 struct TrainerContext {
@@ -227,7 +238,7 @@ class TRIVET_API Trainer {
   // recover() may help.
   virtual void train(std::int64_t target) = 0;
   // Means over the steps since the last call (training_loss, metrics, learning_rate), which are
-  // then reset.
+  // then reset. Also asked for after train() has thrown, for the steps before the one that failed.
   virtual Logs train_logs() = 0;
   // True when the training data came to its end.
   virtual bool exhausted() const = 0;
@@ -237,6 +248,7 @@ class TRIVET_API Trainer {
   virtual Logs evaluate(std::int64_t steps) = 0;
 
   virtual void initialize() = 0;  // a run without a checkpoint: the task's initialize
+  // Throws RunError or DivergedError, as train(), for weights that are not worth keeping.
   virtual void save(CheckpointWriter& writer) = 0;
   virtual void restore(const CheckpointReader& reader) = 0;
   // After a DivergedError: as restore, but the training data goes on from where it is, and one

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/config_faults.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "train/file_io.h"
+#include "trivet/trainer.h"
+
+namespace trivet {
+namespace {
+
+// "task.tasks[1].task.label", then "task.tasks[1].task", "task.tasks[1]", ...
+Origin place_of(const Value& config, std::string path) {
+  while (!path.empty()) {
+    const Value* found = config.find_path(path);
+    if (found != nullptr && found->origin().known()) return found->origin();
+    const std::size_t end = path.find_last_of(".[");
+    path.resize(end == std::string::npos ? 0 : end);
+  }
+  return {};
+}
+
+// Messages about a file begin with its name, as the config has it.
+bool is_named(const Value& value, const std::string& text) {
+  if (value.is_array()) {
+    return std::any_of(value.items().begin(), value.items().end(),
+                       [&](const Value& item) { return is_named(item, text); });
+  }
+  return value.is_text() && !value.as_text().empty() && text.starts_with(value.as_text() + ":");
+}
+
+// Of a table that something is wrong with, the field with the file that the text is about; the
+// table itself where there is none.
+std::string field_spoken_of(const Value& config, const std::string& path, const std::string& text) {
+  const Value* table = config.find_path(path);
+  if (table == nullptr || !table->is_table()) return path;
+  for (const Value::Member& member : table->members()) {
+    if (member.key != "type" && is_named(member.value, text)) return path + "." + member.key;
+  }
+  return path;
+}
+
+// A place in another file than the config's, as of a bad row, goes into the text.
+Problem problem_of(const Error& error, std::string_view path, const Origin& config) {
+  const bool elsewhere = error.where().known() && error.where().file != config.file;
+  return {.where = {},
+          .path = error.path().empty() ? std::string(path) : error.path(),
+          .what = (elsewhere ? to_string(error.where()) + ": " : "") + error.message(),
+          .hint = error.hint()};
+}
+
+}  // namespace
+
+// Errors keep the system's text and not its number.
+bool is_of_machine(const Error& error) {
+  constexpr std::array kReasons = {EIO,    ESTALE, EMFILE,    ENFILE, ENOMEM,
+                                   ENOSPC, EDQUOT, ETIMEDOUT, EINTR,  EAGAIN};
+  const auto* file = dynamic_cast<const FileError*>(&error);
+  if (file != nullptr && file->may_pass()) return true;
+  for (const int reason : kReasons) {
+    const std::string text = std::generic_category().message(reason);
+    if (error.message().find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+void build_from_config(std::string_view path, const Origin& config,
+                       const std::function<void()>& build) {
+  try {
+    build();
+  } catch (const DivergedError&) {
+    throw;
+  } catch (const RunError& error) {
+    const bool is_known = !path.empty() || error.path().starts_with("task");
+    if (is_of_machine(error) || !is_known) throw;
+    throw ConfigError(problem_of(error, path, config));
+  }
+}
+
+void with_places(const Value& config, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const ConfigError& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& problem : problems) {
+      if (problem.where.known()) continue;
+      if (!problem.path.empty()) {
+        problem.path = field_spoken_of(config, problem.path, problem.what);
+      }
+      problem.where = place_of(config, problem.path);
+    }
+    throw ConfigError(std::move(problems));
+  }
+}
+
+}  // namespace trivet

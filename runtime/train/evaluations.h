@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The evaluations of a run that were asked for after its training, each in a directory of its own
+// with config.toml, metrics.jsonl and what its task writes: RUN/evals/1, RUN/evals/2, ...
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace trivet {
+
+inline constexpr const char* kEvaluationsDirectory = "evals";
+
+// Those that are there, in the order of their numbers. [any thread]
+std::vector<std::filesystem::path> evaluations_of(const std::filesystem::path& run);
+
+// "evals/2  done  step 40  validation_loss 0.2649  accuracy 0.9141", a line each with its end.
+std::string evaluations_text(const std::filesystem::path& run);
+
+}  // namespace trivet

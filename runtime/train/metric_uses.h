@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a config names a number of training or of an evaluation: trainer.best_checkpoint.metric and
+// the actions of the program. A misspelt one is found before a run starts.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "trivet/logs.h"
+#include "trivet/trainer.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+struct MetricUse {
+  std::string name;
+  std::string path;  // "trainer.best_checkpoint.metric"
+  Origin where;
+};
+
+struct MetricUses {
+  std::vector<MetricUse> training, evaluation;
+
+  bool empty() const { return training.empty() && evaluation.empty(); }
+};
+
+// Those of a resolved config, of the halves that its mode has.
+MetricUses metric_uses(const Value& config);
+
+// The names of what is known so far. Every trainer gives some that a run may come to later, such as
+// skipped_steps; they need no entry.
+struct MetricNames {
+  std::set<std::string> training, evaluation;
+};
+void add_names(std::set<std::string>& names, const Logs& logs);
+// Of the task's metrics as they are before any step, and of `trainer`.
+MetricNames known_names(Task& task, const TrainerConfig& trainer, const MetricUses& uses);
+
+// The uses that are not among the names, as problems with the nearest ones.
+std::vector<Problem> unknown_metrics(const MetricUses& uses, const MetricNames& names);
+
+}  // namespace trivet
