@@ -2,6 +2,7 @@
 #include "launch/experiment_index.h"
 
 #include <cerrno>
+#include <set>
 #include <system_error>
 
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "launch/index_tables.h"
+#include "launch/supervisor.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -22,6 +24,24 @@ FileHandle open_lock(const fs::path& file) {
   FileHandle lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (lock) ::flock(lock.get(), LOCK_SH);
   return lock;
+}
+
+bool is_supervised(const fs::path& experiment) {
+  try {
+    return has_supervisor_at_work(experiment);
+  } catch (const RunError&) {
+    return false;  // nobody here may look
+  }
+}
+
+// Of an experiment whose supervisor ends between two looks, this one must come before that at the
+// files: an experiment that has no supervisor then shows all that it will ever have.
+std::set<std::int64_t> supervised_of(const std::vector<ExperimentStore::Place>& places) {
+  std::set<std::int64_t> xids;
+  for (const ExperimentStore::Place& place : places) {
+    if (is_supervised(place.directory)) xids.insert(place.xid);
+  }
+  return xids;
 }
 
 std::unique_ptr<Database> tables_in_memory() {
@@ -148,15 +168,21 @@ void ExperimentIndex::rebuild() {
 
 std::vector<ExperimentView> ExperimentIndex::experiments() {
   return guarded([&] {
+    const std::set<std::int64_t> supervised = supervised_of(places({}));
     sync({});
-    return experiment_rows(*database_);
+    std::vector<ExperimentView> views = experiment_rows(*database_);
+    for (ExperimentView& view : views) view.supervised = supervised.contains(view.xid);
+    return views;
   });
 }
 
 ExperimentView ExperimentIndex::experiment(std::int64_t xid, std::optional<std::int64_t> wid) {
   std::optional<ExperimentView> view = guarded([&] {
+    const bool supervised = !supervised_of(places(xid)).empty();
     sync({.xid = xid});
-    return experiment_row(*database_, xid, wid);
+    std::optional<ExperimentView> row = experiment_row(*database_, xid, wid);
+    if (row) row->supervised = supervised;
+    return row;
   });
   if (!view) throw UsageError(fmt::format("there is no experiment {} any more", xid));
   if (wid) unit_of(*view, *wid);

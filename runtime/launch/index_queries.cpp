@@ -11,7 +11,6 @@
 #include "launch/index_run.h"
 #include "launch/job_now.h"
 #include "launch/records.h"
-#include "launch/supervisor.h"
 #include "trivet/enums.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
@@ -57,14 +56,6 @@ std::vector<std::string> problems_of(Statement& row) {
         directory, lines_text(bad), launch_again, row.integer(0)));
   }
   return problems;
-}
-
-bool is_supervised(const std::filesystem::path& experiment) {
-  try {
-    return has_supervisor_at_work(experiment);
-  } catch (const RunError&) {
-    return false;  // nobody here may look
-  }
 }
 
 ExperimentView view_of(Statement& row) {
@@ -201,10 +192,10 @@ UnitRun unit_of_row(Statement& row) {
   UnitRun unit;
   unit.id = {row.integer(0), row.integer(1)};
   unit.directory = row.text(2);
-  unit.sweep = row.text(6);
-  unit.state = enum_from_name<JobState>(row.view(7)).value_or(JobState::pending);
-  unit.changed = row.number(8);
-  unit.run = run_of_row(row, 9);
+  unit.sweep = row.text(7);
+  unit.state = enum_from_name<JobState>(row.view(8)).value_or(JobState::pending);
+  unit.changed = row.number(9);
+  unit.run = run_of_row(row, 10);
   judge_state(unit.run);
   return unit;
 }
@@ -259,10 +250,7 @@ std::vector<ExperimentView> experiment_rows(Database& database) {
                    fmt::format("SELECT {} FROM experiments ORDER BY xid", kExperimentColumns));
   std::vector<ExperimentView> views;
   while (select.step()) views.push_back(view_of(select));
-  for (ExperimentView& view : views) {
-    add_counts(database, view);
-    view.supervised = is_supervised(view.directory);
-  }
+  for (ExperimentView& view : views) add_counts(database, view);
   return views;
 }
 
@@ -273,7 +261,6 @@ std::optional<ExperimentView> experiment_row(Database& database, std::int64_t xi
   select.bind(1, xid);
   if (!select.step()) return std::nullopt;
   ExperimentView view = view_of(select);
-  view.supervised = is_supervised(view.directory);
   add_units(database, view, wid);
   for (UnitView& unit : view.units) look_at_jobs(unit);
   if (wid) {

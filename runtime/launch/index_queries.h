@@ -49,6 +49,7 @@ enum class WhichNumber { last, low, high };
 using UnitNumbers = std::vector<std::pair<UnitId, double>>;
 std::optional<double> number_of(const UnitNumbers& numbers, const UnitId& unit);
 
+// These two leave ExperimentView::supervised to the caller.
 std::vector<ExperimentView> experiment_rows(Database& database);
 // With its units, or one of them, and their jobs; nothing when there is no such experiment.
 std::optional<ExperimentView> experiment_row(Database& database, std::int64_t xid,
