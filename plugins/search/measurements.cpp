@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <limits>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -14,6 +15,7 @@
 
 #include "trivet/error.h"
 #include "trivet/json.h"
+#include "trivet/launch/unit_files.h"
 
 namespace trivet::search {
 namespace {
@@ -105,6 +107,27 @@ std::string with_null_for_infinite(std::string_view line) {
   return text;
 }
 
+// As JSON has it, or nearly so.
+std::optional<Value> record_in(std::string_view line, const std::filesystem::path& file) {
+  std::optional<Value> record = parsed(line, file);
+  if (!record) record = parsed(with_null_for_infinite(line), file);
+  if (record && record->is_table()) return record;
+  return std::nullopt;
+}
+
+// That of an evaluation where it does not say.
+std::string kind_of(const Value& record) {
+  const Value* kind = record.find("kind");
+  if (kind == nullptr) return "eval";
+  return kind->is_text() ? kind->as_text() : std::string();
+}
+
+// Programs that are no runs may write the numbers beside the step.
+const Value& values_of(const Value& record) {
+  const Value* values = record.find("values");
+  return values != nullptr && values->is_table() ? *values : record;
+}
+
 }  // namespace
 
 Objective parse_objective(std::string_view text) {
@@ -146,19 +169,69 @@ bool MeasurementReader::update() {
 bool MeasurementReader::take(std::string_view line) {
   // Most lines are records of training; to parse those would be most of the work.
   if (line.find(objective_.name) == std::string_view::npos) return false;
-  std::optional<Value> record = parsed(line, file_);
-  if (!record) record = parsed(with_null_for_infinite(line), file_);
-  if (!record || !record->is_table()) return false;
-  const Value* kind = record->find("kind");
+  const std::optional<Value> record = record_in(line, file_);
+  if (!record || kind_of(*record) != objective_.kind) return false;
   const Value* step = record->find("step");
-  const auto value = number_of(member(record->find("values"), objective_.name));
-  if (kind == nullptr || !kind->is_text() || kind->as_text() != objective_.kind) return false;
+  const auto value = number_of(member(&values_of(*record), objective_.name));
   if (step == nullptr || !step->is_integer() || !value) return false;
   while (!measurements_.empty() && measurements_.back().step >= step->as_integer()) {
     measurements_.pop_back();
   }
   measurements_.push_back({step->as_integer(), *value});
   return true;
+}
+
+UnitCurve::UnitCurve(const std::filesystem::path& unit, const Objective& objective) {
+  for (const std::filesystem::path& file : launch::metrics_files(unit)) {
+    readers_.emplace_back(file, objective);
+  }
+}
+
+bool UnitCurve::update() {
+  bool changed = false;
+  for (MeasurementReader& reader : readers_) changed |= reader.update();
+  if (!changed) return false;
+  measurements_.clear();
+  for (const MeasurementReader& reader : readers_) {
+    for (const Measurement& measurement : reader.measurements()) {
+      const auto at = std::lower_bound(
+          measurements_.begin(), measurements_.end(), measurement.step,
+          [](const Measurement& one, std::int64_t step) { return one.step < step; });
+      const bool is_there = at != measurements_.end() && at->step == measurement.step;
+      if (is_there) {
+        *at = measurement;
+      } else {
+        measurements_.insert(at, measurement);
+      }
+    }
+  }
+  return true;
+}
+
+std::vector<std::string> numbers_seen(const std::filesystem::path& unit) {
+  constexpr std::uint64_t kTail = 64 << 10;
+  std::set<std::string> names;
+  for (const std::filesystem::path& path : launch::metrics_files(unit)) {
+    try {
+      const File file(path);
+      if (!file.is_there()) continue;
+      const auto size = static_cast<std::uint64_t>(file.info().st_size);
+      const std::string text = file.read_from(size - std::min(size, kTail), size);
+      std::size_t begin = 0;
+      for (std::size_t end = text.find('\n'); end != std::string::npos;
+           end = text.find('\n', begin)) {
+        const auto record = record_in(std::string_view(text).substr(begin, end - begin), path);
+        begin = end + 1;
+        if (!record) continue;
+        for (const Value::Member& one : values_of(*record).members()) {
+          const bool is_own = one.key == "step" || one.key == "time" || one.key == "kind";
+          if (!is_own && number_of(&one.value)) names.insert(kind_of(*record) + "/" + one.key);
+        }
+      }
+    } catch (const RunError&) {
+    }
+  }
+  return {names.begin(), names.end()};
 }
 
 }  // namespace trivet::search

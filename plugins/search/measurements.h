@@ -2,12 +2,16 @@
 //
 // MeasurementReader: follows one number through the metrics.jsonl of a run that goes on meanwhile.
 //
-//   MeasurementReader reader(unit.directory / "metrics.jsonl", parse_objective("accuracy"));
-//   reader.update();
-//   use(reader.measurements());
+//   UnitCurve curve(unit.directory, parse_objective("accuracy"));
+//   curve.update();
+//   use(curve.measurements());
 //
-// The file belongs to another program: lines that are no records are left out. A run that continues
-// from a checkpoint drops the records of later steps and writes them anew; they are replaced here.
+//   {"step": 100, "kind": "eval", "values": {"accuracy": 0.9}}     a record of a run
+//   {"step": 100, "accuracy": 0.9}                                 the same
+//
+// UnitCurve: the same of all files in which jobs of a unit measure. The file belongs to another
+// program: lines that are no records are left out. A run that continues from a checkpoint drops the
+// records of later steps and writes them anew; they are replaced here.
 #pragma once
 
 #include <cstdint>
@@ -48,5 +52,21 @@ class MeasurementReader {
   std::uint64_t offset_ = 0;  // behind the last whole line
   std::vector<Measurement> measurements_;
 };
+
+class UnitCurve {
+ public:
+  UnitCurve(const std::filesystem::path& unit, const Objective& objective);
+
+  bool update();
+  const std::vector<Measurement>& measurements() const { return measurements_; }
+
+ private:
+  std::vector<MeasurementReader> readers_;
+  std::vector<Measurement> measurements_;
+};
+
+// "eval/accuracy", "train/training_loss", ...: the numbers in the last records of a unit, for
+// people. Of files that cannot be read there are none.
+std::vector<std::string> numbers_seen(const std::filesystem::path& unit);
 
 }  // namespace trivet::search

@@ -4,15 +4,22 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include <poll.h>
 
 #include "curve_watch.h"
+#include "measurements.h"
 #include "study.h"
 #include "study_runner.h"
+#include "trivet/enums.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
 
 namespace trivet::search {
 namespace {
@@ -65,6 +72,7 @@ StudyPlan plan_of(const SearchConfig& config) {
 
 void SearchConfig::validate(Problems& problems) const {
   const auto is_plain = [](char c) { return c != '"' && c != '\\' && c != '\n'; };
+  if (objective.empty()) problems.add("objective", "names no metric", "\"eval/accuracy\"");
   if (!std::all_of(objective.begin(), objective.end(), is_plain)) {
     problems.add("objective", "no metric has quotes, backslashes or line ends in its name");
   }
@@ -101,6 +109,25 @@ void SearchOrchestrator::check(std::span<const launch::WorkUnit>, Problems& prob
   inner_->check(units, problems);
 }
 
+std::vector<std::string> SearchOrchestrator::intent() const {
+  std::string head = "search for the " + std::string(enum_name(config_.goal)) + " of " +
+                     config_.objective + ": " + std::to_string(config_.trials) + " trials, " +
+                     std::to_string(config_.parallel) + " at once, by " +
+                     std::string(config_.sampler.key()) + " on " +
+                     std::string(config_.orchestrator.key());
+  if (config_.stopper) head += ", stopped early by " + std::string(config_.stopper.key());
+  std::vector<std::string> lines = {head};
+  for (const Dimension& dimension : space_.dimensions()) {
+    lines.push_back("  " + dimension.path() + ": " + dimension.text());
+  }
+  SamplerContext sampler{.space = space_, .goal = config_.goal, .seed = config_.seed};
+  lines.emplace_back("  first trial:");
+  for (const auto& [name, value] : make(config_.sampler, sampler)->ask(0, {})) {
+    lines.back() += " " + name + "=" + to_toml(value);
+  }
+  return lines;
+}
+
 void SearchOrchestrator::launch(std::span<const launch::WorkUnit>) {
   context_.start_supervisor();
 }
@@ -116,9 +143,11 @@ void SearchOrchestrator::refresh(std::span<const std::int64_t> wids) {
 // A cluster may be out of reach for a while. All that a search knows is recorded, so it begins anew
 // where it was.
 void SearchOrchestrator::supervise(const Supervision& supervision) {
+  std::string failed;
   while (true) {
     try {
-      return search(supervision);
+      failed = search(supervision);
+      break;
     } catch (const RunError& failure) {
       if (inner_->has_supervisor()) throw;
       std::fprintf(stderr, "the search goes on when this is over: %s\n", failure.message().c_str());
@@ -129,9 +158,11 @@ void SearchOrchestrator::supervise(const Supervision& supervision) {
       sleep_until(next, supervision);
     }
   }
+  if (!failed.empty()) throw RunError(failed, {.hint = "objective names the number to look at"});
 }
 
-void SearchOrchestrator::search(const Supervision& supervision) {
+std::string SearchOrchestrator::search(const Supervision& supervision) {
+  write_goal();
   SamplerContext sampler_context{.space = space_, .goal = config_.goal, .seed = config_.seed};
   const auto sampler = make(config_.sampler, sampler_context);
   StopperContext stopper_context{.goal = config_.goal};
@@ -171,6 +202,40 @@ void SearchOrchestrator::search(const Supervision& supervision) {
     if (!stopped) runner.step();
     if (runner.is_done()) break;
   }
+  const bool is_cancelled = records_.is_cancelled(launch::kWholeExperiment);
+  return stopped || is_cancelled ? std::string() : runner.failure();
+}
+
+// For those who look at the search from outside.
+void SearchOrchestrator::write_goal() const {
+  const Objective objective = parse_objective(config_.objective);
+  const Value goal = Value::table({{"objective", objective.kind + "/" + objective.name},
+                                   {"goal", enum_name(config_.goal)},
+                                   {"trials", config_.trials}});
+  const std::filesystem::path file = context_.experiment_directory / "search.json";
+  const std::filesystem::path half = file.string() + ".tmp";
+  {
+    std::ofstream out(half);
+    out << to_json(goal) << '\n';
+    if (!out.flush()) throw RunError("cannot write " + half.string());
+  }
+  std::filesystem::rename(half, file);
+}
+
+// Of those that were told to save and that the cluster has not started again by itself.
+void SearchOrchestrator::launch_preempted(const std::vector<std::int64_t>& wids) {
+  records_.refresh();
+  std::set<std::int64_t> waiting;
+  visit_jobs(
+      records_, wids,
+      [&](const launch::WorkUnit& unit, const launch::Job&, const launch::JobStatus& status) {
+        if (status.state == launch::JobState::preempted) waiting.insert(unit.wid);
+      });
+  std::vector<launch::WorkUnit> units;
+  for (const launch::WorkUnit& unit : records_.units()) {
+    if (waiting.contains(unit.wid)) units.push_back(unit);
+  }
+  if (!units.empty()) inner_->launch(units);
 }
 
 // For an orchestrator that has no supervisor: a cluster runs the units, and knows of them when it
@@ -184,6 +249,7 @@ void SearchOrchestrator::wait_for_units(const Supervision& supervision) {
     if (now >= next) {
       next = now + refresh_interval();
       inner_->refresh(open);
+      launch_preempted(open);
       continue;
     }
     sleep_until(next, supervision);

@@ -16,8 +16,12 @@
 //   space."task.model.hidden_dims" = { choice = [[128], [256], [256, 128]] }
 //
 // The objective is a number that the trial's job writes to metrics.jsonl in its directory,
-// {wu_dir}; a trial is worth the last one. A trial fails when a job of it does, or when there is no
-// number. Stopped trials are cancelled units; the reason stands in their state.
+// {wu_dir}, or an evaluation of its own to continuous_eval/ in it; a trial is worth the last one. A
+// trial fails when a job of it does, or when there is no number. Stopped trials are cancelled
+// units; the reason stands in their state.
+//
+// A search in which no trial has a value ends with an error, in supervisor.log; `trivet status`
+// shows it, too. search.json says what is searched for: {"objective", "goal", "trials"}.
 //
 // All that the search knows is in the experiment's directory (study.h): killed at any moment, it
 // goes on with the same trials. Raising `trials` in an experiment that has ended and launching into
@@ -82,13 +86,17 @@ class SearchOrchestrator final : public Orchestrator {
   void cancel(std::span<const std::int64_t> wids) override;
   void refresh(std::span<const std::int64_t> wids) override;
   bool makes_units() const override { return true; }
+  std::vector<std::string> intent() const override;
   bool has_supervisor() const override { return true; }
   void supervise(const Supervision& supervision) override;
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  void search(const Supervision& supervision);
+  // What is wrong with it in the end; empty: nothing.
+  std::string search(const Supervision& supervision);
+  void write_goal() const;
+  void launch_preempted(const std::vector<std::int64_t>& wids);
   Clock::duration refresh_interval() const;
   void sleep_until(Clock::time_point time, const Supervision& supervision);
   void wait_for_units(const Supervision& supervision);

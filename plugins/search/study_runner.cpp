@@ -8,6 +8,7 @@
 
 #include "trivet/enums.h"
 #include "trivet/error.h"
+#include "trivet/launch/unit_files.h"
 
 namespace trivet::search {
 namespace {
@@ -19,8 +20,16 @@ SweepItem item_of(const SearchPoint& point) {
   return {.args = point, .shown = {}};
 }
 
-std::filesystem::path curve_of(const WorkUnit& unit) {
-  return unit.directory / "metrics.jsonl";
+// Enough to find the name that was meant.
+std::string seen_text(const WorkUnit& unit) {
+  constexpr std::size_t kMost = 20;
+  const std::vector<std::string> names = numbers_seen(unit.directory);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) {
+    text += (text.empty() ? " (seen: " : ", ") + names[i];
+  }
+  if (names.size() > kMost) text += ", ...";
+  return text.empty() ? text : text + ")";
 }
 
 }  // namespace
@@ -54,6 +63,15 @@ bool StudyRunner::is_done() const {
   const auto runs = [](const Trial& trial) { return trial.state == TrialState::running; };
   return taken_up_ && !wants_more() &&
          std::none_of(study_.trials().begin(), study_.trials().end(), runs);
+}
+
+std::string StudyRunner::failure() const {
+  const std::span<const Trial> trials = study_.trials();
+  const auto has_value = [](const Trial& trial) { return trial.value.has_value(); };
+  if (trials.empty() || std::any_of(trials.begin(), trials.end(), has_value)) return {};
+  const std::string count = std::to_string(trials.size());
+  return count + " of " + count +
+         " trials have no value: " + study_.ending(trials.back().number).detail;
 }
 
 bool StudyRunner::wants_more() const {
@@ -99,7 +117,7 @@ void StudyRunner::add_unit(std::int64_t number) {
 }
 
 void StudyRunner::keep(std::int64_t number, const WorkUnit& unit) {
-  units_.insert_or_assign(number, Unit{unit, MeasurementReader(curve_of(unit), objective_)});
+  units_.insert_or_assign(number, Unit{unit, UnitCurve(unit.directory, objective_)});
 }
 
 void StudyRunner::look_at(std::int64_t number) {
@@ -110,7 +128,9 @@ void StudyRunner::look_at(std::int64_t number) {
   const WorkUnit& unit = units_.at(number).unit;
   // The state first: what a job has written before its end is there then.
   const std::optional<JobState> state = final_state(unit);
-  if (!state && stopper_ != nullptr && calls_.follow) calls_.follow(curve_of(unit));
+  if (!state && stopper_ != nullptr && calls_.follow) {
+    for (const auto& file : launch::metrics_files(unit.directory)) calls_.follow(file);
+  }
   read_curve(number);
   if (state) {
     note_end(number, *state);
@@ -134,7 +154,7 @@ std::optional<JobState> StudyRunner::final_state(const WorkUnit& unit) const {
 }
 
 void StudyRunner::read_curve(std::int64_t number) {
-  MeasurementReader& curve = units_.at(number).curve;
+  UnitCurve& curve = units_.at(number).curve;
   if (curve.update()) study_.set_measurements(number, curve.measurements());
 }
 
@@ -145,7 +165,8 @@ void StudyRunner::note_end(std::int64_t number, JobState state) {
   if (state != JobState::completed) {
     ending.detail = enum_name(state);
   } else if (curve.empty()) {
-    ending.detail = "its metrics.jsonl has no " + objective_.kind + "/" + objective_.name;
+    ending.detail = "its metrics.jsonl has no " + objective_.kind + "/" + objective_.name +
+                    seen_text(unit.unit);
   } else if (!std::isfinite(curve.back().value)) {
     ending.detail = "its last " + objective_.kind + "/" + objective_.name + " is not finite";
   } else {

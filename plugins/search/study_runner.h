@@ -50,11 +50,13 @@ class StudyRunner {
   void step();
   // Whether all trials have ended and no more are asked for.
   bool is_done() const;
+  // What is wrong with a search that is done and has no value; empty for one that has.
+  std::string failure() const;
 
  private:
   struct Unit {
     launch::WorkUnit unit;
-    MeasurementReader curve;
+    UnitCurve curve;
   };
 
   bool wants_more() const;

@@ -13,6 +13,7 @@ namespace {
 
 using Items = std::vector<SweepItem>;
 constexpr const char* kUnnamed = "default";
+constexpr const char* kCommandLine = "--sweep";
 
 void set(SweepItem& item, const std::string& name, const Value& value) {
   for (auto& [known, there] : item.args) {
@@ -108,12 +109,15 @@ std::vector<std::string> chosen_names(const SweepContext& context) {
   std::vector<std::string> names;
   for (const std::string& name : context.names) {
     if (name == "*") {
-      names.insert(names.end(), known.begin(), known.end());
+      // As kxm has it: the unnamed one first, so that named ones go over it.
+      const auto first = names.insert(names.end(), known.begin(), known.end());
+      std::stable_partition(first, names.end(),
+                            [](const std::string& each) { return each == kUnnamed; });
     } else {
       names.push_back(name);
     }
   }
-  if (context.names.empty()) names.emplace_back(kUnnamed);
+  if (context.names.empty() && !context.names_none) names.emplace_back(kUnnamed);
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     std::string list;
@@ -137,12 +141,14 @@ std::vector<SweepItem> NamedSweep::items() const {
     const std::string path = joined_path("sweep", name);
     items = product(items, items_of(*context_.sweeps.find(name), path), path);
   }
-  return items;
+  if (context_.command_line.is_null()) return items;
+  return product(items, items_of(context_.command_line, kCommandLine), kCommandLine);
 }
 
 std::vector<std::string> NamedSweep::tags() const {
   std::vector<std::string> tags;
   for (const std::string& name : chosen_names(context_)) tags.push_back("sweep:" + name);
+  if (!context_.command_line.is_null()) tags.emplace_back("sweep:command line");
   return tags;
 }
 

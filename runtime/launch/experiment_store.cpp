@@ -15,6 +15,7 @@
 
 #include "train/file_io.h"
 #include "trivet/error.h"
+#include "trivet/json.h"
 
 namespace trivet {
 namespace {
@@ -67,6 +68,21 @@ void make_new_directory(const fs::path& directory, bool may_be_there) {
 bool holds_experiment(const fs::path& directory) {
   std::error_code ignored;
   return fs::is_regular_file(directory / "experiment.json", ignored);
+}
+
+Value experiment_facts(const fs::path& directory) {
+  const fs::path file = directory / "experiment.json";
+  return value_from_json(read_text(file), file.string());
+}
+
+std::vector<std::string> recorded_plugin_dirs(const Value& facts) {
+  std::vector<std::string> folders;
+  const Value* list = facts.is_table() ? facts.find("plugin_dirs") : nullptr;
+  if (list == nullptr || !list->is_array()) return folders;
+  for (const Value& folder : list->items()) {
+    if (folder.is_text()) folders.push_back(folder.as_text());
+  }
+  return folders;
 }
 
 bool stays_below(const fs::path& relative) {

@@ -11,7 +11,9 @@
 //                     the last file a launch writes: without it there is no experiment yet
 //   launch.toml       [xp] and [sweep], resolved, above config.toml; launching it again adds what is
 //                     missing
-//   config.toml       the run's config, resolved, as the jobs get it
+//   config.toml       the run's config as files and command line say it, references as they are
+//                     written: what the jobs start from
+//   files/            copies of what the jobs use, see launch_files.h
 //   units.jsonl, events.jsonl, requests.jsonl      see records.h
 //   supervisor.json, supervisor.log                see supervisor.h
 #pragma once
@@ -24,10 +26,17 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/value.h"
+
 namespace trivet {
 
 // Whether an experiment lies there whose launch came to its end.
 bool holds_experiment(const std::filesystem::path& directory);
+
+// Its experiment.json. Throws RunError when that cannot be read.
+Value experiment_facts(const std::filesystem::path& directory);
+// The folders of --plugin-dir at its launch.
+std::vector<std::string> recorded_plugin_dirs(const Value& facts);
 
 // Whether a relative path names something below the directory that it is relative to.
 bool stays_below(const std::filesystem::path& relative);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/experiment_view.h"
 
+#include <algorithm>
 #include <system_error>
 
 #include <fmt/core.h>
@@ -15,6 +16,20 @@ namespace trivet {
 
 using launch::JobState;
 using launch::JobStatus;
+
+namespace {
+
+// Whether nothing more happens by itself, and there is something to go on with.
+bool waits_for_resume(const ExperimentView& view, bool has_supervisors) {
+  if (view.supervised) return false;
+  return std::any_of(view.counts.begin(), view.counts.end(), [&](const auto& entry) {
+    const bool is_open = has_supervisors && !launch::is_final(entry.first);
+    return entry.second > 0 &&
+           (is_open || entry.first == JobState::lost || entry.first == JobState::preempted);
+  });
+}
+
+}  // namespace
 
 std::string ExperimentView::fact(std::string_view name) const {
   const Value* value = facts.find(name);
@@ -111,8 +126,9 @@ std::string head_text(const ExperimentView& view) {
   // An orchestrator that works without a supervisor has left no lock.
   std::error_code ignored;
   const bool had_one = std::filesystem::exists(view.directory / "supervisor.lock", ignored);
-  return text + (view.supervised || !had_one ? "" : "; no supervisor is at work") + "\n" +
-         problems_text(view);
+  if (!view.supervised && had_one) text += "; no supervisor is at work";
+  if (waits_for_resume(view, had_one)) text += fmt::format("; trivet resume {} goes on", view.xid);
+  return text + "\n" + problems_text(view);
 }
 
 // Why a job is as it is: "exit code 1, attempt 2".

@@ -13,7 +13,7 @@ namespace {
 struct RunRow {
   std::string problem;
   FileMark status_mark;
-  LineMark metrics_mark;
+  LineMark metrics_mark, eval_mark;
 };
 
 void write_status(Database& database, const UnitFiles& unit, const RunInfo& info) {
@@ -103,18 +103,31 @@ void forget_numbers(Database& database, const UnitFiles& unit) {
   }
 }
 
-void take_metrics(Database& database, const UnitFiles& unit, RunRow& row) {
-  AppendedLines lines(unit.metrics(), unit.metrics_mark);
-  if (lines.starts_anew()) forget_numbers(database, unit);
-  MetricsTally tally(known_ranges(database, unit));
+// Reads what has been added; false when the file cannot be read.
+bool take_lines(AppendedLines& lines, MetricsTally& tally, LineMark& mark, std::string& problem) {
   try {
     lines.read([&](std::string_view line) { tally.take(line); });
-    row.metrics_mark = lines.mark();
+    mark = lines.mark();
+    return true;
   } catch (const RunError& unreadable) {
-    row.problem = unreadable.message();
-    row.metrics_mark = lines.mark_as_unread();
-    return;
+    problem = unreadable.message();
+    mark = lines.mark_as_unread();
+    return false;
   }
+}
+
+void take_metrics(Database& database, const UnitFiles& unit, RunRow& row) {
+  AppendedLines lines(unit.metrics(), unit.metrics_mark);
+  AppendedLines eval_lines(unit.eval_metrics(), unit.eval_mark);
+  if (lines.starts_anew() || eval_lines.starts_anew()) {
+    forget_numbers(database, unit);
+    lines.start_anew();
+    eval_lines.start_anew();
+  }
+  MetricsTally tally(known_ranges(database, unit));
+  const bool is_read = take_lines(lines, tally, row.metrics_mark, row.problem);
+  const bool is_eval_read = take_lines(eval_lines, tally, row.eval_mark, row.problem);
+  if (!is_read && !is_eval_read) return;
   const LastRecords last = tally.last();
   if (last.train) write_record(database, unit, *last.train);
   if (last.eval) {
@@ -127,6 +140,8 @@ void take_metrics(Database& database, const UnitFiles& unit, RunRow& row) {
 
 bool UnitFiles::have_changed(const MarksBelow& experiment) const {
   if (experiment.of(status()) != status_mark) return true;
+  // Another job may still evaluate what a run has left.
+  if (experiment.of(eval_metrics()) != eval_mark.file) return true;
   return !is_over && experiment.of(metrics()) != metrics_mark.file;
 }
 
@@ -136,6 +151,7 @@ UnitFiles unit_files_of_row(Statement& row) {
           row.text(2),
           LineMark::from_text(row.view(3)).file,
           LineMark::from_text(row.view(4)),
+          LineMark::from_text(row.view(6)),
           row.integer(5) != 0};
 }
 
@@ -154,11 +170,13 @@ void take_run(Database& database, const UnitFiles& unit) {
   RunRow run;
   take_status(database, unit, run);
   take_metrics(database, unit, run);
-  Statement row(database,
-                "UPDATE units SET run_problem = ?, status_mark = ?, metrics_mark = ? "
-                "WHERE xid = ? AND wid = ?");
+  Statement row(
+      database,
+      "UPDATE units SET run_problem = ?, status_mark = ?, metrics_mark = ?, eval_mark = ? "
+      "WHERE xid = ? AND wid = ?");
   row.bind(1, run.problem).bind(2, LineMark{run.status_mark, 0, {}}.text());
-  row.bind(3, run.metrics_mark.text()).bind(4, unit.xid).bind(5, unit.wid).run();
+  row.bind(3, run.metrics_mark.text()).bind(4, run.eval_mark.text());
+  row.bind(5, unit.xid).bind(6, unit.wid).run();
 }
 
 }  // namespace trivet

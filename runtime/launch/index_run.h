@@ -12,6 +12,7 @@
 #include "launch/experiment_store.h"
 #include "launch/file_mark.h"
 #include "train/metrics_tally.h"
+#include "trivet/launch/unit_files.h"
 
 namespace trivet {
 
@@ -19,11 +20,13 @@ struct UnitFiles {
   std::int64_t xid = 0, wid = 0;
   std::string directory;
   FileMark status_mark;
-  LineMark metrics_mark;
+  LineMark metrics_mark, eval_mark;
   bool is_over = false;  // by status.json
 
   std::string status() const { return directory + "/status.json"; }
-  std::string metrics() const { return directory + "/metrics.jsonl"; }
+  std::string metrics() const { return launch::metrics_files(directory)[0].string(); }
+  // Of a job that evaluates the checkpoints of another one.
+  std::string eval_metrics() const { return launch::metrics_files(directory)[1].string(); }
   // A run says last that it is over, and first that it goes on: until then its records stay.
   bool have_changed(const MarksBelow& experiment) const;
 };
@@ -31,7 +34,7 @@ struct UnitFiles {
 // Of the table of units, for unit_files_of_row().
 inline constexpr const char* kUnitFilesColumns =
     "xid, wid, directory, status_mark, metrics_mark, "
-    "reported IN ('done', 'failed', 'interrupted', 'preempted')";
+    "reported IN ('done', 'failed', 'interrupted', 'preempted'), eval_mark";
 UnitFiles unit_files_of_row(Statement& row);  // these columns first
 
 // Looks at the files of unit after unit, those of an experiment one after the other.

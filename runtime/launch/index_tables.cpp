@@ -7,7 +7,7 @@ namespace trivet {
 namespace {
 
 // To be raised with every change of a table, or of what is written into it.
-constexpr std::int64_t kIndexVersion = 1;
+constexpr std::int64_t kIndexVersion = 2;
 
 constexpr const char* kDrop = R"(
 DROP TABLE IF EXISTS experiments;
@@ -33,7 +33,7 @@ CREATE TABLE units (
   reported TEXT, mode TEXT, host TEXT, boot_id TEXT, message TEXT,
   step INTEGER, target INTEGER, attempt INTEGER, pid INTEGER, started REAL, time REAL,
   train_step INTEGER, eval_step INTEGER,   -- of the last record of each kind
-  status_mark TEXT, metrics_mark TEXT,
+  status_mark TEXT, metrics_mark TEXT, eval_mark TEXT,
   PRIMARY KEY (xid, wid)) WITHOUT ROWID;
 
 CREATE TABLE jobs (

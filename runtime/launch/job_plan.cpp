@@ -10,6 +10,7 @@
 
 #include <fmt/core.h>
 
+#include "launch/job_layers.h"
 #include "trivet/config.h"
 #include "trivet/launch/jobs_provider.h"
 #include "trivet/registry.h"
@@ -21,43 +22,18 @@ namespace fs = std::filesystem;
 using launch::JobConfig;
 using launch::JobParams;
 
-// What a job says: its fields without those that say nothing.
+// What is said: a null is not. Encoded jobs and filled tables have every field.
 Value said(const Value& job) {
-  static const Value kNothing = encode(JobConfig());
   Value kept = Value::table();
   for (const Value::Member& member : job.members()) {
-    const Value* nothing = kNothing.find(member.key);
-    if (member.value.is_null() || (nothing != nullptr && *nothing == member.value)) continue;
-    kept.set(member.key, member.value);
+    if (!member.value.is_null()) kept.set(member.key, member.value);
   }
   return kept;
 }
 
-// Args, env and files are merged member by member, everything else is replaced.
-bool is_merged(std::string_view field) {
-  return field == "args" || field == "env" || field == "files";
-}
-
-void lay_over(Value& lower, const Value& upper) {
-  for (const Value::Member& member : upper.members()) {
-    Value* below = lower.find(member.key);
-    const bool merge =
-        below != nullptr && is_merged(member.key) && below->is_table() && member.value.is_table();
-    if (!merge) {
-      lower.set(member.key, member.value);
-      continue;
-    }
-    for (const Value::Member& entry : member.value.members()) below->set(entry.key, entry.value);
-  }
-}
-
-bool is_from_command_line(const Value& value) {
-  return value.origin().file == kCommandLine;
-}
-
 class Planner {
  public:
-  explicit Planner(const ResolvedLaunch& launch) : launch_(launch) {}
+  Planner(const ResolvedLaunch& launch, LaunchFiles& files) : launch_(launch), files_(files) {}
 
   std::vector<JobPlan> plan() {
     collect();
@@ -67,7 +43,7 @@ class Planner {
       problems_.throw_if_any();
     }
     std::vector<JobPlan> plans;
-    for (auto& [name, job] : jobs_) plans.push_back(plan_of(name, job));
+    for (const auto& [name, job] : jobs_) plans.push_back(plan_of(name, job));
     check_dependencies(plans);
     problems_.throw_if_any();
     return plans;
@@ -97,50 +73,94 @@ class Planner {
     }
   }
 
-  JobPlan plan_of(const std::string& name, Value job) {
+  JobPlan plan_of(const std::string& name, const Value& job) {
     const std::string path = joined_path("xp.jobs", name);
-    Value merged = fallback(name, job);
-    lay_over(merged, job);
-    JobPlan plan{
-        .name = name, .config = decode<JobConfig>(merged, path), .arguments = {}, .after = {}};
+    const Value all = for_all_jobs();
+    refuse_hidden_options(name, all, job);
+    const Value merged = with_fallback(all, job);
+    JobPlan plan{.name = name,
+                 .where = place_of(name),
+                 .config = decode<JobConfig>(merged, path),
+                 .arguments = {},
+                 .after = {},
+                 .program = {},
+                 .files = {}};
     if (const Value* args = merged.find("args")) plan.arguments = arguments_of(*args);
-    for (const std::string& text : plan.config.after) {
+    for (const std::string& text : plan.config.after.value_or(std::vector<std::string>())) {
       if (const auto dependency = launch::parse_dependency(text)) plan.after.push_back(*dependency);
     }
-    if (plan.config.target.empty()) {
-      problems_.add({launch_.xp.origin(), path + ".target", "job '" + name + "' has no target",
-                     "name the program: --xp.jobs." + name + ".target=/path/to/program"});
-    }
-    check_files(plan, path);
+    find_program(plan, path + ".target");
+    take_files(plan, path);
     return plan;
   }
 
-  // What [xp] says for all jobs; the command line must not lose against a file.
-  Value fallback(const std::string& name, const Value& job) {
+  void find_program(JobPlan& plan, const std::string& path) {
+    const std::string& name = plan.name;
+    if (plan.config.target.value_or("").empty()) {
+      const std::string near = suggestion(name, other_names(name));
+      problems_.add({plan.where, path, "job '" + name + "' has no target",
+                     near.empty() ? "name the program: --" + path + "=/path/to/program" : near});
+      return;
+    }
+    try {
+      plan.program = find_job_program(plan.config, launch_.experiment.snapshot, files_, path);
+    } catch (const ConfigError& error) {
+      for (Problem problem : error.problems()) {
+        problem.where = plan.where;
+        problems_.add(std::move(problem));
+      }
+    }
+  }
+
+  Value for_all_jobs() const {
     Value fields = Value::table();
     for (const Field& field : schema_of<JobParams>().fields) {
       const Value* value = launch_.xp.find(field.name);
-      if (value == nullptr) continue;
-      fields.set(field.name, *value);
-      const Value* own = job.find(field.name);
-      if (own == nullptr || *own == *value || is_merged(field.name) ||
-          !is_from_command_line(*value) || is_from_command_line(*own)) {
-        continue;
-      }
-      problems_.add(
-          {value->origin(), "xp." + field.name,
-           fmt::format("the job '{}' has its own {}{}", name, field.name,
-                       own->origin().known() ? " (" + to_string(own->origin()) + ")" : ""),
-           fmt::format("change that one: --xp.jobs.{}.{}=...", name, field.name)});
+      if (value != nullptr && !value->is_null()) fields.set(field.name, *value);
     }
-    return said(fields);
+    return fields;
   }
 
-  void check_files(const JobPlan& plan, const std::string& path) {
+  // An option must not be ignored in favour of what a file says.
+  void refuse_hidden_options(const std::string& name, const Value& all, const Value& job) {
+    for (const HiddenValue& hidden : hidden_options(all, job)) {
+      const Origin& where = hidden.by->origin();
+      problems_.add({hidden.hidden->origin(), "xp." + hidden.path,
+                     fmt::format("the job '{}' has its own {}{}", name, hidden.path,
+                                 where.known() ? " (" + to_string(where) + ")" : ""),
+                     fmt::format("change that one: --xp.jobs.{}.{}=...", name, hidden.path)});
+    }
+  }
+
+  // Of [xp.jobs.NAME]; that of the provider for its own.
+  Origin place_of(const std::string& name) const {
+    const Value* own = launch_.xp.find("jobs");
+    if (own != nullptr && own->is_table()) {
+      for (const Value::Member& member : own->members()) {
+        if (member.key != name) continue;
+        return member.key_origin.known() ? member.key_origin : member.value.origin();
+      }
+    }
+    const Value* provider = launch_.xp.find("jobs_provider");
+    return provider != nullptr ? provider->origin() : launch_.xp.origin();
+  }
+
+  std::vector<std::string> other_names(const std::string& name) const {
+    std::vector<std::string> names;
+    for (const auto& entry : jobs_) {
+      if (entry.first != name) names.push_back(entry.first);
+    }
+    return names;
+  }
+
+  void take_files(JobPlan& plan, const std::string& path) {
     for (const auto& [name, file] : plan.config.files) {
       std::error_code error;
-      if (fs::exists(file.path(), error)) continue;
-      problems_.add({launch_.xp.origin(),
+      if (fs::exists(files_.content(file.path()), error)) {
+        plan.files[name] = files_.take(file.path(), true);
+        continue;
+      }
+      problems_.add({plan.where,
                      joined_path(path + ".files", name),
                      "there is no file '" + file.text + "'",
                      {}});
@@ -157,7 +177,7 @@ class Planner {
     for (const JobPlan& plan : plans) {
       for (const launch::Dependency& dependency : plan.after) {
         if (by_name.count(dependency.job) != 0) continue;
-        problems_.add({launch_.xp.origin(), joined_path("xp.jobs", plan.name) + ".after",
+        problems_.add({plan.where, joined_path("xp.jobs", plan.name) + ".after",
                        "there is no job '" + dependency.job + "'",
                        suggestion(dependency.job, names)});
         return;
@@ -182,7 +202,7 @@ class Planner {
       for (auto link = start; link != chain.end(); ++link) {
         text += (link == start ? "" : " -> ") + *link;
       }
-      problems_.add({launch_.xp.origin(),
+      problems_.add({plan.where,
                      joined_path("xp.jobs", plan.name) + ".after",
                      "jobs wait for each other: " + text,
                      {}});
@@ -197,14 +217,23 @@ class Planner {
   }
 
   const ResolvedLaunch& launch_;
+  LaunchFiles& files_;
   NamedJobs jobs_;
   Problems problems_;
 };
 
 }  // namespace
 
-std::vector<JobPlan> plan_jobs(const ResolvedLaunch& launch) {
-  return Planner(launch).plan();
+bool JobPlan::gets(const std::string& swept) const {
+  const Value& which = config.swept;
+  if (which.is_boolean()) return which.as_boolean();
+  if (!which.is_array()) return true;
+  return std::any_of(which.items().begin(), which.items().end(),
+                     [&](const Value& item) { return item.as_text() == swept; });
+}
+
+std::vector<JobPlan> plan_jobs(const ResolvedLaunch& launch, LaunchFiles& files) {
+  return Planner(launch, files).plan();
 }
 
 }  // namespace trivet

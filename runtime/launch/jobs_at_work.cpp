@@ -34,6 +34,8 @@ std::optional<double> logged(const Logs& logs, std::string_view name) {
 
 void set_numbers(JobAtWork& job, const LastRecords& last) {
   if (!last.train) return;
+  // The status is written every few seconds, a record at each of its steps; either may be newer.
+  job.run.step = std::max(job.run.step, last.train->step);
   job.steps_per_second = logged(last.train->rates, "steps_per_second");
   job.examples_per_second = logged(last.train->rates, "examples_per_second");
   job.loss = logged(last.train->values, "training_loss");
@@ -112,11 +114,11 @@ void JobsAtWork::add_runs(const ProcessTable& processes, std::vector<JobAtWork>&
     job.state = run.state;
     job.host = run.host;
     job.started = std::max(0.0, run.started);
-    set_numbers(job, run.last);
     if (run.host == host_name() && run.pid > 0) {
       set_usage(job, processes.from(static_cast<pid_t>(run.pid)));
     }
     job.run = std::move(run);
+    set_numbers(job, job.run.last);
   }
 }
 

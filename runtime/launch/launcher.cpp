@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -14,10 +15,13 @@
 #include <unistd.h>
 
 #include "config/references.h"
+#include "config/run_rules.h"
 #include "config/toml_writer.h"
 #include "launch/experiment_store.h"
+#include "launch/launch_rules.h"
 #include "launch/supervisor.h"
 #include "launch/sweep_items.h"
+#include "launch/unit_config.h"
 #include "train/file_io.h"
 #include "train/process_info.h"
 #include "trivet/digest.h"
@@ -45,6 +49,14 @@ Value text_list(const std::vector<std::string>& texts) {
   return list;
 }
 
+std::vector<std::string> texts_in(const Value& facts, std::string_view key) {
+  std::vector<std::string> texts;
+  if (const Value* list = facts.find(key)) {
+    for (const Value& text : list->items()) texts.push_back(text.as_text());
+  }
+  return texts;
+}
+
 // A list, or a text with commas.
 std::vector<std::string> tag_list(const Value& tags) {
   std::vector<std::string> list;
@@ -65,20 +77,14 @@ std::unique_ptr<SubdirFormat> subdir_format(const launch::Experiment& experiment
   return make(experiment.subdir_format);
 }
 
-// Without what only says where values came from: the text of config.toml as jobs get it.
-std::string run_config_text(const ResolvedConfig& run) {
-  ResolvedConfig plain = run;
-  plain.tree.erase("xp");
-  return config_text(plain, false);
-}
-
 // The [xp] and [sweep] of an experiment as a config file.
 std::string launch_text(const ResolvedLaunch& launch, const std::string& config_name) {
   Value file = Value::table();
   if (!config_name.empty()) file.set("base", text_list({config_name}));
   file.set("xp", launch.xp);
-  if (launch.sweeps.is_table()) file.set("sweep", launch.sweeps);
   escape_references(file);
+  // What a sweep refers to is the run's.
+  if (launch.sweeps.is_table()) file.set("sweep", launch.sweeps);
   return write_toml(file, {.header = "What trivet launch was told, complete."});
 }
 
@@ -87,21 +93,8 @@ void keep_private(const launch::Experiment& experiment) {
   if (!experiment.shared) ::umask(077);
 }
 
-// Two units in one directory would overwrite each other.
-void refuse_shared_directories(const std::vector<WorkUnit>& units,
-                               const std::vector<WorkUnit>& there) {
-  std::map<fs::path, std::int64_t> taken;
-  const auto take = [&](const WorkUnit& unit) {
-    const auto [found, fresh] = taken.emplace(unit.directory, unit.wid);
-    if (fresh) return;
-    throw ConfigError(
-        Problem{.path = "xp.subdir_format.wu_dirname",
-                .what = fmt::format("work units {} and {} would share the directory {}",
-                                    found->second, unit.wid, unit.directory.string()),
-                .hint = "take {wid} into the name"});
-  };
-  for (const WorkUnit& unit : there) take(unit);
-  for (const WorkUnit& unit : units) take(unit);
+std::string main_cell(const std::vector<JobPlan>& plans) {
+  return plans.front().config.cell.value_or("");
 }
 
 }  // namespace
@@ -116,33 +109,42 @@ struct Launcher::Impl {
   void leave_units_to_orchestrator();
   void check_with_orchestrator(const std::vector<WorkUnit>& units,
                                const ExperimentPlace& place) const;
+  void refuse_unknown(std::int64_t xid, const ExperimentStore& store) const;
   ExperimentStore::Place take_place() const;
   std::string write_configs(const ExperimentPlace& place) const;
   void write_facts(const ExperimentPlace& place, const std::string& config,
                    const std::vector<std::string>& tags) const;
   PlannedLaunch record(const ExperimentPlace& place) const;
+  std::vector<std::string> overrides() const { return run_overrides(request.config.overrides); }
 
   LaunchRequest request;
   ConfigCatalog& catalog;
   ResolvedLaunch launch;
+  LaunchFiles files{fs::current_path()};
   std::vector<JobPlan> plans;
   SweepItems sweep;
   std::unique_ptr<SubdirFormat> format;
   std::string name, author;
+  std::vector<std::string> intent;
   fs::path root;
 };
 
 Launcher::Impl::Impl(LaunchRequest given, ConfigCatalog& known)
     : request(std::move(given)), catalog(known) {
-  launch = resolve_launch(request.config, catalog);
-  plans = plan_jobs(launch);
+  launch = resolve_launch(without_swept(request.config, request.sweeps), catalog);
+  plans = plan_jobs(launch, files);
+  if (!request.sweeps.empty()) imply_sweep(launch);
   sweep = sweep_items(launch, request.sweeps);
-  check_items(sweep, request.config, catalog);
+  if (launch.run && !sweep.sweeps_config) check_run(*launch.run);
+  check_items_once(sweep, request.config, catalog);
+  refuse_lost_names(sweep, plans);
   format = subdir_format(launch.experiment);
   name = launch.experiment.name;
   if (name.empty()) name = fs::path(request.source).stem().string();
   author = launch.experiment.author.empty() ? user_name() : launch.experiment.author;
-  root = root_directory(launch.experiment, name, author);
+  root = root_directory(launch.experiment, name, author, main_cell(plans));
+  // So that the record is complete.
+  if (launch.experiment.root_dir.empty()) launch.xp.set("root_dir", root.string());
   leave_units_to_orchestrator();
 }
 
@@ -150,14 +152,19 @@ Launcher::Impl::Impl(LaunchRequest given, ConfigCatalog& known)
 void Launcher::Impl::leave_units_to_orchestrator() {
   DiskRecords none(root);
   OrchestratorContext context{root, none, [] {}};
-  if (!make(launch.experiment.orchestrator, context)->makes_units()) return;
-  if (sweep.items.size() != 1 || !sweep.items.front().args.empty()) {
-    throw ConfigError(
-        Problem{.where = {},
-                .path = "xp.sweep",
-                .what = fmt::format("there is a sweep, but {} makes the work units itself",
-                                    launch.experiment.orchestrator.key()),
-                .hint = "set xp.sweep to false, or take another orchestrator"});
+  const std::unique_ptr<Orchestrator> orchestrator = make(launch.experiment.orchestrator, context);
+  if (!orchestrator->makes_units()) return;
+  intent = orchestrator->intent();
+  const bool is_swept = sweep.items.size() != 1 || !sweep.items.front().args.empty();
+  if (is_swept || launch.experiment.repeats > 1) {
+    const std::string path = is_swept ? "xp.sweep" : "xp.repeats";
+    throw ConfigError(Problem{.where = {},
+                              .path = path,
+                              .what = fmt::format("{} is set, but {} makes the work units itself",
+                                                  path, launch.experiment.orchestrator.key()),
+                              .hint = is_swept
+                                          ? "set xp.sweep to false, or take another orchestrator"
+                                          : "leave it out, or take another orchestrator"});
   }
   sweep.items.clear();
 }
@@ -167,13 +174,13 @@ fs::path Launcher::Impl::directory_of(std::int64_t xid) const {
   place.xid = xid;
   place.name = name;
   place.author = author;
-  return experiment_directory(*format, root, place, plans.front().config.cell);
+  return experiment_directory(*format, root, place, main_cell(plans));
 }
 
 // The run's config gets a name of its own where another one lies in the directory already.
 std::string Launcher::Impl::config_name(const fs::path& directory) const {
   if (!launch.run) return {};
-  const std::string text = run_config_text(*launch.run);
+  const std::string text = unit_config_text(launch);
   std::error_code ignored;
   const fs::path first = directory / "config.toml";
   if (!fs::exists(first, ignored) || read_text(first) == text) return "config.toml";
@@ -195,9 +202,11 @@ ExperimentPlace Launcher::Impl::place_of(std::int64_t xid) const {
 
 PlannedLaunch Launcher::Impl::planned(const ExperimentPlace& place,
                                       std::vector<WorkUnit> recorded) const {
-  const UnitBuilder builder(launch, plans, *format, place);
+  const UnitBuilder builder(launch, plans, *format, place, overrides());
   PlannedLaunch planned;
   planned.xid = place.xid;
+  planned.name = name;
+  planned.orchestrator = launch.experiment.orchestrator.key();
   planned.root = root;
   planned.directory = place.directory;
   planned.tags = tag_list(launch.experiment.tags);
@@ -208,14 +217,24 @@ PlannedLaunch Launcher::Impl::planned(const ExperimentPlace& place,
     known.insert(unit.identity);
     last = std::max(last, unit.wid);
   }
-  std::vector<const SweepItem*> missing;
+  std::set<std::string> wanted;
+  std::vector<std::pair<const SweepItem*, std::int64_t>> missing;
   for (const SweepItem& item : sweep.items) {
-    if (known.insert(builder.identity(item, sweep.sweeps_config)).second) missing.push_back(&item);
+    for (std::int64_t repeat = 1; repeat <= launch.experiment.repeats; ++repeat) {
+      const std::string identity = builder.identity(item, sweep.sweeps_config, repeat);
+      if (!wanted.insert(identity).second) {
+        ++planned.duplicates;
+      } else if (!known.contains(identity)) {
+        missing.emplace_back(&item, repeat);
+      }
+    }
   }
   const std::int64_t units = last + std::ssize(missing);
-  for (const SweepItem* item : missing) {
-    planned.units.push_back(builder.build(*item, sweep.sweeps_config, ++last, units));
+  for (const auto& [item, repeat] : missing) {
+    planned.units.push_back(builder.build(*item, sweep.sweeps_config, ++last, units, repeat));
   }
+  planned.intent = intent;
+  planned.copies = files.to_value();
   planned.there = std::move(recorded);
   refuse_shared_directories(planned.units, planned.there);
   return planned;
@@ -224,7 +243,7 @@ PlannedLaunch Launcher::Impl::planned(const ExperimentPlace& place,
 void Launcher::Impl::check_with_orchestrator(const std::vector<WorkUnit>& units,
                                              const ExperimentPlace& place) const {
   // Checking records nothing: a unit that is added is made, and forgotten.
-  const UnitBuilder builder(launch, plans, *format, place);
+  const UnitBuilder builder(launch, plans, *format, place, overrides());
   const bool sweeps_config = launch.run.has_value();
   DiskRecords records(place.directory, [&](DiskRecords&, const SweepItem& item) {
     refuse_conflicts(launch, {item});
@@ -242,7 +261,7 @@ std::string Launcher::Impl::write_configs(const ExperimentPlace& place) const {
   std::string config;
   if (!place.config_file.empty()) {
     config = place.config_file.filename().string();
-    replace_file(place.config_file, run_config_text(*launch.run), Durability::synced);
+    replace_file(place.config_file, unit_config_text(launch), Durability::synced);
   }
   replace_file(place.directory / "launch.toml", launch_text(launch, config), Durability::synced);
   return config;
@@ -264,9 +283,22 @@ void Launcher::Impl::write_facts(const ExperimentPlace& place, const std::string
                                     {"config", config},
                                     {"working_directory", place.working_directory.string()},
                                     {"plugin_dirs", text_list(request.plugin_dirs)},
+                                    {"files", files.to_value()},
+                                    {"overrides", text_list(overrides())},
                                     {"orchestrator", launch.experiment.orchestrator.key()}});
   replace_file(place.directory / "experiment.json", to_json(facts, JsonStyle::indented),
                Durability::synced);
+}
+
+// A number adds to an experiment, or goes on with a launch that was killed.
+void Launcher::Impl::refuse_unknown(std::int64_t xid, const ExperimentStore& store) const {
+  if (store.is_unfinished(xid)) return;
+  const Value* where = launch.xp.find("xid");
+  throw ConfigError(
+      Problem{.where = where != nullptr ? where->origin() : Origin(),
+              .path = "xp.xid",
+              .what = fmt::format("there is no experiment {} in {}", xid, root.string()),
+              .hint = "leave it out for a new experiment, which gets the next number"});
 }
 
 ExperimentStore::Place Launcher::Impl::take_place() const {
@@ -274,6 +306,7 @@ ExperimentStore::Place Launcher::Impl::take_place() const {
   const std::optional<std::int64_t> wanted = launch.experiment.xid;
   if (!wanted) return store.create([&](std::int64_t xid) { return directory_of(xid); });
   if (const auto known = store.find(*wanted)) return {*wanted, *known};
+  refuse_unknown(*wanted, store);
   return store.create_as(*wanted, directory_of(*wanted));
 }
 
@@ -286,6 +319,7 @@ PlannedLaunch Launcher::Impl::record(const ExperimentPlace& place) const {
   DiskRecords records(place.directory);
   PlannedLaunch planned = this->planned(place, records.all_units());
   const std::string config = write_configs(place);
+  files.copy_into(place.directory);
   records.append(planned.units);
   write_facts(place, config, planned.tags);
   return planned;
@@ -297,7 +331,9 @@ Launcher::~Launcher() = default;
 
 PlannedLaunch Launcher::plan() {
   const ExperimentStore store(impl_->root);
-  const std::int64_t xid = impl_->launch.experiment.xid.value_or(store.next_xid());
+  const std::optional<std::int64_t> wanted = impl_->launch.experiment.xid;
+  if (wanted && !store.find(*wanted)) impl_->refuse_unknown(*wanted, store);
+  const std::int64_t xid = wanted.value_or(store.next_xid());
   const ExperimentPlace place = impl_->place_of(xid);
   std::vector<WorkUnit> recorded;
   if (holds_experiment(place.directory)) recorded = DiskRecords(place.directory).all_units();
@@ -321,6 +357,7 @@ struct LaunchedExperiment::Impl {
   ConfigCatalog& catalog;
   Value facts;
   ResolvedLaunch launch;
+  std::optional<LaunchFiles> files;
   std::vector<JobPlan> plans;
   std::unique_ptr<SubdirFormat> format;
   ExperimentPlace place;
@@ -331,28 +368,35 @@ struct LaunchedExperiment::Impl {
   WorkUnit add(DiskRecords& to, const SweepItem& item);
 };
 
-LaunchedExperiment::LaunchedExperiment(fs::path directory, ConfigCatalog& catalog)
-    : impl_(std::make_unique<Impl>(Impl{
-          fs::absolute(directory).lexically_normal(), catalog, {}, {}, {}, {}, {}, {}, {}, {}})) {
+LaunchedExperiment::LaunchedExperiment(fs::path directory, ConfigCatalog& catalog,
+                                       const std::vector<std::string>& plugin_dirs)
+    : impl_(std::make_unique<Impl>(Impl{fs::absolute(directory).lexically_normal(),
+                                        catalog,
+                                        {},
+                                        {},
+                                        {},
+                                        {},
+                                        {},
+                                        {},
+                                        {},
+                                        {},
+                                        {}})) {
   Impl& impl = *impl_;
-  const fs::path file = impl.directory / "experiment.json";
-  std::error_code ignored;
-  if (!fs::exists(file, ignored)) {
+  if (!holds_experiment(impl.directory)) {
     throw RunError(impl.directory.string() + " holds no experiment");
   }
-  impl.facts = value_from_json(read_text(file), file.string());
-  impl.launch = resolve_launch({.files = {impl.directory / "launch.toml"}}, catalog);
+  impl.facts = experiment_facts(impl.directory);
+  impl.launch = resolve_record(impl.directory / "launch.toml", catalog);
   keep_private(impl.launch.experiment);
   impl.records = std::make_unique<DiskRecords>(
       impl.directory,
       [this](DiskRecords& to, const SweepItem& item) { return impl_->add(to, item); });
-  std::vector<std::string> plugin_dirs;
-  if (const Value* dirs = impl.facts.find("plugin_dirs")) {
-    for (const Value& dir : dirs->items()) plugin_dirs.push_back(dir.as_text());
-  }
+  std::vector<std::string> folders = plugin_dirs;
+  const std::vector<std::string> recorded = recorded_plugin_dirs(impl.facts);
+  folders.insert(folders.end(), recorded.begin(), recorded.end());
   impl.context = std::make_unique<OrchestratorContext>(OrchestratorContext{
       impl.directory, *impl.records,
-      [at = impl.directory, plugin_dirs] { start_supervisor(at, plugin_dirs); }, own_program()});
+      [at = impl.directory, folders] { start_supervisor(at, folders); }, own_program()});
   impl.orchestrator = make(impl.launch.experiment.orchestrator, *impl.context);
 }
 
@@ -373,7 +417,10 @@ Orchestrator& LaunchedExperiment::orchestrator() {
 
 WorkUnit LaunchedExperiment::Impl::add(DiskRecords& to, const SweepItem& item) {
   if (format == nullptr) {
-    plans = plan_jobs(launch);
+    const Value* recorded = facts.find("files");
+    files.emplace(facts.find("working_directory")->as_text(), directory,
+                  recorded != nullptr ? *recorded : Value());
+    plans = plan_jobs(launch, *files);
     format = subdir_format(launch.experiment);
     place.xid = facts.find("xid")->as_integer();
     place.name = facts.find("name")->as_text();
@@ -384,8 +431,13 @@ WorkUnit LaunchedExperiment::Impl::add(DiskRecords& to, const SweepItem& item) {
     if (!config.empty()) place.config_file = directory / config;
   }
   const bool sweeps_config = launch.run.has_value();
-  check_items({{item}, sweeps_config, {}}, {.files = {directory / "launch.toml"}}, catalog);
-  const UnitBuilder builder(launch, plans, *format, place);
+  const std::vector<std::string> overrides = texts_in(facts, "overrides");
+  ConfigRequest request{.files = {directory / "launch.toml"}};
+  for (const std::string& word : said_again(overrides, item)) {
+    request.overrides.push_back(make_override(word));
+  }
+  check_items({{item}, sweeps_config, {}}, request, catalog);
+  const UnitBuilder builder(launch, plans, *format, place, overrides);
   const std::string identity = builder.identity(item, sweeps_config);
   const FileHandle lock = lock_units(directory);
   to.refresh();

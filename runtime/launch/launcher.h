@@ -31,10 +31,14 @@ struct LaunchRequest {
 // An experiment that could be launched.
 struct PlannedLaunch {
   std::int64_t xid = 0;
+  std::string name, orchestrator;
   std::filesystem::path root, directory;
   std::vector<launch::WorkUnit> units;  // those to be started
   std::vector<launch::WorkUnit> there;  // recorded before, of the same identity
   std::vector<std::string> tags;
+  std::size_t duplicates = 0;       // items of the sweep that say the same as another
+  std::vector<std::string> intent;  // lines: what an orchestrator that makes the units will do
+  Value copies;                     // {original: copy below `directory`} of the files that jobs use
 };
 
 class Launcher {
@@ -57,8 +61,10 @@ class Launcher {
 // Unless it is shared, what the process writes from then on is for the owner only.
 class LaunchedExperiment {
  public:
-  // Throws RunError for a directory that holds no experiment.
-  LaunchedExperiment(std::filesystem::path directory, ConfigCatalog& catalog);
+  // `plugin_dirs`: what the catalog searches beside those that are recorded; a supervisor is
+  // started with both. Throws RunError for a directory that holds no experiment.
+  LaunchedExperiment(std::filesystem::path directory, ConfigCatalog& catalog,
+                     const std::vector<std::string>& plugin_dirs = {});
   ~LaunchedExperiment();
 
   std::int64_t xid() const;

@@ -8,15 +8,16 @@
 
 #include <fmt/core.h>
 
+#include "config/override_effects.h"
+#include "config/run_rules.h"
 #include "config/toml_reader.h"
-#include "launch/arguments.h"
+#include "launch/unit_config.h"
 #include "trivet/json.h"
 #include "trivet/registry.h"
 
 namespace trivet {
 namespace {
 
-constexpr const char* kCommandLineSweep = "command line";
 constexpr std::size_t kMostSweepProblems = 20;
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -134,11 +135,15 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
   context.sweeps = launch.sweeps.is_table() ? launch.sweeps : Value::table();
   if (chosen && chosen->on) context.names = chosen->names;
   if (!further.empty()) {
-    context.sweeps.set(kCommandLineSweep, command_line_sweep(further));
-    if (chosen && chosen->on && chosen->names.empty()) context.names.emplace_back("default");
-    context.names.emplace_back(kCommandLineSweep);
+    context.command_line = command_line_sweep(further);
+    context.names_none = !chosen || !chosen->on;
   }
   const std::unique_ptr<SweepInfo> sweep = make(launch.experiment.sweep_info, context);
+  if (!further.empty() && !sweep->needs_names()) {
+    throw ConfigError(Problem{where, "xp.sweep_info",
+                              "this sweep is given in full and takes no --sweep",
+                              "leave --sweep out, or take sweeps/TrainerSweep"});
+  }
   const bool off = chosen && !chosen->on && further.empty();
   if (off || (sweep->needs_names() && !asked)) return nothing;
   SweepItems found{sweep->items(), sweep->sweeps_config(), sweep->tags()};
@@ -177,23 +182,44 @@ void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>
   problems.throw_if_any();
 }
 
+namespace {
+
+// What directories and listings say of a unit must be what it runs with. A reference or a glob says
+// nothing of its own.
+void compare(const SweepItem& item, std::size_t number, const Value& config, const TypedTree& tree,
+             Problems& problems) {
+  for (const auto& [path, value] : item.args) {
+    const std::string text = override_value_text(value);
+    if (path.find('*') != std::string::npos || text.find("${") != std::string::npos) continue;
+    if (says(config, tree, path, value)) continue;
+    const Value* found = config.find_path(path);
+    problems.add({value.origin(), path,
+                  fmt::format("item {} of the sweep says {}, and its config has {}", number,
+                              to_toml(value), found != nullptr ? to_toml(*found) : "nothing there"),
+                  "write the value as the config holds it"});
+  }
+}
+
+}  // namespace
+
 void check_items(const SweepItems& sweep, const ConfigRequest& request, ConfigCatalog& catalog) {
   if (!sweep.sweeps_config) return;
   Problems problems;
+  const TypedTree tree(config_file_schema(), catalog.schemas());
   for (std::size_t i = 0; i < sweep.items.size(); ++i) {
     ConfigRequest unit = request;
-    for (const auto& [path, value] : sweep.items[i].args) {
-      const std::string text = path + "=" + value_text(value, ValueText::toml);
-      const std::string shown = fmt::format("item {} of the sweep: {}", i + 1, text);
-      unit.overrides.push_back(
-          {.text = text, .shown = shown, .offset = shown.size() - text.size()});
+    for (Override& given : item_overrides(sweep.items[i], i + 1)) {
+      unit.overrides.push_back(std::move(given));
     }
     try {
-      resolve_launch(unit, catalog);
+      const ResolvedLaunch resolved = resolve_launch(unit, catalog);
+      if (!resolved.run) continue;
+      compare(sweep.items[i], i + 1, resolved.run->tree, tree, problems);
+      check_run(*resolved.run);
     } catch (const ConfigError& error) {
       for (const Problem& problem : error.problems()) problems.add(problem);
-      if (problems.list().size() > kMostSweepProblems) break;
     }
+    if (problems.list().size() > kMostSweepProblems) break;
   }
   problems.throw_if_any();
 }

@@ -28,7 +28,8 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
 // it would be set in vain.
 void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>& items);
 
-// Resolves the run's config of every item. Throws ConfigError with what is wrong, of all items.
+// Resolves the run's config of every item and compares it with the values that the item tells.
+// Throws ConfigError with what is wrong, of all items.
 void check_items(const SweepItems& sweep, const ConfigRequest& request, ConfigCatalog& catalog);
 
 }  // namespace trivet

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "launch/search_view.h"
 #include "launch/supervisor.h"
 #include "train/process_info.h"
 #include "trivet/error.h"
@@ -117,7 +118,13 @@ std::size_t cancel_units(LaunchedExperiment& experiment, const std::optional<std
 
 std::size_t retry_units(LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
   request_for_all(experiment, wid, "retry");
-  const std::vector<std::int64_t> wids = chosen_units(experiment, wid);
+  std::vector<std::int64_t> wids = chosen_units(experiment, wid);
+  // What a search has stopped as hopeless would be stopped again. Who names such a unit means it.
+  const std::optional<SearchView> search = read_search(experiment.records().directory());
+  if (search && !wid) {
+    const std::set<std::int64_t> stopped = search->stopped_units();
+    std::erase_if(wids, [&](std::int64_t one) { return stopped.contains(one); });
+  }
   look(experiment, wids);
   const std::vector<std::int64_t> touched = start_afresh(
       experiment, wids, {JobState::failed, JobState::lost, JobState::cancelled, JobState::skipped});

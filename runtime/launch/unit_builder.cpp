@@ -11,12 +11,12 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "launch/experiment_id.h"
 #include "launch/experiment_store.h"
-#include "launch/supervisor.h"
+#include "launch/unit_config.h"
 #include "trivet/digest.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
-#include "trivet/text_file.h"
 
 namespace trivet {
 namespace {
@@ -25,8 +25,6 @@ namespace fs = std::filesystem;
 using launch::Job;
 using launch::JobConfig;
 using launch::WorkUnit;
-
-constexpr std::uint64_t kMostDigested = std::uint64_t{1} << 30;
 
 std::string expanded(const SubdirFormat& format, const std::string& text,
                      const DirProperties& properties, const std::string& path) {
@@ -74,11 +72,6 @@ void refuse_way_out(const fs::path& root, const fs::path& directory, const std::
                                     " by a symbolic link, out of " + root.string()});
 }
 
-bool is_executable(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
-}
-
 // What fills the braces in a job's strings beside the placeholders of directories.
 struct Proxies {
   const DirProperties& properties;
@@ -107,11 +100,9 @@ class JobText final : public SubdirFormat {
 
   Value with_format(std::string_view name, std::string_view format) const override {
     if (name != "file") return {};
-    const Map<Path>& files = proxies_.plan.config.files;
-    for (const auto& [known, file] : files) {
-      if (known != format) continue;
-      return (proxies_.place.working_directory / file.path()).lexically_normal().string();
-    }
+    const std::map<std::string, LaunchFile>& files = proxies_.plan.files;
+    const auto found = files.find(std::string(format));
+    if (found != files.end()) return found->second.path(proxies_.place.directory).string();
     std::vector<std::string> known;
     for (const auto& entry : files) known.push_back(entry.first);
     throw Error(fmt::format("there is no file '{}' in the job's `files`", format),
@@ -142,74 +133,62 @@ Value expanded_value(const SubdirFormat& format, const Value& value,
   return table;
 }
 
+Value without_launch(Value config) {
+  for (const char* key : {"xp", "defaults"}) config.erase(key);
+  return config;
+}
+
 std::string environment_text(const Value& value) {
   if (value.is_text()) return value.as_text();
   return value.is_null() ? std::string() : to_json(value);
 }
 
-// A script's program in front: "python3 /x/y.py".
-std::vector<std::string> program_of(const JobPlan& plan, const ExperimentPlace& place) {
-  const std::string path = joined_path("xp.jobs", plan.name) + ".target";
-  const JobConfig& config = plan.config;
-  if (config.target == "trivet" && config.interpreter.empty()) {
-    return {own_program().string()};
+// What argv begins with.
+std::vector<std::string> program_words(const JobProgram& program, const fs::path& directory) {
+  std::vector<std::string> words = program.interpreter;
+  words.push_back(program.file.path(directory).string());
+  return words;
+}
+
+void refuse_nul(const std::string& text, const std::string& path) {
+  if (text.find('\0') == std::string::npos) return;
+  throw ConfigError(Problem{
+      .path = path, .what = "a text with a zero byte cannot be passed to a program", .hint = {}});
+}
+
+// A script in Python looks for its modules where it was written, beside what it is told.
+void add_module_path(Job& job, const JobProgram& program) {
+  if (!program.is_python || program.file.copy.empty()) return;
+  constexpr const char* kName = "PYTHONPATH";
+  std::string path = program.file.original.parent_path().string();
+  const auto given = std::find_if(job.env.begin(), job.env.end(),
+                                  [&](const auto& entry) { return entry.first == kName; });
+  if (given != job.env.end()) {
+    given->second = path + ":" + given->second;
+    return;
   }
-  std::string interpreter = config.interpreter;
-  if (interpreter.empty() && fs::path(config.target).extension() == ".py") interpreter = "python3";
-  if (interpreter.empty()) {
-    const auto program = find_program(config.target, place.working_directory);
-    if (program) return {program->string()};
-    throw ConfigError(Problem{.path = path,
-                              .what = "there is no program '" + config.target + "'",
-                              .hint = config.target.find('/') == std::string::npos
-                                          ? "nothing on PATH has this name; write ./" +
-                                                config.target + " for one in this directory"
-                                          : "it must be a file that may be executed"});
-  }
-  const auto program = find_program(interpreter, place.working_directory);
-  if (!program) {
-    throw ConfigError(
-        Problem{.path = path, .what = "there is no interpreter '" + interpreter + "'"});
-  }
-  const fs::path script = (place.working_directory / config.target).lexically_normal();
-  std::error_code ignored;
-  if (!fs::is_regular_file(script, ignored)) {
-    throw ConfigError(Problem{.path = path, .what = "there is no script '" + config.target + "'"});
-  }
-  return {program->string(), script.string()};
+  const char* passed = launch::passes_through(job, kName) ? std::getenv(kName) : nullptr;
+  if (passed != nullptr) path += std::string(":") + passed;
+  job.env.emplace_back(kName, path);
+}
+
+bool has_argument(const JobPlan& plan, std::string_view name) {
+  return std::any_of(plan.arguments.begin(), plan.arguments.end(),
+                     [&](const Argument& given) { return given.name == name; });
 }
 
 }  // namespace
 
-std::optional<fs::path> find_program(const std::string& target, const fs::path& working_directory) {
-  if (target.find('/') != std::string::npos) {
-    const fs::path path = (working_directory / target).lexically_normal();
-    return is_executable(path) ? std::optional(path) : std::nullopt;
-  }
-  const char* variable = std::getenv("PATH");
-  std::string rest = variable != nullptr ? variable : "/usr/bin:/bin";
-  while (!rest.empty() && !target.empty()) {
-    const std::size_t colon = rest.find(':');
-    const fs::path folder = rest.substr(0, colon);
-    if (!folder.empty() && is_executable(folder / target)) {
-      return (working_directory / folder / target).lexically_normal();
-    }
-    rest = colon == std::string::npos ? std::string() : rest.substr(colon + 1);
-  }
-  return std::nullopt;
-}
-
 fs::path root_directory(const launch::Experiment& experiment, const std::string& name,
-                        const std::string& author) {
-  if (experiment.root_dir.empty()) {
-    throw ConfigError(Problem{.path = "xp.root_dir",
-                              .what = "xp.root_dir is not set",
-                              .hint = "the directory of all experiments: --xp.root_dir=runs"});
-  }
+                        const std::string& author, const std::string& cell) {
   DirProperties properties;
   properties.name = name;
   properties.author = author;
-  const std::string text = expanded(SubdirFormat(), experiment.root_dir, properties, "xp.root_dir");
+  properties.cell = cell;
+  const std::string text =
+      experiment.root_dir.empty()
+          ? experiments_root(nullptr).string()
+          : expanded(SubdirFormat(), experiment.root_dir, properties, "xp.root_dir");
   const fs::path path = fs::absolute(text).lexically_normal();
   return path.has_filename() ? path : path.parent_path();
 }
@@ -229,18 +208,14 @@ fs::path experiment_directory(const SubdirFormat& format, const fs::path& root,
 }
 
 UnitBuilder::UnitBuilder(const ResolvedLaunch& launch, const std::vector<JobPlan>& plans,
-                         const SubdirFormat& format, const ExperimentPlace& place)
-    : launch_(launch), plans_(plans), format_(format), place_(place) {
-  cell_ = plans.front().config.cell;
-  Problems problems;
-  for (const JobPlan& plan : plans) {
-    try {
-      programs_[plan.name] = program_of(plan, place);
-    } catch (const ConfigError& error) {
-      for (const Problem& problem : error.problems()) problems.add(problem);
-    }
-  }
-  problems.throw_if_any();
+                         const SubdirFormat& format, const ExperimentPlace& place,
+                         std::vector<std::string> overrides)
+    : launch_(launch),
+      plans_(plans),
+      format_(format),
+      place_(place),
+      overrides_(std::move(overrides)) {
+  cell_ = plans.front().config.cell.value_or("");
 }
 
 std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepItem& item,
@@ -249,8 +224,20 @@ std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepIte
   for (const auto& swept : item.args) {
     const std::string& name = swept.first;
     const Value& value = swept.second;
+    if (!plan.gets(name)) continue;
+    if (!sweeps_config && !launch::is_argument_name(name)) {
+      throw ConfigError(Problem{.path = "xp.sweep",
+                                .what = "'" + name + "' is swept, and is no name of an argument",
+                                .hint = "leave the dashes out"});
+    }
+    if (sweeps_config && name == "mode" && has_argument(plan, name)) {
+      throw ConfigError(Problem{.path = "xp.sweep",
+                                .what = "the job '" + plan.name + "' has a mode of its own",
+                                .hint = "leave mode out of the sweep, or set "
+                                        "xp.jobs_provider.standalone_eval=false"});
+    }
     if (sweeps_config) {
-      set_argument(arguments, "cfg." + name, value_text(value, ValueText::toml));
+      set_argument(arguments, "cfg." + name, override_value_text(value));
       continue;
     }
     const auto found = std::find_if(arguments.begin(), arguments.end(),
@@ -266,35 +253,54 @@ std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepIte
   return arguments;
 }
 
-std::string UnitBuilder::identity(const SweepItem& item, bool sweeps_config) const {
-  std::string text;
+// What was said on the command line of the launch inside of what the item changes.
+std::vector<std::string> UnitBuilder::further_words(const JobPlan& plan, const SweepItem& item,
+                                                    bool sweeps_config) const {
+  std::vector<std::string> words;
+  if (!sweeps_config) return words;
+  // A job with a mode of its own, as that of standalone_eval, keeps it.
+  const bool has_mode = has_argument(plan, "mode");
+  for (const std::string& word : said_again(overrides_, item)) {
+    if (!has_mode || !word.starts_with("mode=")) words.push_back("--set=" + word);
+  }
+  return words;
+}
+
+std::string UnitBuilder::identity(const SweepItem& item, bool sweeps_config,
+                                  std::int64_t repeat) const {
+  std::string text = repeat > 1 ? fmt::format("repeat {}\n", repeat) : std::string();
   for (const JobPlan& plan : plans_) {
     text += "job " + plan.name + "\n";
-    for (const std::string& word : programs_.at(plan.name)) text += to_json(word) + "\n";
+    for (const std::string& word : plan.program.interpreter) text += to_json(word) + "\n";
+    text += to_json(plan.program.file.original.string()) + "\n";
+    if (plan.program.is_script) text += "script " + plan.program.file.digest + "\n";
     for (const Argument& argument : arguments(plan, item, sweeps_config)) {
       text += to_json(argument_text(argument)) + "\n";
     }
+    // In whatever order they were said.
+    std::vector<std::string> further = further_words(plan, item, sweeps_config);
+    std::sort(further.begin(), further.end());
+    for (const std::string& word : further) text += to_json(word) + "\n";
     for (const auto& [name, value] : plan.config.env) {
       text += name + "=" + to_json(environment_text(value)) + "\n";
     }
     for (const auto& [name, file] : plan.config.files) {
-      const fs::path path = place_.working_directory / file.path();
-      std::error_code ignored;
-      const bool readable = fs::is_regular_file(path, ignored);
-      text += "file " + name + " " +
-              (readable ? digest(text_of_file(path, kMostDigested)) : file.text) + "\n";
+      const std::string& content = plan.files.at(name).digest;
+      text += "file " + name + " " + (content.empty() ? file.text : content) + "\n";
     }
   }
   if (launch_.run) {
-    Value tree = launch_.run->tree;
-    tree.erase("xp");
+    const Value tree = without_launch(launch_.run->tree);
+    const Value referring = without_launch(launch_.run->referring);
     text += to_json(tree) + "\n";
+    // What refers to a value is other work than what holds it.
+    if (!(referring == tree)) text += to_json(referring) + "\n";
   }
   return digest(text);
 }
 
 WorkUnit UnitBuilder::build(const SweepItem& item, bool sweeps_config, std::int64_t wid,
-                            std::int64_t units) const {
+                            std::int64_t units, std::int64_t repeat) const {
   DirProperties properties;
   properties.xid = place_.xid;
   properties.name = place_.name;
@@ -302,11 +308,13 @@ WorkUnit UnitBuilder::build(const SweepItem& item, bool sweeps_config, std::int6
   properties.cell = cell_;
   properties.wid = wid;
   properties.units = units;
+  properties.repeat = repeat;
   properties.sweep = item;
   constexpr const char* kPath = "xp.subdir_format.wu_dirname";
   WorkUnit unit;
   unit.wid = wid;
-  unit.identity = identity(item, sweeps_config);
+  unit.identity = identity(item, sweeps_config, repeat);
+  unit.repeat = repeat;
   unit.directory = below(place_.directory,
                          expanded(format_, format_.config().wu_dirname, properties, kPath), kPath);
   unit.sweep = item;
@@ -324,7 +332,10 @@ Job UnitBuilder::job(const JobPlan& plan, const SweepItem& item, bool sweeps_con
   const std::string path = joined_path("xp.jobs", plan.name);
   Job job;
   job.name = plan.name;
-  job.argv = programs_.at(plan.name);
+  job.argv = program_words(plan.program, place_.directory);
+  if (plan.program.file.copy.empty() && !plan.program.file.digest.empty()) {
+    job.programs = {{plan.program.file.original, plan.program.file.digest}};
+  }
   for (Argument& argument : arguments(plan, item, sweeps_config)) {
     // What a sweep gives is a value and holds no placeholders.
     const bool swept = std::any_of(item.args.begin(), item.args.end(), [&](const auto& given) {
@@ -332,26 +343,35 @@ Job UnitBuilder::job(const JobPlan& plan, const SweepItem& item, bool sweeps_con
     });
     if (!swept) argument.value = expanded_value(text, argument.value, properties, path + ".args");
     job.argv.push_back(argument_text(argument));
+    refuse_nul(job.argv.back(), path + ".args");
   }
+  for (std::string& word : further_words(plan, item, sweeps_config))
+    job.argv.push_back(std::move(word));
   for (const auto& [name, value] : config.env) {
     job.env.emplace_back(name,
                          environment_text(expanded_value(text, value, properties, path + ".env")));
+    refuse_nul(job.env.back().second, joined_path(path + ".env", name));
   }
+  job.env_pass = config.env_pass.value_or(std::vector<std::string>());
+  add_module_path(job, plan.program);
   job.working_directory = place_.working_directory;
   job.directory = directory / "jobs" / plan.name;
   const launch::Platform platform =
-      launch::parse_platform(config.platform).value_or(launch::Platform());
+      launch::parse_platform(config.platform.value_or("")).value_or(launch::Platform());
   const bool on_cpu = platform.name == "cpu";
   job.platform = platform.name;
-  job.cell = config.cell;
-  job.cores = config.cores > 0 ? config.cores : on_cpu && platform.count > 0 ? platform.count : 1;
-  job.gpus = config.gpus > 0 ? config.gpus : on_cpu ? 0 : platform.count;
-  job.memory_bytes = launch::parse_bytes(config.memory).value_or(0);
-  job.time_limit_seconds = config.time_limit.seconds;
-  job.priority = config.priority > 0 ? config.priority : 200;
-  job.retries = config.retries;
+  job.cell = config.cell.value_or("");
+  const std::int64_t cores = config.cores.value_or(0);
+  job.cores = cores > 0 ? cores : on_cpu && platform.count > 0 ? platform.count : 1;
+  job.gpus = config.gpus.value_or(on_cpu ? 0 : platform.count);
+  job.memory_bytes = launch::parse_bytes(config.memory.value_or("")).value_or(0);
+  job.time_limit_seconds = config.time_limit.value_or(Duration()).seconds;
+  job.priority = config.priority.value_or(job.priority);
+  job.retries = config.retries.value_or(0);
   job.shared = launch_.experiment.shared;
   job.after = plan.after;
+  const bool is_own = config.target == "trivet" && config.interpreter.value_or("").empty();
+  job.tells_done = is_own && job.argv.size() > 1 && job.argv[1] == "run";
   return job;
 }
 

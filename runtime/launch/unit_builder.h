@@ -5,8 +5,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,10 +27,10 @@ struct ExperimentPlace {
   std::filesystem::path config_file;        // the run's, as the jobs get it; empty without one
 };
 
-// {author}, {name} and, where it is known, {xid} in root_dir. Absolute. Throws ConfigError when it
-// is not set or has an unknown placeholder.
+// With {author}, {name} and {cell} in root_dir; experiments_root() where it is not set. Absolute.
+// Throws ConfigError for other placeholders, and for a {cell} without one.
 std::filesystem::path root_directory(const launch::Experiment& experiment, const std::string& name,
-                                     const std::string& author);
+                                     const std::string& author, const std::string& cell);
 // Of the experiment: below root_dir. Throws ConfigError for names that lead out of it.
 std::filesystem::path experiment_directory(const SubdirFormat& format,
                                            const std::filesystem::path& root,
@@ -40,25 +38,27 @@ std::filesystem::path experiment_directory(const SubdirFormat& format,
 
 class UnitBuilder {
  public:
-  // All must outlive it. Throws ConfigError for what is wrong with every unit: programs and scripts
-  // that are not there, unknown placeholders.
+  // All must outlive it, but for `overrides`: those of the run's config (see run_overrides).
   UnitBuilder(const ResolvedLaunch& launch, const std::vector<JobPlan>& plans,
-              const SubdirFormat& format, const ExperimentPlace& place);
+              const SubdirFormat& format, const ExperimentPlace& place,
+              std::vector<std::string> overrides = {});
 
   // What decides what the unit does: equal for equal work, wherever it lies. `sweeps_config`: the
-  // item's names are paths in the run's config. Throws ConfigError for an argument that is both
-  // swept and set on the command line.
-  std::string identity(const SweepItem& item, bool sweeps_config) const;
+  // item's names are paths in the run's config. `repeat`: which of xp.repeats. Throws ConfigError
+  // for an argument that is both swept and set on the command line.
+  std::string identity(const SweepItem& item, bool sweeps_config, std::int64_t repeat = 1) const;
 
   // `units`: how many there are in all, for {wid}.
   launch::WorkUnit build(const SweepItem& item, bool sweeps_config, std::int64_t wid,
-                         std::int64_t units) const;
+                         std::int64_t units, std::int64_t repeat = 1) const;
 
   const std::string& main_cell() const { return cell_; }
 
  private:
   std::vector<Argument> arguments(const JobPlan& plan, const SweepItem& item,
                                   bool sweeps_config) const;
+  std::vector<std::string> further_words(const JobPlan& plan, const SweepItem& item,
+                                         bool sweeps_config) const;
   launch::Job job(const JobPlan& plan, const SweepItem& item, bool sweeps_config,
                   const DirProperties& properties, const std::filesystem::path& directory) const;
 
@@ -66,12 +66,8 @@ class UnitBuilder {
   const std::vector<JobPlan>& plans_;
   const SubdirFormat& format_;
   const ExperimentPlace& place_;
+  std::vector<std::string> overrides_;
   std::string cell_;
-  std::map<std::string, std::vector<std::string>> programs_;  // of a job: what argv begins with
 };
-
-// An executable as a shell finds it, absolute; nothing when there is none.
-std::optional<std::filesystem::path> find_program(const std::string& target,
-                                                  const std::filesystem::path& working_directory);
 
 }  // namespace trivet

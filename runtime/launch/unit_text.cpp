@@ -3,25 +3,82 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 
 #include <fmt/core.h>
 
+#include "launch/experiment_id.h"
 #include "launch/experiment_view.h"
+#include "trivet/enums.h"
 #include "trivet/launch/subdir_format.h"
 
 namespace trivet {
 namespace {
 
+Value text_list(const std::vector<std::string>& texts) {
+  Value list = Value::array();
+  for (const std::string& text : texts) list.push_back(text);
+  return list;
+}
+
+std::vector<std::string> dependency_texts(const launch::Job& job) {
+  std::vector<std::string> texts;
+  for (const launch::Dependency& dependency : job.after) {
+    texts.push_back(std::string(enum_name(dependency.kind)) + ":" + dependency.job);
+  }
+  return texts;
+}
+
 Value job_value(const launch::Job& job) {
-  Value argv = Value::array(), env = Value::table();
-  for (const std::string& word : job.argv) argv.push_back(word);
+  Value env = Value::table();
   for (const auto& [name, value] : job.env) env.set(name, value);
-  return Value::table({{"argv", argv}, {"env", env}});
+  return Value::table({{"argv", text_list(job.argv)},
+                       {"env", env},
+                       {"env_pass", text_list(job.env_pass)},
+                       {"platform", job.platform},
+                       {"cores", job.cores},
+                       {"gpus", job.gpus},
+                       {"memory_bytes", job.memory_bytes},
+                       {"time_limit_seconds", job.time_limit_seconds},
+                       {"priority", job.priority},
+                       {"cell", job.cell},
+                       {"retries", job.retries},
+                       {"after", text_list(dependency_texts(job))}});
+}
+
+// "2 cores, 1 GPU (cuda), memory 2147483648 bytes, after afterok:train": what a job takes and waits
+// for, as far as it is said.
+std::string needs_text(const launch::Job& job) {
+  std::string text = fmt::format("{} core{}", job.cores, job.cores == 1 ? "" : "s");
+  const auto add = [&](bool is_said, const std::string& part) {
+    if (is_said) text += ", " + part;
+  };
+  const launch::Job plain;
+  add(job.gpus > 0 || job.platform != plain.platform,
+      fmt::format("{} GPU{} ({})", job.gpus, job.gpus == 1 ? "" : "s", job.platform));
+  add(job.memory_bytes > 0, fmt::format("memory {} bytes", job.memory_bytes));
+  add(job.time_limit_seconds > 0, fmt::format("at most {:g} s", job.time_limit_seconds));
+  add(job.retries > 0, fmt::format("{} {}", job.retries, job.retries == 1 ? "retry" : "retries"));
+  add(job.priority != plain.priority, fmt::format("priority {}", job.priority));
+  add(!job.cell.empty(), "cell " + job.cell);
+  for (const std::string& name : job.env_pass) add(true, "$" + name);
+  for (const std::string& dependency : dependency_texts(job)) add(true, dependency);
+  return text;
 }
 
 bool is_plain(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
          std::string_view("@%+=:,./_-").find(c) != std::string_view::npos;
+}
+
+// Not an error: grids and lists meet in the same point.
+std::string duplicates_text(const PlannedLaunch& launch) {
+  if (launch.duplicates == 0) return {};
+  return fmt::format(
+      "{} of the sweep {} the same as another and {} left out; xp.repeats = N runs "
+      "each N times\n",
+      launch.duplicates == 1 ? "1 item" : fmt::format("{} items", launch.duplicates),
+      launch.duplicates == 1 ? "says" : "say", launch.duplicates == 1 ? "was" : "were");
 }
 
 bool is_control_char(char c) {
@@ -41,12 +98,25 @@ Value launch_value(const PlannedLaunch& launch) {
                                   {"sweep", sweep},
                                   {"jobs", jobs}}));
   }
-  return Value::table(
-      {{"xid", launch.xid}, {"xp_dir", launch.directory.string()}, {"units", units}});
+  return Value::table({{"xid", launch.xid},
+                       {"name", launch.name},
+                       {"tags", text_list(launch.tags)},
+                       {"xp_dir", launch.directory.string()},
+                       {"orchestrator", launch.orchestrator},
+                       {"files", launch.copies},
+                       {"duplicates", launch.duplicates},
+                       {"units", units}});
 }
 
 std::string dry_run_text(const PlannedLaunch& launch) {
   std::string text = fmt::format("experiment {}  {}\n", launch.xid, launch.directory.string());
+  text += fmt::format("name {}, {}", launch.name, launch.orchestrator);
+  for (const std::string& tag : launch.tags) text += ", tag " + tag;
+  text += "\n";
+  for (const auto& copy : launch.copies.members()) {
+    text += fmt::format("  {} is a copy of {}\n", copy.value.as_text(), copy.key);
+  }
+  for (const std::string& line : launch.intent) text += line + "\n";
   for (const launch::WorkUnit& unit : launch.units) {
     const std::string sweep = sweep_kwargs(unit.sweep);
     text += fmt::format("unit {}  {}{}\n", unit.wid, unit.directory.string(),
@@ -54,9 +124,10 @@ std::string dry_run_text(const PlannedLaunch& launch) {
     for (const launch::Job& job : unit.jobs) {
       text += fmt::format("  {}  ", job.name);
       for (const auto& [name, value] : job.env) text += name + "=" + shell_word(value) + " ";
-      text += command_line(job) + "\n";
+      text += command_line(job) + "\n    " + needs_text(job) + "\n";
     }
   }
+  text += duplicates_text(launch);
   if (const std::size_t there = launch.there.size(); there > 0) {
     text += fmt::format("{} {} there already\n", units_text(there), there == 1 ? "is" : "are");
   }
@@ -70,9 +141,11 @@ std::string launched_text(const PlannedLaunch& launch) {
     text += fmt::format("{} there already, left alone\n",
                         units_text(there) + (there == 1 ? " was" : " were"));
   }
-  const std::string root = launch.root == std::filesystem::absolute("runs").lexically_normal()
-                               ? ""
-                               : " --root " + shell_word(launch.root.string());
+  text += duplicates_text(launch);
+  const std::string root =
+      launch.root == std::filesystem::absolute(experiments_root(nullptr)).lexically_normal()
+          ? ""
+          : " --root " + shell_word(launch.root.string());
   return text + fmt::format("  trivet status {0}{1}    trivet logs -f {0}{1}\n", launch.xid, root);
 }
 

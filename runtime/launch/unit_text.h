@@ -11,7 +11,8 @@
 
 namespace trivet {
 
-// {"xid", "xp_dir", "units": [{"wid", "wu_dir", "sweep": {}, "jobs": {NAME: {"argv", "env"}}}]}
+// {"xid", "name", "tags", "xp_dir", "orchestrator", "files": {ORIGINAL: COPY}, "duplicates",
+//  "units": [{"wid", "wu_dir", "sweep": {}, "jobs": {NAME: {"argv", "env", "cores", ...}}}]}
 Value launch_value(const PlannedLaunch& launch);
 std::string dry_run_text(const PlannedLaunch& launch);
 std::string launched_text(const PlannedLaunch& launch);

@@ -122,7 +122,7 @@ TEST_CASE("values are read by the field's type, and never silently dropped (D5, 
   // Free tables take new names.
   CHECK(at.plan(local_config() + "--xp.aux.anything=1").at("units").size() == 1);
   // A value may stand behind a blank; kxm sets True then and drops it.
-  REQUIRE(at.launch(local_config() + "--cfg.seed 12").exit_code == 0);
+  REQUIRE(at.launch(local_config() + "--cfg.seed=12").exit_code == 0);
   CHECK_THAT(read_file(at.folder / "root/1/config.toml"), Contains("seed = 12"));
 }
 

@@ -342,7 +342,7 @@ TEST_CASE("a launch that finds the disk full says so, and can be made again when
     const SlowDisk disk{.below = at.root, .room = room};
     const Experiments full("type = 'local/Orchestrator'\ncores = 2\n", disk.prefix());
     const std::string words =
-        "launch --xid=1 --xp=xp/single.toml --xp.target=/bin/true --xp.orchestrator=local/"
+        "launch --xp=xp/single.toml --xp.target=/bin/true --xp.orchestrator=local/"
         "Orchestrator --xp.root_dir=" +
         quoted(at.root.string());
     const ShellResult result = full.trivet(words);
@@ -353,7 +353,7 @@ TEST_CASE("a launch that finds the disk full says so, and can be made again when
       CHECK_THAT(result.output, Contains("No space left on device"));
       CHECK(at.trivet("status 1").exit_code == 2);
     }
-    const ShellResult again = at.trivet(words);
+    const ShellResult again = at.trivet(words + " " + at.into_first());
     INFO(again.output);
     REQUIRE(again.exit_code == 0);
     if (again.output.find("were there already") != std::string::npos) at.trivet("resume 1");

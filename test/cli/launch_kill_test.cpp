@@ -43,7 +43,7 @@ std::string launch_words(const Experiments& at, const std::string& work, int uni
                      "\n[xp.sweep_info]\ntype = 'sweeps/ConfigSweep'\n"
                      "[xp.jobs.main]\ntarget = '/bin/sh'\nargs = ['-c', '''" +
                      script(work) + "''', '{wu_dir}']\n");
-  return "launch --xid=1 --xp=" + quoted(file.string()) + " --sweep 'n=range(1, " +
+  return "launch " + at.into_first() + "--xp=" + quoted(file.string()) + " --sweep 'n=range(1, " +
          std::to_string(units + 1) + ")'";
 }
 
@@ -101,7 +101,7 @@ void kill_supervisor(const Experiments& at) {
 TEST_CASE("a sweep of 200 units is done once although its processes are killed", "[slow][nosan]") {
   const Experiments at;
   constexpr int kUnits = 200, kKills = 20;
-  const std::string launch = launch_words(at, "sleep 1", kUnits, 16);
+  const auto launch = [&] { return launch_words(at, "sleep 1", kUnits, 16); };
   std::mt19937 random(11);
   const auto killed_soon = [&](const std::string& words) {
     const int milliseconds = 5 + static_cast<int>(random() % 400);
@@ -109,8 +109,8 @@ TEST_CASE("a sweep of 200 units is done once although its processes are killed",
   };
   // While the experiment is made ...
   constexpr int kLaunches = 6;
-  for (int kill = 0; kill < kLaunches; ++kill) killed_soon(launch);
-  const ShellResult launched = with(at, "", launch);
+  for (int kill = 0; kill < kLaunches; ++kill) killed_soon(launch());
+  const ShellResult launched = with(at, "", launch());
   INFO(launched.output);
   REQUIRE(launched.exit_code == 0);
   // ... and while it runs, with those that want to go on with it.
@@ -118,7 +118,7 @@ TEST_CASE("a sweep of 200 units is done once although its processes are killed",
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 1000));
     kill_supervisor(at);
     if (kill % 3 == 0) killed_soon("resume 1");
-    if (kill % 4 == 0) killed_soon(launch);
+    if (kill % 4 == 0) killed_soon(launch());
     CHECK(at.trivet("resume 1").exit_code == 0);
   }
   REQUIRE(comes_true([&] { return at.all_are("completed"); }, 300));
@@ -150,7 +150,7 @@ TEST_CASE("a launch that is killed at any of its writes is made again by launchi
       CHECK(at.trivet("resume 1").exit_code == 0);
       CHECK(at.status().at("units").size() == kUnits);
     }
-    const ShellResult again = with(at, "", launch);
+    const ShellResult again = with(at, "", launch_words(at, ":", kUnits, 2));
     INFO(again.output);
     REQUIRE(again.exit_code == 0);
     REQUIRE(comes_true([&] { return at.all_are("completed"); }));

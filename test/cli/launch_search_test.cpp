@@ -39,6 +39,24 @@ case "$4" in
   --kind=diverges) loss=NaN ;;
   *) loss=$(((n-7)*(n-7))) ;;
 esac
+case "$4" in
+  --kind=flat) echo '{"step": 1, "loss": '$loss'}' > "$1/metrics.jsonl"; exit 0 ;;
+  --kind=apart)
+    mkdir "$1/continuous_eval"
+    echo '{"step": 1, "kind": "train", "values": {"training_loss": 3}}' > "$1/metrics.jsonl"
+    set -- "$1/continuous_eval" ;;
+  --kind=misnamed)
+    echo '{"step": 1, "kind": "eval", "values": {"perplexity": 9}}' > "$1/metrics.jsonl"
+    echo '{"step": 2, "score": 9, "time": 3}' >> "$1/metrics.jsonl"
+    exit 0 ;;
+  --kind=lingers)
+    if mkdir "$1/../../first"; then
+      echo '{"step": 1, "kind": "eval", "values": {"loss": 1}}' > "$1/metrics.jsonl"
+      exit 0
+    fi
+    echo '{"step": 1, "kind": "eval", "values": {"loss": 2}}' > "$1/metrics.jsonl"
+    until test -e "$1/../../go"; do sleep 0.05; done ;;
+esac
 if test "$4" = --kind=damages; then printf '{"step": 9, "ki\377\n\000\001\n' > "$1/metrics.jsonl"; fi
 echo '{"step": 1, "kind": "eval", "values": {"loss": '$loss'}}' >> "$1/metrics.jsonl"
 )";
@@ -185,6 +203,102 @@ TEST_CASE(
   CHECK(ends["diverges"] == Ends{"failed its last eval/loss is not finite"});
   // What is no record is left out.
   CHECK(ends["damages"] == Ends{"complete "});
+}
+
+TEST_CASE("trials may measure in an evaluation of their own, or write plain lines") {
+  const Searches at;
+  const std::string kind = GENERATE(as<std::string>{}, "apart", "flat");
+  const ShellResult launched =
+      at.launch("false", "--xp.orchestrator.trials=3 " +
+                             quoted("--xp.orchestrator.space.kind={choice = ['" + kind + "']}"));
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(wait_until([&] { return at.journal(false).size() == 3; }));
+  for (const Json& line : at.journal(false)) CHECK(line.at("state") == "complete");
+  REQUIRE(wait_until([&] { return !at.is_supervised(); }));
+  const ShellResult status = at.trivet("status 1");
+  INFO(status.output);
+  CHECK(status.exit_code == 0);
+  CHECK_THAT(status.output, Contains("search  min eval/loss: 3 of 3 trials, 3 complete\n") &&
+                                Contains("best    ") && Contains("work unit") && Contains("VALUE"));
+  const ShellResult listed = at.trivet("ls 1 --json");
+  INFO(listed.output);
+  const Json runs = Json::parse(listed.output);
+  REQUIRE(runs.size() == 3);
+  for (const Json& run : runs) {
+    CHECK(run.dump().find("\"loss\":") != std::string::npos);
+    CHECK((run.dump().find("\"training_loss\":") != std::string::npos) == (kind == "apart"));
+  }
+}
+
+TEST_CASE("a search in which no trial has a value says so, and what there was instead") {
+  const Searches at;
+  const ShellResult launched =
+      at.launch("false", "--xp.orchestrator.trials=2 " +
+                             quoted("--xp.orchestrator.space.kind={choice = ['misnamed']}"));
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(wait_until([&] { return at.journal(false).size() == 2 && !at.is_supervised(); }));
+  const std::string why =
+      "2 of 2 trials have no value: its metrics.jsonl has no eval/loss "
+      "(seen: eval/perplexity, eval/score)";
+  const ShellResult status = at.trivet("status 1");
+  CHECK(status.exit_code == 1);
+  CHECK_THAT(status.output, Contains("2 failed") && Contains(why));
+  CHECK_THAT(read_file(at.root / "1/supervisor.log"), Contains(why));
+  CHECK(at.status().at("search").at("best").is_null());
+}
+
+TEST_CASE("trials that a search stops are told as stopped, and are not retried") {
+  const Searches at;
+  // Those behind the first one would go on for ever, and are worse.
+  const ShellResult launched =
+      at.launch("false",
+                "--xp.orchestrator.trials=3 --xp.orchestrator.parallel=1 "
+                "--xp.orchestrator.sampler=search/Random --xp.orchestrator.stopper=" +
+                    quoted("{type = 'search/Median', n_startup = 1}") + " " +
+                    quoted("--xp.orchestrator.space.kind={choice = ['lingers']}"));
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(wait_until([&] { return at.journal(false).size() == 3 && !at.is_supervised(); }));
+  const ShellResult status = at.trivet("status 1");
+  INFO(status.output);
+  CHECK(status.exit_code == 0);
+  CHECK_THAT(status.output, Contains("3 of 3 trials, 1 complete, 2 stopped\n") &&
+                                Contains("best    1 (trial 0, work unit 1)") &&
+                                Contains("2  stopped"));
+  CHECK_THAT(at.trivet("retry 1").output, Contains("0 work units"));
+  CHECK(at.status().at("states") == Json{{"completed", 1}, {"cancelled", 2}});
+}
+
+TEST_CASE("the output of a search is followed before it has units") {
+  const Searches at;
+  REQUIRE(at.launch("false", "--xp.orchestrator.trials=3").exit_code == 0);
+  const ShellResult logs = at.trivet("logs -f 1");
+  INFO(logs.output);
+  CHECK(logs.exit_code == 0);
+  REQUIRE(wait_until([&] { return !at.is_supervised(); }));
+  CHECK(at.journal(false).size() == 3);
+}
+
+TEST_CASE("a search over runs whose evaluation is a job of its own finds its numbers", "[slow]") {
+  const Searches at;
+  const ShellResult launched = at.trivet(
+      "launch " + quoted(config("vision/local.toml").string()) +
+      " --xp.root_dir=" + quoted(at.root.string()) +
+      " --xp.jobs_provider.standalone_eval=true --xp.orchestrator.type=search/Orchestrator"
+      " --xp.orchestrator.objective=accuracy --xp.orchestrator.goal=max"
+      " --xp.orchestrator.trials=1 --xp.orchestrator.space=" +
+      quoted("{seed = {int = [1, 9]}}") + " trainer.train_steps=40 trainer.checkpoint_interval=20");
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(wait_until([&] { return at.journal(false).size() == 1 && !at.is_supervised(); }));
+  const ShellResult status = at.trivet("status 1");
+  INFO(status.output);
+  CHECK(status.exit_code == 0);
+  CHECK(at.journal(false)[0].at("state") == "complete");
+  const ShellResult listed = at.trivet("ls 1 -m accuracy --json");
+  CHECK_THAT(listed.output, Contains("accuracy"));
 }
 
 TEST_CASE("a search that is cancelled makes no more units, and one that is retried does") {

@@ -47,6 +47,10 @@ ShellResult Experiments::launch(const std::string& script, int units, const std:
                 std::to_string(units + 1) + ")' " + more);
 }
 
+std::string Experiments::into_first() const {
+  return std::filesystem::exists(root / ".trivet/experiments/1") ? "--xid=1 " : "";
+}
+
 Json Experiments::status(const std::string& id) const {
   // What is said on stderr is no JSON.
   const ShellResult result = trivet("status --json " + id + " 2>/dev/null");

@@ -43,6 +43,8 @@ class Experiments {
   bool all_are(const std::string& state) const;
   nlohmann::json job(int wid, const std::string& name = "main") const;
   std::string state(int wid, const std::string& name = "main") const;
+  // "--xid=1 " once a launch has taken the number, whether or not it came to its end.
+  std::string into_first() const;
   // What the jobs of a unit have left in its directory.
   std::filesystem::path unit_file(int wid, const std::string& name) const;
 

@@ -19,9 +19,11 @@ std::string Launching::xp(const std::string& text) const {
 }
 
 ShellResult Launching::launch(const std::string& words) const {
+  const bool has_root = words.find("--root=") != std::string::npos ||
+                        words.find("--xp.root_dir=") != std::string::npos;
   return trivet::test::trivet("launch --plugin-dir=" + quoted(plugins.path().string()) +
                               " --xp.orchestrator=paper/Orchestrator --author=ada " +
-                              "--xp.root_dir=" + quoted(root()) + " " + words);
+                              (has_root ? "" : "--xp.root_dir=" + quoted(root()) + " ") + words);
 }
 
 nlohmann::ordered_json Launching::plan(const std::string& words) const {

@@ -79,6 +79,14 @@ TEST_CASE("only records of the objective's kind and name count") {
         std::vector<Measurement>{{5, 0.75}});
 }
 
+TEST_CASE("lines of other programs may be flat") {
+  Run run;
+  CHECK(run.after("{\"step\": 50, \"loss\": 0.3}\n"
+                  "{\"step\": 60, \"loss\": 0.2, \"kind\": \"eval\", \"time\": 1.5}\n"
+                  "{\"step\": 70, \"loss\": 0.1, \"kind\": \"train\"}\n"
+                  "{\"loss\": 0.1}\n") == std::vector<Measurement>{{50, 0.3}, {60, 0.2}});
+}
+
 TEST_CASE("a number that is not finite is measured, too") {
   Run run;
   const auto found = run.after(eval(10, "null") + eval(20, "0.5"));

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "search/asha.h"
 #include "search/random.h"
@@ -29,14 +30,15 @@ class Search {
       : study(units.experiment() / "search.jsonl", space),
         sampler_(make_sampler<search::Tpe>({}, space, 3)),
         records_(units),
-        runner_(plan, study, *sampler_, stopper, records_,
-                {.launch = [this](const launch::WorkUnit& unit) { launched.push_back(unit.wid); },
-                 .cancel =
-                     [this](std::int64_t wid) {
-                       CHECK(records_.is_cancelled(wid));
-                       cancelled.push_back(wid);
-                     },
-                 .follow = [this](const std::filesystem::path& curve) { followed = curve; }}) {}
+        runner_(
+            plan, study, *sampler_, stopper, records_,
+            {.launch = [this](const launch::WorkUnit& unit) { launched.push_back(unit.wid); },
+             .cancel =
+                 [this](std::int64_t wid) {
+                   CHECK(records_.is_cancelled(wid));
+                   cancelled.push_back(wid);
+                 },
+             .follow = [this](const std::filesystem::path& curve) { followed.insert(curve); }}) {}
 
   void step() { runner_.step(); }
   bool is_done() const { return runner_.is_done(); }
@@ -45,7 +47,7 @@ class Search {
 
   search::Study study;
   Wids launched, cancelled;
-  std::filesystem::path followed;
+  std::set<std::filesystem::path> followed;
 
  private:
   std::unique_ptr<Sampler> sampler_;
@@ -180,7 +182,7 @@ TEST_CASE("a stopped trial is cancelled with the reason and keeps what it had re
   {
     Search search(units, plan, branin_space(), &asha);
     search.step();
-    CHECK(search.followed == units.directory(2) / "metrics.jsonl");
+    CHECK(search.followed.contains(units.directory(2) / "metrics.jsonl"));
     units.measure(1, 10, 0.5);
     units.measure(2, 5, 0.9);
     search.step();

@@ -83,9 +83,9 @@ TEST_CASE("several sweeps make their product, and the later name wins") {
   CHECK(named({"default", "points"}) == "seed=1,a=1 seed=1,a=2,c=3 seed=2,a=1 seed=2,a=2,c=3");
   CHECK(named({"points", "default"}) == "a=1,seed=1 a=1,seed=2 a=2,c=3,seed=1 a=2,c=3,seed=2");
   CHECK(named({"default", "again"}) == "seed=9 seed=9");  // nothing is taken out
-  // "*": all, in alphabetical order.
+  // "*": all, the unnamed one first, the others in alphabetical order.
   CHECK(texts(ConfigSweep({}, context({"*"})).items()) ==
-        named({"again", "default", "lr", "pairs", "points"}));
+        named({"default", "again", "lr", "pairs", "points"}));
 }
 
 TEST_CASE("sweeps that are not there are told with those that are") {

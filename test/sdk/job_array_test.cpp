@@ -180,6 +180,54 @@ TEST_CASE("a job that the cluster's signal ends before its keeper hears of it is
   CHECK(one.status().state == JobState::preempted);
 }
 
+TEST_CASE("exit code 0 of a job that tells when it is done is no proof that it is") {
+  RecordedJob one(GENERATE(as<std::string>{}, "exit 0", ": > \"$TRIVET_DONE_FILE\"",
+                           ": > \"$TRIVET_DONE_FILE\"; exit 4"));
+  const std::string script = one.job().argv.back();
+  one.job().tells_done = true;
+  one.job().retries = 1;
+  const int code = one.run();
+  if (script == "exit 0") {
+    CHECK(code == 1);
+    CHECK(one.status().attempt == 2);
+    CHECK(one.status().state == JobState::failed);
+    CHECK(one.status().exit_code == 0);
+    CHECK(one.status().detail == kReasonNotDone);
+    CHECK_THAT(read_file(one.job().directory / "2/stderr"), Contains("before it was done"));
+  } else {
+    const bool is_done = script.find("exit") == std::string::npos;
+    CHECK(code == (is_done ? 0 : 4));
+    CHECK(one.status().state == (is_done ? JobState::completed : JobState::failed));
+  }
+}
+
+TEST_CASE("a job of an array that is told to end before it begins waits for another start") {
+  RecordedJob one(kCounted + "true");
+  const int signal = GENERATE(SIGTERM, SIGUSR1);
+  const pid_t runner = in_child([&] {
+    sigset_t held;
+    ::sigemptyset(&held);
+    ::sigaddset(&held, signal);
+    ::sigprocmask(SIG_BLOCK, &held, nullptr);
+    ::raise(signal);
+    ::_exit(one.run());
+  });
+  CHECK(WEXITSTATUS(wait_for_child(runner)) == 75);
+  CHECK(one.status().state == JobState::queued);
+  CHECK(one.runs().empty());
+  CHECK(one.run() == 0);
+  CHECK(one.status().failures == 0);
+}
+
+TEST_CASE("a job that is told that its time is up before it can listen has not failed") {
+  RecordedJob one(": > up; while :; do sleep 0.01; done");
+  const pid_t runner = one.start();
+  REQUIRE(wait_until([&] { return std::filesystem::exists(one.dir / "up"); }));
+  ::kill(runner, SIGUSR1);
+  CHECK(WEXITSTATUS(wait_for_child(runner)) == 75);
+  CHECK(one.status().state == JobState::preempted);
+}
+
 TEST_CASE("a job's own time limit is a failure with the exit code of timeout(1)") {
   RecordedJob one("trap 'exit 0' TERM; while :; do sleep 0.01; done");
   one.job().time_limit_seconds = 0.05;

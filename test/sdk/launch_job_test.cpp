@@ -60,8 +60,11 @@ TEST_CASE("a platform is a name and how many of it") {
   CHECK(parse_platform("cuda")->count == 1);
   CHECK(parse_platform("cuda=2")->count == 2);
   // Chips of a topology are its product, as resources.py of the original has it.
-  CHECK(parse_platform("v100=4x2")->count == 8);
-  CHECK(parse_platform("gb200=4x18x2")->count == 144);
+  CHECK(parse_platform("df=4x2")->count == 8);
+  CHECK(parse_platform("jf=4x18x2")->count == 144);
+  // Of GPUs, a second dimension would be of machines.
+  CHECK_FALSE(parse_platform("v100=4x2").has_value());
+  CHECK_FALSE(parse_platform("cuda=4x2").has_value());
   CHECK(parse_platform("rtx-4090=1000000")->count == 1'000'000);
   for (const char* text :
        {"", "=8", "cpu=", "cpu=0", "cpu=-1", "cpu=2x", "cpu=x2", "cpu=1.5",
@@ -85,6 +88,7 @@ TEST_CASE("a dependency is a job, and how it must have ended") {
 TEST_CASE("a work unit comes back from its record as it was") {
   launch::WorkUnit unit;
   unit.wid = 3;
+  unit.repeat = 2;
   unit.identity = "abc";
   unit.directory = "/tmp/a b/3";
   unit.sweep.args = {{"lr", 0.1}, {"sizes", Value::array({1, 2})}};
@@ -93,6 +97,8 @@ TEST_CASE("a work unit comes back from its record as it was") {
   job.name = "train";
   job.argv = {"/bin/x", "a b", "\"'\n\xc3\xa4"};
   job.env = {{"A", "1"}};
+  job.env_pass = {"HF_*"};
+  job.programs = {{"/bin/x", "0123"}};
   job.cores = 2;
   job.memory_bytes = std::int64_t{1} << 40;
   job.gpus = 1;

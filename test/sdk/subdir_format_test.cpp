@@ -77,6 +77,8 @@ TEST_CASE("what a directory cannot be named after is an error that names what th
   experiment.wid = 0;
   CHECK_THROWS_WITH(expand("{nope}", experiment), !Contains("{sweep_kwargs}"));
   CHECK_THROWS_WITH(expand("{wid}", experiment), Contains("known in work units only"));
+  experiment.xid = 0;
+  CHECK_THROWS_WITH(expand("{xid}", experiment), Contains("{xid} has no value here"));
   experiment.cell.clear();
   CHECK_THROWS_WITH(expand("{cell}", experiment), Contains("names no cell"));
   for (const char* text : {"{", "}", "{xid", "xid}", "{a{b}}"}) {
@@ -90,8 +92,8 @@ TEST_CASE("what a sweep changes is told in text that a directory bears") {
   CHECK(kwargs({{"p", "/a/b\\c%*\n"}}) == "p=abc");
   CHECK(kwargs({{"p", " a  \t b "}}) == "p=a b");
   CHECK(kwargs({{"p", "x=1,y:{z}#'\""}}) == "p=x=1,y:{z}#'\"");  // kept as they are
-  CHECK(kwargs({{"p", "a\x1b[2J\x7f\x1f!"}}) == "p=a[2J!");      // nothing that a terminal obeys
-  CHECK(kwargs({{"p", "[x]"}}) == "p=[x]");
+  CHECK(kwargs({{"p", "a\x1b[2J\x7f\x1f!"}}) == "p=a(2J!");      // nothing that a terminal obeys
+  CHECK(kwargs({{"p[0]", "[x]"}}) == "p(0)=(x)");  // nor that a shell takes for a pattern
   CHECK(sweep_kwargs({{{"a.long.path", 1}}, {{"path", 1}}}) == "path=1");
 }
 
@@ -102,7 +104,10 @@ TEST_CASE("long text of a sweep is cut behind a member and told apart by a hash"
   CHECK(cut.size() == 3 + 1 + 8);
   CHECK(cut != kwargs({{"a", 1}, {"b", long_text}, {"c", 3}}));
   CHECK(kwargs({{"b", std::string(125, 'x')}}).size() == 127);
-  CHECK(kwargs({{"b", std::string(126, 'x')}}).size() == 1 + 8);
+  // One member that is too long is cut inside, between characters.
+  CHECK(kwargs({{"b", std::string(126, 'x')}}).starts_with("b=" + std::string(116, 'x') + "-"));
+  CHECK(kwargs({{"b", std::string(115, 'x') + "\xc3\xa4" + long_text}})
+            .starts_with("b=" + std::string(115, 'x') + "-"));
   // The comma between members counts.
   const auto both = [](std::size_t first, std::size_t second) {
     return kwargs({{"a", std::string(first, 'x')}, {"b", std::string(second, 'x')}});

@@ -19,13 +19,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-JobState state_after(const EndRecord& end) {
+// A process needs a while until it can be told to save. What had not got so far has done nothing
+// that a failure could be.
+bool had_hardly_begun(const EndRecord& end, const AttemptInfo& info) {
+  constexpr double kBeginning = 1;
+  return end.signal == SIGTERM && end.time - info.status.started < kBeginning;
+}
+
+JobState state_after(const EndRecord& end, const AttemptInfo& info) {
   if (end.reason == kReasonCancelled) return JobState::cancelled;
   if (end.reason == kReasonPreempted) return JobState::preempted;
+  if (end.reason == kReasonOutOfTime && had_hardly_begun(end, info)) return JobState::preempted;
   // A job that saves and ends well when its time is up has not done its work.
   if (end.reason == kReasonTimeLimit) return JobState::failed;
   // Whatever the job makes of the loss of a process: what it was to do is not done.
   if (end.reason.starts_with(kReasonMemoryLimit)) return JobState::failed;
+  if (end.reason == kReasonNotDone) return JobState::failed;
   if (end.exit_code == kExitPreempted) return JobState::preempted;
   if (end.exit_code == 0 && end.reason != kReasonOutOfTime) return JobState::completed;
   return JobState::failed;
@@ -39,7 +48,7 @@ void set_start(AttemptInfo& info, const std::optional<StartRecord>& start) {
 
 void set_end(AttemptInfo& info, const EndRecord& end) {
   info.phase = AttemptPhase::ended;
-  info.status.state = state_after(end);
+  info.status.state = state_after(end, info);
   info.status.exit_code = end.exit_code;
   info.status.signal = end.signal;
   info.status.detail = end.reason;

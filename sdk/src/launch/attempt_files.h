@@ -32,6 +32,9 @@ class Descriptor {
   int fd_;
 };
 
+// What a job with Job::tells_done makes in the directory.
+inline constexpr const char* kDoneFile = "done";
+
 struct StartRecord {
   pid_t process = 0;
   std::int64_t process_ticks = 0;

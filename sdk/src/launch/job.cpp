@@ -16,6 +16,7 @@ namespace trivet::launch {
 namespace {
 
 constexpr std::int64_t kKibi = 1024;
+constexpr const char* kNul = "a text with a zero byte cannot be passed to a program";
 
 struct Unit {
   std::string_view name;
@@ -74,6 +75,25 @@ bool is_variable_name(std::string_view name) {
   });
 }
 
+// v100, a100, rtx-4090, gb200, cuda: several dimensions would be several machines.
+bool names_gpu(std::string_view platform) {
+  const bool has_digit = std::any_of(platform.begin(), platform.end(), [](char c) {
+    return std::isdigit(static_cast<unsigned char>(c)) != 0;
+  });
+  return has_digit || platform == "cuda" || platform == "gpu" || platform == "rocm";
+}
+
+bool has_nul(const Value& value) {
+  if (value.is_text()) return value.as_text().find('\0') != std::string::npos;
+  if (value.is_array()) {
+    return std::any_of(value.items().begin(), value.items().end(), has_nul);
+  }
+  if (!value.is_table()) return false;
+  return std::any_of(value.members().begin(), value.members().end(), [](const auto& member) {
+    return member.key.find('\0') != std::string::npos || has_nul(member.value);
+  });
+}
+
 Value to_value(const std::vector<std::pair<std::string, Value>>& members) {
   Value table = Value::table();
   for (const auto& [name, value] : members) table.set(name, value);
@@ -83,6 +103,8 @@ Value to_value(const std::vector<std::pair<std::string, Value>>& members) {
 Value to_value(const Job& job) {
   Value env = Value::table();
   for (const auto& [name, value] : job.env) env.set(name, value);
+  Value programs = Value::table();
+  for (const auto& [path, known] : job.programs) programs.set(path.string(), known);
   Value after = Value::array();
   for (const Dependency& dependency : job.after) {
     after.push_back(std::string(enum_name(dependency.kind)) + ":" + dependency.job);
@@ -90,6 +112,8 @@ Value to_value(const Job& job) {
   return Value::table({{"name", job.name},
                        {"argv", detail::list_of(job.argv)},
                        {"env", env},
+                       {"env_pass", detail::list_of(job.env_pass)},
+                       {"programs", programs},
                        {"working_directory", job.working_directory.string()},
                        {"directory", job.directory.string()},
                        {"platform", job.platform},
@@ -101,7 +125,8 @@ Value to_value(const Job& job) {
                        {"priority", job.priority},
                        {"retries", job.retries},
                        {"shared", job.shared},
-                       {"after", after}});
+                       {"after", after},
+                       {"tells_done", job.tells_done}});
 }
 
 const Value& member(const Value& table, std::string_view name) {
@@ -125,6 +150,15 @@ Job job_from(const Value& value) {
   for (const Value::Member& entry : member(value, "env").members()) {
     job.env.emplace_back(entry.key, entry.value.as_text());
   }
+  // Older records lack these.
+  if (const Value* names = value.find("env_pass")) {
+    for (const Value& name : names->items()) job.env_pass.push_back(name.as_text());
+  }
+  if (const Value* programs = value.find("programs")) {
+    for (const Value::Member& entry : programs->members()) {
+      job.programs.emplace_back(entry.key, entry.value.as_text());
+    }
+  }
   job.working_directory = member(value, "working_directory").as_text();
   job.directory = member(value, "directory").as_text();
   job.platform = member(value, "platform").as_text();
@@ -141,7 +175,18 @@ Job job_from(const Value& value) {
     if (!dependency) throw RunError("'" + text.as_text() + "' is no dependency of a job");
     job.after.push_back(*dependency);
   }
+  // Older records do not say it.
+  const Value* tells_done = value.find("tells_done");
+  job.tells_done = tells_done != nullptr && tells_done->as_boolean();
   return job;
+}
+
+void check_argument_names(const Value& table, Problems& problems) {
+  for (const Value::Member& member : table.members()) {
+    if (is_argument_name(member.key)) continue;
+    problems.add("args", "'" + member.key + "' is no name of an argument: it becomes --NAME=VALUE",
+                 R"(leave the dashes out; a word of its own stands in a list: ["-v", { a = 1 }])");
+  }
 }
 
 void check_args(const Value& args, Problems& problems) {
@@ -151,10 +196,36 @@ void check_args(const Value& args, Problems& problems) {
                      std::string(to_string(what.type())),
                  R"(write args = { name = value } or args = ["word", { name = value }])");
   };
+  if (has_nul(args)) problems.add("args", kNul);
+  if (args.is_table()) check_argument_names(args, problems);
   if (args.is_null() || args.is_table()) return;
   if (!args.is_array()) return refuse(args);
   for (const Value& item : args.items()) {
     if (!item.is_text() && !item.is_table()) return refuse(item);
+    if (item.is_table()) check_argument_names(item, problems);
+  }
+}
+
+void check_env(const Map<Value>& env, Problems& problems) {
+  for (const auto& [name, value] : env) {
+    const std::string path = joined_path("env", name);
+    if (!is_variable_name(name)) {
+      problems.add(path, "'" + name + "' is no name of an environment variable",
+                   "letters, digits and '_', no digit in front");
+    }
+    if (value.is_array() || value.is_table()) {
+      problems.add(path, "an environment variable is a text, a number or a boolean");
+    }
+    if (has_nul(value)) problems.add(path, kNul);
+  }
+}
+
+void check_env_pass(const std::vector<std::string>& names, Problems& problems) {
+  for (const std::string& name : names) {
+    const bool many = name.ends_with('*') && name.size() > 1;
+    if (is_variable_name(many ? name.substr(0, name.size() - 1) : name)) continue;
+    problems.add("env_pass", "'" + name + "' names no environment variable",
+                 R"(a name, or how many begin: ["WANDB_API_KEY", "HF_*"])");
   }
 }
 
@@ -207,38 +278,47 @@ std::optional<Platform> parse_platform(std::string_view text) {
     platform.count = platform.name == "cpu" ? 0 : 1;
     return platform;
   }
-  const std::optional<std::int64_t> count = topology(text.substr(equals + 1));
+  const std::string_view shape = text.substr(equals + 1);
+  const std::optional<std::int64_t> count = topology(shape);
   if (!count) return std::nullopt;
+  if (names_gpu(platform.name) && shape.find('x') != std::string_view::npos) return std::nullopt;
   platform.count = *count;
   return platform;
 }
 
+bool is_argument_name(std::string_view name) {
+  return !name.empty() && !name.starts_with('-') && name.find('\0') == std::string_view::npos;
+}
+
 void JobParams::validate(Problems& problems) const {
   check_args(args, problems);
-  for (const auto& [name, value] : env) {
-    const std::string path = joined_path("env", name);
-    if (!is_variable_name(name)) {
-      problems.add(path, "'" + name + "' is no name of an environment variable",
-                   "letters, digits and '_', no digit in front");
-    }
-    if (value.is_array() || value.is_table()) {
-      problems.add(path, "an environment variable is a text, a number or a boolean");
-    }
-  }
-  if (!memory.empty() && !parse_bytes(memory)) {
-    problems.add("memory", "'" + memory + "' is no amount of memory",
+  check_env(env, problems);
+  check_env_pass(env_pass.value_or(std::vector<std::string>()), problems);
+  if (!memory.value_or("").empty() && !parse_bytes(*memory)) {
+    problems.add("memory", "'" + *memory + "' is no amount of memory",
                  "a number with B, kB, MB, GB, KiB, MiB or GiB: \"16GiB\"");
   }
-  if (!platform.empty() && !parse_platform(platform)) {
-    problems.add("platform", "'" + platform + "' is no platform",
-                 "\"cpu\", \"cpu=8\", \"cuda=2\" or \"v100=4x2\"");
+  if (!platform.value_or("").empty() && !parse_platform(*platform)) {
+    problems.add("platform", "'" + *platform + "' is no platform",
+                 "\"cpu\", \"cpu=8\" or \"cuda=2\"; GPUs have one dimension, those of one machine");
   }
-  if (time_limit.seconds < 0) problems.add("time_limit", "must not be negative");
-  for (const std::string& text : after) {
+  if (time_limit.value_or(Duration()).seconds < 0) {
+    problems.add("time_limit", "must not be negative");
+  }
+  for (const std::string& text : after.value_or(std::vector<std::string>())) {
     if (parse_dependency(text)) continue;
     problems.add("after", "'" + text + "' is no dependency",
                  "the name of a job, alone or behind afterok:, afterany:, afternotok: or after:");
   }
+}
+
+void JobConfig::validate(Problems& problems) const {
+  JobParams::validate(problems);
+  const bool names =
+      swept.is_array() && std::all_of(swept.items().begin(), swept.items().end(),
+                                      [](const Value& name) { return name.is_text(); });
+  if (swept.is_null() || swept.is_boolean() || names) return;
+  problems.add("swept", "expected true, false or a list of names", R"(swept = ["lr", "seed"])");
 }
 
 Value to_value(const WorkUnit& unit) {
@@ -249,6 +329,7 @@ Value to_value(const WorkUnit& unit) {
                        {"directory", unit.directory.string()},
                        {"sweep", to_value(unit.sweep.args)},
                        {"shown", to_value(unit.sweep.shown)},
+                       {"repeat", unit.repeat},
                        {"jobs", jobs}});
 }
 
@@ -258,6 +339,7 @@ WorkUnit work_unit_from(const Value& value) {
   unit.identity = member(value, "identity").as_text();
   unit.directory = member(value, "directory").as_text();
   unit.sweep = {pairs_from(member(value, "sweep")), pairs_from(member(value, "shown"))};
+  if (const Value* repeat = value.find("repeat")) unit.repeat = repeat->as_integer();
   for (const Value& job : member(value, "jobs").items()) unit.jobs.push_back(job_from(job));
   return unit;
 }
@@ -265,6 +347,16 @@ WorkUnit work_unit_from(const Value& value) {
 std::vector<std::string_view> pass_through_environment() {
   return {"PATH",   "HOME",   "USER", "LOGNAME", "SHELL",          "LANG",
           "LC_ALL", "TMPDIR", "TZ",   "TERM",    "XDG_CACHE_HOME", "TRIVET_PLUGIN_PATH"};
+}
+
+bool passes_through(const Job& job, std::string_view name) {
+  const auto is_meant = [&](std::string_view pattern) {
+    return pattern == name ||
+           (pattern.ends_with('*') && name.starts_with(pattern.substr(0, pattern.size() - 1)));
+  };
+  const std::vector<std::string_view> always = pass_through_environment();
+  return std::find(always.begin(), always.end(), name) != always.end() ||
+         std::any_of(job.env_pass.begin(), job.env_pass.end(), is_meant);
 }
 
 }  // namespace trivet::launch

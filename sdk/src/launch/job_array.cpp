@@ -41,9 +41,7 @@ class HeldSignals {
  public:
   HeldSignals() {
     ::sigemptyset(&held_);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
-      ::sigaddset(&held_, signal);
-    }
+    for (const int signal : kTaskSignals) ::sigaddset(&held_, signal);
     ::pthread_sigmask(SIG_BLOCK, &held_, &before_);
   }
   HeldSignals(const HeldSignals&) = delete;
@@ -98,6 +96,11 @@ class JobRunner {
     int short_runs = 0;
     while (!is_final(status_.state)) {
       if (cancel_if_asked()) break;
+      // It would get the signal before it could have begun to listen, and die of it.
+      if (signals.wait(0)) {
+        wait_for_another_start();
+        break;
+      }
       const JobStatus attempt = run_once();
       const bool again = status_.state == JobState::pending || status_.state == JobState::queued;
       if (!again || attempt.detail == kReasonOutOfTime) break;
@@ -158,6 +161,15 @@ class JobRunner {
     if (!is_final(status.state) && records_.is_cancelled(wid_)) status.state = JobState::cancelled;
     record(status);
     return attempt;
+  }
+
+  void wait_for_another_start() {
+    if (status_.state == JobState::preempted) return;
+    JobStatus status = status_;
+    status.state = JobState::queued;
+    status.detail = "told to end before it began";
+    status.time = unix_time();
+    record(status);
   }
 
   // Nothing is wrong with the job: what it lacks may be there in a while.

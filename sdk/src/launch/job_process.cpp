@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <linux/close_range.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -112,20 +113,24 @@ bool names_variable(std::string_view entry, std::string_view name) {
 }
 
 // Later ones replace earlier ones: what passes through, what the place says, what the job says.
-std::vector<std::string> environment_of(const Job& job, const AttemptOptions& options) {
+std::vector<std::string> environment_of(const Job& job, const AttemptOptions& options,
+                                        const std::filesystem::path& directory) {
   std::vector<std::string> entries;
   const auto set = [&](std::string_view name, std::string entry) {
     std::erase_if(entries, [&](const std::string& old) { return names_variable(old, name); });
     entries.push_back(std::move(entry));
   };
-  const std::vector<std::string_view> passed = pass_through_environment();
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    for (const std::string_view name : passed) {
-      if (names_variable(*entry, name)) set(name, *entry);
-    }
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (name.size() < text.size() && passes_through(job, name)) set(name, *entry);
   }
   for (const auto* list : {&options.env, &job.env}) {
     for (const auto& [name, value] : *list) set(name, name + "=" + value);
+  }
+  if (job.tells_done) {
+    set(kDoneFileVariable,
+        fmt::format("{}={}", kDoneFileVariable, (directory / kDoneFile).string()));
   }
   return entries;
 }
@@ -148,9 +153,10 @@ cpu_set_t set_of(const std::vector<int>& cpus) {
 
 }  // namespace
 
-JobProcess spawn_job(const Job& job, const AttemptOptions& options, const JobFiles& files) {
+JobProcess spawn_job(const Job& job, const std::filesystem::path& directory,
+                     const AttemptOptions& options, const JobFiles& files) {
   if (job.argv.empty()) throw RunError("job '" + job.name + "' has no program");
-  const std::vector<std::string> environment = environment_of(job, options);
+  const std::vector<std::string> environment = environment_of(job, options, directory);
   const cpu_set_t cpus = set_of(options.cpus);
   StartRecord start;
   start.keeper = ::getpid();

@@ -2,6 +2,7 @@
 // Starts the program of a job, without a copy of the caller's memory.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include <sys/types.h>
@@ -25,9 +26,10 @@ struct JobProcess {
   std::string cgroup_failure{};  // why it runs outside of its cgroup
 };
 
-// In a session of its own, with started.json written. All signals must be blocked in the caller, of
-// which it is a child that is killed when the caller dies. Throws RetryError when there can be no
-// more processes.
-JobProcess spawn_job(const Job& job, const AttemptOptions& options, const JobFiles& files);
+// In a session of its own, with started.json written; `directory` is the attempt's. All signals
+// must be blocked in the caller, of which it is a child that is killed when the caller dies. Throws
+// RetryError when there can be no more processes.
+JobProcess spawn_job(const Job& job, const std::filesystem::path& directory,
+                     const AttemptOptions& options, const JobFiles& files);
 
 }  // namespace trivet::launch

@@ -6,11 +6,13 @@
 #include <cmath>
 #include <fstream>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "changed_programs.h"
 #include "trivet/process.h"
 
 namespace trivet::launch {
@@ -69,7 +71,8 @@ Keeper::Keeper(const Job& job, std::int64_t attempt, const AttemptOptions& optio
 EndRecord Keeper::run() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   make_cgroup();
-  const JobProcess process = spawn_job(job_, options_, files_);
+  for (const std::string& change : changed_programs(job_)) say(change);
+  const JobProcess process = spawn_job(job_, directory_, options_, files_);
   process_ = process.pid;
   if (!process.cgroup_failure.empty()) go_without_cgroup(process.cgroup_failure);
   if (process.failure.empty()) {
@@ -78,6 +81,7 @@ EndRecord Keeper::run() {
     kill_rest();
     tell_failure(process.failure);
   }
+  require_done();
   // Before exit.json: once an attempt has ended, nothing of it is left.
   cgroup_.reset();
   end_.time = unix_time();
@@ -241,6 +245,13 @@ void Keeper::take_status(int status) {
   } else {
     end_.signal = WTERMSIG(status);
   }
+}
+
+void Keeper::require_done() {
+  if (!job_.tells_done || end_.exit_code != 0 || !end_.reason.empty()) return;
+  if (::faccessat(files_.directory, kDoneFile, F_OK, 0) == 0 || errno != ENOENT) return;
+  end_.reason = kReasonNotDone;
+  say(end_.reason);
 }
 
 void Keeper::tell_failure(const std::string& why) {

@@ -42,6 +42,8 @@ class Keeper {
   bool has_ended();
   void kill_rest();
   void take_status(int status);
+  // Exit code 0 of a job that tells when it is done, and has not told.
+  void require_done();
   void tell_failure(const std::string& why);
   void say(const std::string& what);
   void write();

@@ -11,18 +11,23 @@
 #include "trivet/digest.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
+#include "trivet/utf8.h"
 
 namespace trivet {
 namespace {
 
 constexpr std::array<std::string_view, 6> kOfExperiment{"xid",    "name", "title",
                                                         "author", "user", "cell"};
-constexpr std::array<std::string_view, 4> kOfUnit{"wid", "unpadded_wid", "sweep_kwargs",
-                                                  "separator_if_sweep"};
+constexpr std::array<std::string_view, 5> kOfUnit{"wid", "unpadded_wid", "sweep_kwargs",
+                                                  "separator_if_sweep", "repeat"};
 
 // The value of a built-in placeholder; null for one that is not.
 Value built_in(std::string_view name, const DirProperties& properties) {
-  if (name == "xid") return properties.xid;
+  if (name == "xid") {
+    if (properties.xid > 0) return properties.xid;
+    throw Error("{xid} has no value here: numbers are given to experiments below this directory",
+                {.hint = "write it in xp.subdir_format.xp_dirname"});
+  }
   if (name == "name" || name == "title") return properties.name;
   if (name == "author" || name == "user") return properties.author;
   if (name == "cell") {
@@ -37,6 +42,7 @@ Value built_in(std::string_view name, const DirProperties& properties) {
         {.path = "xp.subdir_format.xp_dirname"});
   }
   if (name == "unpadded_wid") return properties.wid;
+  if (name == "repeat") return properties.repeat;
   if (name == "wid") {
     const auto digits = std::to_string(properties.units).size();
     return fmt::format("{:0{}}", properties.wid, digits);
@@ -63,8 +69,9 @@ std::string safe_text(const Value& value) {
   const std::string raw = value.is_text() ? value.as_text() : to_json(value);
   std::string text;
   for (char c : raw) {
-    if (c == '[' && !value.is_text()) c = '(';
-    if (c == ']' && !value.is_text()) c = ')';
+    // A shell would take them for a pattern.
+    if (c == '[') c = '(';
+    if (c == ']') c = ')';
     const auto code = static_cast<unsigned char>(c);
     if (c == '*' || c == '%' || c == '/' || c == '\\' || (code < 0x20 && c != '\t') ||
         code == 0x7f) {
@@ -123,19 +130,16 @@ std::string sweep_kwargs(const SweepItem& sweep) {
   constexpr std::size_t kMost = 127, kHash = 9;  // "-" and 8 digits
   const auto& members = sweep.shown.empty() ? sweep.args : sweep.shown;
   std::string text, whole;
-  bool cut = false;
+  std::size_t end = 0;  // of the last member that leaves room for the hash
   for (const auto& [name, value] : members) {
-    const std::string member = safe_text(name) + "=" + safe_text(value);
+    text += (text.empty() ? "" : ",") + safe_text(name) + "=" + safe_text(value);
     whole += name + "=" + to_json(value) + "\n";
-    const std::size_t size = text.size() + !text.empty() + member.size();
-    cut = cut || size > kMost;
-    if (!cut) text += (text.empty() ? "" : ",") + member;
+    if (text.size() + kHash <= kMost) end = text.size();
   }
-  if (!cut) return text;
-  while (text.size() + kHash > kMost) {
-    const std::size_t comma = text.rfind(',');
-    text.resize(comma == std::string::npos ? 0 : comma);
-  }
+  if (text.size() <= kMost) return text;
+  // Inside the first member when that alone is too long.
+  if (end == 0) end = incomplete_utf8(std::string_view(text).substr(0, kMost - kHash));
+  text.resize(end);
   return text + "-" + digest(whole).substr(0, kHash - 1);
 }
 

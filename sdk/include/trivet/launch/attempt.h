@@ -7,6 +7,7 @@
 //     started.json   {"pid", "start_ticks", "keeper", "keeper_ticks", "boot_id", "host", "time"}:
 //                    just before the program
 //     end.json       {"reason", "grace_seconds"}: somebody wants it to end
+//     done           made by the job, where Job::tells_done: it has done its work
 //     exit.json      {"exit_code" or "signal", "reason", "time", "host"}: it has ended
 //
 // All are for the owner only, and so is what the job makes, unless it is shared.
@@ -45,6 +46,10 @@ inline constexpr int kExitConfigError = 2;  // never retried
 inline constexpr int kExitPluginError = 3;  // never retried
 inline constexpr int kExitPreempted = 75;   // always started again
 
+// Names the file "done" of the attempt to a job with Job::tells_done. A plugin or a library that
+// calls exit(0), _exit(0) or exec ends the process with an exit code of 0, too.
+inline constexpr const char* kDoneFileVariable = "TRIVET_DONE_FILE";
+
 // A start that failed for want of something that may come back.
 class TRIVET_API RetryError : public RunError {
  public:
@@ -59,7 +64,12 @@ inline constexpr std::string_view kReasonPreempted = "preempted";
 inline constexpr std::string_view kReasonTimeLimit = "time limit";  // the job's own: failed
 // How the reason begins when the job took more memory than it may: failed; the limit follows.
 inline constexpr std::string_view kReasonMemoryLimit = "memory limit";
-// The time that a cluster gives was up: preempted when the job says so (75), else failed.
+// It has ended with exit code 0 and has not made the file that says that it is done: failed.
+inline constexpr std::string_view kReasonNotDone =
+    "it ended with exit code 0 before it was done: a plugin or a library that it loads has called "
+    "exit, _exit or exec";
+// The time that a cluster gives was up: preempted when the job says so (75), or was told in its
+// first second and could not listen yet; else failed.
 inline constexpr std::string_view kReasonOutOfTime = "out of time";
 
 enum class AttemptPhase { fresh, running, ended, lost };

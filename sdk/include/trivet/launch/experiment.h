@@ -37,6 +37,10 @@ TRIVET_ENUM(Importance, low, normal, high)
 // Bytes in the name of a job, which names a directory.
 inline constexpr std::size_t kMostJobName = 100;
 
+// What is copied into the experiment's directory at the launch.
+enum class Snapshot { files, scripts, programs };
+TRIVET_ENUM(Snapshot, files, scripts, programs)
+
 struct Experiment : JobParams {
   std::string name;
   Value tags;
@@ -49,6 +53,8 @@ struct Experiment : JobParams {
   ConfigOf<SweepInfo> sweep_info;
   ConfigOf<Orchestrator> orchestrator = "local/Orchestrator";
   Importance importance = Importance::normal;
+  std::int64_t repeats = 1;
+  Snapshot snapshot = Snapshot::scripts;
   bool shared = false;
   std::optional<std::int64_t> xid;
   std::string author;
@@ -63,16 +69,27 @@ TRIVET_CONFIG(
     (jobs, "The processes of every work unit, by name; the first is the main job."),
     (jobs_provider, "More jobs, made from the run's config; `jobs` is laid over them."),
     (root_dir,
-     "Directory of all experiments. May hold {author}, {name} and, in an experiment, {xid}. "
-     "Required."),
+     "Directory of all experiments. May hold {author}, {name} and {cell}, but no {xid}: numbers "
+     "are "
+     "given below it. Required."),
     (subdir_format, "Names of the directories below root_dir."),
     (sweep,
      "Which sweep is run. A name, several with commas or as a list (their product), \"*\" (all), "
      "true (the unnamed one), false (none). Default: an explicit sweep_info is run, a named one "
      "is not."),
-    (sweep_info, "What is swept over. Default: sweeps/TrainerSweep where there is a run's config."),
+    (sweep_info,
+     "What is swept over. Default with --sweep: sweeps/TrainerSweep where there is a run's config, "
+     "else sweeps/ConfigSweep."),
     (orchestrator, "Where the jobs run."),
     (importance, "Kept in the record, for people: low, normal, high."),
+    (repeats,
+     "How often every item of the sweep is run; {repeat} in a job's texts is 1, 2, ... Without it "
+     "items that say the same are one work unit.",
+     at_least(1), at_most(100000)),
+    (snapshot,
+     "What is copied into the experiment's directory at the launch, for its jobs to use: `files`, "
+     "and scripts, and programs. A script or program that runs from where it lies is compared with "
+     "what it was at the launch, and the job's stderr says so when it has changed."),
     (shared,
      "Others may read the records and what jobs print, as far as the umask lets them. Default: the "
      "owner only."),

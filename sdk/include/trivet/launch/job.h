@@ -7,10 +7,11 @@
 //   args = { workdir = "{wu_dir}", batch_size = 64 }     # --workdir=... --batch_size=64
 //   platform = "cuda=2"
 //
-// In every string of a job these stand for what is known late, each kept in the text around it:
+// In every string of `args` and `env` these stand for what is known late, each kept in the text
+// around it:
 //
 //   {wu_dir} {xp_dir}      directories of the work unit and of the experiment
-//   {file:NAME}            where the file NAME of `files` lies when the job runs
+//   {file:NAME}            where the copy of the file NAME of `files` lies
 //   {cfg}                  the run's config: the value of an argument, which becomes --NAME=FILE
 //   {xid} {wid} ...        the placeholders of subdir_format.h
 //
@@ -32,22 +33,24 @@
 
 namespace trivet::launch {
 
-// Zero and empty mean "not said": the experiment's value counts then, after it the documented one.
+// What is not said is the experiment's value, after it the documented one. What is said counts, 0
+// and "" too: a job with gpus = 0 takes none, whatever the experiment says.
 struct JobParams {
-  std::string target;
-  std::string interpreter;
+  std::optional<std::string> target;
+  std::optional<std::string> interpreter;
   Value args;
   Map<Value> env;
+  std::optional<std::vector<std::string>> env_pass;
   Map<Path> files;
-  std::string platform;
-  std::int64_t cores = 0;
-  std::string memory;
-  std::int64_t gpus = 0;
-  Duration time_limit;
-  std::int64_t priority = 0;
-  std::string cell;
-  std::int64_t retries = 0;
-  std::vector<std::string> after;
+  std::optional<std::string> platform;
+  std::optional<std::int64_t> cores;
+  std::optional<std::string> memory;
+  std::optional<std::int64_t> gpus;
+  std::optional<Duration> time_limit;
+  std::optional<std::int64_t> priority;
+  std::optional<std::string> cell;
+  std::optional<std::int64_t> retries;
+  std::optional<std::vector<std::string>> after;
 
   TRIVET_API void validate(Problems& problems) const;
 };
@@ -57,13 +60,23 @@ TRIVET_CONFIG(
      "What is started: an executable (a path, or a name on PATH), a script ending in .py, or "
      "\"trivet\", this program."),
     (interpreter,
-     "Starts the target as a script: \"python3\", \"bash\". Default for .py: python3."),
+     "Starts the target as a script: \"python3\", \"bash\". Default: what the first line of an "
+     "executable script names (#!), else python3 for .py."),
     (args,
      "A table: each member becomes --NAME=VALUE, text as it is and everything else as JSON. Or a "
-     "list of words, passed as they are, and such tables, in this order."),
-    (env, "Environment variables beside the few that every job gets.", alias("env_vars")),
-    (files, "Files that the job needs, by the name in {file:NAME}. They must exist."),
-    (platform, "\"cpu\", \"cpu=8\" (cores), \"cuda=2\" (GPUs); default cpu."),
+     "list of words, passed as they are, and such tables, in this order. A table laid over a list "
+     "adds to it. Texts here and in env may hold {wu_dir} and {xp_dir} (the directories of the "
+     "unit and of the experiment), {cfg} (the run's config), {file:NAME} and those of "
+     "subdir_format: {xid}, {wid}, {name}, {author}, {cell}, {sweep_kwargs}, {repeat}."),
+    (env, "Environment variables beside the few that every job gets; a boolean is true or false.",
+     alias("env_vars")),
+    (env_pass,
+     "Names of environment variables that the job gets from where it is started, \"HF_*\" for all "
+     "that begin so. Their values are recorded nowhere."),
+    (files,
+     "Files that the job needs, by the name in {file:NAME}. They must exist; the job reads the "
+     "copy that is made at the launch. A directory is used where it lies."),
+    (platform, "\"cpu\", \"cpu=8\" (cores), \"cuda=2\" (GPUs, on one machine); default cpu."),
     (cores, "Processor cores it takes; default 1, or what platform says.", at_least(0),
      alias("cpus")),
     (memory,
@@ -85,8 +98,18 @@ TRIVET_CONFIG(
      "as in Slurm, \"afterany:NAME\" (ended in any way), \"afternotok:NAME\" (failed), "
      "\"after:NAME\" (started)."))
 
-struct JobConfig : JobParams {};
-TRIVET_CONFIG(JobConfig, JobParams)
+// Of --NAME=VALUE: not empty, no dash in front.
+TRIVET_API bool is_argument_name(std::string_view name);
+
+struct JobConfig : JobParams {
+  Value swept;
+
+  TRIVET_API void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(JobConfig, JobParams,
+              (swept,
+               "Which names of the sweep the job gets: true (all, the default), false (none), or a "
+               "list of names."))
 
 enum class AfterKind { afterok, afterany, afternotok, after };
 TRIVET_ENUM(AfterKind, afterok, afterany, afternotok, after)
@@ -106,7 +129,8 @@ struct Platform {
   std::string name = "cpu";  // lower case
   std::int64_t count = 0;    // cores for cpu, GPUs for anything else; 0: not said
 };
-// "cpu", "cpu=8", "cuda=2", "v100=4x2" (the product). Nothing for any other text.
+// "cpu", "cpu=8", "cuda=2", "df=4x4" (the product). Nothing for any other text, nor for GPUs of
+// more than one dimension ("v100=4x2"): a job is one process on one machine.
 TRIVET_API std::optional<Platform> parse_platform(std::string_view text);
 
 // A process that can be started as it is.
@@ -114,8 +138,11 @@ struct Job {
   std::string name;
   std::vector<std::string> argv;                         // argv[0]: absolute path of the program
   std::vector<std::pair<std::string, std::string>> env;  // beside pass_through_environment()
-  std::filesystem::path working_directory;               // where `trivet launch` was called
-  std::filesystem::path directory;                       // {wu_dir}/jobs/NAME: its attempts
+  std::vector<std::string> env_pass;                     // further names, "HF_*" for many
+  // What runs from where it lies, with its digest (trivet/digest.h) at the launch.
+  std::vector<std::pair<std::filesystem::path, std::string>> programs;
+  std::filesystem::path working_directory;  // where `trivet launch` was called
+  std::filesystem::path directory;          // {wu_dir}/jobs/NAME: its attempts
   std::string platform = "cpu";
   std::string cell;
   std::int64_t cores = 1;
@@ -126,6 +153,9 @@ struct Job {
   std::int64_t retries = 0;
   bool shared = false;  // others may read what it prints
   std::vector<Dependency> after;
+  // Exit code 0 alone is no proof: to count as completed it makes the file that kDoneFileVariable
+  // (attempt.h) names.
+  bool tells_done = false;
 };
 
 // All jobs of a unit start together, but for those that wait for others.
@@ -134,6 +164,7 @@ struct WorkUnit {
   std::string identity;  // hash of everything that decides what the unit does
   std::filesystem::path directory;
   SweepItem sweep;
+  std::int64_t repeat = 1;  // which of `repeats`
   std::vector<Job> jobs;
 };
 
@@ -143,7 +174,10 @@ TRIVET_API Value to_value(const WorkUnit& unit);
 TRIVET_API WorkUnit work_unit_from(const Value& value);
 
 // Names of the variables that every job gets from its launcher: PATH, HOME, LANG and the like.
-// Everything else must be said in `env`.
+// Everything else must be said in `env` or `env_pass`.
 TRIVET_API std::vector<std::string_view> pass_through_environment();
+
+// Whether a job gets the variable `name` from where it is started.
+TRIVET_API bool passes_through(const Job& job, std::string_view name);
 
 }  // namespace trivet::launch

@@ -8,6 +8,8 @@
 // asks to be started once more, elsewhere or later, by its exit code.
 #pragma once
 
+#include <array>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -36,6 +38,10 @@ struct JobArray {
 // For the file. Throws RunError for a table that is none.
 TRIVET_API Value to_value(const JobArray& array);
 TRIVET_API JobArray job_array_from(const Value& value);
+
+// The signals that a task may be sent. run_job() holds them back until an attempt takes them; one
+// that came before is a reason not to begin. A program blocks them as the first thing it does.
+inline constexpr std::array<int, 5> kTaskSignals = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
 
 struct JobRunOptions {
   AttemptOptions attempt{};

@@ -80,6 +80,9 @@ class TRIVET_API Orchestrator {
   // True for one that makes its units itself, by UnitRecords::add: there are none at first.
   virtual bool makes_units() const;  // false
 
+  // For a dry run: what it will make its units of, line by line. Default: nothing.
+  virtual std::vector<std::string> intent() const;
+
   virtual bool has_supervisor() const;  // false
   virtual void supervise(const Supervision& supervision);
 };

@@ -15,10 +15,11 @@
 //   {wid}                 number of the unit, padded to the digits of the number of units: 003
 //   {unpadded_wid}        the same without padding
 //   {sweep_kwargs}        "batch_size=32,seed=0": what the sweep changes, '/' and the like left
-//                         out, at most 127 bytes: then cut behind a member, with a hash
+//                         out and '[' written as '(', at most 127 bytes: then cut, with a hash
 //   {separator_if_sweep}  "-" in a sweep, else nothing
+//   {repeat}              which of xp.repeats it is: 1, 2, ...
 //
-// The last four are known in wu_dirname only. A plugin adds placeholders by a class of its own:
+// The last five are known in wu_dirname only. A plugin adds placeholders by a class of its own:
 //
 //   class DatedDirs : public trivet::SubdirFormat {
 //    public:
@@ -60,7 +61,8 @@ struct DirProperties {
   std::string cell;
   // Of the unit; 0 and empty where the directory is the experiment's.
   std::int64_t wid = 0;
-  std::int64_t units = 0;  // how many the experiment has, this launch included
+  std::int64_t units = 0;   // how many the experiment has, this launch included
+  std::int64_t repeat = 1;  // which of xp.repeats
   SweepItem sweep;
 };
 

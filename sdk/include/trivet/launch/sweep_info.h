@@ -40,6 +40,9 @@ struct SweepContext {
   Value sweeps;  // its [sweep.NAME] tables by name; a table
   // What xp.sweep says: empty for sweep=true, else the names in order.
   std::vector<std::string> names;
+  // What --sweep gives, a table of dimensions as in [sweep.NAME]; null without.
+  Value command_line{};
+  bool names_none = false;  // xp.sweep asks for nothing: --sweep alone is swept
 };
 
 class TRIVET_API SweepInfo {

@@ -28,8 +28,8 @@ enum class JobState {
   pending,    // not started yet
   queued,     // a cluster has it, and starts the attempt behind `attempt`
   running,    //
-  preempted,  // was ended to make room (exit code 75) and starts again
-  completed,  // exit code 0
+  preempted,  // has saved (exit code 75) and starts again, or waits for `trivet resume`
+  completed,  // exit code 0, and done where the job tells that (Job::tells_done)
   failed,     // another exit code, a signal, or its time was up
   cancelled,  //
   skipped,    // waits for a job that did not end as `after` asks

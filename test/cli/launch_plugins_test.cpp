@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugins of an experiment are found where its launch found them, by every command.
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <string>
+
+#include "launching.h"
+#include "support/paths.h"
+
+namespace launch_plugins_test {
+
+using namespace trivet::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+ShellResult command(const Launching& at, const std::string& words) {
+  return trivet::test::trivet(words + " --root=" + quoted(at.root()));
+}
+
+}  // namespace
+
+TEST_CASE("commands on an experiment find the plugins it was launched with") {
+  const Launching at;
+  const ShellResult launched = at.launch(at.xp("[xp.jobs.a]\ntarget = '/bin/true'\n"));
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  for (const char* words : {"cancel 1", "retry 1", "resume 1", "status 1"}) {
+    INFO(words);
+    const ShellResult result = command(at, words);
+    INFO(result.output);
+    CHECK(result.exit_code == 0);
+  }
+  // Where they have moved, that is said, and the new folder can be named.
+  const fs::path moved = at.folder / "moved";
+  fs::copy(at.plugins.path(), moved);
+  fs::remove(at.plugins.path() / "paper.so");
+  for (const char* words : {"cancel 1", "retry 1", "resume 1"}) {
+    INFO(words);
+    const ShellResult lost = command(at, words);
+    INFO(lost.output);
+    CHECK(lost.exit_code == 2);
+    CHECK_THAT(lost.output, Contains("there is no orchestrator 'paper/Orchestrator'") &&
+                                Contains("--plugin-dir"));
+    const ShellResult found = command(at, words + (" --plugin-dir=" + quoted(moved.string())));
+    INFO(found.output);
+    CHECK(found.exit_code == 0);
+  }
+  const ShellResult status = command(at, "status 1 --plugin-dir=" + quoted(moved.string()));
+  INFO(status.output);
+  CHECK(status.exit_code == 0);
+}
+
+}  // namespace launch_plugins_test
