@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <string_view>
+
+#include "job_states.h"
 
 namespace trivet::slurm {
 namespace {
@@ -37,6 +41,34 @@ std::string quoted(const std::string& text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return word + "'";
+}
+
+// A job that ends with 75 wants to be started again. A state that nobody here knows is no reason
+// not to ask for it, and an answer that does not come is one to ask once more.
+std::string requeue_script() {
+  std::string over;
+  for (const auto& states : {std::span<const std::string_view>(kEndedStates),
+                             std::span<const std::string_view>(kEndingStates)}) {
+    for (const std::string_view state : states) {
+      over += (over.empty() ? "" : "|") + std::string(state);
+    }
+  }
+  return "# 75: start me again. Slurm itself does so, or never will, where it has begun to end "
+         "the\n"
+         "# job.\n"
+         "if [ \"$code\" = 75 ]; then\n"
+         "  for pause in 1 5 20 0; do\n"
+         "    if state=$(squeue --noheader --jobs=\"$id\" --format=%T); then\n"
+         "      case $state in\n"
+         "        ''|" +
+         over +
+         ") break ;;\n"
+         "      esac\n"
+         "      scontrol requeue \"$id\" && break\n"
+         "    fi\n"
+         "    sleep \"$pause\"\n"
+         "  done\n"
+         "fi\n";
 }
 
 }  // namespace
@@ -98,34 +130,44 @@ std::string task_ranges(const std::vector<std::int64_t>& wids) {
 
 std::string batch_script(const std::filesystem::path& program,
                          const std::filesystem::path& array_file, const SlurmConfig& config) {
-  std::string script =
+  const std::string script =
       "#!/bin/bash\n"
       "# One task of an array of jobs; which one, and how it is started, stands in array.json.\n"
       "id=${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}\n"
       "# Slurm signals the script alone: TERM when it is cancelled or preempted, USR1 before its\n"
-      "# time is up. What comes before the job has begun is told it then.\n"
-      "job= told=\n"
-      "tell() { if [ \"$job\" ]; then kill -\"$1\" \"$job\" 2>/dev/null; else told=$1; fi; }\n"
-      "trap 'tell TERM' TERM INT HUP\n"
-      "trap 'tell USR1' USR1\n" +
+      "# time is up. What comes before the program says that it can take them is told it then.\n"
+      "job= told= code=1\n"
+      "pass() {\n"
+      "  if [ \"$job\" ] && [ \"$told\" ]; then\n"
+      "    kill -\"$told\" \"$job\" 2>/dev/null\n"
+      "    told=\n"
+      "  fi\n"
+      "}\n"
+      "trap 'told=TERM; pass' TERM INT HUP\n"
+      "trap 'told=USR1; pass' USR1\n"
+      "# What the program says, and what it ends with, comes by a pipe: Bash's 'wait' may sleep\n"
+      "# through a signal.\n"
+      "exec 9< <(\n"
+      "  trap : TERM INT HUP USR1\n"
+      "  " +
       quoted(program.string()) + " job " + quoted(array_file.string()) +
-      " \"$SLURM_ARRAY_TASK_ID\" --detail \"Slurm job $id\" &\n"
-      "job=$!\n"
-      "[ ! \"$told\" ] || tell \"$told\"\n"
+      " \"$SLURM_ARRAY_TASK_ID\" --detail \"Slurm job $id\" --ready\n"
+      "  echo \"end $?\"\n"
+      ")\n"
       "while :; do\n"
-      "  wait \"$job\"\n"
-      "  code=$?\n"
-      "  kill -0 \"$job\" 2>/dev/null || break\n"
+      "  read -r -t 2 -u 9 word number\n"
+      "  state=$?\n"
+      "  if [ \"$state\" = 0 ]; then\n"
+      "    case $word in\n"
+      "      ready) job=$number ;;\n"
+      "      end) code=$number; break ;;\n"
+      "    esac\n"
+      "  elif [ \"$state\" -le 128 ]; then\n"
+      "    break\n"
+      "  fi\n"
+      "  pass\n"
       "done\n";
-  if (config.requeue) {
-    script +=
-        "# 75: start me again. Slurm itself does so where it has begun to end the job.\n"
-        "if [ \"$code\" = 75 ] &&\n"
-        "  [ \"$(squeue --noheader --jobs=\"$id\" --format=%T)\" = RUNNING ]; then\n"
-        "  scontrol requeue \"$id\"\n"
-        "fi\n";
-  }
-  return script + "exit \"$code\"\n";
+  return script + (config.requeue ? requeue_script() : "") + "exit \"$code\"\n";
 }
 
 }  // namespace trivet::slurm

@@ -71,6 +71,7 @@ class Commands {
   ProgramResult run(const std::vector<std::string>& argv, const ProgramOptions& options = {}) const;
   std::string answer(const std::vector<std::string>& argv) const;
   void scancel(const std::vector<std::string>& options, const std::vector<std::string>& tasks);
+  bool is_any_active(const std::vector<std::string>& tasks);
 
   double timeout_;
 };

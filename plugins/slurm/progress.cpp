@@ -37,6 +37,13 @@ std::string queued_detail(const JobPlace& at) {
   return at.entry->is_pending() && !is_usual ? text + ": " + reason : text;
 }
 
+// A machine that went down is no failure of the job, and run_job() counts none when it goes on. An
+// attempt that was lost is the one end without an exit code and a signal.
+std::int64_t failures_of(const JobStatus& told, const JobStatus& recorded) {
+  const bool was_lost = !told.exit_code && told.signal == 0;
+  return was_lost ? recorded.failures : told.failures;
+}
+
 // While Slurm has it. `told` is what the attempts tell that is not recorded; they are not looked at
 // again, for between two looks a job may end. What is recorded as queued is taken for counted, so
 // an attempt that has not ended must not become it.
@@ -49,18 +56,19 @@ JobStatus live_status(const JobStatus& recorded, std::optional<JobStatus> told,
   if (told) {
     status.state = told->state;
     status.attempt = told->attempt;
-    status.failures = told->failures;
+    status.failures = failures_of(*told, recorded);
   }
   if (!at.entry->host.empty()) status.host = at.entry->host;
   const bool runs = status.state == JobState::running;
   return changed(status, runs ? JobState::running : JobState::queued, queued_detail(at));
 }
 
-// One that was to be started again: a limit that ends it only then ends no work of its own. A
-// controller that was killed may bring such a job back as one that runs.
-bool has_ended_before(const Job& job) {
+// What the last attempt came to, where it has ended.
+std::optional<JobStatus> last_end(const Job& job) {
   const std::int64_t last = launch::last_attempt(job);
-  return last > 0 && launch::read_attempt(job, last).phase == AttemptPhase::ended;
+  if (last == 0) return std::nullopt;
+  launch::AttemptInfo info = launch::read_attempt(job, last);
+  return info.phase == AttemptPhase::ended ? std::optional(std::move(info.status)) : std::nullopt;
 }
 
 // When Slurm is done with it, and no attempt tells how it ended.
@@ -73,13 +81,22 @@ JobStatus dropped_status(const Job& job, const JobStatus& recorded, const JobPla
   }
   const std::string said = "Slurm job " + at.id();
   if (state == "CANCELLED") return changed(recorded, JobState::cancelled, said + ": CANCELLED");
-  const bool is_limit = state == "TIMEOUT" || state == "DEADLINE" || state == "OUT_OF_MEMORY";
-  if (is_limit && !has_ended_before(job)) {
-    return changed(recorded, JobState::failed, said + ": " + state);
+  const std::string known = said + (state.empty() ? " is gone" : ": " + state);
+  // It has saved. Whatever Slurm makes of that, nothing of it is lost.
+  const std::optional<JobStatus> end = last_end(job);
+  if (end && end->state == JobState::preempted) {
+    JobStatus saved = recorded;
+    saved.attempt = end->attempt;
+    saved.exit_code = end->exit_code;
+    saved.signal = end->signal;
+    return changed(saved, JobState::preempted, known + "; waits for 'trivet resume'");
   }
+  // A limit ends no work of a job that had ended before it, and was to be started again. A
+  // controller that was killed may bring such a job back as one that runs.
+  const bool is_limit = state == "TIMEOUT" || state == "DEADLINE" || state == "OUT_OF_MEMORY";
+  if (is_limit && !end) return changed(recorded, JobState::failed, known);
   return changed(recorded, JobState::lost,
-                 said + (state.empty() ? " is gone" : ": " + state) + "; see " +
-                     at.place->submission->log(at.place->task).string());
+                 known + "; see " + at.place->submission->log(at.place->task).string());
 }
 
 bool is_told_by_attempt(const JobStatus& status) {

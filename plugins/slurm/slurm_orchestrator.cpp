@@ -35,6 +35,11 @@ void SlurmOrchestrator::check(std::span<const WorkUnit> units, Problems& problem
   std::set<std::vector<std::string>> asked;
   for (const WorkUnit& unit : units) {
     for (const Job& job : unit.jobs) {
+      if (!job.env_pass.empty() && &unit == &units.front()) {
+        problems.add("xp.jobs." + job.name + ".env_pass",
+                     "jobs on Slurm get no variables from where they are launched",
+                     "say them in env, or in a file that the job reads");
+      }
       const std::vector<std::string> arguments = resource_arguments(job, config_);
       if (!asked.insert(arguments).second) continue;
       const std::optional<std::string> refusal = commands_.refusal(arguments);
@@ -147,6 +152,25 @@ void SlurmOrchestrator::refresh(std::span<const std::int64_t> wids) {
     }
   }
   if (!events.empty()) context_.records.record(events);
+  commands_.cancel(leftovers(submissions, queue));
+}
+
+// Tasks that wait, or are held, for jobs that have ended: a controller that was killed may bring
+// them back, and they would stay for ever.
+std::vector<std::string> SlurmOrchestrator::leftovers(Submissions& submissions,
+                                                      const Queue& queue) {
+  std::vector<std::string> tasks;
+  for (const Submission& submission : submissions.all()) {
+    const std::vector<std::int64_t>& wids = submission.array.wids;
+    for (std::int64_t task = 0; task < std::ssize(wids); ++task) {
+      const std::int64_t wid = wids[static_cast<std::size_t>(task)];
+      const QueueEntry* entry = queue.find(submission.job_id, task);
+      if (wid == 0 || entry == nullptr || !entry->is_pending()) continue;
+      const JobStatus status = context_.records.status(wid, submission.array.job);
+      if (launch::is_final(status.state)) tasks.push_back(TaskPlace{&submission, task}.id());
+    }
+  }
+  return tasks;
 }
 
 }  // namespace trivet::slurm

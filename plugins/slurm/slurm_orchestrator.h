@@ -45,6 +45,7 @@ class SlurmOrchestrator final : public Orchestrator {
     std::vector<std::string> pending, running, stuck;
   };
   Open open_tasks(std::span<const std::int64_t> wids, const Submissions& submissions);
+  std::vector<std::string> leftovers(Submissions& submissions, const Queue& queue);
   void record_cancelled(std::span<const std::int64_t> wids, const Submissions& submissions);
 
   Config config_;

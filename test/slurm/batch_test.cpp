@@ -144,53 +144,89 @@ TEST_CASE("slurm: only states that are known to be ends are ends") {
 }
 
 TEST_CASE("slurm: the script calls the program with the array's file, the task and its id") {
-  const Script script("for word in \"$@\"; do echo \"<$word>\"; done; exit 5");
+  const Script script("for word in \"$@\"; do echo \"<$word>\"; done >&2; exit 5");
   const ShellResult result = script.run();
   CHECK(result.exit_code == 5);
   CHECK(result.output == "<job>\n<" + (script.dir / "a b/array.json").string() +
-                             ">\n<3>\n<--detail>\n<Slurm job 7_3>\n");
+                             ">\n<3>\n<--detail>\n<Slurm job 7_3>\n<--ready>\n");
   CHECK(script.requeued().empty());
 }
 
-TEST_CASE("slurm: the script asks to be started again, unless Slurm ends the job anyway") {
+TEST_CASE("slurm: the script asks to be started again, unless Slurm has begun to end the job") {
   SlurmConfig config;
   config.requeue = GENERATE(true, false);
-  const std::string state = GENERATE(as<std::string>{}, "RUNNING", "COMPLETING", "");
+  const auto [state, goes_on] = GENERATE(table<std::string, bool>({{"RUNNING", true},
+                                                                   {"SIGNALING", true},
+                                                                   {"STOPPED", true},
+                                                                   {"A_NEW_STATE", true},
+                                                                   {"COMPLETING", false},
+                                                                   {"TIMEOUT", false},
+                                                                   {"PREEMPTED", false},
+                                                                   {"CANCELLED", false},
+                                                                   {"PENDING", false},
+                                                                   {"", false}}));
+  CAPTURE(state, config.requeue);
   const Script script("exit 75", config);
   script.dir.write("state", state + "\n");
   CHECK(script.run().exit_code == 75);
-  const bool is_asked = config.requeue && state == "RUNNING";
-  CHECK(script.requeued() == (is_asked ? "requeue 7_3\n" : ""));
+  CHECK(script.requeued() == (config.requeue && goes_on ? "requeue 7_3\n" : ""));
+}
+
+TEST_CASE("slurm: the script asks once more to be started again when it gets no answer") {
+  const Script script("exit 75");
+  script.executable("sleep", "echo \"$@\" >> pauses");
+  SECTION("to its request") {
+    script.executable("scontrol",
+                      "echo \"$@\" >> scontrol.calls; "
+                      "[ $(wc -l < scontrol.calls) = 2 ]");
+    CHECK(script.run().exit_code == 75);
+    CHECK(script.requeued() == "requeue 7_3\nrequeue 7_3\n");
+    CHECK(read_file(script.dir / "pauses") == "1\n");
+  }
+  SECTION("to how the job is") {
+    script.executable("squeue", "echo >> asked; [ $(wc -l < asked) = 3 ] && echo RUNNING");
+    CHECK(script.run().exit_code == 75);
+    CHECK(script.requeued() == "requeue 7_3\n");
+  }
+  SECTION("ever") {
+    script.executable("squeue", "exit 1");
+    CHECK(script.run().exit_code == 75);
+    CHECK(script.requeued().empty());
+  }
 }
 
 TEST_CASE("slurm: the script passes signals on and waits for what becomes of them") {
   const int signal = GENERATE(SIGTERM, SIGUSR1);
   const Script script(
-      "trap 'echo TERM >> got' TERM; trap 'echo USR1 >> got' USR1; : > up; "
+      "trap 'echo TERM >> got' TERM; trap 'echo USR1 >> got' USR1; echo ready $$; : > up; "
       "while [ ! -e go ]; do sleep 0.01; done; exit 6");
   const pid_t running =
       in_child([&] { ::execl("/bin/sh", "sh", "-c", script.command().c_str(), nullptr); });
   REQUIRE(wait_until([&] { return fs::exists(script.dir / "up"); }));
-  for (int times = 1; times <= 2; ++times) {
+  const std::string once = signal == SIGTERM ? "TERM\n" : "USR1\n";
+  const auto got = [&] {
+    return fs::exists(script.dir / "got") ? read_file(script.dir / "got") : std::string();
+  };
+  ::kill(running, signal);
+  REQUIRE(wait_until([&] { return got() == once; }));
+  // The same signal may come to nothing while Bash is at work on the one before.
+  REQUIRE(wait_until([&] {
     ::kill(running, signal);
-    const std::string once = signal == SIGTERM ? "TERM\n" : "USR1\n";
-    REQUIRE(wait_until([&] {
-      return fs::exists(script.dir / "got") &&
-             read_file(script.dir / "got") == (times == 1 ? once : once + once);
-    }));
-  }
+    return got().starts_with(once + once);
+  }));
   script.dir.write("go", "");
   CHECK(WEXITSTATUS(wait_for_child(running)) == 6);
 }
 
-TEST_CASE("slurm: the script passes on what comes before it knows the job") {
+TEST_CASE("slurm: the script holds back what comes before the program can take it") {
+  // A program that takes its time dies of a signal until it says that it is ready.
   const Script script(
-      "trap 'echo TERM >> got' TERM; : > up; "
-      "for i in $(seq 500); do [ -e got ] && exit 6; sleep 0.01; done");
+      "while [ ! -e signaled ]; do sleep 0.01; done; trap 'echo TERM >> got' TERM; "
+      "echo ready $$; for i in $(seq 500); do [ -e got ] && exit 6; sleep 0.01; done");
   // Bash reads this first, and runs the trap ahead of each command.
-  script.dir.write("early",
-                   "trap 'case $BASH_COMMAND in job=*\\!) while [ ! -e up ]; do sleep 0.01; done; "
-                   "kill -TERM $$;; esac' DEBUG\n");
+  const std::string before = GENERATE(as<std::string>{}, "exec\\ *", "read\\ *");
+  script.dir.write("early", "trap 'case $BASH_COMMAND in " + before +
+                                ") kill -TERM $$; : > signaled;; esac' DEBUG\n");
   const ShellResult result = shell("BASH_ENV=early; export BASH_ENV; " + script.command());
   CHECK(result.exit_code == 6);
   CHECK(read_file(script.dir / "got") == "TERM\n");

@@ -4,11 +4,17 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "cli/launched_experiments.h"
+#include "support/jobs.h"
+#include "support/paths.h"
 
 using namespace trivet::test;
 using Catch::Contains;
@@ -22,11 +28,14 @@ class FakeSlurm {
   FakeSlurm() {
     set("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac; echo \"$@\" >> " + file("calls") +
                       "; echo 7");
-    set("squeue", "cat " + file("queue") + " 2>/dev/null; exit 0");
+    // A script asks for the state of its own job.
+    set("squeue", "case \"$*\" in *--jobs=*) cat " + file("state") + "; exit;; esac; cat " +
+                      file("queue") + " 2>/dev/null; exit 0");
     set("scancel", "echo \"$@\" >> " + file("scancelled"));
     set("scontrol",
         "case $1 in ping) echo 'Slurmctld(primary) at c is UP';; "
-        "show) echo 'MaxArraySize            = 1001';; esac");
+        "show) echo 'MaxArraySize            = 1001';; requeue) echo \"$@\" >> " +
+            file("requeued") + ";; esac");
   }
   void set(const std::string& command, const std::string& script) const {
     const fs::path path = folder.write(command, "#!/bin/sh\n" + script + "\n");
@@ -39,6 +48,10 @@ class FakeSlurm {
     if (!fs::exists(file("calls"))) return 0;
     const std::string text = read_file(file("calls"));
     return std::count(text.begin(), text.end(), '\n');
+  }
+  // What scripts have asked for.
+  std::string requeued() const {
+    return fs::exists(file("requeued")) ? read_file(file("requeued")) : "";
   }
   // The name that the last job was given.
   std::string name() const {
@@ -61,7 +74,21 @@ struct FakeExperiments {
   Experiments at{"type = 'slurm/Orchestrator'\npartition = 'p'\ntimeout = 20\n", slurm.settings()};
 
   ShellResult launch(const std::string& more = {}) const { return at.launch("true", 2, more); }
+  // The one entry of the queue.
+  void set_queue(const std::string& state) const {
+    slurm.folder.write("queue", "7|0|" + state + "|None|n1|" + slurm.name() + "\n");
+  }
+  // What Slurm does for task 0 of the first array: `settings` are those of the script's bash.
+  std::string script(const std::string& settings = {}) const {
+    return slurm.settings() + "SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=0 " + settings + "bash " +
+           quoted((at.root / "1/slurm/1/sbatch.sh").string());
+  }
 };
+
+// Says that it was told to save, and has done its work when it is started again.
+constexpr const char* kSavesAtOnce =
+    "[ ! -e $0/saved ] || exit 0; trap ': > $0/saved; exit 75' TERM; : > $0/up; "
+    "while :; do sleep 0.02; done";
 
 }  // namespace
 
@@ -192,40 +219,122 @@ TEST_CASE("slurm: states of the queue become those of the units") {
   }
 }
 
-TEST_CASE("slurm: a job that waits to be started again is lost with what Slurm knew, not failed") {
+TEST_CASE("slurm: a job that has saved is queued again, whatever state Slurm says it is in") {
+  const FakeExperiments fake;
+  REQUIRE(fake.at.launch(kSavesAtOnce, 1).exit_code == 0);
+  fake.set_queue("RUNNING");
+  // Until the node has answered it that the signal has come.
+  fake.slurm.folder.write("state", "SIGNALING\n");
+  const pid_t running = in_child(
+      [&] { ::execl("/bin/sh", "sh", "-c", ("exec env " + fake.script()).c_str(), nullptr); });
+  const fs::path up = fake.at.unit_file(1, "up");
+  REQUIRE(wait_until([&] { return fs::exists(up); }));
+  ::kill(running, SIGUSR1);
+  CHECK(WEXITSTATUS(wait_for_child(running)) == 75);
+  CHECK(fake.slurm.requeued() == "requeue 7_0\n");
+  fake.set_queue("PENDING");
+  CHECK(fake.at.state(1) == "queued");
+  CHECK(shell(fake.script()).exit_code == 0);
+  CHECK(fake.at.state(1) == "completed");
+  CHECK(fake.at.job(1).at("failures") == 0);
+}
+
+TEST_CASE("slurm: a signal that comes before the program can take it ends no job") {
+  const FakeExperiments fake;
+  REQUIRE(fake.at.launch(kSavesAtOnce, 1).exit_code == 0);
+  fake.set_queue("RUNNING");
+  fake.slurm.folder.write("state", "RUNNING\n");
+  const std::string signal = GENERATE(as<std::string>{}, "USR1", "TERM");
+  const fs::path early = fake.at.folder.write(
+      "early", "trap 'case $BASH_COMMAND in read\\ *) kill -" + signal + " $$;; esac' DEBUG\n");
+  const ShellResult result = shell(fake.script("BASH_ENV=" + quoted(early.string()) + " "));
+  INFO(result.output);
+  CHECK(result.exit_code == 75);
+  CHECK(fake.slurm.requeued() == "requeue 7_0\n");
+  CHECK(fake.at.state(1) == "queued");
+  CHECK(fake.at.job(1).at("failures") == 0);
+}
+
+TEST_CASE("slurm: a job that has saved and that Slurm drops waits, and is not lost") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch("exit 75", 1).exit_code == 0);
   REQUIRE(fake.at.trivet("job " + quoted((fake.at.root / "1/slurm/1/array.json").string()) + " 0")
               .exit_code == 75);
-  const auto set_state = [&](const std::string& state) {
-    fake.slurm.folder.write("queue", "7|0|" + state + "|None|n1|" + fake.slurm.name() + "\n");
-  };
   // A killed controller comes back with what it had saved, and lets the time of a job run out that
   // has long given up its node.
-  set_state("RUNNING");
+  fake.set_queue("RUNNING");
   CHECK(fake.at.state(1) == "queued");
-  set_state("TIMEOUT");
-  CHECK(fake.at.state(1) == "lost");
-  CHECK_THAT(fake.at.job(1).at("detail").get<std::string>(), Contains("Slurm job 7_0: TIMEOUT"));
+  const std::string end = GENERATE(as<std::string>{}, "TIMEOUT", "FAILED", "NODE_FAIL", "gone");
+  if (end == "gone") {
+    fake.slurm.folder.write("queue", "");
+  } else {
+    fake.set_queue(end);
+  }
+  CHECK(fake.at.state(1) == "preempted");
+  CHECK_THAT(fake.at.trivet("status 1").output,
+             Contains("exit code 75, Slurm job 7_0" + (end == "gone" ? " is gone" : ": " + end) +
+                      "; waits for 'trivet resume'"));
   CHECK(fake.at.trivet("resume 1").exit_code == 0);
   CHECK(fake.slurm.calls() == 2);
+}
+
+TEST_CASE("slurm: to look at a job that was lost costs none of its retries") {
+  const FakeExperiments fake;
+  // The first attempt is killed with its keeper, the second fails, the third has done its work.
+  const std::string script =
+      "echo >> $0/ran; n=$(wc -l < $0/ran); [ $n != 1 ] || {{ : > $0/up; while :; do sleep 0.02; "
+      "done; }}; "
+      "[ $n = 3 ]";
+  REQUIRE(fake.at.launch(script, 1, {}, "retries = 1\n").exit_code == 0);
+  fake.set_queue("RUNNING");
+  const std::string job = "exec " + quoted(program().string()) + " job " +
+                          quoted((fake.at.root / "1/slurm/1/array.json").string()) + " 0";
+  const pid_t running = in_child([&] { ::execl("/bin/sh", "sh", "-c", job.c_str(), nullptr); });
+  const fs::path up = fake.at.unit_file(1, "up");
+  REQUIRE(wait_until([&] { return fs::exists(up); }));
+  ::kill(running, SIGKILL);
+  wait_for_child(running);
+  const bool looks = GENERATE(true, false);
+  CAPTURE(looks);
+  if (looks) {
+    fake.set_queue("PENDING");
+    REQUIRE(wait_until([&] { return fake.at.state(1) == "queued"; }));
+    CHECK(fake.at.job(1).at("failures") == 0);
+    // Once more, with the queue as it is when the node comes back.
+    fake.set_queue("RUNNING");
+    CHECK(fake.at.job(1).at("failures") == 0);
+  }
+  CHECK(fake.at.trivet("job " + quoted((fake.at.root / "1/slurm/1/array.json").string()) + " 0")
+            .exit_code == 0);
+  CHECK(fake.at.state(1) == "completed");
+  CHECK(fake.at.job(1).at("attempt") == 3);
+}
+
+TEST_CASE("slurm: what waits at Slurm for a job that has ended is taken out of the queue") {
+  const FakeExperiments fake;
+  REQUIRE(fake.launch().exit_code == 0);
+  REQUIRE(fake.at.trivet("job " + quoted((fake.at.root / "1/slurm/1/array.json").string()) + " 0")
+              .exit_code == 0);
+  const std::string name = fake.slurm.name();
+  fake.slurm.folder.write("queue", "7|0|PENDING|launch failed requeued held||" + name +
+                                       "\n7|1|PENDING|Priority||" + name + "\n");
+  CHECK(fake.at.state(1) == "completed");
+  CHECK(fake.at.state(2) == "queued");
+  CHECK(read_file(fake.slurm.file("scancelled")) == "7_0\n");
 }
 
 TEST_CASE("slurm: what a look writes too late does not undo what a job has recorded") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch("true", 1).exit_code == 0);
   const fs::path events = fake.at.root / "1/events.jsonl";
-  const auto set_state = [&](const std::string& state) {
-    fake.slurm.folder.write("queue", "7|0|" + state + "|None|n1|" + fake.slurm.name() + "\n");
-  };
   const auto append = [&](const std::string& line) {
     std::ofstream(events, std::ios::app) << line << '\n';
   };
   // The task says so first, and makes the attempt's directory then.
   append(R"({"wid":1,"job":"main","state":"running","attempt":1,"failures":0})");
-  set_state("RUNNING");
+  fake.set_queue("RUNNING");
   CHECK(fake.at.state(1) == "running");
-  set_state("PENDING");
+  fake.set_queue("PENDING");
   CHECK(fake.at.state(1) == "queued");
   const std::string text = read_file(events);
   const std::size_t last = text.rfind('\n', text.size() - 2) + 1;
@@ -234,7 +343,7 @@ TEST_CASE("slurm: what a look writes too late does not undo what a job has recor
   REQUIRE(fake.at.trivet("job " + quoted((fake.at.root / "1/slurm/1/array.json").string()) + " 0")
               .exit_code == 0);
   append(late);
-  set_state("COMPLETED");
+  fake.set_queue("COMPLETED");
   CHECK(fake.at.state(1) == "completed");
   CHECK(fake.at.job(1).at("attempt") == 1);
 }
@@ -275,10 +384,13 @@ TEST_CASE("slurm: a cancel that cannot be told to Slurm says so, and can be call
   const ShellResult denied = fake.at.trivet("cancel 1");
   CHECK(denied.exit_code == 1);
   CHECK_THAT(denied.output, Contains("'scancel' failed") && Contains("permission denied"));
-  // Tasks that ended in the meantime are no failure.
+  // Tasks that ended in the meantime are no failure: of those it says so, or nothing but
+  // ESLURM_ALREADY_DONE; or it says something else, and nothing of them is left.
+  const std::string complaint =
+      GENERATE(as<std::string>{}, "echo 'scancel: error: Invalid job id specified' >&2; exit 1",
+               "exit 229", "echo 'scancel: error: It is no more' >&2; exit 1");
   fake.slurm.set("scancel", "echo \"$@\" >> " + fake.slurm.file("scancelled") + "; : > " +
-                                fake.slurm.file("queue") +
-                                "; echo 'scancel: error: Invalid job id specified' >&2; exit 1");
+                                fake.slurm.file("queue") + "; " + complaint);
   CHECK(fake.at.trivet("cancel 1").exit_code == 0);
   CHECK_THAT(read_file(fake.slurm.file("scancelled")), Contains("7_0\n"));
   CHECK(fake.at.all_are("cancelled"));

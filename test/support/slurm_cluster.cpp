@@ -66,7 +66,7 @@ std::string SlurmCluster::missing() {
   return {};
 }
 
-void SlurmCluster::write_config(int nodes) const {
+void SlurmCluster::write_config(int nodes, int cores) const {
   const std::string base = folder_.path().string();
   const std::vector<int> ports = free_ports(nodes + 1);
   const std::string user = ::getpwuid(::getuid())->pw_name;
@@ -95,7 +95,8 @@ void SlurmCluster::write_config(int nodes) const {
   for (int node = 1; node <= nodes; ++node) {
     text += "NodeName=n" + std::to_string(node) + " NodeHostname=" + host() +
             " NodeAddr=127.0.0.1 Port=" + std::to_string(ports[static_cast<std::size_t>(node)]) +
-            " CPUs=2 RealMemory=2000 Gres=gpu:2 State=UNKNOWN\n";
+            " CPUs=" + std::to_string(cores) + " RealMemory=" + std::to_string(cores * 1000) +
+            " Gres=gpu:2 State=UNKNOWN\n";
   }
   text +=
       "PartitionName=main Nodes=ALL Default=YES PriorityTier=10 PreemptMode=OFF\n"
@@ -112,10 +113,10 @@ void SlurmCluster::write_config(int nodes) const {
   fs::create_directory(file("state"));
 }
 
-SlurmCluster::SlurmCluster(int nodes) {
+SlurmCluster::SlurmCluster(int nodes, int cores) {
   // Munge wants others to be kept from writing, and Slurm's users to reach its socket.
   ::chmod(folder_.path().c_str(), 0755);
-  write_config(nodes);
+  write_config(nodes, cores);
   const std::string base = folder_.path().string();
   daemons_.push_back(start(
       {program_of("munged"), "--foreground", "--key-file=" + base + "/munge.key",

@@ -19,9 +19,9 @@ class SlurmCluster {
   // Which program of Slurm's is not installed; empty when all are there.
   static std::string missing();
 
-  // Starts it and waits until all nodes are idle: n1, n2, ..., of two cores each, in the partitions
+  // Starts it and waits until all nodes are idle: n1, n2, ..., of `cores` each, in the partitions
   // "main" and "low"; jobs of main preempt those of low. Throws when it does not come up.
-  explicit SlurmCluster(int nodes = 3);
+  explicit SlurmCluster(int nodes = 3, int cores = 2);
   ~SlurmCluster();
   SlurmCluster(const SlurmCluster&) = delete;
   SlurmCluster& operator=(const SlurmCluster&) = delete;
@@ -38,7 +38,7 @@ class SlurmCluster {
 
  private:
   std::filesystem::path file(const std::string& name) const { return folder_ / name; }
-  void write_config(int nodes) const;
+  void write_config(int nodes, int cores) const;
   pid_t start(const std::vector<std::string>& words);
   static void end(pid_t process, int signal);
   void kill_jobs() const;
