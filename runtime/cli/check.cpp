@@ -11,6 +11,7 @@
 #include "cli/host_catalog.h"
 #include "cli/inspection_text.h"
 #include "cli/terminal.h"
+#include "config/run_rules.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
 
@@ -97,8 +98,10 @@ int run_check(std::span<const std::string> words) {
   const ConfigArguments given = parse_config_arguments(words, kCheckOptions);
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const ResolvedConfig config = resolve_config(given.request, catalog);
+  check_run(config);
   const std::vector<Inspection> stages =
       inspect(config, {.on_paper = given.arguments.has("on-paper")});
+  check_metric_names(config, stages);
   const std::vector<std::string> found = all_faults(stages);
   print_out(given.arguments.has("json") ? json_report(given.source, stages, found)
                                         : report(given.source, stages, found));

@@ -3,6 +3,7 @@
 // trivet ckpt ls|info|diff|verify|average
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "cli/text_columns.h"
 #include "train/checkpoint_directory.h"
 #include "train/checkpoint_files.h"
+#include "train/checkpoint_manager.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
 #include "trivet/safetensors.h"
@@ -50,6 +52,8 @@ std::string damage_of(const fs::path& checkpoint, std::int64_t& step) {
   try {
     const CheckpointDirectoryReader verified(checkpoint);
     step = verified.step();
+    const std::optional<std::int64_t> named = step_of_checkpoint(checkpoint);
+    if (named && *named != step) return fmt::format("it holds step {}", step);
     for (const std::string& name : tensor_files(checkpoint)) {
       const SafetensorsFile file(checkpoint / (name + ".safetensors"));
     }

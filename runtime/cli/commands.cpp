@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/text_columns.h"
 #include "trivet/schema.h"
 
 namespace trivet {
@@ -44,7 +45,7 @@ std::string overview_text(std::span<const PluginCommand> plugin_commands) {
   for (const CommandInfo* command : commands())
     if (!command->summary.empty()) lines.emplace_back(command->usage, command->summary);
   for (const PluginCommand& command : plugin_commands)
-    lines.emplace_back(command.name + " ...", command.doc);
+    lines.emplace_back(command.name + " ...", one_line(command.doc));
   std::size_t width = 0;
   for (const auto& [usage, summary] : lines) width = std::max(width, usage.size());
   for (const auto& [usage, summary] : lines)

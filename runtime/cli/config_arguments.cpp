@@ -17,8 +17,18 @@ bool is_dotted_option(const std::string& word) {
   return word.starts_with(kCfg) || word.starts_with(kXp);
 }
 
-// --cfg.a.b=v and --cfg.a.b v become --set=--cfg.a.b=v: one option for the reader, the text as the
-// user wrote it for messages.
+// --xp.note text: whether the next word is the value of the one before cannot be told, and an
+// option that swallows the next one would be silent.
+void refuse_loose_value(const std::string& option, std::span<const std::string> rest) {
+  if (rest.empty() || rest[0].starts_with('-') || rest[0].find('=') != std::string::npos) return;
+  std::error_code ignored;
+  if (std::filesystem::exists(rest[0], ignored)) return;
+  throw UsageError("'" + option + " " + rest[0] + "': the value of this option stands behind '='",
+                   {.hint = "write " + option + "=" + rest[0]});
+}
+
+// --cfg.a.b=v becomes --set=--cfg.a.b=v: one option for the reader, the text as the user wrote it
+// for messages.
 std::vector<std::string> without_dotted_options(std::span<const std::string> words) {
   std::vector<std::string> plain;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -28,7 +38,7 @@ std::vector<std::string> without_dotted_options(std::span<const std::string> wor
     }
     std::string word = words[i];
     if (is_dotted_option(word)) {
-      if (word.find('=') == std::string::npos && i + 1 < words.size()) word += "=" + words[++i];
+      if (word.find('=') == std::string::npos) refuse_loose_value(word, words.subspan(i + 1));
       word = "--set=" + word;
     }
     plain.push_back(std::move(word));
@@ -37,11 +47,11 @@ std::vector<std::string> without_dotted_options(std::span<const std::string> wor
 }
 
 Override override_of(const std::string& text, bool by_option) {
-  if (by_option && text.starts_with(kCfg)) {
-    return {.text = text.substr(kCfg.size()), .shown = text, .offset = kCfg.size()};
+  if (by_option && is_dotted_option(text)) {
+    const std::size_t offset = text.starts_with(kCfg) ? kCfg.size() : 2;
+    const bool is_bare = text.find('=') == std::string::npos;
+    return {.text = text.substr(offset), .shown = text, .offset = offset, .is_bare = is_bare};
   }
-  if (by_option && text.starts_with(kXp))
-    return {.text = text.substr(2), .shown = text, .offset = 2};
   return by_option ? Override{.text = text, .shown = "--set " + text, .offset = 6}
                    : make_override(text);
 }

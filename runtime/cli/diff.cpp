@@ -14,9 +14,10 @@
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "cli/text_table.h"
-#include "config/toml_reader.h"
+#include "config/resolver.h"
 #include "config/value_diff.h"
 #include "train/metrics_reader.h"
+#include "train/run_plugins.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
 
@@ -41,12 +42,14 @@ struct NumberPair {
 
 struct RunDifference {
   std::vector<ValueDifference> config;
+  std::vector<PluginChange> plugins;
   LastRecords first, second;
   std::vector<NumberPair> numbers;  // of the last records, rates left out
 
   bool any() const {
-    return !config.empty() || std::any_of(numbers.begin(), numbers.end(),
-                                          [](const auto& pair) { return pair.differs(); });
+    return !config.empty() || !plugins.empty() ||
+           std::any_of(numbers.begin(), numbers.end(),
+                       [](const auto& pair) { return pair.differs(); });
   }
 };
 
@@ -80,7 +83,8 @@ fs::path config_of(const std::string& run) {
 RunDifference compare(const std::string& first, const std::string& second) {
   const fs::path one = config_of(first), other = config_of(second);
   RunDifference found;
-  found.config = differences(read_toml_file(one), read_toml_file(other));
+  found.config = differences(read_run_config(one), read_run_config(other));
+  found.plugins = plugin_changes(recorded_plugins(first), recorded_plugins(second));
   found.first = last_records(fs::path(first) / "metrics.jsonl");
   found.second = last_records(fs::path(second) / "metrics.jsonl");
   pair_numbers(found.first.eval, found.second.eval, RecordKind::eval, found.numbers);
@@ -110,6 +114,17 @@ std::string steps_text(const LastRecords& records) {
   return fmt::format("train {}, eval {}", step(records.train), step(records.eval));
 }
 
+std::string plugins_text(const std::vector<PluginChange>& plugins, const std::string& first,
+                         const std::string& second, int width) {
+  TextTable table;
+  for (const std::string& head : {std::string("PLUGIN"), first, second}) table.column(head);
+  for (const PluginChange& one : plugins) {
+    table.row(
+        {one.name, one.before.empty() ? "-" : one.before, one.after.empty() ? "-" : one.after});
+  }
+  return table.text(width);
+}
+
 std::string text_of(const RunDifference& found, const std::string& first, const std::string& second,
                     int width) {
   std::string text;
@@ -124,6 +139,7 @@ std::string text_of(const RunDifference& found, const std::string& first, const 
     }
     text += table.text(width);
   }
+  if (!found.plugins.empty()) text += "\n" + plugins_text(found.plugins, first, second, width);
   if (found.numbers.empty()) return text + "\nNeither has metrics.\n";
   using Align = TextTable::Align;
   TextTable table;
@@ -156,11 +172,18 @@ Value json_of(const RunDifference& found) {
     numbers.push_back(Value::table(
         {{"metric", pair.name}, {"first", json_of(pair.first)}, {"second", json_of(pair.second)}}));
   }
+  Value plugins = Value::array();
+  for (const PluginChange& one : found.plugins) {
+    plugins.push_back(Value::table({{"name", one.name},
+                                    {"first", text_or_null(one.before)},
+                                    {"second", text_or_null(one.after)}}));
+  }
   const auto steps = [](const LastRecords& records) {
     return Value::table({{"train", step_of(records.train)}, {"eval", step_of(records.eval)}});
   };
   return Value::table(
       {{"config", std::move(config)},
+       {"plugins", std::move(plugins)},
        {"steps", Value::table({{"first", steps(found.first)}, {"second", steps(found.second)}})},
        {"metrics", std::move(numbers)}});
 }
@@ -183,9 +206,10 @@ const CommandInfo kDiffCommand{
     .usage = "diff RUN RUN [--json]",
     .summary = "Compares the configs and the last metrics of two runs",
     .details =
-        "Every value of config.toml that differs, by its path, then the numbers of the last\n"
-        "records of evaluation and training and how they changed. The exit code is 1 when\n"
-        "anything differs. Speeds are not compared. A run may go on meanwhile.",
+        "Every value of config.toml that differs, by its path, the plugins of which the runs used\n"
+        "different builds, then the numbers of the last records of evaluation and training and\n"
+        "how they changed. The exit code is 1 when anything differs. Speeds are not compared. A\n"
+        "run may go on meanwhile.",
     .options = kDiffOptions,
     .operand = Operand::path,
     .run = run_diff,

@@ -4,10 +4,25 @@
 #include "cli/host_catalog.h"
 #include "cli/terminal.h"
 #include "launch/experiment_id.h"
+#include "launch/experiment_store.h"
 #include "launch/unit_actions.h"
 #include "trivet/error.h"
 
 namespace trivet {
+
+std::vector<std::string> absolute_folders(std::vector<std::string> folders) {
+  for (std::string& folder : folders) {
+    folder = std::filesystem::absolute(folder).lexically_normal().string();
+  }
+  return folders;
+}
+
+std::vector<std::string> with_recorded_plugin_dirs(std::vector<std::string> given,
+                                                   const std::filesystem::path& experiment) {
+  const std::vector<std::string> recorded = recorded_plugin_dirs(experiment_facts(experiment));
+  given.insert(given.end(), recorded.begin(), recorded.end());
+  return given;
+}
 
 int run_on_experiments(std::span<const std::string> words, const std::string& command,
                        const std::function<std::string(LaunchedExperiment&,
@@ -18,7 +33,7 @@ int run_on_experiments(std::span<const std::string> words, const std::string& co
     throw UsageError("'trivet " + command + "' takes an ID",
                      {.hint = "'trivet status' lists them"});
   }
-  HostCatalog catalog(arguments.all("plugin-dir"), UnknownDefaults::load_plugin);
+  const std::vector<std::string> plugin_dirs = absolute_folders(arguments.all("plugin-dir"));
   const auto root = experiments_root(arguments.last("root"));
   std::vector<ExperimentId> ids;
   for (const std::string& text : plain) ids.push_back(find_experiment(text, root));
@@ -27,7 +42,9 @@ int run_on_experiments(std::span<const std::string> words, const std::string& co
       throw UsageError("'trivet " + command + "' works on whole units: " + plain[i],
                        {.hint = "leave the job's name out"});
     }
-    LaunchedExperiment experiment(ids[i].directory, catalog);
+    HostCatalog catalog(with_recorded_plugin_dirs(plugin_dirs, ids[i].directory),
+                        UnknownDefaults::load_plugin);
+    LaunchedExperiment experiment(ids[i].directory, catalog, plugin_dirs);
     print_out(act(experiment, ids[i].wid));
   }
   return 0;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <span>
@@ -23,6 +24,12 @@ inline constexpr OptionSpec kRootOption{
     .doc = "The directory of the experiments; default: TRIVET_ROOT, else runs"};
 
 inline constexpr std::array kExperimentOptions{kRootOption, kPluginDirOption};
+
+// A supervisor may be started from another directory later.
+std::vector<std::string> absolute_folders(std::vector<std::string> folders);
+// Where the plugins of a launched experiment are looked for: as given now, then as given then.
+std::vector<std::string> with_recorded_plugin_dirs(std::vector<std::string> given,
+                                                   const std::filesystem::path& experiment);
 
 // Calls `act` for each ID, with its unit or nothing for all of them, and prints what it gives back;
 // returns the exit code.

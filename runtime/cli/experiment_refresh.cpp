@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "cli/experiment_command.h"
 #include "cli/host_catalog.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
@@ -25,14 +26,6 @@ std::vector<std::int64_t> open_units(const ExperimentView& view) {
     if (is_open) wids.push_back(unit.wid);
   }
   return wids;
-}
-
-std::vector<std::string> plugin_dirs(const ExperimentView& view) {
-  std::vector<std::string> folders;
-  const Value* list = view.facts.find("plugin_dirs");
-  if (list == nullptr || !list->is_array()) return folders;
-  for (const Value& folder : list->items()) folders.push_back(folder.as_text());
-  return folders;
 }
 
 }  // namespace
@@ -67,8 +60,9 @@ bool ExperimentRefresher::refresh(const ExperimentView& view) {
   const std::string key = view.fact("orchestrator");
   if (wids.empty() || view.supervised || key.empty() || silent_.contains(key)) return false;
   try {
-    HostCatalog catalog(plugin_dirs(view), UnknownDefaults::load_plugin);
-    LaunchedExperiment experiment(view.directory, catalog);
+    HostCatalog catalog(with_recorded_plugin_dirs(plugin_dirs_, view.directory),
+                        UnknownDefaults::load_plugin);
+    LaunchedExperiment experiment(view.directory, catalog, plugin_dirs_);
     experiment.orchestrator().refresh(wids);
   } catch (const Error& error) {
     silent_[key] = error.message();

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launch/experiment_id.h"
@@ -19,6 +20,10 @@ namespace trivet {
 // records say is shown; others of its key are not asked then.
 class ExperimentRefresher {
  public:
+  // `plugin_dirs`: searched before those that are recorded.
+  explicit ExperimentRefresher(std::vector<std::string> plugin_dirs = {})
+      : plugin_dirs_(std::move(plugin_dirs)) {}
+
   // All experiments, without their units.
   std::vector<ExperimentView> all(ExperimentIndex& index);
   // Throws UsageError for a number that is not there.
@@ -30,6 +35,7 @@ class ExperimentRefresher {
   // False when there was nothing to be asked.
   bool refresh(const ExperimentView& view);
 
+  std::vector<std::string> plugin_dirs_;
   std::map<std::string, std::string> silent_;  // why, by key of the orchestrator
   std::optional<std::chrono::steady_clock::time_point> asked_at_;
 };

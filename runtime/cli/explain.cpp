@@ -15,6 +15,7 @@
 #include "cli/field_text.h"
 #include "cli/host_catalog.h"
 #include "cli/terminal.h"
+#include "cli/text_columns.h"
 #include "config/file_schema.h"
 #include "host/plugin_host.h"
 #include "trivet/config.h"
@@ -206,7 +207,7 @@ int run_explain(std::span<const std::string> words) {
   if (subjects[0].empty()) throw UsageError("there is nothing to explain: the name is empty");
   if (!in_config) {
     if (arguments.has("set")) throw UsageError("--set changes a config: name one with --config");
-    print_out(Explainer(arguments.all("plugin-dir")).explain(subjects[0]));
+    print_out(printable(Explainer(arguments.all("plugin-dir")).explain(subjects[0])));
     return 0;
   }
   if (subjects[0].find('/') != std::string::npos && subjects[0].find('"') == std::string::npos) {
@@ -215,7 +216,7 @@ int run_explain(std::span<const std::string> words) {
   }
   const ConfigArguments given = parse_config_arguments(config_words(arguments), kExplainOptions);
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
-  print_out(explain_value(subjects[0], resolve_config(given.request, catalog), catalog));
+  print_out(printable(explain_value(subjects[0], resolve_config(given.request, catalog), catalog)));
   return 0;
 }
 

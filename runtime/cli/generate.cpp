@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -40,6 +41,7 @@ constexpr OptionSpec kGenerateOptions[] = {
      .doc = "Draw from the likeliest tokens that together have probability P"},
     {.name = "beams", .value = "N", .doc = "Beam search over N sequences instead of drawing"},
     {.name = "seed", .value = "N", .doc = "Another one gives another text (0)"},
+    {.name = "samples", .value = "N", .doc = "Draw N texts for each prompt (1)"},
     {.name = "stop",
      .value = "TEXT",
      .doc = "End a continuation where this would come",
@@ -79,6 +81,12 @@ GenerateOptions options_of(const Arguments& arguments) {
           .seed = optional_number<std::uint64_t>(arguments, "seed").value_or(0)};
 }
 
+std::uint64_t samples_of(const Arguments& arguments) {
+  const auto samples = optional_number<std::uint64_t>(arguments, "samples").value_or(1);
+  if (samples == 0) throw UsageError("--samples takes a number of at least 1");
+  return samples;
+}
+
 std::vector<std::string> lines_of(std::istream& stream) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);) lines.push_back(std::move(line));
@@ -115,7 +123,9 @@ std::string_view name_of(GeneratedText::End end) {
 class GenerateCommand {
  public:
   explicit GenerateCommand(const Arguments& arguments)
-      : options_(options_of(arguments)), json_(arguments.has("json")) {}
+      : options_(options_of(arguments)),
+        samples_(samples_of(arguments)),
+        json_(arguments.has("json")) {}
 
   int run(const Arguments& arguments) {
     const std::vector<std::string> words = arguments.plain();
@@ -143,6 +153,7 @@ class GenerateCommand {
     }
     generator_ = generator;
     model_ = &trained.model();
+    averaged_ = trained.averaged();
     if (file != nullptr) return continue_all(prompts_in(*file));
     if (words.size() == 2) return continue_one(words[1]);
     if (::isatty(STDIN_FILENO) == 0) return continue_one(all_of_stdin());
@@ -150,17 +161,19 @@ class GenerateCommand {
   }
 
  private:
-  // Prints the prompt, where it belongs to the text, and the pieces behind it as they come.
+  // Prints the prompt, where it belongs to the text, and the pieces behind it as they come; nothing
+  // where the prompt is refused.
   int continue_one(const std::string& prompt) {
-    if (json_) return continue_all({prompt});
-    print_out(before_text(prompt));
+    if (json_ || samples_ > 1) return continue_all({prompt});
+    options_.draws = {{.prompt = prompts_before_}};
+    std::string due = before_text(prompt);
     const auto start = std::chrono::steady_clock::now();
     const std::vector<GeneratedText> texts = generator_->generate(
-        *model_, {&prompt, 1}, options_, [](std::size_t, std::string_view piece) {
-          print_out(shown(piece));
+        *model_, {&prompt, 1}, options_, [&](std::size_t, std::string_view piece) {
+          print_out(std::exchange(due, {}) + shown(piece));
           flush_out();
         });
-    print_out("\n");
+    print_out(due + "\n");
     flush_out();
     report(texts[0], start);
     return 0;
@@ -175,50 +188,68 @@ class GenerateCommand {
     return is_screen(stdout) ? printable(piece) : std::string(piece);
   }
 
-  static void report(const GeneratedText& text, std::chrono::steady_clock::time_point start) {
+  void report(const GeneratedText& text, std::chrono::steady_clock::time_point start) const {
     if (::isatty(STDERR_FILENO) == 0) return;
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    std::fputs(fmt::format("{} tokens, {:.0f} a second\n", text.tokens,
-                           static_cast<double>(text.tokens) / std::max(seconds, 1e-9))
+    std::fputs(fmt::format("{} tokens, {:.0f} a second{}\n", text.tokens,
+                           static_cast<double>(text.tokens) / std::max(seconds, 1e-9),
+                           averaged_ ? "; by moving averages of the weights" : "")
                    .c_str(),
                stderr);
   }
 
   int continue_all(const std::vector<std::string>& prompts) {
-    const std::vector<GeneratedText> texts = generator_->generate(*model_, prompts, options_, {});
+    std::vector<std::string> each;
+    options_.draws.clear();
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      for (std::uint64_t sample = 0; sample < samples_; ++sample) {
+        each.push_back(prompts[i]);
+        options_.draws.push_back({.prompt = prompts_before_ + i, .sample = sample});
+      }
+    }
+    const std::vector<GeneratedText> texts = generator_->generate(*model_, each, options_, {});
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (json_) {
-        print_out(to_json(Value::table({{"prompt", prompts[i]},
-                                        {"text", texts[i].text},
-                                        {"prompt_tokens", texts[i].prompt_tokens},
-                                        {"tokens", texts[i].tokens},
-                                        {"log_probability", texts[i].log_probability},
-                                        {"end", name_of(texts[i].end)}})) +
-                  "\n");
+        print_out(to_json(record_of(each[i], options_.draws[i].sample, texts[i])) + "\n");
       } else {
-        print_out((i > 0 ? "---\n" : "") + shown(before_text(prompts[i]) + texts[i].text) + "\n");
+        print_out((i > 0 ? "---\n" : "") + shown(before_text(each[i]) + texts[i].text) + "\n");
       }
     }
     return 0;
   }
 
+  static Value record_of(const std::string& prompt, std::uint64_t sample,
+                         const GeneratedText& text) {
+    return Value::table({{"prompt", prompt},
+                         {"sample", static_cast<std::int64_t>(sample)},
+                         {"text", text.text},
+                         {"prompt_tokens", text.prompt_tokens},
+                         {"tokens", text.tokens},
+                         {"log_probability", text.log_probability},
+                         {"end", name_of(text.end)}});
+  }
+
   int converse(std::int64_t step) {
-    std::fputs(
-        fmt::format("The model at step {}. A prompt, then Enter; Ctrl-D ends.\n", step).c_str(),
-        stderr);
+    std::fputs(fmt::format("The model at step {}{}. A prompt, then Enter; Ctrl-D ends.\n", step,
+                           averaged_ ? " (moving averages)" : "")
+                   .c_str(),
+               stderr);
     std::string prompt;
     while (std::fputs("> ", stderr), std::getline(std::cin, prompt)) {
       if (prompt.empty()) continue;
       continue_one(prompt);
-      ++options_.seed;
+      ++prompts_before_;
     }
     std::fputs("\n", stderr);
     return 0;
   }
 
   GenerateOptions options_;
+  std::uint64_t samples_;
+  std::uint64_t prompts_before_ = 0;
   bool json_;
+  bool averaged_ = false;
   const TextGenerator* generator_ = nullptr;
   Model* model_ = nullptr;
 };
@@ -241,7 +272,8 @@ const CommandInfo kGenerateCommand{
         "  trivet generate RUN -f prompts.txt --json   every line of a file\n\n"
         "RUN is the directory of a run (its newest checkpoint), a checkpoint, or a work unit as\n"
         "XID/WID. On a terminal without a prompt it asks for one, again and again. What is not\n"
-        "said here is as the config's task.decode says. The same seed gives the same text.",
+        "said here is as the config's task.decode says. The same seed gives the same text to the\n"
+        "same line of a file, and its samples differ, as do equal lines.",
     .options = kGenerateOptions,
     .operand = Operand::path,
     .run = run_generate,

@@ -21,6 +21,11 @@ ConfigError refused(std::string what, std::string hint) {
 
 HostCatalog::HostCatalog(const std::vector<std::string>& plugin_dirs, UnknownDefaults unknown)
     : host_(plugin_search_path(plugin_dirs)), lookup_(host_, unknown) {
+  for (const SearchDirectory& directory : host_.directories()) {
+    // Whoever names a folder means it, and not what is found without it.
+    if (directory.source != "--plugin-dir" || directory.exists) continue;
+    throw UsageError("--plugin-dir " + directory.path.string() + ": " + directory.error);
+  }
   register_builtin_plugin();
   registry().set_resolver(&host_);
 }

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trivet job FILE TASK: what the script of a cluster's job calls (trivet/launch/job_array.h).
+#include "cli/job.h"
+
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <string>
 
+#include <unistd.h>
+
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "launch/records.h"
 #include "trivet/arguments.h"
 #include "trivet/error.h"
@@ -18,6 +24,7 @@ namespace {
 
 constexpr OptionSpec kJobOptions[] = {
     {.name = "detail", .value = "TEXT", .doc = "What 'trivet status' says of it while it runs"},
+    {.name = "ready", .doc = "Say 'ready PID' as soon as signals may come"},
 };
 
 std::size_t task_number(const std::string& text, std::size_t tasks) {
@@ -45,6 +52,11 @@ int run_array_job(std::span<const std::string> words) {
   const Arguments arguments = parse_arguments(words, kJobOptions);
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() != 2) throw UsageError("'trivet job' takes an array's file and a task");
+  // They are held back since the program's begin, so that none is lost.
+  if (arguments.has("ready")) {
+    print_out("ready " + std::to_string(::getpid()) + "\n");
+    flush_out();
+  }
   const launch::JobArray array =
       launch::job_array_from(value_from_json(text_of_file(plain[0]), plain[0]));
   const std::int64_t wid = array.wids[task_number(plain[1], array.wids.size())];
@@ -56,6 +68,13 @@ int run_array_job(std::span<const std::string> words) {
 }
 
 }  // namespace
+
+void hold_job_signals() {
+  sigset_t held;
+  ::sigemptyset(&held);
+  for (const int signal : launch::kTaskSignals) ::sigaddset(&held, signal);
+  ::pthread_sigmask(SIG_BLOCK, &held, nullptr);
+}
 
 const CommandInfo kJobCommand{
     .name = "job",

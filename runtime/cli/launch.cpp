@@ -3,12 +3,13 @@
 // trivet launch [CONFIG] [--cfg F] [--xp F] [K=V ...]
 #include "launch/launcher.h"
 
-#include <filesystem>
+#include <utility>
 
 #include <fmt/core.h>
 
 #include "cli/commands.h"
 #include "cli/config_arguments.h"
+#include "cli/experiment_command.h"
 #include "cli/host_catalog.h"
 #include "cli/terminal.h"
 #include "cli/text_columns.h"
@@ -33,6 +34,9 @@ constexpr OptionSpec kOwnLaunchOptions[] = {
     {.name = "xid",
      .value = "N",
      .doc = "Adds what is missing to experiment N; the same as xp.xid"},
+    {.name = "root",
+     .value = "DIR",
+     .doc = "The same as xp.root_dir; default where nothing says it: TRIVET_ROOT, else runs"},
     {.name = "author", .value = "NAME", .doc = "The same as xp.author"},
     {.name = "dry-run",
      .letter = 'n',
@@ -52,10 +56,8 @@ int run_launch(std::span<const std::string> words) {
   if (xp_files.empty()) given.request.below_run = "xp/trainer.toml";
   add_override(given, "xid", "xp.xid");
   add_override(given, "author", "xp.author");
-  // A supervisor may be started from another directory later.
-  for (std::string& folder : given.plugin_dirs) {
-    folder = std::filesystem::absolute(folder).lexically_normal().string();
-  }
+  add_override(given, "root", "xp.root_dir");
+  given.plugin_dirs = absolute_folders(std::move(given.plugin_dirs));
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   Launcher launcher({.config = given.request,
                      .source = given.source.empty() ? xp_files.back() : given.source,

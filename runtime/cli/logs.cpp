@@ -124,31 +124,58 @@ bool is_meant(const ExperimentId& id, const UnitView& unit, const JobView& job) 
   return (!id.wid || unit.wid == *id.wid) && (!id.job || job.name == *id.job);
 }
 
-std::vector<Followed> followed_jobs(const ExperimentView& view, const ExperimentId& id) {
-  std::vector<Followed> jobs;
-  for (const UnitView& unit : view.units) {
-    for (std::size_t i = 0; i < unit.jobs.size(); ++i) {
-      if (is_meant(id, unit, unit.jobs[i])) jobs.push_back({unit.wid, i, nullptr});
+// The jobs of an ID, with those that a search adds meanwhile.
+class FollowedJobs {
+ public:
+  explicit FollowedJobs(const ExperimentId& id) : id_(id) {}
+
+  void take_up(const ExperimentView& view) {
+    for (const UnitView& unit : view.units) {
+      for (std::size_t i = 0; i < unit.jobs.size(); ++i) {
+        if (!is_meant(id_, unit, unit.jobs[i]) || is_known(unit.wid, i)) continue;
+        jobs_.push_back({unit.wid, i, nullptr});
+      }
+    }
+    for (Followed& each : jobs_) {
+      if (each.output) continue;
+      const JobView& job = unit_of(view, each.wid).jobs[each.job];
+      const bool is_one = jobs_.size() == 1 && (id_.wid || !makes_units(view));
+      const std::string prefix = is_one ? "" : fmt::format("[{}/{}] ", each.wid, job.name);
+      each.output = std::make_unique<JobOutput>(job.directory, prefix);
     }
   }
-  for (Followed& each : jobs) {
-    const JobView& job = unit_of(view, each.wid).jobs[each.job];
-    const std::string prefix = jobs.size() == 1 ? "" : fmt::format("[{}/{}] ", each.wid, job.name);
-    each.output = std::make_unique<JobOutput>(job.directory, prefix);
-  }
-  return jobs;
-}
+  bool empty() const { return jobs_.empty(); }
 
-int run_logs(std::span<const std::string> words) {
-  const Arguments arguments = parse_arguments(words, kLogsOptions);
-  const std::vector<std::string> plain = arguments.plain();
-  if (plain.size() != 1) throw UsageError("'trivet logs' takes one ID");
-  const ExperimentId id = find_experiment(plain[0], experiments_root(arguments.last("root")));
-  ExperimentIndex index(id);
-  ExperimentRefresher refresher;
-  ExperimentView view = refresher.view_again(index, id);
-  std::vector<Followed> jobs = followed_jobs(view, id);
-  if (jobs.empty()) throw UsageError("'" + plain[0] + "' names no job");
+  // Prints what is new; false when there was nothing and nothing more will come.
+  bool print(const ExperimentView& view, std::int64_t attempt_wanted, bool follow) {
+    bool ended = true, any = false;
+    for (const Followed& each : jobs_) {
+      const launch::JobStatus& status = unit_of(view, each.wid).jobs[each.job].status;
+      const bool last = is_final(status.state);
+      ended = ended && last;
+      const std::int64_t attempt = attempt_wanted > 0 ? attempt_wanted : status.attempt;
+      if (attempt > 0) any = each.output->print(attempt, last || !follow) || any;
+    }
+    return any || !ended || (!id_.wid && makes_units(view));
+  }
+
+  // Whether a supervisor is at work that may add units.
+  static bool makes_units(const ExperimentView& view) {
+    std::error_code ignored;
+    return view.supervised && fs::exists(view.directory / "search.json", ignored);
+  }
+
+ private:
+  bool is_known(std::int64_t wid, std::size_t job) const {
+    return std::any_of(jobs_.begin(), jobs_.end(),
+                       [&](const Followed& one) { return one.wid == wid && one.job == job; });
+  }
+
+  const ExperimentId& id_;
+  std::vector<Followed> jobs_;
+};
+
+std::int64_t attempt_in(const Arguments& arguments) {
   std::int64_t wanted = 0;
   if (const std::string* text = arguments.last("attempt")) {
     const char* end = text->data() + text->size();
@@ -156,19 +183,33 @@ int run_logs(std::span<const std::string> words) {
     if (error != std::errc() || stop != end) wanted = 0;
   }
   if (arguments.has("attempt") && wanted < 1) throw UsageError("--attempt is a number from 1");
+  return wanted;
+}
+
+// Of an experiment without units, a supervisor that has been started may be about to make some.
+bool may_get_units(const ExperimentView& view, const ExperimentId& id) {
+  return view.units.empty() && !id.wid && view.supervised;
+}
+
+int run_logs(std::span<const std::string> words) {
+  const Arguments arguments = parse_arguments(words, kLogsOptions);
+  const std::vector<std::string> plain = arguments.plain();
+  if (plain.size() != 1) throw UsageError("'trivet logs' takes one ID");
+  const ExperimentId id = find_experiment(plain[0], experiments_root(arguments.last("root")));
+  const std::int64_t attempt = attempt_in(arguments);
+  const bool follow = arguments.has("follow");
+  ExperimentIndex index(id);
+  ExperimentRefresher refresher;
+  FollowedJobs jobs(id);
   while (true) {
-    bool ended = true, any = false;
-    for (Followed& each : jobs) {
-      const launch::JobStatus& status = unit_of(view, each.wid).jobs[each.job].status;
-      const bool last = is_final(status.state);
-      ended = ended && last;
-      const std::int64_t attempt = wanted > 0 ? wanted : status.attempt;
-      if (attempt > 0) any = each.output->print(attempt, last || !arguments.has("follow")) || any;
-    }
+    const ExperimentView view = refresher.view_again(index, id);
+    jobs.take_up(view);
+    const bool waits = jobs.empty() && follow && may_get_units(view, id);
+    if (jobs.empty() && !waits) throw UsageError("'" + plain[0] + "' names no job");
+    const bool goes_on = jobs.print(view, attempt, follow);
     flush_out();
-    if (!arguments.has("follow") || (ended && !any)) return 0;
+    if (!follow || (!goes_on && !waits)) return 0;
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    view = refresher.view_again(index, id);
   }
 }
 

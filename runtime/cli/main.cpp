@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/job.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "host/crash_report.h"
@@ -27,9 +28,24 @@ bool asks_for_help(const std::vector<std::string>& words) {
   return false;
 }
 
-int dispatch(const std::vector<std::string>& words) {
+// Options before the command go behind it.
+std::vector<std::string> in_order(std::vector<std::string> words) {
+  std::size_t count = 0;
+  while (count < words.size() && words[count].starts_with("--plugin-dir")) {
+    count += words[count] == "--plugin-dir" ? 2 : 1;
+  }
+  if (count > 0 && count < words.size()) {
+    std::rotate(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(count),
+                words.begin() + static_cast<std::ptrdiff_t>(count) + 1);
+  }
+  return words;
+}
+
+int dispatch(const std::vector<std::string>& given) {
+  const std::vector<std::string> words = in_order(given);
   if (words.empty() || words[0] == "--help" || words[0] == "-h") {
-    print_out(overview_text(plugin_commands(PluginHost(plugin_search_path({})))));
+    const std::vector<std::string> dirs = without_plugin_dirs(words).plugin_dirs;
+    print_out(overview_text(plugin_commands(PluginHost(plugin_search_path(dirs)))));
     return 0;
   }
   if (words[0] == "--version" || words[0] == "-V") {
@@ -53,6 +69,7 @@ int dispatch(const std::vector<std::string>& words) {
 }  // namespace
 
 int cli_main(int argc, char** argv) {
+  if (argc > 1 && argv[1] == kJobCommand.name) hold_job_signals();
   reserve_standard_streams();
   const CrashReport crash_report;
   try {

@@ -18,6 +18,7 @@
 #include "cli/run_numbers.h"
 #include "cli/terminal.h"
 #include "cli/text_columns.h"
+#include "train/evaluations.h"
 #include "train/metrics_reader.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
@@ -81,6 +82,7 @@ Request parse_request(const std::vector<std::string>& words) {
       request.charts.push_back(parse_chart(word));
     } else if (fs::exists(fs::path(word) / kMetricsFile, ignored)) {
       request.runs.emplace_back(word);
+      for (const fs::path& evaluation : evaluations_of(word)) request.runs.push_back(evaluation);
     } else {
       throw UsageError("'" + word + "' is no run: it has no " + kMetricsFile,
                        {.hint = "trivet ls DIR lists the runs below a directory"});
@@ -95,14 +97,21 @@ Request parse_request(const std::vector<std::string>& words) {
   return request;
 }
 
-// The last part of the path, or all of it where two runs would look alike.
+// The last part of the path, with that of its run where it is an evaluation.
+std::string label_of(const fs::path& run) {
+  fs::path clean = fs::absolute(run).lexically_normal();
+  if (!clean.has_filename()) clean = clean.parent_path();
+  const fs::path above = clean.parent_path();
+  if (above.filename() != kEvaluationsDirectory) return clean.filename().string();
+  return (above.parent_path().filename() / above.filename() / clean.filename()).string();
+}
+
+// All of the path where two runs would look alike.
 std::vector<std::string> labels_of(const std::vector<fs::path>& runs) {
   std::vector<std::string> labels;
   std::set<std::string> distinct;
   for (const fs::path& run : runs) {
-    const fs::path clean = fs::absolute(run).lexically_normal();
-    labels.push_back(clean.has_filename() ? clean.filename().string()
-                                          : clean.parent_path().filename().string());
+    labels.push_back(label_of(run));
     distinct.insert(labels.back());
   }
   if (distinct.size() == runs.size()) return labels;
@@ -248,7 +257,8 @@ const CommandInfo kPlotCommand{
         "  trivet plot runs/1-local eval/accuracy learning_rate    two charts\n\n"
         "Words that are directories are runs, the others numbers of metrics.jsonl, of training\n"
         "and evaluation alike unless train/NAME or eval/NAME tells which. Commas put several into\n"
-        "one chart. Without colours the curves of a chart are told apart by marks.",
+        "one chart. Evaluations of a run by themselves (RUN/evals/N) are drawn with it.\n"
+        "Without colours the curves of a chart are told apart by marks.",
     .options = kPlotOptions,
     .operand = Operand::path,
     .run = run_plot,

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "cli/commands.h"
 #include "cli/config_arguments.h"
 #include "cli/host_catalog.h"
@@ -40,12 +42,11 @@ class Context final : public CommandContext {
   HostCatalog& catalog_;
 };
 
-struct CommandWords {
-  std::vector<std::string> plugin_dirs{};
-  std::vector<std::string> others{};
-};
+// Of a process.
+constexpr int kHighestCode = 255;
 
-// Takes --plugin-dir DIR and --plugin-dir=DIR out, which stand before any "--".
+}  // namespace
+
 CommandWords without_plugin_dirs(std::span<const std::string> words) {
   const std::string option = "--" + std::string(kPluginDirOption.name);
   CommandWords result;
@@ -68,8 +69,6 @@ CommandWords without_plugin_dirs(std::span<const std::string> words) {
   return result;
 }
 
-}  // namespace
-
 std::vector<PluginCommand> plugin_commands(const PluginHost& host) {
   std::map<std::string, std::vector<PluginCommand>> by_name;
   for (const PluginFile& file : host.files()) {
@@ -77,7 +76,8 @@ std::vector<PluginCommand> plugin_commands(const PluginHost& host) {
     for (const ManifestItem& item : file.manifest->items) {
       if (item.kind != Command::kKind) continue;
       const std::string name = item.key.substr(item.key.find('/') + 1);
-      if (find_command(name) == nullptr) by_name[name].push_back({name, item.key, item.doc});
+      const bool taken = find_command(name) != nullptr;
+      by_name[name].push_back({taken ? item.key : name, item.key, item.doc});
     }
   }
   std::vector<PluginCommand> commands;
@@ -123,6 +123,11 @@ int run_plugin_command(std::span<const std::string> words) {
     }
   });
   if (wrong) throw UsageError(*wrong);
+  if (code < 0 || code > kHighestCode) {
+    throw PluginError(
+        fmt::format("ended with the exit code {}; there are 0 to {}", code, kHighestCode),
+        {.plugin = command->key.substr(0, command->key.find('/')), .key = command->key});
+  }
   return code;
 }
 

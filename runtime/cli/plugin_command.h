@@ -12,13 +12,23 @@
 namespace trivet {
 
 struct PluginCommand {
-  std::string name;  // as it is typed: the key where two plugins have the same name
+  // As it is typed: the key where two plugins, or a plugin and the program, have the same name.
+  std::string name;
   std::string key;
   std::string doc;  // one line
 };
 
-// Those of usable plugins, from their notes, by name; without those that have the name of a command
-// of the program.
+// Words of a command line, the values of --plugin-dir among them apart.
+struct CommandWords {
+  std::vector<std::string> plugin_dirs{};
+  std::vector<std::string> others{};
+};
+
+// Takes --plugin-dir DIR and --plugin-dir=DIR out, which stand before any "--". Throws UsageError
+// for one without a value.
+CommandWords without_plugin_dirs(std::span<const std::string> words);
+
+// Those of usable plugins, from their notes, by name.
 std::vector<PluginCommand> plugin_commands(const PluginHost& host);
 
 // Runs the command that `words` begin with, with the words behind it; returns the exit code. Throws

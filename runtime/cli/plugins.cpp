@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/config_arguments.h"
 #include "cli/terminal.h"
+#include "cli/text_columns.h"
 #include "host/plugin_host.h"
 #include "trivet/json.h"
 
@@ -22,7 +23,7 @@ constexpr OptionSpec kPluginsOptions[] = {
 };
 
 std::string directory_text(const SearchDirectory& directory) {
-  std::string text = fmt::format("  {} ({})", directory.path.string(), directory.source);
+  std::string text = fmt::format("  {} ({})", one_line(directory.path.string()), directory.source);
   if (!directory.error.empty()) return text + ": refused: " + directory.error + "\n";
   return text + (directory.exists ? "\n" : ": does not exist\n");
 }
@@ -31,9 +32,13 @@ std::string plugin_text(const PluginFile& file) {
   const Manifest& manifest = *file.manifest;
   std::string text = fmt::format("{} {}  {}  {}\n", manifest.name, manifest.version,
                                  manifest.license, to_string(file.state));
-  if (!manifest.doc.empty()) text += fmt::format("  {}\n", manifest.doc);
-  text += fmt::format("  {}\n", file.path.string());
-  if (!file.reason.empty()) text += fmt::format("  {}\n", file.reason);
+  if (!manifest.doc.empty()) text += fmt::format("  {}\n", one_line(manifest.doc));
+  text += fmt::format("  {}\n", one_line(file.path.string()));
+  if (!file.reason.empty()) text += fmt::format("  {}\n", one_line(file.reason));
+  if (!file.replaces.empty()) {
+    text += fmt::format("  takes the place of the shipped plugin in {}\n",
+                        one_line(file.replaces.string()));
+  }
   std::map<std::string, std::string> by_kind;
   for (const ManifestItem& item : manifest.items) {
     std::string& keys = by_kind[item.kind];
@@ -47,7 +52,7 @@ std::string listing(const PluginHost& host) {
   std::string usable, refused, folders;
   for (const PluginFile& file : host.files()) {
     if (file.state == PluginState::refused) {
-      refused += fmt::format("  {}: {}\n", file.path.string(), file.reason);
+      refused += fmt::format("  {}: {}\n", one_line(file.path.string()), one_line(file.reason));
     } else {
       usable += plugin_text(file);
     }
@@ -55,6 +60,12 @@ std::string listing(const PluginHost& host) {
   for (const SearchDirectory& directory : host.directories()) folders += directory_text(directory);
   std::string text = usable.empty() ? "There are no usable plugins.\n\n" : usable;
   if (!refused.empty()) text += "refused:\n" + refused + "\n";
+  for (const PluginHost::PassedOver& item : host.passed_over_numbers()) {
+    text += fmt::format(
+        "warning: a bare number for a {} means {}; {} claims numbers, too, and is used where its "
+        "type is written\n\n",
+        item.kind, item.winner, item.key);
+  }
   return text + "searched:\n" + folders;
 }
 
@@ -68,6 +79,8 @@ Value plugin_row(const PluginFile& file) {
   row.set("license", manifest.license);
   row.set("doc", manifest.doc);
   row.set("url", manifest.url);
+  row.set("shipped", file.shipped);
+  if (!file.replaces.empty()) row.set("replaces", file.replaces.string());
   row.set("sdk", fmt::format("{}.{}", manifest.sdk_major, manifest.sdk_minor));
   Value& abi = row.set("abi", Value::table());
   for (const auto& [name, value] : manifest.abi) abi.set(name, value);
@@ -98,7 +111,8 @@ int run_plugins(std::span<const std::string> words) {
     throw UsageError("'trivet plugins' takes no argument '" + arguments.plain()[0] + "'",
                      {.hint = "trivet explain KEY tells about one item"});
   }
-  const PluginHost host(plugin_search_path(arguments.all("plugin-dir")));
+  PluginHost host(plugin_search_path(arguments.all("plugin-dir")));
+  host.check_schemas();
   print_out(arguments.has("json") ? json_listing(host) : listing(host));
   return 0;
 }

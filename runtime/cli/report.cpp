@@ -2,12 +2,14 @@
 #include "cli/report.h"
 
 #include <fmt/core.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <map>
 #include <new>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "cli/terminal.h"
@@ -133,6 +135,24 @@ std::string problem_text(const Problem& problem, SourceLines& lines, bool colour
   return text;
 }
 
+std::string limit_text(int resource, fmt::format_string<rlim_t> what, int shift) {
+  rlimit limit = {};
+  if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
+  return fmt::format(what, limit.rlim_cur >> shift);
+}
+
+// What the system refused, with the limits that may be why.
+std::string plain_text(const std::exception& error) {
+  const std::string space = limit_text(RLIMIT_AS, "; the process may have {} MiB (ulimit -v)", 20);
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "no memory is left" + space;
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  if (system == nullptr || system->code() != std::errc::resource_unavailable_try_again) {
+    return printable(error.what());
+  }
+  return "cannot start a thread: " + system->code().message() + space +
+         limit_text(RLIMIT_NPROC, "; its user may have {} processes and threads (ulimit -u)", 0);
+}
+
 }  // namespace
 
 std::string report_text(const ConfigError& error, bool colours) {
@@ -153,9 +173,7 @@ std::string report_text(const std::exception& error, bool colours) {
   if (const auto* config = dynamic_cast<const ConfigError*>(&error)) {
     return report_text(*config, colours);
   }
-  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  return fmt::format("{} {}\n", coloured("error:", Colour::red, colours),
-                     memory ? "no memory is left" : printable(error.what()));
+  return fmt::format("{} {}\n", coloured("error:", Colour::red, colours), plain_text(error));
 }
 
 int exit_code_of(const std::exception& error) noexcept {

@@ -3,10 +3,20 @@
 // trivet run CONFIG [K=V ...]
 #include "train/run.h"
 
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
 #include "cli/commands.h"
 #include "cli/config_arguments.h"
+#include "cli/experiment_command.h"
 #include "cli/host_catalog.h"
+#include "launch/experiment_id.h"
+#include "train/file_io.h"
 #include "trivet/error.h"
+#include "trivet/launch/attempt.h"
 
 namespace trivet {
 namespace {
@@ -15,17 +25,54 @@ constexpr OptionSpec kOwnRunOptions[] = {
     {.name = "workdir",
      .letter = 'w',
      .value = "DIR",
-     .doc = "The run's directory; what it holds is continued. Default: the next runs/N-NAME",
+     .doc = "The run's directory; what it holds is continued. Default: the next ROOT/N-NAME",
      .other_names = "model_dir job_log_dir"},
+    kRootOption,
     {.name = "mode",
      .value = "MODE",
      .doc = "train, eval, train_and_eval, train_and_post_eval, continuous_eval or "
             "continuous_train_and_eval; the same as mode=MODE"},
+    {.name = "step",
+     .value = "N",
+     .doc = "Mode eval: evaluate the checkpoint of step N. Default: the newest one"},
     {.name = "quiet", .letter = 'q', .doc = "Print warnings and errors only"},
 };
 constexpr auto kRunOptions = with_config_options(kOwnRunOptions);
 
+// The file by which whoever launched this process is told that the run is done: an exit code of 0
+// may be anybody's. Processes that the run starts are not asked for it.
+class DoneFile {
+ public:
+  DoneFile() {
+    if (const char* named = std::getenv(launch::kDoneFileVariable)) file_ = named;
+    ::unsetenv(launch::kDoneFileVariable);
+  }
+  void make() const {
+    if (!file_.empty()) replace_file(file_, "", Durability::cached);
+  }
+
+ private:
+  std::filesystem::path file_;
+};
+
+std::optional<std::int64_t> asked_step(const ConfigArguments& given, Mode mode) {
+  const std::string* text = given.arguments.last("step");
+  if (text == nullptr) return std::nullopt;
+  std::int64_t step = 0;
+  const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), step);
+  if (failure != std::errc() || end != text->data() + text->size() || step < 0) {
+    throw UsageError("--step is '" + *text + "', and a step is a whole number from 0 on");
+  }
+  if (mode != Mode::eval) {
+    throw UsageError("--step goes with --mode eval",
+                     {.hint = "training goes on from the newest checkpoint; task.init_checkpoint "
+                              "starts a new run from any"});
+  }
+  return step;
+}
+
 int run_run(std::span<const std::string> words) {
+  const DoneFile done;
   ConfigArguments given = parse_config_arguments(words, kRunOptions);
   add_override(given, "mode", "mode");
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
@@ -36,10 +83,14 @@ int run_run(std::span<const std::string> words) {
     if (workdir->empty()) throw UsageError("--workdir names no directory: it is empty");
     request.workdir = *workdir;
   }
+  request.root = experiments_root(given.arguments.last("root"));
   request.name = std::filesystem::path(given.source).stem().string();
   request.source = given.source;
   request.quiet = given.arguments.has("quiet");
-  return run_command(request);
+  request.step = asked_step(given, request.config.experiment.mode);
+  const int code = run_command(request);
+  if (code == 0) done.make();
+  return code;
 }
 
 }  // namespace
@@ -50,8 +101,8 @@ const CommandInfo kRunCommand{
     .summary = "Trains, evaluates or both, as the config's mode says",
     .details =
         "A run keeps everything in its directory and continues from its last checkpoint when it\n"
-        "is started again with --workdir. Ctrl-C saves and stops (exit code 130); so do SIGTERM\n"
-        "and SIGUSR1 (75). A second Ctrl-C stops at once.\n\n"
+        "is started again with --workdir. Ctrl-C saves and stops (exit code 130); so do SIGTERM,\n"
+        "SIGUSR1, SIGUSR2 and SIGXCPU (75). A second Ctrl-C or SIGTERM stops at once.\n\n"
         "With --mode continuous_eval it follows the run of another process in --workdir, "
         "evaluates\n"
         "its newest checkpoints and ends with it; what it finds goes to continuous_eval/ there.\n"

@@ -2,11 +2,13 @@
 //
 // trivet schema [KIND|KEY]
 #include <algorithm>
+#include <cstdio>
 
 #include "cli/commands.h"
 #include "cli/config_arguments.h"
 #include "cli/host_catalog.h"
 #include "cli/terminal.h"
+#include "cli/text_columns.h"
 #include "config/json_schema.h"
 #include "config/resolver.h"
 #include "trivet/error.h"
@@ -23,6 +25,13 @@ int run_schema(std::span<const std::string> words) {
   const std::vector<std::string> subjects = arguments.plain();
   if (subjects.size() > 1) throw UsageError("'trivet schema' takes one kind or key");
   HostCatalog catalog(arguments.all("plugin-dir"));
+  catalog.host().check_schemas();
+  for (const PluginFile& file : catalog.host().files()) {
+    if (file.state != PluginState::refused || !file.manifest) continue;
+    std::fputs(
+        printable("warning: " + file.path.string() + " is left out: " + file.reason + "\n").c_str(),
+        stderr);
+  }
   if (subjects.empty()) {
     print_out(config_json_schema(launch_file_schema(), catalog));
     return 0;

@@ -2,7 +2,9 @@
 //
 // trivet status [ID]: how experiments, their work units and jobs are.
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/core.h>
@@ -13,9 +15,12 @@
 #include "cli/progress.h"
 #include "cli/sweep_columns.h"
 #include "cli/terminal.h"
+#include "cli/text_columns.h"
 #include "cli/text_table.h"
 #include "launch/experiment_id.h"
 #include "launch/experiment_index.h"
+#include "launch/search_view.h"
+#include "train/evaluations.h"
 #include "train/process_info.h"
 #include "trivet/enums.h"
 #include "trivet/error.h"
@@ -27,6 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr OptionSpec kStatusOptions[] = {
     kRootOption,
+    kPluginDirOption,
     {.name = "json", .doc = "Print JSON"},
 };
 
@@ -50,19 +56,35 @@ std::string jobs_text(const UnitView& unit) {
   return text;
 }
 
-std::string units_table(const ExperimentView& view, int width) {
+// A trial that was stopped as hopeless has not been cancelled by anybody.
+std::string_view state_text(const UnitView& unit, const TrialView* trial) {
+  const bool is_stopped = trial != nullptr && trial->state == "stopped";
+  return is_stopped && unit.state == launch::JobState::cancelled ? "stopped"
+                                                                 : enum_name(unit.state);
+}
+
+std::string value_text(const TrialView* trial) {
+  return trial != nullptr && trial->value ? fmt::format("{:.6g}", *trial->value) : "-";
+}
+
+std::string units_table(const ExperimentView& view, const std::optional<SearchView>& search,
+                        int width) {
   using Align = TextTable::Align;
   TextTable table;
   const std::vector<std::string> names = sweep_names(view.units);
   table.column("WID", Align::right);
   table.column("STATE");
   table.column("AGE", Align::right);
+  if (search) table.column("VALUE", Align::right);
   for (const std::string& name : names) table.column(name, Align::right);
   table.column("JOBS");
   const double now = unix_time();
   for (const UnitView& unit : view.units) {
-    std::vector<std::string> cells = {std::to_string(unit.wid), std::string(enum_name(unit.state)),
+    const TrialView* trial = search ? search->of_unit(unit.wid) : nullptr;
+    std::vector<std::string> cells = {std::to_string(unit.wid),
+                                      std::string(state_text(unit, trial)),
                                       age_text(unit.changed, now)};
+    if (search) cells.push_back(value_text(trial));
     const SweepCells sweep = sweep_cells(unit.sweep);
     for (const std::string& name : names) cells.push_back(sweep_cell(sweep, name));
     cells.push_back(jobs_text(unit));
@@ -91,6 +113,12 @@ std::string experiments_text(const std::vector<ExperimentView>& views, int width
   return text;
 }
 
+// Of the unit that was asked for: looking into the directories of all would take long.
+std::string evaluations(const ExperimentView& view, const ExperimentId& id) {
+  if (!id.wid) return {};
+  return printable(evaluations_text(unit_of(view, *id.wid).directory));
+}
+
 int screen_width() {
   return is_screen(stdout) ? terminal_columns(1) : 0;
 }
@@ -101,7 +129,7 @@ int run_status(std::span<const std::string> words) {
   if (plain.size() > 1) throw UsageError("'trivet status' takes one ID");
   const bool json = arguments.has("json");
   const fs::path root = experiments_root(arguments.last("root"));
-  ExperimentRefresher refresher;
+  ExperimentRefresher refresher(absolute_folders(arguments.all("plugin-dir")));
   if (plain.empty()) {
     ExperimentIndex index(root);
     const std::vector<ExperimentView> views = refresher.all(index);
@@ -124,12 +152,17 @@ int run_status(std::span<const std::string> words) {
   const ExperimentId id = find_experiment(plain[0], root);
   ExperimentIndex index(id);
   const ExperimentView view = refresher.view(index, id);
+  const std::optional<SearchView> search = read_search(view.directory);
   if (json) {
-    print_out(to_json(view_value(view), JsonStyle::indented));
+    Value all = view_value(view);
+    if (search) all.set("search", view_value(*search));
+    print_out(to_json(all, JsonStyle::indented));
   } else {
-    print_out(head_text(view) + units_table(view, screen_width()));
+    print_out(head_text(view) + (search ? search_text(*search, view.supervised) : "") +
+              units_table(view, search, screen_width()) + evaluations(view, id));
   }
-  return 0;
+  const bool is_vain = search && !view.supervised && search->has_ended() && !search->has_value();
+  return is_vain && !json ? 1 : 0;
 }
 
 }  // namespace
@@ -140,7 +173,8 @@ const CommandInfo kStatusCommand{
     .summary = "How experiments, their work units and jobs are",
     .details =
         "ID is XID, XID/WID or XID/WID/JOB, @last, or an experiment's directory. Without one:\n"
-        "all experiments of --root.",
+        "all experiments of --root. Of a search: its goal, the best trial and the value of each; "
+        "the exit\ncode is 1 when it has ended and no trial has a value.",
     .options = kStatusOptions,
     .operand = Operand::path,
     .run = run_status,

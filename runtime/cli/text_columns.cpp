@@ -93,6 +93,13 @@ std::string printable(std::string_view lines) {
   }
 }
 
+std::string one_line(std::string_view text) {
+  if (is_plain_ascii(text)) return std::string(text);
+  std::string shown;
+  for (const std::string& character : characters_of(text)) shown += character;
+  return shown;
+}
+
 int columns_of_character(const std::string& character) {
   if (character.size() <= 1) return static_cast<int>(character.size());
   const Utf8Locale locale;

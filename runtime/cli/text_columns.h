@@ -16,6 +16,9 @@ std::vector<std::string> characters_of(std::string_view text);
 // The same as one text again, in which lines stay lines.
 std::string printable(std::string_view lines);
 
+// The same in one line.
+std::string one_line(std::string_view text);
+
 // Columns of one of those: 0 for marks that join the character before them, 2 for wide ones as in
 // Chinese.
 int columns_of_character(const std::string& character);

@@ -8,15 +8,6 @@
 #include "trivet/error.h"
 
 namespace trivet {
-namespace {
-
-std::string one_line(std::string_view text) {
-  std::string shown = printable(text);
-  std::replace(shown.begin(), shown.end(), '\n', ' ');
-  return shown;
-}
-
-}  // namespace
 
 void TextTable::column(std::string head, Align align) {
   head = one_line(head);

@@ -24,6 +24,7 @@ class Opened final : public TrainedRun {
   const Value& config() const override { return config_.tree; }
   const NamedTensors& weights() const override { return weights_; }
   std::int64_t step() const override { return model_.step(); }
+  bool averaged() const override { return model_.averaged(); }
   Device& device() override { return model_.device(); }
 
  private:
