@@ -219,7 +219,7 @@ TEST_CASE("mistakes in overrides show the override with a caret") {
         "error: command line:2:9: trainer.train_stepz: unknown key 'train_stepz'\n"
         "      | trainer.train_stepz=4\n"
         "      |         ^^^^^^^^^^^ did you mean 'train_steps'?\n");
-  CHECK(place.refused("c.toml --cfg.trainer.train_steps x") ==
+  CHECK(place.refused("c.toml --cfg.trainer.train_steps=x") ==
         "error: command line:1:27: trainer.train_steps: 'x' is not an integer\n"
         "      | --cfg.trainer.train_steps=x\n"
         "      |                           ^ write an integer\n");

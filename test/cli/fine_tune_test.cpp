@@ -73,7 +73,7 @@ TEST_CASE("a Cnn of ten classes is tuned for two by rules, and every variable is
 
   SECTION("without rules the classifier does not fit, and nothing is trained") {
     const ShellResult refused = start(file, dir / "refused", from);
-    CHECK(refused.exit_code == 1);
+    CHECK(refused.exit_code == 2);
     CHECK_THAT(refused.output, Contains("differs  output/w [16, 2]; f32 [16, 2] wanted, f32 "
                                         "[16, 10] found") &&
                                    Contains("loaded  conv_0/w [3, 3, 1, 8]") &&

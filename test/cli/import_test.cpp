@@ -11,6 +11,7 @@
 #include "published_models.h"
 #include "run_fixture.h"
 #include "support/layer_fixture.h"
+#include "support/paths.h"
 #include "support/plugins.h"
 #include "trivet/error.h"
 #include "trivet/init_checkpoint.h"
@@ -289,6 +290,59 @@ TEST_CASE("an imported run continues texts, is trained further and exported with
   require_success(test::run(dir / "tune.toml", dir / "tuned", "mode=train"));
   require_success(export_model(dir / "tuned", dir / "same"));
   CHECK(read_file(dir / "same" / "model.safetensors") == read_file(out / "model.safetensors"));
+
+  // As the page has it, but for its paths and sizes.
+  const std::string page = read_file(source_root() / "docs" / "language-models.md");
+  const std::size_t begin = page.find("base = [\"runs/gpt2/config.toml\"]");
+  REQUIRE(begin != std::string::npos);
+  std::string config = page.substr(begin, page.find("```", begin) - begin);
+  const auto replace = [&](const std::string& what, const std::string& by) {
+    for (std::size_t at = 0; (at = config.find(what, at)) != std::string::npos; at += by.size()) {
+      config.replace(at, what.size(), by);
+    }
+  };
+  replace("runs/gpt2", run.string());
+  replace("books/*.txt", "/usr/share/common-licenses/Artistic");
+  replace("seq_len = 256", "seq_len = 16");
+  replace("train_steps = 1000", "train_steps = 1");
+  dir.write("page.toml", config);
+  require_success(test::run(dir / "page.toml", dir / "page"));
+}
+
+TEST_CASE("prompts begin with a start token where the published files say so") {
+  const TempDir dir;
+  PublishedModel model = small_llama(true, 262);
+  const std::int64_t vocabulary = model.config.at("vocab_size");
+  for (const char* id : {"bos_token_id", "eos_token_id"}) model.config[id] = 0;
+  write_model(model, dir / "llama");
+  const fs::path tokenizer = dir / "llama" / "tokenizer.json";
+  dir.write("corpus.txt", "ab ab cd");
+  require_success(test::trivet("tokenizer train --vocab-size " + std::to_string(vocabulary) +
+                               " --special '<s>' -o " + quoted(tokenizer.string()) + " " +
+                               quoted((dir / "corpus.txt").string())));
+  const auto begins = [&] {
+    fs::remove_all(dir / "run");
+    require_success(import_model(dir / "llama", dir / "run"));
+    const std::string config = read_file(dir / "run" / "config.toml");
+    return config.find("add_bos = true") != std::string::npos;
+  };
+  Json json = Json::parse(read_file(tokenizer));
+  CHECK_FALSE(begins());  // its post-processor adds nothing
+  json["post_processor"] = Json::parse(R"({"type": "Sequence", "processors": [{"type": "ByteLevel",
+      "add_prefix_space": true, "trim_offsets": false, "use_regex": true},
+      {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}},
+       {"Sequence": {"id": "A", "type_id": 0}}], "pair": [],
+       "special_tokens": {"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}}}]})");
+  dir.write("llama/tokenizer.json", json.dump());
+  CHECK(begins());
+  dir.write("llama/tokenizer_config.json", R"({"add_bos_token": false})");
+  CHECK_FALSE(begins());
+  dir.write("llama/tokenizer_config.json", R"({"add_bos_token": true})");
+  CHECK(begins());
+  // The way back says the same.
+  fs::remove_all(dir / "out");
+  require_success(export_model(dir / "run", dir / "out"));
+  CHECK(json_of(dir / "out" / "tokenizer_config.json").at("add_bos_token") == true);
 }
 
 }  // namespace import_test

@@ -140,6 +140,24 @@ TEST_CASE("a language model learns a text and continues it") {
     CHECK(lines[1].at("log_probability").get<double>() > -1);
     CHECK(alphabet.generate("-t 0 -n 3 < " + file).output == "abc\nuvwxyz\n");
   }
+  SECTION("samples of a prompt differ, and so do equal prompts; each is there again alone") {
+    alphabet.temp().write("equal.txt", "abc\nabc\n");
+    const std::string file = quoted((alphabet.temp() / "equal.txt").string());
+    const std::string wild = " -t 9 --top-k 0 -n 8 --json --seed 5 ";
+    const std::vector<Json> four =
+        lines_of(alphabet.generate("--samples 2" + wild + "-f " + file).output);
+    REQUIRE(four.size() == 4);
+    for (std::size_t i = 0; i < 4; ++i) {
+      CHECK(four[i].at("sample") == i % 2);
+      for (std::size_t j = 0; j < i; ++j) CHECK(four[i].at("text") != four[j].at("text"));
+    }
+    const std::vector<Json> two = lines_of(alphabet.generate(wild + "-f " + file).output);
+    REQUIRE(two.size() == 2);
+    CHECK(two[0].at("text") == four[0].at("text"));
+    CHECK(two[1].at("text") == four[2].at("text"));
+    const Json second = lines_of(alphabet.generate("abc --samples 2" + wild).output).at(1);
+    CHECK(second.at("text") == four[1].at("text"));
+  }
   SECTION("what the config says of decoding is the default, a checkpoint is a run's") {
     const std::vector<Json> lines = lines_of(alphabet.generate("--json abc").output);
     CHECK(lines.at(0).at("tokens") == 10);
@@ -168,6 +186,14 @@ TEST_CASE("a language model learns a text and continues it") {
     check("--top-p 0 a", "top-p");
     check("-f /no/such/file", "/no/such/file");
     check("''", "the prompt is empty");
+    alphabet.temp().write("gap.txt", "abc\n\nuvw\n");
+    check("-f " + quoted((alphabet.temp() / "gap.txt").string()), "prompt 2 is empty");
+    check("--beams 4 -t 0.5 a", "beam search draws none");
+    check("--beams 4 --top-p 0.1 a", "beam search draws none");
+    check("--beams 4 --samples 2 a", "beam search draws none");
+    check("--samples 0 a", "--samples takes a number of at least 1");
+    // Nothing of a text that is refused.
+    CHECK_THAT(alphabet.generate("xyz --top-p 0").output, Catch::StartsWith("error: "));
     check("-f x y", "a prompt and a --file");
     const ShellResult none =
         trivet::test::trivet("generate " + quoted((alphabet.temp() / "text").string()) + " a");
@@ -189,6 +215,79 @@ TEST_CASE("a language model learns a text and continues it") {
     CHECK(other.exit_code == 2);
     CHECK_THAT(other.output, Contains("does not continue texts"));
   }
+}
+
+TEST_CASE("the config to try first learns what it evaluates on", "[slow]") {
+  const TempDir temp;
+  const ShellResult result = run(config("lm/local.toml"), temp / "run", "runtime.threads=1");
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  // Random bytes have 8, and one file learnt by heart ended above that.
+  const auto bits_at = [&](std::size_t i) {
+    return records(temp / "run", "eval").at(i).at("values").at("bits_per_byte").get<double>();
+  };
+  CHECK(bits_at(1) < 4.2);
+  CHECK(bits_at(1) < bits_at(0));
+}
+
+// A model with a prefix counts on seeing all of its prompt, in an evaluation and in a file of
+// prompts of different lengths: the last letter is answered with the first.
+TEST_CASE("a prefix language model is asked as it was trained") {
+  const TempDir temp;
+  std::string lines, prompts;
+  std::vector<std::string> wanted;
+  for (int i = 0; i < 400; ++i) {
+    std::string word;
+    for (int j = 0; j < 2 + i % 4; ++j)
+      word += static_cast<char>('a' + (i * 7 + j * j * 5 + i / 9) % 6);
+    lines += "{\"q\": \"" + word + "\", \"a\": \"" + std::string(1, word.front()) + "\"}\n";
+    if (i >= 12) continue;
+    prompts += word + "\n";
+    wanted.emplace_back(1, word.front());
+  }
+  temp.write("pairs.jsonl", lines);
+  temp.write("prompts.txt", prompts);
+  temp.write("prefix.toml", with_folder(R"(
+seed = 1
+[task]
+type = "lm/LanguageModeling"
+tokenizer = { type = "tokenizers/Bytes", bos = true, eos = true }
+[task.model]
+type = "lm/LanguageModel"
+model_type = "prefix"
+model_dims = 32
+num_layers = 1
+num_heads = 2
+max_seq_len = 16
+position_emb_tpl = "nn/TrainablePositionalEmbedding"
+[task.train_input]
+type = "data/LanguageModel"
+source = { type = "data/Jsonl", files = ["@/pairs.jsonl"] }
+inputs = "{q}"
+inputs_eos = true
+targets = "{a}"
+weights_on_targets_only = true
+pack = false
+seq_len = 12
+batch_size = 32
+shuffle = true
+[trainer]
+train_steps = 300
+steps_per_loop = 100
+learning_rate = 0.01
+optimizer = "optim/Adam"
+)",
+                                        temp.path()));
+  const ShellResult trained =
+      run(temp / "prefix.toml", temp / "run", "mode=train runtime.threads=1");
+  INFO(trained.output);
+  REQUIRE(trained.exit_code == 0);
+  const std::vector<Json> answers = lines_of(
+      trivet::test::trivet("generate " + quoted((temp / "run").string()) + " -t 0 -n 2 --json -f " +
+                           quoted((temp / "prompts.txt").string()))
+          .output);
+  REQUIRE(answers.size() == wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(answers[i].at("text") == wanted[i]);
 }
 
 TEST_CASE("a run keeps its tokenizer and takes no other") {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "run_fixture.h"
+#include "support/overrides.h"
 #include "support/paths.h"
 #include "support/shell.h"
 #include "support/slow_disk.h"
@@ -23,14 +24,14 @@ namespace test = trivet::test;
 namespace {
 
 const std::string kSmall =
-    "trainer.train_steps=3000 trainer.steps_per_loop=100 trainer.checkpoint_interval=100 " +
-    std::string(kSmallRun);
+    "trainer.steps_per_loop=100 trainer.checkpoint_interval=100 " + std::string(kSmallRun);
 
 std::string program_line(const fs::path& workdir, const std::string& mode,
                          const std::string& more) {
   return "TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) + " " + quoted(program().string()) +
          " run " + quoted(config("vision/local.toml").string()) + " --mode " + mode +
-         " --workdir " + quoted(workdir.string()) + " " + kSmall + more;
+         " --workdir " + quoted(workdir.string()) + " " +
+         last_of_each(kSmall + "trainer.train_steps=3000 " + more);
 }
 
 // A training run and a process that follows it, started first; what both said.
@@ -75,9 +76,9 @@ TEST_CASE("a second process follows a training run and ends by itself") {
   // Nothing of the training run was touched: it has its own records alone.
   CHECK(records(workdir, "eval").empty());
   // Started again, it finds its work done.
-  const auto again =
-      test::trivet("run " + quoted(config("vision/local.toml").string()) + " " + kSmall +
-                   "--mode continuous_eval --workdir " + quoted(workdir.string()));
+  const auto again = test::trivet("run " + quoted(config("vision/local.toml").string()) + " " +
+                                  kSmall + "trainer.train_steps=3000 " +
+                                  "--mode continuous_eval --workdir " + quoted(workdir.string()));
   CHECK(again.exit_code == 0);
   CHECK(steps_of(records(workdir / "continuous_eval", "eval")) == steps);
 }
@@ -104,11 +105,13 @@ TEST_CASE("a follower ends when the run is done before its target, or when nothi
   TempDir temp;
   const fs::path workdir = temp / "run";
   run(config("vision/local.toml"), workdir, kSmall + "trainer.train_steps=200 --mode train");
-  const auto done = run(config("vision/local.toml"), workdir, kSmall + "--mode continuous_eval");
+  const auto done = run(config("vision/local.toml"), workdir,
+                        kSmall + "trainer.train_steps=3000 " + "--mode continuous_eval");
   CHECK(done.exit_code == 0);
   CHECK_THAT(done.output, Contains("the run is done at step 200"));
   const auto nothing = run(config("vision/local.toml"), temp / "empty",
-                           kSmall + "--mode continuous_eval trainer.continuous_eval_timeout=0.3");
+                           kSmall + "trainer.train_steps=3000 " +
+                               "--mode continuous_eval trainer.continuous_eval_timeout=0.3");
   CHECK(nothing.exit_code == 0);
   CHECK_THAT(nothing.output, Contains("no checkpoint came for"));
 }
@@ -153,8 +156,9 @@ TEST_CASE("a follower of a run without a whole checkpoint says that it evaluated
 TEST_CASE("a follower with another model is refused with the difference") {
   TempDir temp;
   run(config("vision/local.toml"), temp / "run", kSmall + "trainer.train_steps=10 --mode train");
-  const auto other = run(config("vision/local.toml"), temp / "run",
-                         kSmall + "task.model.hidden_dims=[8] --mode continuous_eval");
+  const auto other = run(
+      config("vision/local.toml"), temp / "run",
+      kSmall + "trainer.train_steps=3000 " + "task.model.hidden_dims=[8] --mode continuous_eval");
   CHECK(other.exit_code == 2);
   CHECK_THAT(other.output, Contains("trains another task or model") && Contains("hidden_dims"));
   const auto lost = test::trivet("run " + quoted(config("vision/local.toml").string()) +
@@ -241,7 +245,7 @@ TEST_CASE("a classifier of ten classes is tuned for two by rules, every variable
                           "task.init_checkpoint=" +
                           quoted((temp / "ten").string()) + " ";
   const auto refused = run(config("vision/local.toml"), temp / "refused", two);
-  CHECK(refused.exit_code == 1);
+  CHECK(refused.exit_code == 2);
   CHECK_THAT(refused.output, Contains("differs  output/w") && Contains("loaded  hidden_0/w"));
   const auto tuned = run(config("vision/local.toml"), temp / "two",
                          two + "'task.init_load.ignore=[\"output/.*\"]'");
@@ -301,6 +305,7 @@ TEST_CASE("ckpt lists, compares, averages and finds damage") {
   // Half the way in float: each mean is rounded once.
   CHECK(distance(first, temp / "half") == Approx(whole_way / 2).epsilon(1e-5));
   CHECK(test::trivet("run " + quoted(config("vision/local.toml").string()) + " " + kSmall +
+                     "trainer.train_steps=3000 " +
                      "--mode eval task.init_checkpoint=" + quoted((temp / "half").string()) +
                      " --workdir " + quoted((temp / "eval").string()))
             .exit_code == 0);

@@ -37,7 +37,7 @@ TEST_CASE("help and completion know the commands of plugins") {
   folder.copy("speaker");
   const std::string help = run(folder, "--help").output;
   CHECK_THAT(help, Contains("\n  say ...") && Contains("  Says words aloud\n"));
-  CHECK_THAT(help, !Contains("Would hide"));
+  CHECK_THAT(help, Contains("\n  speaker/run ...") && !Contains("\n  run ..."));
   CHECK(run(folder, "help").output == help);
   CHECK(run(folder, "__complete -- sa").output == "say\n");
   CHECK(run(folder, "__complete -- say ''").output == ":files\n");
@@ -49,7 +49,34 @@ TEST_CASE("the program's own command comes before a plugin's of the same name") 
   const PluginFolder folder;
   folder.copy("speaker");
   CHECK_THAT(run(folder, "run --help").output, StartsWith("usage: trivet run"));
-  CHECK(run(folder, "speaker/run x").exit_code == 2);
+  CHECK(run(folder, "speaker/run x").output == "x.\n");
+}
+
+TEST_CASE("an exit code that a process cannot have is an error of the plugin") {
+  const PluginFolder folder;
+  folder.copy("speaker");
+  for (const char* code : {"256", "300", "-1"}) {
+    const ShellResult result = run(folder, std::string("say --code=") + code);
+    INFO(result.output);
+    CHECK(result.exit_code == 3);
+    CHECK_THAT(result.output, Contains("exit code") && Contains("[plugin speaker, speaker/say]"));
+  }
+}
+
+TEST_CASE("--plugin-dir may stand before the command, and must be there") {
+  const PluginFolder none;
+  const PluginFolder folder;
+  folder.copy("speaker");
+  const std::string option = "--plugin-dir " + quoted(folder.path().string());
+  CHECK(run(none, option + " say x").output == "x.\n");
+  CHECK(run(none, "--plugin-dir=" + quoted(folder.path().string()) + " say x").output == "x.\n");
+  CHECK_THAT(run(none, "--help " + option).output, Contains("\n  say ..."));
+  CHECK_THAT(run(none, option + " --help").output, Contains("\n  say ..."));
+  for (const char* words : {"say x", "schema", "config show x.toml"}) {
+    const ShellResult missing = run(folder, std::string(words) + " --plugin-dir /not/there");
+    CHECK(missing.exit_code == 2);
+    CHECK_THAT(missing.output, Contains("--plugin-dir /not/there: there is no such folder"));
+  }
 }
 
 TEST_CASE("two commands of one name are told apart by their plugins") {

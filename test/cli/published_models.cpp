@@ -71,7 +71,7 @@ PublishedModel small_gpt2(std::int64_t vocab_size) {
   return model;
 }
 
-PublishedModel small_llama(bool tied) {
+PublishedModel small_llama(bool tied, std::int64_t vocab_size) {
   PublishedModel model;
   model.config = {{"architectures", {"LlamaForCausalLM"}},
                   {"bos_token_id", 1},
@@ -88,8 +88,8 @@ PublishedModel small_llama(bool tied) {
                   {"rope_scaling", nullptr},
                   {"rope_theta", 5000.0},
                   {"tie_word_embeddings", tied},
-                  {"vocab_size", 61}};
-  model.add("model.embed_tokens.weight", {61, 24});
+                  {"vocab_size", vocab_size}};
+  model.add("model.embed_tokens.weight", {vocab_size, 24});
   for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
     model.add(layer + "input_layernorm.weight", {24}, 1);
     model.add(layer + "self_attn.q_proj.weight", {24, 24});
@@ -102,7 +102,7 @@ PublishedModel small_llama(bool tied) {
     model.add(layer + "mlp.down_proj.weight", {24, 40});
   }
   model.add("model.norm.weight", {24}, 1);
-  if (!tied) model.add("lm_head.weight", {61, 24});
+  if (!tied) model.add("lm_head.weight", {vocab_size, 24});
   return model;
 }
 

@@ -29,7 +29,7 @@ struct PublishedModel {
 PublishedModel small_gpt2(std::int64_t vocab_size = 61);
 // V = 61, D = 24, 2 layers, 4 heads, 2 of keys and values, 40 hidden, theta 5000; its head is tied
 // or not. Names with "model." in front.
-PublishedModel small_llama(bool tied);
+PublishedModel small_llama(bool tied, std::int64_t vocab_size = 61);
 
 // [T * V], Radford et al. 2019 as GPT2LMHeadModel has it.
 std::vector<double> gpt2_logits(const PublishedModel& model, const std::vector<std::int32_t>& ids);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run that diverges and may recover, through the real program.
 #include <catch2/catch.hpp>
+#include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "run_fixture.h"
@@ -40,4 +42,52 @@ TEST_CASE("a run that leaves out bad steps fails at the one that is too many") {
   INFO(result.output);
   CHECK(result.exit_code == 1);
   CHECK_THAT(result.output, Contains("at step 3") && Contains("after 2 steps that were left out"));
+}
+
+TEST_CASE("a run whose weights are no longer numbers keeps its last good checkpoint") {
+  const test::TempDir temp;
+  const std::string words =
+      "trainer.optimizer=optim/Sgd trainer.checkpoint_interval=5 trainer.train_steps=6 "
+      "trainer.steps_per_loop=6 trainer.validation_interval=0 "
+      "'trainer.learning_rate={type=\"optim/Piecewise\",boundaries=[5],values=[0.01,3e38]}' ";
+  const auto result = test::run(test::config("vision/local.toml"), temp / "run", words);
+  INFO(result.output);
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.output, Contains("checkpoint of step 6 not saved: the norm of the weights is "
+                                     "not finite") &&
+                                Contains("step_00000005 is untouched"));
+  CHECK(test::trivet("ckpt verify " + test::quoted((temp / "run").string())).exit_code == 0);
+  CHECK_FALSE(std::filesystem::exists(temp / "run/checkpoints/step_00000006"));
+}
+
+TEST_CASE("steps that are left out are told on the screen and in log.jsonl") {
+  const test::TempDir temp;
+  const auto result =
+      test::run(test::config("vision/local.toml"), temp / "run", kBad + "trainer.recovery=skip -q");
+  CHECK_THAT(result.output, Contains("warning: step 1 is left out: the training loss is") &&
+                                Contains("2 of at most 2"));
+  CHECK_THAT(test::read_file(temp / "run/log.jsonl"), Contains("step 2 is left out"));
+}
+
+TEST_CASE("a run that ends at a bad step has the metrics of the steps before it") {
+  const test::TempDir temp;
+  const std::string words = std::string(test::kSmallRun) +
+                            "trainer.train_steps=40 trainer.steps_per_loop=1 --mode train ";
+  REQUIRE(test::run(test::config("vision/local.toml"), temp / "alone", words).exit_code == 0);
+  double worst = 0;
+  std::int64_t step = 0;
+  for (const auto& record : test::records(temp / "alone", "train")) {
+    const double loss = record.at("values").at("training_loss");
+    if (record.at("step") > 5 && loss > worst) step = record.at("step"), worst = loss;
+  }
+  const auto result = test::run(
+      test::config("vision/local.toml"), temp / "run",
+      words + "trainer.steps_per_loop=40 trainer.recovery_begin_steps=6 trainer.loss_upper_bound=" +
+          std::to_string(worst - 1e-5));
+  INFO(result.output);
+  CHECK(result.exit_code == 1);
+  const auto records = test::records(temp / "run", "train");
+  REQUIRE(records.size() == 1);
+  CHECK(records[0].at("step") == step - 1);
+  CHECK(records[0].at("values").contains("training_loss"));
 }

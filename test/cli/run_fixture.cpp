@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "support/overrides.h"
 #include "support/paths.h"
 
 namespace trivet::test {
@@ -20,9 +21,9 @@ ShellResult trivet(const std::string& words, const std::string& settings) {
 
 ShellResult run(const std::filesystem::path& config, const std::filesystem::path& workdir,
                 const std::string& more, const std::string& settings) {
-  return trivet(
-      "run " + quoted(config.string()) + " --workdir " + quoted(workdir.string()) + " " + more,
-      settings);
+  return trivet("run " + quoted(config.string()) + " --workdir " + quoted(workdir.string()) + " " +
+                    last_of_each(more),
+                settings);
 }
 
 nlohmann::json json_of(const std::filesystem::path& file) {

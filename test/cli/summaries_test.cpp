@@ -124,6 +124,45 @@ TEST_CASE("a run continued in another process shows every step once") {
   CHECK(scalars_of(workdir, "train") == values_of(workdir, "train"));
 }
 
+// Without regard to sessions: what the files hold, each as often as it stands there.
+std::multimap<std::pair<std::int64_t, std::string>, std::string> points_of(
+    const fs::path& workdir) {
+  std::multimap<std::pair<std::int64_t, std::string>, std::string> points;
+  for (const char* const group : {"train", "eval"}) {
+    for (const fs::path& file : event_files(workdir / "events" / group)) {
+      for (const Event& event : read_events(file)) {
+        for (const EventValue& value : event.values) {
+          points.emplace(std::pair(event.step, value.tag), group);
+        }
+      }
+    }
+  }
+  return points;
+}
+
+TEST_CASE("a run killed at any call to its records holds every step of each once",
+          "[slow][nosan]") {
+  const TempDir temp;
+  const std::string own =
+      "trainer.train_steps=80 trainer.checkpoint_async=false trainer.summary_interval=40 ";
+  REQUIRE(run_small(temp / "alone", own).exit_code == 0);
+  const auto alone = points_of(temp / "alone");
+  REQUIRE(alone.size() > 20);
+  for (const char* const file : {"metrics.jsonl", "events"}) {
+    for (std::uint64_t call = 2; call <= 14; ++call) {
+      INFO(file << ", call " << call);
+      const fs::path workdir = temp / (file + std::to_string(call));
+      const SlowDisk disk{.below = workdir / file, .kill = call};
+      const ShellResult killed = run_small(workdir, own, disk.prefix());
+      if (killed.exit_code == 0) continue;  // so many calls there are not
+      const ShellResult again = run_small(workdir, own);
+      INFO(again.output);
+      REQUIRE(again.exit_code == 0);
+      CHECK(points_of(workdir) == alone);
+    }
+  }
+}
+
 TEST_CASE("a run that goes back to a checkpoint records every step once, and says where it was") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
@@ -138,7 +177,7 @@ TEST_CASE("a run that goes back to a checkpoint records every step once, and say
   CHECK_THAT(failed.output, Contains("back to step 40 (step_00000040)"));
   std::vector<std::int64_t> steps, session_starts;
   for (const auto& record : records(workdir, "train")) steps.push_back(record.at("step"));
-  CHECK(steps == std::vector<std::int64_t>{20, 40, 60});
+  CHECK(steps == std::vector<std::int64_t>{20, 40, 60, 61});
   for (const fs::path& file : event_files(workdir / "events/train")) {
     for (const Event& event : read_events(file)) {
       if (event.session_start) session_starts.push_back(event.step);

@@ -134,7 +134,7 @@ TEST_CASE("a run does not go on when its table has changed, and says where", "[s
   REQUIRE(run(houses.config, houses.workdir, "trainer.train_steps=20").exit_code == 0);
   houses.misspell_a_district();
   const ShellResult result = run(houses.config, houses.workdir);
-  CHECK(result.exit_code == 1);
+  CHECK(result.exit_code == 2);
   CHECK_THAT(result.output, Contains("the training rows are not those this run started with") &&
                                 Contains("there are other values in 'district'"));
 }
@@ -171,14 +171,33 @@ TEST_CASE("mistakes in a table end a run with file, line, row and column", "[slo
   text.insert(text.find("\r\nh7;") + 5, "7;");
   houses.dir.write("houses.csv", text);
   ShellResult result = run(houses.config, houses.workdir);
-  CHECK(result.exit_code == 1);
+  CHECK(result.exit_code == 2);
+  CHECK_FALSE(fs::exists(houses.workdir));
   CHECK_THAT(result.output, Contains("houses.csv:9: ") && Contains("row 8 has 7 cells") &&
                                 Contains("task.train_input"));
   const Houses others;
   result = run(others.config, others.workdir, "task.label=prize");
-  CHECK(result.exit_code == 1);
-  CHECK_THAT(result.output, Contains("task: ") && Contains("there is no column 'prize'") &&
+  CHECK(result.exit_code == 2);
+  CHECK_FALSE(fs::exists(others.workdir));
+  CHECK_THAT(result.output, Contains("command line:1:12: task.label: ") &&
+                                Contains("there is no column 'prize'") &&
                                 Contains("did you mean 'price'?"));
+}
+
+TEST_CASE("a table that is not there is the config's fault, at the field that names it", "[slow]") {
+  const Houses houses;
+  const std::string gone = quoted((houses.dir / "gone.csv").string());
+  for (const char* input : {"task.train_input", "task.eval_input"}) {
+    const std::string word = std::string(input) + ".file=";
+    const ShellResult result = run(houses.config, houses.workdir, word + gone);
+    INFO(result.output);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.output, Contains("command line:1:" + std::to_string(word.size() + 1) + ": " +
+                                       input + ".file: ") &&
+                                  Contains("cannot open"));
+    // Data of evaluations is opened behind the first step, whose records stay.
+    CHECK(fs::exists(houses.workdir) == (input == std::string("task.eval_input")));
+  }
 }
 
 TEST_CASE("check looks at a table and leaves nothing behind", "[slow]") {

@@ -92,7 +92,8 @@ TEST_CASE("tokens can be seen one by one, and texts given as words") {
 TEST_CASE("an alphabet is written as the text of its characters") {
   const TempDir dir;
   const std::string file = (dir / "alphabet.txt").string();
-  const std::string corpus = quoted(dir.write("corpus.txt", "hello\xff \u00e9").string());
+  const std::string corpus =
+      quoted(dir.write("corpus.txt", "hello hello hello\xff \u00e9").string());
   CHECK(tokenizer("train --type characters --output " + quoted(file) + " " + corpus).exit_code ==
         0);
   CHECK(read_file(file) == " ehlo\u00e9");
@@ -154,7 +155,7 @@ TEST_CASE("wrong words for tokenizers are refused with what would be right") {
       {"decode tokenizers/Bytes 256", "0 to 255", 1},
       {"decode tokenizers/Bytes -- -1", "out of range", 1},
       {"decode tokenizers/Bytes 99999999999", "no token id", 1},
-      {"info tokenizers/Bytes " + (dir / "missing").string(), "cannot read", 1},
+      {"info tokenizers/Bytes " + (dir / "missing").string(), "cannot open", 1},
       {"train" + out, "no text file", 2},
       {"train --vocab-size 300 " + corpus, "--output FILE is missing", 2},
       {"train" + out + corpus, "--vocab-size is missing", 2},
@@ -162,7 +163,7 @@ TEST_CASE("wrong words for tokenizers are refused with what would be right") {
       {"train --vocab-size 200" + out + corpus, "a vocabulary of 200 tokens", 2},
       {"train --vocab-size 300 --type wordpiece" + out + corpus, "known: bpe, characters", 2},
       {"train --vocab-size 300" + out + empty, "files are empty", 1},
-      {"train --vocab-size 300" + out + (dir / "missing").string(), "cannot read", 1},
+      {"train --vocab-size 300" + out + (dir / "missing").string(), "cannot open", 1},
       {"train --vocab-size 300 -o /nonexistent/x.json " + corpus, "cannot write", 1},
   };
   for (const Row& row : rows) {

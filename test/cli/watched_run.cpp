@@ -13,6 +13,7 @@
 #include <sstream>
 #include <utility>
 
+#include "support/overrides.h"
 #include "support/paths.h"
 #include "support/shell.h"
 #include "train/file_io.h"
@@ -67,7 +68,7 @@ std::vector<std::string> run_words(const fs::path& workdir, int threads,
                                   "task.eval_input.examples=64",
                                   "runtime.threads=" + std::to_string(threads)};
   all.insert(all.end(), more.begin(), more.end());
-  return all;
+  return last_of_each(all);
 }
 
 Process::Process(const std::vector<std::string>& words, fs::path output,

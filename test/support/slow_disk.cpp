@@ -15,6 +15,8 @@ std::vector<std::string> SlowDisk::environment() const {
           "SLOW_FILES_DELAY=" + std::to_string(delay),
           "SLOW_FILES_FAILS=" + std::to_string(fails),
           "SLOW_FILES_ROOM=" + std::to_string(room),
+          "SLOW_FILES_READ_ERROR=" + std::to_string(read_error),
+          "SLOW_FILES_READ_FAILS=" + std::to_string(read_fails),
           "SLOW_FILES_KILL=" + std::to_string(kill)};
 }
 

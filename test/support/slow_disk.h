@@ -18,6 +18,8 @@ struct SlowDisk {
   std::uint64_t fails = 0;  // one call of so many fails; 0: none
   std::int64_t room = -1;   // bytes until the disk is full; -1: no end
   std::uint64_t kill = 0;   // the so-many-th call to them, opening included, kills; 0: none does
+  int read_error = 0;       // the errno with which openings for reading fail; 0: none does
+  std::uint64_t read_fails = 0;  // so many of them, the first ones
 
   // "NAME=value" of each, for the environment of the program.
   std::vector<std::string> environment() const;

@@ -10,6 +10,8 @@
 //   SLOW_FILES_DELAY   microseconds that a call takes at most
 //   SLOW_FILES_FAILS   one call of so many fails; 0: none
 //   SLOW_FILES_ROOM    bytes that can be written before the disk is full; negative: no end
+//   SLOW_FILES_READ_ERROR  the errno with which openings for reading fail; 0: none does
+//   SLOW_FILES_READ_FAILS  so many of them, the first ones
 //   SLOW_FILES_KILL    the so-many-th call that is seen kills the program; 0: none
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -40,6 +42,8 @@ struct Settings {
   std::uint64_t delay = number_of("SLOW_FILES_DELAY");
   std::uint64_t fails = number_of("SLOW_FILES_FAILS");
   std::uint64_t kill = number_of("SLOW_FILES_KILL");
+  std::uint64_t read_error = number_of("SLOW_FILES_READ_ERROR");
+  std::uint64_t read_fails = number_of("SLOW_FILES_READ_FAILS");
 };
 
 // What is left of the room; negative for ever where there is no end.
@@ -112,6 +116,11 @@ bool fails() {
   return set.fails > 0 && draw() % set.fails == 0;
 }
 
+bool fails_to_read() {
+  static std::atomic<std::uint64_t> openings = 0;
+  return settings().read_error != 0 && openings++ < settings().read_fails;
+}
+
 int failed(int reason) {
   errno = reason;
   return -1;
@@ -137,7 +146,11 @@ int open(const char* path, int flags, ...) {
   va_start(rest, flags);
   const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
   va_end(rest);
-  if (is_below(path)) count_call();
+  if (!is_below(path)) return real(path, flags, mode);
+  count_call();
+  if ((flags & O_ACCMODE) == O_RDONLY && fails_to_read()) {
+    return failed(static_cast<int>(settings().read_error));
+  }
   return real(path, flags, mode);
 }
 

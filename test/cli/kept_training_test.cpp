@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was trained is not lost by what comes after it: saves by default, evaluations that fail, and
+// names that no evaluation gives.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <string>
+
+#include "run_fixture.h"
+#include "support/shell.h"
+
+namespace kept_training_test {
+
+using namespace trivet::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kLocal = std::string(kSmallRun) + "trainer.train_steps=40 ";
+
+// Whether the checkpoint of a step was saved.
+bool is_saved(const fs::path& workdir, int step) {
+  return fs::exists(workdir / "checkpoints" / ("step_000000" + std::to_string(step)));
+}
+
+// The config without its line on checkpoints.
+fs::path by_default(const TempDir& temp) {
+  std::string text = read_file(config("vision/local.toml"));
+  const std::size_t line = text.find("checkpoint_interval");
+  text.erase(line, text.find('\n', line) + 1 - line);
+  return temp.write("default.toml", text);
+}
+
+}  // namespace
+
+TEST_CASE("by default a run saves every ten minutes and before each evaluation") {
+  const TempDir temp;
+  const fs::path file = by_default(temp);
+  CHECK_THAT(::trivet::test::trivet("config show " + quoted(file.string())).output,
+             Contains("checkpoint_interval = \"10m\""));
+  const auto result = run(file, temp / "run",
+                          kLocal + "trainer.validation_interval=20 trainer.checkpoint_async=false");
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  CHECK(is_saved(temp / "run", 20));
+  const std::string& text = result.output;
+  CHECK(text.find("checkpoint step=20") < text.find("eval step=20"));
+}
+
+TEST_CASE("an evaluation that fails loses no training") {
+  const TempDir temp;
+  for (const char* interval : {"0", "30", "10m"}) {
+    const fs::path workdir = temp / interval;
+    temp.write(std::string(interval) + "/export", "no directory");
+    const auto result =
+        run(config("vision/local.toml"), workdir,
+            kLocal + "trainer.validation_interval=20 trainer.checkpoint_interval=" + interval +
+                " 'trainer.eval_actions=[\"trivet/Export\"]'");
+    INFO(result.output);
+    CHECK(result.exit_code == 1);
+    CHECK_THAT(result.output, Contains("cannot export"));
+    CHECK(is_saved(workdir, 20));
+    fs::remove(workdir / "export");
+    const auto again =
+        run(config("vision/local.toml"), workdir, kLocal + "trainer.validation_interval=20");
+    CHECK(again.exit_code == 0);
+    CHECK_THAT(again.output, Contains("continue step=20"));
+  }
+}
+
+TEST_CASE("a metric that no evaluation gives is found by check and before a run starts") {
+  const TempDir temp;
+  const std::string words =
+      quoted(config("vision/local.toml").string()) + " " + kLocal +
+      "trainer.best_checkpoint.metric=acuracy "
+      "'trainer.eval_actions=[{type=\"trivet/When\",metric=\"validation_los\",above=1,"
+      "actions=[{type=\"trivet/NewBest\",metric=\"top_5\",actions=[\"trivet/Export\"]}]}]' "
+      "'trainer.train_actions=[{type=\"trivet/When\",metric=\"trainig_loss\",above=1,"
+      "actions=[\"trivet/Export\"]}]' ";
+  for (const std::string& command :
+       {"check " + words, "run " + words + "--workdir " + quoted((temp / "run").string())}) {
+    const auto result = ::trivet::test::trivet(command);
+    INFO(result.output);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.output, Contains("the evaluation has no number 'acuracy'") &&
+                                  Contains("did you mean 'accuracy'?") &&
+                                  Contains("command line:"));
+    CHECK_THAT(result.output, Contains("'validation_los'") && Contains("'top_5'") &&
+                                  Contains("training has no number 'trainig_loss'"));
+    CHECK_THAT(result.output, Contains("trainer.eval_actions[0].actions[0].metric"));
+  }
+  CHECK_FALSE(fs::exists(temp / "run"));
+}
+
+TEST_CASE("the metrics of several tasks are known before a run starts") {
+  const std::string check = "check " + quoted(config("vision/multitask.toml").string()) +
+                            " trainer.best_checkpoint.metric=";
+  const auto wrong = ::trivet::test::trivet(check + "secnd/accuracy");
+  CHECK(wrong.exit_code == 2);
+  CHECK_THAT(wrong.output, Contains("did you mean 'second/accuracy'"));
+  // Which no metric gives, and an evaluation of one batch does not come to.
+  const auto result = ::trivet::test::trivet(check + "second/validation_loss");
+  INFO(result.output);
+  CHECK(result.exit_code == 0);
+}
+
+}  // namespace kept_training_test
