@@ -10,7 +10,9 @@
 #include "cli/host_catalog.h"
 #include "cli/terminal.h"
 #include "config/apply_overrides.h"
+#include "trivet/enums.h"
 #include "trivet/error.h"
+#include "trivet/experiment.h"
 
 namespace trivet {
 namespace {
@@ -96,7 +98,7 @@ class Completer {
   void complete_value(const OptionSpec& option) {
     if (option.name == "set") return complete_override(config_before(), last(), {});
     if (option.name == "mode") {
-      for (const char* mode : {"train", "eval", "train_and_eval"}) offer(mode);
+      for (const std::string_view mode : enum_names<Mode>()) offer(std::string(mode));
     } else if (option.name == "format") {
       offer("toml"), offer("json");
     } else if (option.name == "experiment") {

@@ -7,6 +7,8 @@
 #include "support/paths.h"
 #include "support/plugin_folder.h"
 #include "support/shell.h"
+#include "trivet/enums.h"
+#include "trivet/experiment.h"
 
 using Catch::Contains;
 using Catch::StartsWith;
@@ -235,6 +237,18 @@ TEST_CASE("completion knows commands, options, keys, paths and values") {
   CHECK(complete("completions b") == Lines{"bash"});
   CHECK(complete("nonsense x").empty());
   CHECK(place.opened().empty());
+}
+
+TEST_CASE("every mode is offered for --mode, and its help names it") {
+  const Workplace place;
+  const ShellResult offered = place.run("__complete -- run c.toml --mode ''");
+  const ShellResult help = place.run("run --help");
+  std::string all;
+  for (const std::string_view mode : trivet::enum_names<trivet::Mode>()) {
+    all += std::string(mode) + "\n";
+    CHECK_THAT(help.output, Contains(std::string(mode)));
+  }
+  CHECK(offered.output == all);
 }
 
 TEST_CASE("schemas open no library of a plugin, configs only those that they name") {

@@ -2,12 +2,23 @@
 // Names of the enumerators that TRIVET_ENUM lists.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 
 #include "trivet/config.h"
 
 namespace trivet {
+
+// The names of all enumerators, in their order.
+template <class E>
+constexpr auto enum_names() {
+  constexpr auto entries = trivet_enum_entries(detail::Tag<E>{});
+  std::array<std::string_view, std::size(entries)> names;
+  std::ranges::transform(entries, names.begin(), [](const auto& entry) { return entry.first; });
+  return names;
+}
 
 template <class E>
 constexpr std::string_view enum_name(E value) {
