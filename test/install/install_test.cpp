@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,12 @@ class InstalledTree {
   // `kind` is --cflags, --libs or both.
   std::string flags(const std::string& kind) const { return pkg_config(kind); }
 
+  // What a shell needs to find the files for pkg-config and the library.
+  std::string environment() const {
+    return "export PKG_CONFIG_PATH=" + quoted(pkgconfig_dir_.string()) +
+           " LD_LIBRARY_PATH=" + quoted(pkgconfig_dir_.parent_path().string()) + " && ";
+  }
+
   std::filesystem::path program() const {
     return std::filesystem::path(variable("prefix")) / "bin" / "trivet";
   }
@@ -54,8 +61,7 @@ class InstalledTree {
 
  private:
   std::string pkg_config(const std::string& arguments) const {
-    ShellResult result = shell("PKG_CONFIG_PATH=" + quoted(pkgconfig_dir_.string()) +
-                               " pkg-config " + arguments + " trivet-sdk");
+    ShellResult result = shell(environment() + "pkg-config " + arguments + " trivet-sdk");
     INFO(result.output);
     REQUIRE(result.exit_code == 0);
     result.output.erase(result.output.find_last_not_of('\n') + 1);
@@ -152,13 +158,38 @@ TEST_CASE("a stranger's plugin builds with each compiler and shows its two symbo
   }
 }
 
-// The README's plugin, word for word, as its reader would build and use it.
-TEST_CASE("the plugin in the README builds outside of this tree and trains", "[slow]") {
+namespace {
+
+// The block of C++ in the README that begins with the name of this file.
+std::string readme_source(const std::string& file) {
   const std::string readme = trivet::test::read_file(trivet::test::source_root() / "README.md");
-  const std::size_t begin = readme.find("```cpp\n");
+  const std::size_t begin = readme.find("```cpp\n// " + file + "\n");
   REQUIRE(begin != std::string::npos);
   const std::size_t code = begin + std::string("```cpp\n").size();
-  const std::string source = readme.substr(code, readme.find("```", code) - code);
+  return readme.substr(code, readme.find("```", code) - code);
+}
+
+// The commands of the README's console block that has this text.
+std::string readme_commands(const std::string& text) {
+  const std::string readme = trivet::test::read_file(trivet::test::source_root() / "README.md");
+  const std::size_t found = readme.find(text);
+  REQUIRE(found != std::string::npos);
+  std::istringstream block(readme.substr(readme.rfind("```console\n", found)));
+  std::string commands, line;
+  std::getline(block, line);
+  for (bool goes_on = false; std::getline(block, line) && line != "```";) {
+    if (goes_on) commands += line + "\n";
+    if (line.starts_with("$ ")) commands += line.substr(2) + "\n";
+    goes_on = line.ends_with("\\");
+  }
+  return commands;
+}
+
+}  // namespace
+
+// The README's plugin, word for word, as its reader would build and use it.
+TEST_CASE("the plugin in the README builds outside of this tree and trains", "[slow]") {
+  const std::string source = readme_source("mish.cpp");
   REQUIRE(source.find("TRIVET_PLUGIN") != std::string::npos);
   for (const std::string& compiler : compilers()) {
     const TempDir dir;
@@ -176,4 +207,19 @@ TEST_CASE("the plugin in the README builds outside of this tree and trains", "[s
     CHECK(run.exit_code == 0);
     CHECK(std::filesystem::is_regular_file(dir.path() / "run" / "summary.json"));
   }
+}
+
+TEST_CASE("the test of the README's plugin builds outside of this tree and passes", "[slow]") {
+  const TempDir dir;
+  dir.write("mish.cpp", readme_source("mish.cpp"));
+  dir.write("mish_test.cpp", readme_source("mish_test.cpp"));
+  const std::string here = tree().environment() + "cd " + quoted(dir.path().string()) + " && ";
+  const ShellResult built =
+      shell(here + "g++ -shared mish.cpp -o acme.so $(pkg-config --cflags --libs trivet-sdk)");
+  INFO(built.output);
+  REQUIRE(built.exit_code == 0);
+  const ShellResult tested = shell(here + readme_commands("mish_test.cpp -o mish_test"));
+  INFO(tested.output);
+  CHECK(tested.exit_code == 0);
+  CHECK(tested.output == "the gradients of acme/Mish are right\n");
 }
