@@ -147,6 +147,15 @@ TEST_CASE("a sweep on the command line needs no word on what it sweeps") {
   CHECK_THAT(argv_of(at.plan(run + "--sweep seed=7"), "train").back(), Contains("--cfg.seed=7"));
 }
 
+TEST_CASE("a sweep of the command line adds to one of the file, whatever that one is called") {
+  const Launching at;
+  const std::string file = at.xp(
+      "[xp.jobs.a]\ntarget = '/bin/echo'\n[xp.sweep_info]\ntype = 'sweeps/ConfigSweep'\n"
+      "[sweep.'command line']\nseed = [1, 2, 3]\n");
+  CHECK(at.plan(file + "'--xp.sweep=command line'").at("units").size() == 3);
+  CHECK(at.plan(file + "'--xp.sweep=command line' --sweep x=1,2").at("units").size() == 6);
+}
+
 TEST_CASE("items that say the same are told, and repeats are asked for") {
   const Launching at;
   const std::string xp = at.xp(
