@@ -28,10 +28,13 @@ struct LanguageModelingConfig : TokenTaskConfig {
 
   void validate(Problems& problems) const;
 };
-TRIVET_CONFIG(LanguageModelingConfig, TokenTaskConfig, (decode, "How texts are continued."),
-              (add_bos, "Prompts start with the tokenizer's start token; unset: if it has one."),
-              (prompt_eos, "Prompts end with the end token; unset: if train_input has inputs_eos."),
-              (sample_prompts, "Continued after each evaluation, into samples.jsonl."))
+TRIVET_CONFIG(LanguageModelingConfig, TokenTaskConfig,
+              (decode, "How texts are continued.", adjustable),
+              (add_bos, "Prompts start with the tokenizer's start token; unset: if it has one.",
+               adjustable),
+              (prompt_eos, "Prompts end with the end token; unset: if train_input has inputs_eos.",
+               adjustable),
+              (sample_prompts, "Continued after each evaluation, into samples.jsonl.", adjustable))
 
 class LanguageModeling final : public TextTask, public TextGenerator {
  public:

@@ -42,7 +42,7 @@ TRIVET_CONFIG(TransformerConfig, trivet::ModelConfig,
               (dropout,
                "Share of the elements dropped in training, behind the embedding and in "
                "the blocks.",
-               at_least(0), less_than(1)),
+               at_least(0), less_than(1), adjustable),
               (stacked_transformer_tpl,
                "What is between embedding and final norm: num_layers blocks, and what is kept of "
                "them for gradients."),

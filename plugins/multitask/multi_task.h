@@ -54,8 +54,8 @@ struct SubtaskConfig {
 TRIVET_CONFIG(SubtaskConfig, trivet::NoBase,
               (name, "Stands before its logs and variables.", required),
               (task, "The problem, with its data and, if it is not shared, its model.", required),
-              (weight, "Of its loss, or in the sampler.", more_than(0)),
-              (eval_steps, "Batches per evaluation; -1: all.", at_least(-1)))
+              (weight, "Of its loss, or in the sampler.", more_than(0), adjustable),
+              (eval_steps, "Batches per evaluation; -1: all.", at_least(-1), adjustable))
 
 struct MultiTaskConfig : TaskConfig {
   std::vector<SubtaskConfig> tasks;
@@ -112,7 +112,8 @@ class MultiTask : public Task, public FirstLoss {
 struct InterleavedConfig : MultiTaskConfig {
   SamplerConfig sampler;
 };
-TRIVET_CONFIG(InterleavedConfig, MultiTaskConfig, (sampler, "Which task a step is given to."))
+TRIVET_CONFIG(InterleavedConfig, MultiTaskConfig,
+              (sampler, "Which task a step is given to.", adjustable))
 
 class Interleaved final : public MultiTask {
  public:

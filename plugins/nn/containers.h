@@ -71,7 +71,7 @@ struct RepeatConfig : LayerConfig {
 };
 TRIVET_CONFIG(RepeatConfig, trivet::LayerConfig, (sub, "What is repeated.", required),
               (x_times, "How often.", required, between(0, 100000)),
-              (checkpoint_policy, "What is kept of each repetition for its gradients."))
+              (checkpoint_policy, "What is kept of each repetition for its gradients.", adjustable))
 
 class Repeat final : public InTurn {
  public:

@@ -16,7 +16,8 @@ struct DropPathConfig : LayerConfig {
   double rate = 0;
 };
 TRIVET_CONFIG(DropPathConfig, trivet::LayerConfig,
-              (rate, "Share of the examples that is dropped.", required, at_least(0), less_than(1)))
+              (rate, "Share of the examples that is dropped.", required, at_least(0), less_than(1),
+               adjustable))
 
 class DropPath final : public Layer {
  public:

@@ -16,7 +16,8 @@ struct DropoutConfig : LayerConfig {
   double rate = 0;
 };
 TRIVET_CONFIG(DropoutConfig, trivet::LayerConfig,
-              (rate, "Share of the elements that is dropped.", required, at_least(0), less_than(1)))
+              (rate, "Share of the elements that is dropped.", required, at_least(0), less_than(1),
+               adjustable))
 
 class Dropout final : public Layer {
  public:

@@ -38,7 +38,7 @@ TRIVET_CONFIG(FeedForwardConfig, trivet::LayerConfig,
               (use_gated_activation, "Activates a second product, which multiplies the first."),
               (has_bias, "Adds bias vectors to the products."),
               (relu_dropout, "Share of the elements in between dropped in training.", at_least(0),
-               less_than(1)),
+               less_than(1), adjustable),
               (init, "How the weights start; by default as nn/Linear's."),
               (output_init, "How those of the last product start; by default as init."),
               (lora, "Thin matrices beside the weights, for fine-tuning."))

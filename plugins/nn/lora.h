@@ -36,7 +36,7 @@ TRIVET_CONFIG(LoraConfig, trivet::NoBase,
               (alpha, "Their product counts alpha / rank times; 0: as rank, which is once.",
                at_least(0)),
               (dropout, "Share of the input's elements dropped for them in training.", at_least(0),
-               less_than(1)),
+               less_than(1), adjustable),
               (layers,
                "Which products inside a layer have it: query, key, value and output of attention, "
                "in, gate and out of the feed-forward part; empty: all."))

@@ -88,7 +88,7 @@ TRIVET_CONFIG(
     (per_dim_scale, "Scales each feature of the queries by a learned factor."),
     (relative_bias, "Added to the scores, e.g. nn/RelativeBias; its num_heads are filled in."),
     (atten_dropout, "Share of the attention weights dropped in training.", at_least(0),
-     less_than(1)),
+     less_than(1), adjustable),
     (cross_attention, "Keys and values are made of the context's cross_inputs."),
     (cross_dims, "Depth of cross_inputs; 0: input_dims.", at_least(0)),
     (init, "How the weights start; by default as nn/Linear's."),

@@ -33,7 +33,7 @@ TRIVET_CONFIG(RecurrentConfig, trivet::LayerConfig,
               (output_dims, "Depth of the state and of the output.", required, at_least(1)),
               (reverse, "Reads the places from the last to the first."),
               (zoneout, "Share of the state that a place leaves as it was, in training.",
-               at_least(0), less_than(1)),
+               at_least(0), less_than(1), adjustable),
               (init, "How the weights start; by default as nn/Linear's."))
 
 class Recurrent : public Layer, public ExtendStep {

@@ -47,10 +47,10 @@ TRIVET_CONFIG(
     (soft_cap_logits, "Bounds logits to c tanh(x / c); 0: no bound.", at_least(0)),
     (scale_before_logits, "Divides the input by sqrt(input_dims)."),
     (label_smoothing_prob, "Share of the other classes in the wanted distribution.", at_least(0),
-     less_than(1)),
-    (label_smoothing_apply_for_eval, "Smooths labels in evaluations, too."),
+     less_than(1), adjustable),
+    (label_smoothing_apply_for_eval, "Smooths labels in evaluations, too.", adjustable),
     (z_loss_weight, "Factor of the squared log of the sum of exponentials in training.",
-     at_least(0)),
+     at_least(0), adjustable),
     (init, "How the weights start; by default as softmax.h says."),
     (bias_init, "How the bias starts; by default 0."))
 

@@ -34,12 +34,12 @@ TRIVET_CONFIG(StackedTransformerConfig, trivet::LayerConfig,
               (transformer_layer_params_tpl,
                "The block, e.g. nn/TransformerBlock; none in a template: that of the model."),
               (dropout_prob, "Dropout of all kinds in the blocks, see stacked_transformer.h.",
-               at_least(0), less_than(1)),
+               at_least(0), less_than(1), adjustable),
               (input_dropout_prob, "Share of the input's elements dropped in training.",
-               at_least(0), less_than(1)),
+               at_least(0), less_than(1), adjustable),
               (moe_layers, "Numbers of the blocks with experts, from 0.", at_least(0)),
               (moe_layer_tpl, "The feed-forward part of these, e.g. nn/MoeFeedForward."),
-              (checkpoint_policy, "What is kept of each block for its gradients."))
+              (checkpoint_policy, "What is kept of each block for its gradients.", adjustable))
 
 class StackedTransformer final : public InTurn {
  public:

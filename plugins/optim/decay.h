@@ -31,11 +31,11 @@ struct DecayConfig : OptimizerConfig {
   void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(DecayConfig, trivet::OptimizerConfig,
-              (weight_decay, "Strength of weight decay; 0: none.", at_least(0)),
+              (weight_decay, "Strength of weight decay; 0: none.", at_least(0), adjustable),
               (include_in_weight_decay,
-               "Patterns of parameters that decay whatever the exclusions say."),
-              (exclude_from_weight_decay, "Patterns of parameters that do not decay."),
-              (decay_vectors, "Parameters with fewer than two axes decay, too."))
+               "Patterns of parameters that decay whatever the exclusions say.", adjustable),
+              (exclude_from_weight_decay, "Patterns of parameters that do not decay.", adjustable),
+              (decay_vectors, "Parameters with fewer than two axes decay, too.", adjustable))
 
 // Throws ConfigError at `field` for a pattern that is found in the path of no variable, as
 // trainer.frozen does.

@@ -23,9 +23,10 @@ struct LambConfig : LayerAdaptationConfig {
   double epsilon = 1e-6;
 };
 TRIVET_CONFIG(LambConfig, trivet::optim::LayerAdaptationConfig,
-              (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1)),
-              (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1)),
-              (epsilon, "Added to the root of the squares.", at_least(0)))
+              (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1), adjustable),
+              (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1),
+               adjustable),
+              (epsilon, "Added to the root of the squares.", at_least(0), adjustable))
 
 class Lamb final : public Optimizer {
  public:

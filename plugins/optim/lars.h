@@ -29,10 +29,11 @@ struct LarsConfig : LayerAdaptationConfig {
   bool classic_momentum = true;
 };
 TRIVET_CONFIG(LarsConfig, trivet::optim::LayerAdaptationConfig,
-              (momentum, "Share of the old direction that is kept.", at_least(0), less_than(1)),
+              (momentum, "Share of the old direction that is kept.", at_least(0), less_than(1),
+               adjustable),
               (eeta, "The trust coefficient: step length as a share of the weights' norm.",
-               more_than(0)),
-              (nesterov, "Looks ahead along the momentum."),
+               more_than(0), adjustable),
+              (nesterov, "Looks ahead along the momentum.", adjustable),
               (classic_momentum, "The learning rate is part of the momentum, as in the paper."))
 
 class Lars final : public Optimizer {

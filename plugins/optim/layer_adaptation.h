@@ -22,7 +22,8 @@ struct LayerAdaptationConfig : DecayConfig {
 TRIVET_CONFIG(LayerAdaptationConfig, trivet::optim::DecayConfig,
               (exclude_from_layer_adaptation,
                "Patterns of parameters whose learning rate is not adapted; not set: those of "
-               "exclude_from_weight_decay."))
+               "exclude_from_weight_decay.",
+               adjustable))
 
 class LayerFilter {
  public:

@@ -22,8 +22,9 @@ struct LionConfig : DecayConfig {
   double beta2 = 0.99;
 };
 TRIVET_CONFIG(LionConfig, trivet::optim::DecayConfig,
-              (beta1, "Share of the momentum in the direction.", at_least(0), less_than(1)),
-              (beta2, "Decay of the momentum.", at_least(0), less_than(1)))
+              (beta1, "Share of the momentum in the direction.", at_least(0), less_than(1),
+               adjustable),
+              (beta2, "Decay of the momentum.", at_least(0), less_than(1), adjustable))
 
 class Lion final : public Optimizer {
  public:

@@ -31,9 +31,11 @@ struct RmsPropConfig : OptimizerConfig {
   void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(RmsPropConfig, trivet::OptimizerConfig,
-              (rho, "Decay of the mean of squared gradients.", at_least(0), less_than(1)),
-              (momentum, "Share of the old direction that is kept.", at_least(0), less_than(1)),
-              (epsilon, "Added to the root of the squares.", more_than(0)),
+              (rho, "Decay of the mean of squared gradients.", at_least(0), less_than(1),
+               adjustable),
+              (momentum, "Share of the old direction that is kept.", at_least(0), less_than(1),
+               adjustable),
+              (epsilon, "Added to the root of the squares.", more_than(0), adjustable),
               (centered, "Divides by the deviation from the mean gradient."),
               (learning_rate_in_momentum,
                "The momentum keeps past steps with the learning rates they had, as in Keras and "

@@ -32,8 +32,9 @@ struct SgdConfig : DecayConfig {
   void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(SgdConfig, trivet::optim::DecayConfig,
-              (momentum, "Share of the old direction that is kept.", at_least(0), less_than(1)),
-              (nesterov, "Looks ahead along the momentum."),
+              (momentum, "Share of the old direction that is kept.", at_least(0), less_than(1),
+               adjustable),
+              (nesterov, "Looks ahead along the momentum.", adjustable),
               (learning_rate_in_momentum,
                "The momentum keeps past steps with the learning rates they had, as in Keras and "
                "Model Garden; else a new rate applies to all of it, as in PyTorch and Praxis."))

@@ -34,13 +34,12 @@ struct MlpConfig : TabularModelConfig {
   double dropout = 0;
   InitConfig init;
 };
-TRIVET_CONFIG(MlpConfig, TabularModelConfig,
-              (hidden_dims, "Depth of each hidden layer.", at_least(1)),
-              (embedding_dims, "Numbers for each category; 0: more for larger vocabularies.",
-               at_least(0)),
-              (activation, "After each hidden layer."),
-              (dropout, "Share of hidden units dropped in training.", at_least(0), less_than(1)),
-              (init, "How the weights of fully connected layers start; by default as nn/Linear's."))
+TRIVET_CONFIG(
+    MlpConfig, TabularModelConfig, (hidden_dims, "Depth of each hidden layer.", at_least(1)),
+    (embedding_dims, "Numbers for each category; 0: more for larger vocabularies.", at_least(0)),
+    (activation, "After each hidden layer."),
+    (dropout, "Share of hidden units dropped in training.", at_least(0), less_than(1), adjustable),
+    (init, "How the weights of fully connected layers start; by default as nn/Linear's."))
 
 class Mlp final : public Model {
  public:

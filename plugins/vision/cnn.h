@@ -31,7 +31,7 @@ TRIVET_CONFIG(CnnConfig, trivet::ModelConfig,
               (num_classes, "Depth of the logits.", at_least(2)),
               (activation, "After each convolution and the hidden layer."),
               (dropout, "Share of the hidden layer's units dropped in training.", at_least(0),
-               less_than(1)),
+               less_than(1), adjustable),
               (init, "How the weights start; by default as the layers'."))
 
 class Cnn final : public Model {

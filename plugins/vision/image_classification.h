@@ -22,14 +22,15 @@ struct ImageClassificationConfig : TaskConfig {
 TRIVET_CONFIG(ImageClassificationConfig, trivet::TaskConfig,
               (num_classes, "How many labels there are.", at_least(2)),
               (label_smoothing, "Share of the target given to all classes alike.", at_least(0),
-               less_than(1)),
+               less_than(1), adjustable),
               (top_k,
                "Also measure whether the label is among so many; 1: do not. The default is all "
                "classes where there are fewer.",
-               at_least(1)),
+               at_least(1), adjustable),
               (confusion_matrix,
                "Evaluations write confusion_matrix.csv into the run's directory and report "
-               "macro_precision and macro_recall; with more than 2,048 classes they never do."))
+               "macro_precision and macro_recall; with more than 2,048 classes they never do.",
+               adjustable))
 
 class ImageClassification final : public Task, public FirstLoss {
  public:

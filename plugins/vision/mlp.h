@@ -25,7 +25,8 @@ TRIVET_CONFIG(MlpConfig, trivet::ModelConfig,
               (hidden_dims, "Depth of each hidden layer.", at_least(1)),
               (num_classes, "Depth of the logits.", at_least(2)),
               (activation, "After each hidden layer."),
-              (dropout, "Share of hidden units dropped in training.", at_least(0), less_than(1)),
+              (dropout, "Share of hidden units dropped in training.", at_least(0), less_than(1),
+               adjustable),
               (init, "How the weights start; by default as nn/Linear's."))
 
 class Mlp final : public Model {

@@ -55,7 +55,7 @@ TRIVET_CONFIG(VitConfig, trivet::ModelConfig,
               (dropout,
                "Share of the elements dropped in training, after the positions and in the "
                "blocks.",
-               at_least(0), less_than(1)),
+               at_least(0), less_than(1), adjustable),
               (init, "How all weights start; by default as in the authors' code, see vit.h."))
 
 class Vit final : public Model {

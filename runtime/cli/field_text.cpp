@@ -39,6 +39,7 @@ std::string field_text(const Field& field, std::size_t indent) {
   if (const std::string choices = choices_text(field.type); !choices.empty()) {
     text += fmt::format("{}    {}\n", margin, choices);
   }
+  if (field.adjustable) text += fmt::format("{}    may change when a run goes on\n", margin);
   for (const Field& nested : nested_fields(field.type)) text += field_text(nested, indent + 4);
   return text;
 }

@@ -111,6 +111,7 @@ OrderedJson SchemaWriter::field(const Field& field) {
   if (!field.required && field.default_value && is_in_json(*field.default_value)) {
     described["default"] = OrderedJson::parse(to_json(*field.default_value));
   }
+  if (field.adjustable) described["x-adjustable"] = true;
   // Draft 7 ignores what stands beside a $ref.
   if (schema.contains("$ref")) schema = {{"allOf", OrderedJson::array({schema})}};
   described.update(schema);

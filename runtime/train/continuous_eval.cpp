@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "config/resolver.h"
+#include "train/registered_schemas.h"
 #include "train/resume_check.h"
 #include "trivet/error.h"
 
@@ -73,7 +74,9 @@ void ContinuousEval::check_config() {
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return;
   std::vector<ConfigChange> breaking;
-  for (const ConfigChange& change : config_changes(read_run_config(file), options_.config)) {
+  RegisteredSchemas schemas;
+  for (const ConfigChange& change :
+       config_changes(read_run_config(file), options_.config, schemas)) {
     const bool of_model = change.path == "task" || change.path.starts_with("task.");
     if (change.breaks && of_model) breaking.push_back(change);
   }

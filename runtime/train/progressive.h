@@ -85,7 +85,8 @@ struct ProgressiveConfig : TrainerConfig {
 
   void validate(Problems& problems) const;
 };
-TRIVET_CONFIG(ProgressiveConfig, TrainerConfig, (stages, "What is trained in turn.", required))
+TRIVET_CONFIG(ProgressiveConfig, TrainerConfig,
+              (stages, "What is trained in turn.", required, adjustable))
 
 class ProgressiveTrainer final : public Trainer {
  public:

@@ -10,6 +10,7 @@
 #include "config/resolver.h"
 #include "config/toml_reader.h"
 #include "train/file_io.h"
+#include "train/registered_schemas.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -35,7 +36,8 @@ std::string compare_file(const std::filesystem::path& file, const Value& now,
   if (!is_there(file)) return "is not there";
   const std::string text = read_text(file);
   try {
-    changes = config_changes(without_references(read_toml(text, file.string())), now);
+    RegisteredSchemas schemas;
+    changes = config_changes(without_references(read_toml(text, file.string())), now, schemas);
     return {};
   } catch (const ConfigError& damaged) {
     return "is damaged: " + damaged.message();
@@ -62,7 +64,8 @@ std::vector<ConfigChange> changes_since_start(const std::filesystem::path& file,
     warn(what + ", and the checkpoints keep no config: whether they go with this one is not known");
     return changes;
   }
-  changes = config_changes(*kept, now);
+  RegisteredSchemas schemas;
+  changes = config_changes(*kept, now, schemas);
   if (any_breaks(changes)) return changes;
   if (wrong.empty()) wrong = "is not what the run's checkpoints were made with";
   warn(fmt::format("{} {}; the config in the newest checkpoint counts", file.string(), wrong));

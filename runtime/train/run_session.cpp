@@ -181,8 +181,8 @@ ConfigError RunSession::other_weights(const std::string& reason) const {
       .path = breaking.front().path,
       .what = fmt::format("{} holds checkpoints of another task or model:\n{}{}{}", shown_run(),
                           to_string(breaking), reason.empty() ? "" : "\n", reason),
-      .hint = "choose another --workdir; task.init_checkpoint starts a new run from "
-              "these weights"});
+      .hint = "choose another --workdir; task.init_checkpoint starts a new run from these weights; "
+              "trivet explain KEY says which fields may change when a run goes on"});
 }
 
 // Behind the restored checkpoint: what is refused leaves the config as it was. An evaluation has

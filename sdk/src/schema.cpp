@@ -295,6 +295,7 @@ Field field_of(const Json& json, int depth) {
   if (json.contains("allowed")) move_choices_inside(field.type);
   field.doc = json.value("doc", std::string());
   field.required = json.value("required", false);
+  field.adjustable = json.value("adjustable", false);
   if (json.contains("low")) field.low = double_of(json.at("low"));
   if (json.contains("high")) field.high = double_of(json.at("high"));
   field.low_open = json.value("low_open", false);

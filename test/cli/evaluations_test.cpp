@@ -113,6 +113,40 @@ TEST_CASE("fields that touch no weight may change in an evaluation and when a ru
   CHECK(read_file(workdir / "config.toml") == before);
 }
 
+TEST_CASE("a run goes on with other values of adjustable fields, and with no other model") {
+  const TempDir temp;
+  const fs::path workdir = temp / "run";
+  const std::string sgd = kLocal + "trainer.optimizer=optim/Sgd ";
+  const auto go_on = [&](const std::string& more) {
+    return run(config("vision/local.toml"), workdir, sgd + more);
+  };
+  REQUIRE(go_on("trainer.optimizer.momentum=0.9").exit_code == 0);
+  const auto other = go_on(
+      "trainer.train_steps=60 trainer.optimizer.momentum=0.8 trainer.optimizer.weight_decay=1e-4 "
+      "trainer.learning_rate=0.01 task.model.dropout=0.2");
+  INFO(other.output);
+  CHECK(other.exit_code == 0);
+  CHECK_THAT(other.output, Contains("task.model.dropout: 0.0 -> 0.2") &&
+                               Contains("trainer.optimizer.momentum: 0.9 -> 0.8") &&
+                               Contains("continue step=40"));
+  const std::string kept = read_file(workdir / "config.toml");
+  CHECK_THAT(kept, Contains("dropout = 0.2"));
+  const auto refused = [&](const std::string& more, const std::string& why) {
+    const auto result = go_on("trainer.train_steps=80 " + more);
+    INFO(result.output);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.output, Contains("checkpoints of another task or model") && Contains(why));
+    CHECK(read_file(workdir / "config.toml") == kept);
+  };
+  const std::string same = "trainer.optimizer.momentum=0.8 task.model.dropout=0.2 ";
+  refused(same + "task.model.hidden_dims=[8]", "task.model.hidden_dims: [16] -> [8]");
+  refused(same + "task.model.activation=nn/Tanh", "task.model.activation.type: \"nn/Relu\"");
+  refused(same + "trainer.optimizer.learning_rate_in_momentum=true",
+          "trainer.optimizer.learning_rate_in_momentum: false -> true");
+  // Whether there is a slot is seen when it is restored.
+  refused("task.model.dropout=0.2 trainer.optimizer.momentum=0", "/momentum f32");
+}
+
 TEST_CASE("an evaluation from a checkpoint is recorded at the checkpoint's step") {
   const TempDir temp;
   REQUIRE(run(config("vision/local.toml"), temp / "run", kLocal + "--mode train").exit_code == 0);

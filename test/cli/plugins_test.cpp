@@ -105,7 +105,15 @@ TEST_CASE("trivet explain shows the fields of an item from its note alone") {
   CHECK_THAT(result.output, Contains("A bare number stands for it and sets 'value'."));
   CHECK_THAT(result.output, Contains("value  (number in [0, 10], required)\n"
                                      "      The value at every step."));
-  CHECK_THAT(result.output, Contains("one of: calm, wild"));
+  CHECK_THAT(result.output, Contains("one of: calm, wild\n      may change when a run goes on"));
+  const ShellResult schema = trivet_with(folder, "schema alpha/Constant");
+  CHECK(schema.exit_code == 0);
+  const auto fields = nlohmann::json::parse(schema.output)
+                          .at("definitions")
+                          .at("schedule:alpha.Constant")
+                          .at("properties");
+  CHECK(fields.at("mode").at("x-adjustable") == true);
+  CHECK_FALSE(fields.at("trouble").contains("x-adjustable"));
   CHECK_THAT(result.output, Contains("From alpha 1.2.3 (Apache-2.0), "));
 }
 

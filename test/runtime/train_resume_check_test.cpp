@@ -2,12 +2,89 @@
 // Which changes of a config a run survives.
 #include <catch2/catch.hpp>
 
+#include <map>
+#include <string>
+#include <utility>
+
 #include "config/defaults.h"
+#include "train/progressive.h"
 #include "train/resume_check.h"
+#include "trivet/layer.h"
 
 using namespace trivet;
 
 namespace {
+
+struct SubtaskConfig {
+  std::int64_t steps = 0;
+  double weight = 1;
+  ConfigOf<Task> task;
+};
+TRIVET_CONFIG(SubtaskConfig, trivet::NoBase, (steps, "Of it."), (weight, "Of it.", adjustable),
+              (task, "It."))
+
+struct ClassificationConfig : TaskConfig {
+  double label_smoothing = 0;
+  std::vector<SubtaskConfig> tasks;
+  ConfigOf<Layer> head;
+};
+TRIVET_CONFIG(ClassificationConfig, trivet::TaskConfig,
+              (label_smoothing, "Says nothing of itself."), (tasks, "Together."),
+              (head, "A layer of the task's own."))
+
+struct MlpConfig : ModelConfig {
+  std::vector<std::int64_t> hidden = {128};
+  double dropout = 0;
+  double new_field = 0;
+  ConfigOf<Layer> block;
+  ConfigOf<Layer> noise;
+  std::vector<ConfigOf<Layer>> noises;
+  std::vector<ConfigOf<Layer>> layers;
+  Map<double> rates;
+  Map<double> widths;
+};
+TRIVET_CONFIG(MlpConfig, trivet::ModelConfig, (hidden, "Widths."), (dropout, "Rate.", adjustable),
+              (new_field, "Came later."), (block, "A layer with weights."),
+              (noise, "A layer without.", adjustable), (noises, "Many.", adjustable),
+              (layers, "Many with weights."), (rates, "By name.", adjustable), (widths, "By name."))
+
+struct BlockConfig : LayerConfig {
+  std::int64_t dims = 0;
+  double dropout = 0;
+  ConfigOf<Layer> inner;
+};
+TRIVET_CONFIG(BlockConfig, trivet::LayerConfig, (dims, "Width."), (dropout, "Rate.", adjustable),
+              (inner, "A layer with weights."))
+
+struct AdamConfig : OptimizerConfig {
+  double beta_1 = 0.9;
+  bool amsgrad = false;
+};
+TRIVET_CONFIG(AdamConfig, trivet::OptimizerConfig, (beta_1, "Decay.", adjustable),
+              (amsgrad, "Another slot."))
+
+struct SyntheticConfig : InputConfig {};
+TRIVET_CONFIG(SyntheticConfig, trivet::InputConfig)
+
+// The types of this test; no other plugin is there, and those of "gone" cannot be used.
+class Schemas final : public SchemaLookup {
+ public:
+  const Schema* find(std::string_view kind, std::string_view key, const Origin&, const std::string&,
+                     Problems&) override {
+    static const std::map<std::pair<std::string, std::string>, const Schema*> kItems = {
+        {{"task", "vision/ImageClassification"}, &schema_of<ClassificationConfig>()},
+        {{"model", "vision/Mlp"}, &schema_of<MlpConfig>()},
+        {{"layer", "nn/Block"}, &schema_of<BlockConfig>()},
+        {{"optimizer", "optim/Adam"}, &schema_of<AdamConfig>()},
+        {{"input", "data/Synthetic"}, &schema_of<SyntheticConfig>()},
+        {{"trainer", "trivet/Trainer"}, &schema_of<ProgressiveConfig>()},
+    };
+    if (key.starts_with("gone/")) throw PluginError("the plugin cannot be used: it is damaged");
+    const auto found = kItems.find({std::string(kind), std::string(key)});
+    return found != kItems.end() ? found->second : nullptr;
+  }
+  std::optional<NumberItem> for_number(std::string_view) override { return std::nullopt; }
+};
 
 Value config() {
   Value value = Value::table();
@@ -27,14 +104,32 @@ Value config() {
   return value;
 }
 
-// "path: before -> after", with "!" in front of what breaks the run.
+// "path: before -> after", with "!" in front of what breaks the run, and why where that is said.
+std::string compared(const Value& before, const Value& after) {
+  Schemas schemas;
+  std::string text;
+  for (const ConfigChange& change : config_changes(before, after, schemas)) {
+    text += (change.breaks ? "!" : "") + change.path + ": " + change.before + " -> " +
+            change.after + (change.reason.empty() ? "" : " (" + change.reason + ")") + "\n";
+  }
+  return text;
+}
+
 std::string changed(std::string_view path, Value to) {
   Value after = config();
   after.set_path(path, std::move(to));
+  return compared(config(), after);
+}
+
+// Of a change from one value to another, or from none to one: 'x' breaks, '.' does not.
+std::string breaks(std::string_view path, Value from, Value to, Value before = config()) {
+  Value after = before;
+  if (!from.is_null()) before.set_path(path, std::move(from));
+  after.set_path(path, std::move(to));
+  Schemas schemas;
   std::string text;
-  for (const ConfigChange& change : config_changes(config(), after)) {
-    text += (change.breaks ? "!" : "") + change.path + ": " + change.before + " -> " +
-            change.after + "\n";
+  for (const ConfigChange& change : config_changes(before, after, schemas)) {
+    text += change.breaks ? 'x' : '.';
   }
   return text;
 }
@@ -42,7 +137,7 @@ std::string changed(std::string_view path, Value to) {
 }  // namespace
 
 TEST_CASE("equal configs have no changes") {
-  CHECK(config_changes(config(), config()).empty());
+  CHECK(compared(config(), config()).empty());
   CHECK(changed("mode", "eval").empty());
   CHECK(changed("name", "other").empty());
   CHECK(changed("task.init_checkpoint", Value()).empty());  // null is how unset looks
@@ -69,7 +164,7 @@ TEST_CASE("another task or model breaks a run, other changes do not") {
   CHECK(changed("task.decode.k", 3) == "task.decode.k:  -> 3\n");
   CHECK(changed("task.model.hidden", Value::array({256})) ==
         "!task.model.hidden: [128] -> [256]\n");
-  CHECK(changed("task.model.dropout", 0.1) == "!task.model.dropout:  -> 0.1\n");
+  CHECK(changed("task.model.dropout", 0.1) == "task.model.dropout:  -> 0.1\n");
   CHECK(changed("task.type", "lm/Causal") ==
         "!task.type: \"vision/ImageClassification\" -> \"lm/Causal\"\n");
   // Of a task no field is known to be the weights': what does not fit is found by restoring.
@@ -82,7 +177,8 @@ TEST_CASE("another task or model breaks a run, other changes do not") {
 TEST_CASE("a value that became a table is one change, with all below it") {
   const Value before = Value::table({{"a", 1}});
   const Value after = Value::table({{"a", Value::table({{"b", 2}})}});
-  const auto changes = config_changes(before, after);
+  Schemas schemas;
+  const auto changes = config_changes(before, after, schemas);
   REQUIRE(changes.size() == 1);
   CHECK(to_string(changes) == "  a: 1 -> {b = 2}");
 }
@@ -90,12 +186,15 @@ TEST_CASE("a value that became a table is one change, with all below it") {
 TEST_CASE("of stages and of tasks trained together, lengths and data may change, models may not") {
   const auto changes = [](const char* list, const char* path, Value to) {
     Value before = config();
-    before.set_path(list, Value::array({Value::table({{"steps", 5}, {"weight", 1}}),
-                                        Value::table({{"steps", 6}, {"weight", 2}})}));
+    const Value task = Value::table({{"type", "vision/ImageClassification"}});
+    before.set_path(list,
+                    Value::array({Value::table({{"steps", 5}, {"weight", 1}, {"task", task}}),
+                                  Value::table({{"steps", 6}, {"weight", 2}, {"task", task}})}));
     Value after = before;
     after.set_path(path, std::move(to));
+    Schemas schemas;
     std::string text;
-    for (const ConfigChange& change : config_changes(before, after)) {
+    for (const ConfigChange& change : config_changes(before, after, schemas)) {
       text += (change.breaks ? "!" : "") + change.path + " ";
     }
     return text;
@@ -116,4 +215,102 @@ TEST_CASE("of stages and of tasks trained together, lengths and data may change,
   CHECK(changes("trainer.stages", "trainer.stages[1].optimizer.type", "a/B") ==
         "!trainer.stages[1].optimizer.type ");
   CHECK(changes("task.tasks", "task.tasks[1].models", 1) == "task.tasks[1].models ");
+}
+
+TEST_CASE("in what has weights a field may change where it says so") {
+  CHECK(breaks("task.model.dropout", 0.1, 0.2) == ".");
+  CHECK(breaks("task.model.hidden", Value::array({1}), Value::array({2})) == "x");
+  CHECK(breaks("trainer.optimizer.amsgrad", false, true) == "x");
+  CHECK(breaks("trainer.optimizer.beta_1", 0.9, 0.8) == ".");
+  CHECK(breaks("trainer.frozen", Value(), Value::array({"a/.*"})) == "x");
+  CHECK(breaks("trainer.trainable", Value(), Value::array({"a/.*"})) == "x");
+  CHECK(breaks("trainer.gradient_clip.value", 1.0, 2.0) == ".");
+  CHECK(breaks("trainer.ema.decay", 0.9, 0.99) == ".");
+  CHECK(breaks("trainer.learning_rate.type", "optim/Constant", "optim/Cosine") == ".");
+  CHECK(breaks("task.model.rates.a", 1.0, 2.0) == ".");
+  CHECK(breaks("task.model.widths.a", 1.0, 2.0) == "x");
+}
+
+TEST_CASE("marks hold for what stands below, but for parts with weights in there") {
+  Value before = config();
+  before.set_path("task.model.block.type", "nn/Block");
+  before.set_path("task.model.block.inner.type", "nn/Block");
+  before.set_path("task.model.noise.type", "nn/Block");
+  before.set_path("task.model.noise.inner.type", "nn/Block");
+  before.set_path("task.head.type", "nn/Block");
+  const Value block = Value::table({{"type", "nn/Block"}, {"dims", 1}});
+  before.set_path("task.model.noises", Value::array({block, block}));
+  before.set_path("task.model.layers", Value::array({block, block}));
+  const auto number = [&](const char* path) { return breaks(path, 1, 2, before); };
+  CHECK(number("task.model.block.dims") == "x");
+  CHECK(number("task.model.block.dropout") == ".");
+  CHECK(number("task.model.block.inner.dropout") == ".");
+  CHECK(number("task.model.block.shared") == "x");
+  CHECK(number("task.model.noise.dims") == ".");
+  CHECK(number("task.model.noise.inner.dims") == "x");
+  CHECK(number("task.model.noises[1].dims") == ".");
+  CHECK(number("task.model.layers[1].dims") == "x");
+  CHECK(number("task.model.layers[1].dropout") == ".");
+  CHECK(number("task.head.dims") == "x");
+  CHECK(number("task.head.dropout") == ".");
+  CHECK(breaks("task.model.block", Value(), "none", before) == "x");
+  CHECK(breaks("task.model.noise", Value(), "none", before) == ".");
+  CHECK(breaks("task.model.layers", Value(), Value::array({block}), before) == "x");
+  CHECK(breaks("task.model.noises", Value(), Value::array({block}), before) == ".");
+  CHECK(breaks("task.model.noises[0].type", Value(), "nn/Other", before) == ".");
+}
+
+TEST_CASE("learners stay, their rates and what their optimizers mark may change") {
+  Value before = config();
+  const auto learner = [](const char* name) {
+    return Value::table({{"name", name},
+                         {"variables", Value::array({"a/.*"})},
+                         {"optimizer", Value::table({{"type", "optim/Adam"}})}});
+  };
+  CHECK(breaks("trainer.learners", Value(), Value::array({learner("a")}), before) == "x");
+  before.set_path("trainer.learners", Value::array({learner("a"), learner("b")}));
+  CHECK(breaks("trainer.learners[0].name", Value(), "c", before) == ".");
+  CHECK(breaks("trainer.learners[0].variables", Value(), Value::array({"b/.*"}), before) == "x");
+  CHECK(breaks("trainer.learners[0].learning_rate.type", Value(), "a/B", before) == ".");
+  CHECK(breaks("trainer.learners[1].optimizer.beta_1", Value(), 0.8, before) == ".");
+  CHECK(breaks("trainer.learners[1].optimizer.amsgrad", Value(), true, before) == "x");
+  CHECK(breaks("trainer.learners[1].optimizer.type", Value(), "optim/Sgd", before) == "x");
+  CHECK(breaks("trainer.learners", Value(), Value::array({learner("a")}), before) == "x");
+}
+
+TEST_CASE("of a part of another type the type alone tells") {
+  Value after = config();
+  after.set_path("trainer.optimizer", Value::table({{"type", "optim/Sgd"}, {"momentum", 0.5}}));
+  CHECK(compared(config(), after) ==
+        "!trainer.optimizer.type: \"optim/Adam\" -> \"optim/Sgd\"\n"
+        "trainer.optimizer.beta_1: 0.9 -> \n"
+        "trainer.optimizer.momentum:  -> 0.5\n");
+}
+
+TEST_CASE("what no schema tells of a model is refused with the reason") {
+  Value before = config(), after = config();
+  before.set_path("task.model.old", 1);
+  CHECK(compared(before, after) == "!task.model.old: 1 ->  (there is no such field any more)\n");
+  const auto other_model = [](const char* type) {
+    Value value = config();
+    value.set_path("task.model.type", type);
+    Value changed = value;
+    changed.set_path("task.model.hidden", 3);
+    return compared(value, changed);
+  };
+  CHECK(other_model("missing/Mlp") ==
+        "!task.model.hidden: [128] -> 3 (which fields of 'missing/Mlp' may change is not known)\n");
+  CHECK(other_model("gone/Mlp") ==
+        "!task.model.hidden: [128] -> 3 (which fields of 'gone/Mlp' may change is not known: the "
+        "plugin cannot be used: it is damaged)\n");
+  before = config();
+  before.set_path("task.type", "gone/Task");
+  CHECK(breaks("task.label_smoothing", Value(), 0.5, before) == "x");
+  CHECK(breaks("task.train_input.seed", Value(), 5, before) == "x");
+  // Of an input nothing must be known.
+  before = config();
+  before.set_path("task.train_input.type", "gone/Input");
+  after = before;
+  after.set_path("task.train_input.batch_size", 64);
+  CHECK(compared(before, after) == "task.train_input.batch_size: 128 -> 64\n");
 }

@@ -152,6 +152,8 @@ TEST_CASE("the schema tells everything about the fields") {
   CHECK(schema.find("port")->type.highest == 65535);
   CHECK(schema.find("bytes")->type.lowest == 0);
   CHECK(schema.find("big")->required);
+  CHECK(schema.find("real")->adjustable);
+  CHECK_FALSE(schema.find("single")->adjustable);
   CHECK(schema.find("old_words")->name == "words");
   CHECK(schema.find("long")->default_value == Value(4));
   CHECK(schema.find("long_") == nullptr);

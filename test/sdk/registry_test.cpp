@@ -355,6 +355,7 @@ TEST_CASE("defaults learned from a loaded plugin read like those of a note") {
   const Value full = Value::table({{"type", "bench/Hammer"}, {"weight", 1.5}});
   trivet::complete_defaults(
       schema, Value::table({{"bare", bare}, {"full", full}, {"list", Value::array({bare, full})}}));
+  CHECK_FALSE(schema.find("bare")->adjustable);  // as in notes that are older than the word
   CHECK(schema.find("bare")->default_value == Value("bench/Hammer"));
   CHECK(schema.find("full")->default_value == full);
   CHECK(schema.find("list")->default_value == Value::array({"bench/Hammer", full}));
@@ -367,7 +368,8 @@ TEST_CASE("a text that is no schema is refused, not believed") {
         "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"what\"}]}",
         "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"list\"}]}",
         "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"number\",\"low\":\"12\"}]}",
-        "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"integer\",\"default\":\"x\"}]}"}) {
+        "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"integer\",\"default\":\"x\"}]}",
+        "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"integer\",\"adjustable\":1}]}"}) {
     INFO(text);
     CHECK_THROWS_AS(trivet::schema_from_json(text), trivet::Error);
   }

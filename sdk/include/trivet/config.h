@@ -33,6 +33,16 @@
 //                                     for numbers; of a list or map every element must comply
 //   choices("a", "b")                 for strings
 //   alias("old_name")                 still understood
+//   adjustable                        may change when a run goes on: no variable's meaning depends
+//                                     on it
+//
+// A run that goes on with another config is refused where a layer, model, optimizer or trainer
+// changed in a field that is not adjustable: dropout rates, learning rates and what is only
+// measured or logged should be. Shapes are compared when weights are restored, so a field that
+// changes them for some values alone may be adjustable. Fields of tasks and inputs may change
+// unless they hold a layer or model. `adjustable` on a table, list or config counts for what stands
+// below it, but for layers, models, optimizers and trainers in there, which have marks of their
+// own.
 //
 // A member `void validate(trivet::Problems&) const` checks what concerns several fields (see
 // Problems in schema.h).
@@ -186,6 +196,7 @@ constexpr std::string_view schema_json() {
 #define TRIVET_CONFIG_FIELD_PARTS_(member, ...)                \
   trivet_visit(                                                \
       #member, &TrivetConfig::member, +[] {                    \
+        using ::trivet::attributes::adjustable;                \
         using ::trivet::attributes::alias;                     \
         using ::trivet::attributes::at_least;                  \
         using ::trivet::attributes::at_most;                   \

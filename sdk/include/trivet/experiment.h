@@ -92,11 +92,11 @@ struct ExperimentConfig {
   TRIVET_API void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(ExperimentConfig, trivet::NoBase,
-              (name, "Name of the run's directory; empty: the file's."),
-              (mode, "What trivet run does."),
-              (seed, "Seed of weights and dropout; inputs have their own."),
+              (name, "Name of the run's directory; empty: the file's.", adjustable),
+              (mode, "What trivet run does.", adjustable),
+              (seed, "Seed of weights and dropout; inputs have their own.", adjustable),
               (task, "The problem.", required), (trainer, "How it is trained."),
-              (runtime, "Backend, threads and memory."),
-              (mesh, "The devices that the work is meant to be spread over."))
+              (runtime, "Backend, threads and memory.", adjustable),
+              (mesh, "The devices that the work is meant to be spread over.", adjustable))
 
 }  // namespace trivet

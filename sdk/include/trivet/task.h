@@ -40,12 +40,13 @@ struct TaskConfig {
   InitLoadConfig init_load;
 };
 TRIVET_CONFIG(
-    TaskConfig, trivet::NoBase, (name, "Name in logs; empty: the type's."),
-    (model, "What is trained."), (train_input, "Where training batches come from."),
-    (eval_input, "Where evaluation batches come from."),
+    TaskConfig, trivet::NoBase, (name, "Name in logs; empty: the type's.", adjustable),
+    (model, "What is trained."), (train_input, "Where training batches come from.", adjustable),
+    (eval_input, "Where evaluation batches come from.", adjustable),
     (init_checkpoint,
-     "A checkpoint, or a directory of them (the newest), whose weights a new run starts from."),
-    (init_load, "Which variables init_checkpoint gives, and by which names."))
+     "A checkpoint, or a directory of them (the newest), whose weights a new run starts from.",
+     adjustable),
+    (init_load, "Which variables init_checkpoint gives, and by which names.", adjustable))
 
 struct TaskContext {
   Device& device;

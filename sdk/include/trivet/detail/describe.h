@@ -33,6 +33,7 @@ struct Attributes {
 
   std::string_view doc;
   bool required = false;
+  bool adjustable = false;
   std::optional<double> low, high;
   bool low_open = false, high_open = false;
   std::array<std::string_view, kMaxChoices> choices{};
@@ -43,6 +44,9 @@ struct Attributes {
 
 struct Required {
   constexpr void apply(Attributes& to) const { to.required = true; }
+};
+struct Adjustable {
+  constexpr void apply(Attributes& to) const { to.adjustable = true; }
 };
 struct Low {
   double bound;
@@ -85,6 +89,7 @@ constexpr Attributes make_attributes(std::string_view doc, const A&... given) {
 namespace attributes {
 
 [[maybe_unused]] inline constexpr detail::Required required{};
+[[maybe_unused]] inline constexpr detail::Adjustable adjustable{};
 constexpr detail::Low at_least(double bound) {
   return {bound, false};
 }

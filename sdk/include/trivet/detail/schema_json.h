@@ -333,6 +333,7 @@ struct FieldsWriter {
 
   constexpr void write_attributes(const Attributes& given) {
     if (given.required) out.raw(",\"required\":true");
+    if (given.adjustable) out.raw(",\"adjustable\":true");
     write_bound("low", given.low, given.low_open);
     write_bound("high", given.high, given.high_open);
     write_names("allowed", given.choices, given.choice_count);

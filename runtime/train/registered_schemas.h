@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schemas behind "plugin/Name" as a run finds them: in the registry, which loads the plugins of
+// a config when it is asked.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "trivet/schema.h"
+
+namespace trivet {
+
+class RegisteredSchemas final : public SchemaLookup {
+ public:
+  // Throws PluginError for a plugin that cannot be used.
+  const Schema* find(std::string_view kind, std::string_view key, const Origin& where,
+                     const std::string& path, Problems& problems) override;
+  std::optional<NumberItem> for_number(std::string_view kind) override;
+};
+
+}  // namespace trivet
