@@ -21,16 +21,16 @@
 
 namespace trivet {
 DefaultTrainer::DefaultTrainer(Config config, TrainerContext& context)
-    : DefaultTrainer(std::move(config), TrainingParts(context.task.config()), context) {}
+    : DefaultTrainer(std::move(config), TrainingParts(context.task.config()), context, nullptr) {}
 
-DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContext& context)
+DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContext& context,
+                               std::unique_ptr<Evaluation> evaluation)
     : config_(std::move(config)),
       parts_(std::move(parts)),
       task_(context.task),
       device_(context.device),
       observer_(context.observer),
       key_(context.key),
-      evaluates_(context.eval),
       store_(context.device, context.key) {
   if (context.train) check_learner(config_, parts_.train_input);
   Scope root(store_);
@@ -40,6 +40,10 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
   if (!config_.trainable.empty()) freeze_others(store_, config_.trainable);
   store_.build();
   if (context.train) build_training();
+  if (!context.eval) return;
+  evaluation_ = std::move(evaluation);
+  if (evaluation_) return;
+  evaluation_ = std::make_unique<Evaluation>(task_, parts_.eval_input, config_.validation_data);
 }
 
 DefaultTrainer::~DefaultTrainer() = default;
@@ -61,12 +65,12 @@ DefaultTrainer::Training& DefaultTrainer::training() {
 }
 
 Evaluation& DefaultTrainer::evaluation() {
-  if (!evaluates_) throw Error("this trainer was made for training only");
-  if (!evaluation_) {
-    evaluation_ = std::make_unique<Evaluation>(task_, parts_.eval_input, config_.validation_data);
-    if (next_evaluation_) evaluation_->restore_state(*next_evaluation_);
-  }
+  if (!evaluation_) throw Error("this trainer was made for training only");
   return *evaluation_;
+}
+
+std::unique_ptr<Evaluation> DefaultTrainer::release_evaluation() {
+  return std::move(evaluation_);
 }
 
 FpropContext DefaultTrainer::step_context(bool train) const {
@@ -93,7 +97,6 @@ void DefaultTrainer::train(std::int64_t target) {
   while (global_step_ < target && !exhausted_) {
     if (observer_.stop_requested()) return;
     exhausted_ = !train_one();
-    if (evaluates_) evaluation();
   }
 }
 
