@@ -356,6 +356,11 @@ void CheckpointManager::remove(std::int64_t step) {
   give_warnings();
 }
 
+void CheckpointManager::outdate(std::int64_t step) {
+  wait();
+  if (current_ == step) current_.reset();
+}
+
 // A directory that has the name already is a damaged one, or belongs to steps that are being done
 // again after one: rename cannot replace it, so it goes first.
 void CheckpointManager::publish(const std::filesystem::path& temporary, std::int64_t step) {

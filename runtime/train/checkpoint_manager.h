@@ -104,6 +104,8 @@ class CheckpointManager {
   // system does not give it.
   [[nodiscard]] std::string adopt_if_whole(std::int64_t step, const std::filesystem::path& source);
   void remove(std::int64_t step);
+  // The next save of this step is of other weights, and is not left out.
+  void outdate(std::int64_t step);
   // Renames a whole checkpoint that training went wrong from, so that no run goes on from it;
   // warns.
   void leave(std::int64_t step);
