@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -125,7 +126,9 @@ bool DefaultTrainer::train_one() {
     const Tensor mean_loss = train_on(parts, summaries);
     if (read_loss) step.loss = mean_loss.item();
     const bool bad = read_loss && bad_steps.is_bad(step);
-    if (!bad && !training.learner->last_update().skipped) training.loss.add(mean_loss);
+    if (!bad && !training.learner->last_update().skipped) {
+      training.loss.add(mean_loss, bad_steps.has_bound(step.number));
+    }
     if (config_.summary_histograms) add_weight_histograms(store_, summaries);
   });
   device_.end_step();
@@ -193,15 +196,23 @@ void DefaultTrainer::put_back() {
   training_->logs = before.logs;
 }
 
+// Where losses are not read as they come, the loop's end is the first chance to look: the bound is
+// for the largest of them, not for their mean. A run that may recover reads every loss.
+void DefaultTrainer::check_unread_losses(double mean) {
+  const Training& training = *training_;
+  if (device_.host_visible() || training.bad_steps.watches()) return;
+  training.bad_steps.check({.number = global_step_,
+                            .loss = std::isfinite(mean) ? training.loss.largest() : mean,
+                            .learning_rate = training.learner->learning_rate(),
+                            .steps = training.loss.count()});
+}
+
 Logs DefaultTrainer::train_logs() {
   Training& training = this->training();
   Logs logs;
   if (training.loss.count() == 0) return logs;
   const double mean = training.loss.mean();
-  if (!device_.host_visible()) {
-    training.bad_steps.check(
-        {.number = global_step_, .loss = mean, .learning_rate = training.learner->learning_rate()});
-  }
+  check_unread_losses(mean);
   logs.set("training_loss", mean);
   if (!training.in_doubt) {  // else they count the step that was refused, which the loss does not
     logs.merge(results(training.metrics));
