@@ -42,13 +42,15 @@ Controller::Controller(Parts parts, ControllerOptions options)
 
 void Controller::restore_or_initialize() {
   Trainer& trainer = parts_.trainer;
-  if (const auto checkpoint = parts_.checkpoints.newest()) {
+  if (const auto checkpoint = parts_.checkpoints.look()) {
     trainer.restore(*checkpoint);
     const std::int64_t step = trainer.global_step();
     if (step != checkpoint->step()) {
       throw RunError(fmt::format("the trainer is at step {} after restoring {}", step,
                                  checkpoint->description()));
     }
+    // Only now: a config that these weights do not fit is refused, and changes nothing.
+    parts_.checkpoints.set_aside_damaged();
     parts_.events.on_restored(*checkpoint);
     parts_.events.on_start(step, checkpoint->description());
     take_up(*checkpoint);

@@ -69,11 +69,6 @@ void check_mesh(const ResolvedConfig& config) {
                       "mesh.dcn_mesh_shape=[]"});
 }
 
-// A config or a plugin at fault, found before the first step: as if nothing had been started.
-bool leaves_nothing(const Error& failure) {
-  return failure.exit_code() != RunError("").exit_code();
-}
-
 }  // namespace
 
 int run_command(const RunRequest& request) {
@@ -97,7 +92,7 @@ int run_command(const RunRequest& request) {
   } catch (const Error& failure) {
     std::error_code ignored;
     const bool started = std::filesystem::exists(directory.file("checkpoints"), ignored);
-    if (leaves_nothing(failure) && !started) directory.remove_if_made();
+    if (is_refusal(failure) && !started) directory.remove_if_made();
     throw;
   }
 }

@@ -90,7 +90,7 @@ int run_in(const RunRequest& request, const RunPlace& place, Device& device,
     if (eval_logs != nullptr) *eval_logs = session.last_eval_logs();
     return code;
   } catch (const std::exception& failure) {
-    session.fail(failure.what());
+    session.fail(failure);
     throw;
   }
 }
