@@ -81,6 +81,7 @@ int run_command(const RunRequest& request) {
   check_mesh(request.config);
   const bool many = experiment.mode == Mode::continuous_train_and_eval;
   if (many) check_continuous_train(request.config);
+  std::optional<WorkIsDone> done;  // while the objects of the run go, its device among them
   const std::unique_ptr<Device> device = many ? nullptr : open_device(request);
   RunDirectory run = directory_of(request);
   std::optional<RunDirectory> evaluation = evaluation_in(run, experiment.mode);
@@ -88,7 +89,7 @@ int run_command(const RunRequest& request) {
   try {
     if (many) return ContinuousTrain(request, directory, fields, signals).run();
     return run_in(request, {directory, followed_by(run, experiment.mode, evaluation.has_value())},
-                  *device, fields, signals);
+                  *device, fields, signals, &done);
   } catch (const Error& failure) {
     std::error_code ignored;
     const bool started = std::filesystem::exists(directory.file("checkpoints"), ignored);
