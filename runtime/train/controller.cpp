@@ -150,8 +150,16 @@ bool Controller::holds(const std::function<void()>& work) {
   }
 }
 
+// What is not worth saving is left: whoever continues the run goes on from the checkpoint before
+// it, and may recover then.
 Controller::Outcome Controller::stop(bool fresh) {
-  if (fresh) holds([this] { save_and_wait(parts_.trainer.global_step()); });
+  if (!fresh) return Outcome::stopped;
+  const std::int64_t step = parts_.trainer.global_step();
+  try {
+    save_and_wait(step);
+  } catch (const DivergedError& bad) {
+    parts_.events.on_left_unsaved(step, bad.message());
+  }
   return Outcome::stopped;
 }
 
