@@ -48,6 +48,9 @@ void CsvTable::check_text() {
   if (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF"))
     throw InputError(file_ + ": is UTF-16", {.hint = "save it as UTF-8"});
   if (text_.starts_with(kUtf8Mark)) text_.remove_prefix(kUtf8Mark.size());
+  if (text_.starts_with(kUtf8Mark))  // it would be part of the first column's name
+    throw InputError(file_ + ": two byte order marks, one behind the other",
+                     {.hint = "save the file as UTF-8 without any"});
   const auto fail_at = [&](std::size_t offset, const std::string& what, const std::string& hint) {
     const auto line = 1 + std::count(text_.begin(), text_.begin() + offset, '\n');
     throw InputError(what,

@@ -162,13 +162,24 @@ std::string start_event(Moment moment) {
   return bytes;
 }
 
-std::int64_t step_of_event(std::string_view bytes) {
+std::optional<std::int64_t> step_of_event(std::string_view bytes) {
+  std::int64_t step = 0;  // also of what is none of ours, and stays
   try {
     protozero::pbf_reader reader(bytes.data(), bytes.size());
-    return reader.next(event::step) ? reader.get_int64() : 0;
+    while (reader.next()) {
+      if (reader.tag() == event::file_version || reader.tag() == event::session_log) {
+        return std::nullopt;
+      }
+      if (reader.tag() == event::step) {
+        step = reader.get_int64();
+      } else {
+        reader.skip();
+      }
+    }
   } catch (const protozero::exception&) {
-    return 0;  // none of ours: it stays
+    return 0;
   }
+  return step;
 }
 
 std::string scalars_event(Moment moment, const Logs& logs) {

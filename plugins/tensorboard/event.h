@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,8 +23,10 @@ struct Moment {
 std::string version_event(double time);
 // A session starts: readers drop what files before this one hold of `moment.step` and later.
 std::string start_event(Moment moment);
-// The step of any event; 0 for one without.
-std::int64_t step_of_event(std::string_view event);
+// The step of an event that shows something; nothing for the version of a file and the start of a
+// session, which are there for the events behind them: a session that starts after step 50 has a
+// start of step 51, and may evaluate step 50 behind it.
+std::optional<std::int64_t> step_of_event(std::string_view event);
 // Every number as a scalar of its name, in f32 as TensorBoard has them.
 std::string scalars_event(Moment moment, const Logs& logs);
 // Histograms that met values which are not finite get a scalar NAME/not_finite beside them.

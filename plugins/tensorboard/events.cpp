@@ -7,6 +7,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -88,7 +89,11 @@ void Events::cut_after(const RunPosition& last) {
     const bool interrupted = !last.evaluated && std::string_view(group) == "eval";
     const std::int64_t step = last.step - (interrupted ? 1 : 0);
     for (const std::filesystem::path& file : event_files(directory_ / group)) {
-      cut_records(file, [&](std::string_view event) { return step_of_event(event) <= step; });
+      cut_records(file, [&](std::string_view event) {
+        const std::optional<std::int64_t> of = step_of_event(event);
+        if (!of) return RecordIs::head;
+        return *of <= step ? RecordIs::counted : RecordIs::late;
+      });
     }
   }
 }

@@ -45,18 +45,19 @@ std::optional<std::string_view> next_record(std::string_view rest) {
 }  // namespace
 
 void cut_records(const std::filesystem::path& path,
-                 const std::function<bool(std::string_view record)>& counts) {
+                 const std::function<RecordIs(std::string_view record)>& judge) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
   const std::string text = text_of_file(path, kMost);
-  std::size_t end = 0;
-  int kept = 0;
-  for (std::optional<std::string_view> record;
-       (record = next_record(std::string_view(text).substr(end))) && counts(*record); ++kept) {
-    end += kHead + record->size() + kTail;
+  std::size_t at = 0, end = 0;  // end: of the last record that counts
+  while (const auto record = next_record(std::string_view(text).substr(at))) {
+    const RecordIs is = judge(*record);
+    if (is == RecordIs::late) break;
+    at += kHead + record->size() + kTail;
+    if (is == RecordIs::counted) end = at;
   }
-  if (end == text.size() && kept > 0) return;
+  if (end == text.size() && end > 0) return;
   std::error_code failure;
-  if (kept > 1) {
+  if (end > 0) {
     std::filesystem::resize_file(path, end, failure);
   } else {
     std::filesystem::remove(path, failure);

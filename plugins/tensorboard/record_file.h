@@ -18,10 +18,16 @@ namespace trivet::tensorboard {
 // CRC-32C (Castagnoli, RFC 3720 appendix B.4), masked as above.
 std::uint32_t masked_crc(std::string_view bytes);
 
-// Cuts a file off before the first record that does not count, or that is not whole. One of which
-// no more than its first record is left goes. Throws RunError.
+enum class RecordIs {
+  counted,
+  head,  // of those behind it: it stays where one of them does
+  late,
+};
+
+// Cuts a file off before the first record that is late, or that is not whole, and heads before that
+// with it. One without a record that counts goes. Throws RunError.
 void cut_records(const std::filesystem::path& path,
-                 const std::function<bool(std::string_view record)>& counts);
+                 const std::function<RecordIs(std::string_view record)>& judge);
 
 class RecordFile {
  public:

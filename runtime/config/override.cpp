@@ -19,6 +19,9 @@ namespace {
 using Form = FieldType::Form;
 using Kind = OverrideStep::Kind;
 
+// A name and an index for each level that a file may have.
+constexpr std::size_t kMostSteps = 2 * kDeepestNesting;
+
 class OverrideParser {
  public:
   OverrideParser(const Override& given, int number)
@@ -60,6 +63,9 @@ class OverrideParser {
   void parse_path(std::vector<OverrideStep>& steps) {
     if (peek() == '=') fail(at_, "the path before '=' is missing");
     for (;;) {
+      if (steps.size() == kMostSteps) {
+        fail(at_, "more than " + std::to_string(kMostSteps) + " parts", "no config is as deep");
+      }
       steps.push_back(peek() == '[' ? parse_index(steps.empty()) : parse_name());
       if (peek() == '=') return;
       if (peek() == '[') continue;

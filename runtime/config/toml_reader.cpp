@@ -104,6 +104,11 @@ void check_text(std::string_view text, const std::string& file) {
 Value read_toml(std::string_view text, const std::string& file) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (text.starts_with(kByteOrderMark)) {
+    throw ConfigError(Problem{.where = {.file = file, .line = 1, .column = 1},
+                              .what = "two byte order marks, one behind the other",
+                              .hint = "save the file as UTF-8 without any"});
+  }
   check_text(text, file);
   Problems problems;
   try {

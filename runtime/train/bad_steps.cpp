@@ -15,7 +15,7 @@ BadSteps::BadSteps(const TrainerConfig& config)
       recovery_(config.recovery) {}
 
 double BadSteps::bound(std::int64_t number) const {
-  return number >= begin_steps_ ? loss_upper_bound_ : std::numeric_limits<double>::infinity();
+  return has_bound(number) ? loss_upper_bound_ : std::numeric_limits<double>::infinity();
 }
 
 bool BadSteps::is_bad(const Step& step) const {
@@ -79,8 +79,11 @@ RunError BadSteps::error(const Step& step, const std::string& what, const std::s
       above ? fmt::format(", above trainer.loss_upper_bound = {}", loss_upper_bound_) : "";
   const std::string batch =
       step.batch_size > 0 ? fmt::format(", batch size {}", step.batch_size) : "";
-  return RunError(fmt::format("{} at step {}{}{} (learning rate {}{})", what, step.number, bound,
-                              when, step.learning_rate, batch),
+  const std::string at = step.steps > 1 ? fmt::format("at one of the steps {} to {}",
+                                                      step.number - step.steps + 1, step.number)
+                                        : fmt::format("at step {}", step.number);
+  return RunError(fmt::format("{} {}{}{} (learning rate {}{})", what, at, bound, when,
+                              step.learning_rate, batch),
                   {.hint = "lower trainer.learning_rate, or set trainer.gradient_clip.global_norm; "
                            "nothing of this step is saved"});
 }

@@ -24,6 +24,7 @@ class BadSteps {
     double loss = 0;
     double learning_rate = 0;
     std::int64_t batch_size = 0;
+    std::int64_t steps = 1;  // this one is the last of so many, one of which is meant
   };
 
   // Whether the run may recover, so that every loss has to be read and every norm be taken.
@@ -31,6 +32,7 @@ class BadSteps {
   bool skips() const { return watches() && recovery_ == Recovery::skip; }
   // The largest loss that is accepted at the step.
   double bound(std::int64_t number) const;
+  bool has_bound(std::int64_t number) const { return number >= begin_steps_; }
 
   // Does nothing for a step that is accepted; else as `refuse`.
   void check(const Step& step) const;

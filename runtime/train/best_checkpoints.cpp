@@ -140,7 +140,10 @@ std::optional<double> BestCheckpoints::wanted(std::int64_t step, const Logs& log
   }
   if (std::isnan(*value)) return std::nullopt;
   for (const Entry& entry : entries_) {
-    if (entry.step == step) return std::nullopt;
+    if (entry.step != step) continue;
+    // The same again: a process before this one was killed behind it. Other weights, of a run that
+    // went back and trained to this step anew, take the place of those that are gone.
+    return entry.value == *value ? std::nullopt : std::optional(*value);
   }
   const bool has_room = std::cmp_less(entries_.size(), config_.keep);
   if (!has_room && !is_better(*value, entries_.back().value)) return std::nullopt;
@@ -150,6 +153,7 @@ std::optional<double> BestCheckpoints::wanted(std::int64_t step, const Logs& log
 std::filesystem::path BestCheckpoints::keep(Entry entry, const std::filesystem::path& source,
                                             const CheckpointManager::Fill& fill) {
   if (source.empty()) {
+    checkpoints_.outdate(entry.step);
     checkpoints_.save(entry.step, fill);
   } else {
     checkpoints_.adopt(entry.step, source);
@@ -158,6 +162,7 @@ std::filesystem::path BestCheckpoints::keep(Entry entry, const std::filesystem::
                   Value::table({{"metric", config_.metric},
                                 {"better", name_of(config_.better)},
                                 {"value", entry.value}}));
+  std::erase_if(entries_, [&](const Entry& old) { return old.step == entry.step; });
   insert(entry);
   while (std::cmp_greater(entries_.size(), config_.keep)) entries_.pop_back();
 

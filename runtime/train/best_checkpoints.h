@@ -6,9 +6,10 @@
 //                            "checkpoints": [{"step": 4000, "value": 0.91}, ...]}, the best first
 //
 // A value must be strictly better to take the place of another, and what is no number is never
-// among the best. The record is read again by the process that continues the run, so a worse value
-// after a restart replaces nothing. Each of these checkpoints has its value in its manifest, too,
-// from which a record that is damaged or missing is made anew. [run thread]
+// among the best. A step that is trained anew is judged anew: its weights before are no longer
+// those of the run. The record is read again by the process that continues the run, so a worse
+// value after a restart replaces nothing. Each of these checkpoints has its value in its manifest,
+// too, from which a record that is damaged or missing is made anew. [run thread]
 #pragma once
 
 #include <cstdint>

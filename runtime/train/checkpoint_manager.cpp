@@ -119,28 +119,34 @@ std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::newest() {
 }
 
 std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::newest(std::int64_t before) {
+  auto reader = look(before);
+  set_aside_damaged();
+  return reader;
+}
+
+std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::look() {
+  return look(std::numeric_limits<std::int64_t>::max());
+}
+
+std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::look(std::int64_t before) {
   wait();
-  if (options_.step || !options_.pass_over_damaged) return asked();
-  remove_leftovers();
+  if (!goes_on()) return asked();
+  passed_over_.clear();
   std::vector<std::int64_t> all = steps();
   std::erase_if(all, [&](std::int64_t step) { return step >= before; });
-  std::vector<std::pair<std::int64_t, std::string>> damaged;
   for (auto step = all.rbegin(); step != all.rend(); ++step) {
     try {
-      auto reader = open(*step);
-      for (const auto& [bad, reason] : damaged) set_aside(bad, reason);
-      give_warnings();
-      return reader;
+      return open(*step);
     } catch (const FileError& failure) {
       if (failure.may_pass()) throw;
-      damaged.emplace_back(*step, failure.message());
+      passed_over_.emplace_back(*step, failure.message());
     } catch (const Error& failure) {
-      damaged.emplace_back(*step, failure.message());
+      passed_over_.emplace_back(*step, failure.message());
     }
   }
-  if (damaged.empty()) return nullptr;
+  if (passed_over_.empty()) return nullptr;
   std::string reasons;
-  for (const auto& [step, reason] : damaged) reasons += "\n  " + reason;
+  for (const auto& [step, reason] : std::exchange(passed_over_, {})) reasons += "\n  " + reason;
   throw UnusableCheckpoint(
       fmt::format("no checkpoint in {} can be used:{}", directory_.string(), reasons),
       {.hint = "move the directory away to start anew, or restore it from a backup"});
@@ -195,9 +201,14 @@ std::string CheckpointManager::renamed(std::int64_t step, const std::string& pre
   return failure ? "it cannot be renamed: " + failure.message() : "it is now " + aside.string();
 }
 
-void CheckpointManager::set_aside(std::int64_t step, const std::string& reason) {
-  warnings_.push_back(
-      fmt::format("checkpoint passed over: {}; {}", reason, renamed(step, kDamaged)));
+void CheckpointManager::set_aside_damaged() {
+  if (!goes_on()) return;
+  for (const auto& [step, reason] : std::exchange(passed_over_, {})) {
+    warnings_.push_back(
+        fmt::format("checkpoint passed over: {}; {}", reason, renamed(step, kDamaged)));
+  }
+  remove_leftovers();
+  give_warnings();
 }
 
 void CheckpointManager::leave(std::int64_t step) {
@@ -354,6 +365,11 @@ void CheckpointManager::remove(std::int64_t step) {
   wait();
   discard(path_of(step));
   give_warnings();
+}
+
+void CheckpointManager::outdate(std::int64_t step) {
+  wait();
+  if (current_ == step) current_.reset();
 }
 
 // A directory that has the name already is a damaged one, or belongs to steps that are being done

@@ -28,6 +28,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "train/checkpoint_directory.h"
@@ -75,9 +76,15 @@ class CheckpointManager {
   CheckpointManager(const CheckpointManager&) = delete;
   CheckpointManager& operator=(const CheckpointManager&) = delete;
 
-  // The newest whole checkpoint; null when there is none at all. Damaged ones are passed over with
-  // a warning that names the reason; RunError when nothing but damaged ones is left, or when the
-  // system does not give one.
+  // The newest whole checkpoint; null when there is none at all. RunError when nothing but damaged
+  // ones is left, or when the system does not give one. Changes nothing on the disk: those that are
+  // passed over are the affair of set_aside_damaged().
+  std::unique_ptr<CheckpointDirectoryReader> look();
+  // Once it is certain that the run goes on from what look() gave: damaged ones that it passed over
+  // get another name, with a warning that tells the reason, and what a killed process has left
+  // goes.
+  void set_aside_damaged();
+  // Both.
   std::unique_ptr<CheckpointDirectoryReader> newest();
   // The same of those before a step.
   std::unique_ptr<CheckpointDirectoryReader> newest(std::int64_t before);
@@ -104,6 +111,8 @@ class CheckpointManager {
   // system does not give it.
   [[nodiscard]] std::string adopt_if_whole(std::int64_t step, const std::filesystem::path& source);
   void remove(std::int64_t step);
+  // The next save of this step is of other weights, and is not left out.
+  void outdate(std::int64_t step);
   // Renames a whole checkpoint that training went wrong from, so that no run goes on from it;
   // warns.
   void leave(std::int64_t step);
@@ -115,11 +124,12 @@ class CheckpointManager {
   std::filesystem::path path_of(std::int64_t step) const;
 
  private:
+  bool goes_on() const { return !options_.step && options_.pass_over_damaged; }
+  std::unique_ptr<CheckpointDirectoryReader> look(std::int64_t before);
   std::unique_ptr<CheckpointDirectoryReader> asked();
   std::unique_ptr<CheckpointDirectoryReader> open(std::int64_t step);
   // Says what has become of it.
   std::string renamed(std::int64_t step, const std::string& prefix);
-  void set_aside(std::int64_t step, const std::string& reason);
   SavedCheckpoint write(std::int64_t step);
   RunError not_saved(std::int64_t step, const Error& reason) const;
   using Make = std::function<void(const std::filesystem::path&)>;
@@ -135,6 +145,7 @@ class CheckpointManager {
   CheckpointOptions options_;
   Warn warn_;
   std::optional<std::int64_t> current_, before_;  // before_: what current_ was before this save
+  std::vector<std::pair<std::int64_t, std::string>> passed_over_;  // by look(), with the reason
 
   // Of the thread that writes while there is one, of the run thread otherwise.
   CheckpointSnapshot snapshot_;

@@ -138,11 +138,20 @@ int ContinuousTrain::train_from(std::int64_t step) {
   status_.set_state("running");
   note(fmt::format("training from the checkpoint of step {}", step));
   const RunRequest request = request_for(step);
-  const RunDirectory directory =
-      RunDirectory::at(directory_.file(fmt::format("from_step_{:08}", step)));
+  RunDirectory directory = RunDirectory::at(directory_.file(fmt::format("from_step_{:08}", step)));
   const std::unique_ptr<Device> device = open_device(request);
   Logs logs;
-  const int code = run_in(request, {directory}, *device, fields_, signals_, &logs);
+  int code = 0;
+  try {
+    // Others may come behind it: the work is not done when this session is.
+    code = run_in(request, {directory}, *device, fields_, signals_, nullptr, &logs);
+  } catch (const Error& failure) {
+    const bool started = is_there(directory.file("checkpoints"));
+    if (is_refusal(failure) && !started) directory.remove_if_made();
+    if (is_there(directory.path())) directory_.keep();
+    throw;
+  }
+  directory_.keep();
   if (code != 0) return code;
   // None where a process before this one had finished it.
   if (logs.empty()) {

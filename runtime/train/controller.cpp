@@ -42,13 +42,15 @@ Controller::Controller(Parts parts, ControllerOptions options)
 
 void Controller::restore_or_initialize() {
   Trainer& trainer = parts_.trainer;
-  if (const auto checkpoint = parts_.checkpoints.newest()) {
+  if (const auto checkpoint = parts_.checkpoints.look()) {
     trainer.restore(*checkpoint);
     const std::int64_t step = trainer.global_step();
     if (step != checkpoint->step()) {
       throw RunError(fmt::format("the trainer is at step {} after restoring {}", step,
                                  checkpoint->description()));
     }
+    // Only now: a config that these weights do not fit is refused, and changes nothing.
+    parts_.checkpoints.set_aside_damaged();
     parts_.events.on_restored(*checkpoint);
     parts_.events.on_start(step, checkpoint->description());
     take_up(*checkpoint);
@@ -148,8 +150,16 @@ bool Controller::holds(const std::function<void()>& work) {
   }
 }
 
+// What is not worth saving is left: whoever continues the run goes on from the checkpoint before
+// it, and may recover then.
 Controller::Outcome Controller::stop(bool fresh) {
-  if (fresh) holds([this] { save_and_wait(parts_.trainer.global_step()); });
+  if (!fresh) return Outcome::stopped;
+  const std::int64_t step = parts_.trainer.global_step();
+  try {
+    save_and_wait(step);
+  } catch (const DivergedError& bad) {
+    parts_.events.on_left_unsaved(step, bad.message());
+  }
   return Outcome::stopped;
 }
 

@@ -15,7 +15,8 @@
 //
 // A step or a save that the trainer says to recover from (DivergedError) takes the run back to its
 // newest checkpoint, records of later steps included; to the one before where it has been taken
-// back to that one already and has saved nothing since, and then the later ones are removed.
+// back to that one already and has saved nothing since, and then the later ones are removed. A run
+// that is asked to stop goes nowhere: it ends without the checkpoint of such a step.
 //
 // A checkpoint may still be written while training goes on. A write that failed ends the run before
 // its next step.
@@ -63,6 +64,8 @@ class ControllerEvents {
     (void)reason;
     on_start(step, path);
   }
+  // The run stops at a step that is not saved; `reason` says why.
+  virtual void on_left_unsaved(std::int64_t step, const std::string& reason) = 0;
   // Before on_start, when the run continues: what the checkpoint holds beside the trainer's state.
   virtual void on_restored(const CheckpointReader& checkpoint) { (void)checkpoint; }
   // Whether the evaluation of this step is already on record.
@@ -89,7 +92,7 @@ class Controller {
  public:
   enum class Outcome {
     done,     // the target, or the end of the data
-    stopped,  // on request, with everything saved
+    stopped,  // on request, with everything saved that is worth it
   };
   struct Parts {
     Trainer& trainer;

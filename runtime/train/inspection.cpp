@@ -97,6 +97,8 @@ class Inspector {
  private:
   void look();
   bool does(std::string_view what) const { return mode_.find(what) != std::string::npos; }
+  // What a batch of evaluation takes on paper is less than what one of training does.
+  bool evaluates() const { return does("eval") && !(result_.on_paper && does("train")); }
   void open();
   void build();
   void enter_stage();
@@ -133,8 +135,7 @@ void Inspector::look() {
   enter_stage();
   take_weights();
   if (does("train")) train();
-  // What a batch of evaluation takes is less than what one of training does.
-  if (does("eval") && !(result_.on_paper && result_.trained)) evaluate();
+  if (evaluates()) evaluate();
   if (!result_.on_paper) name_numbers();
   result_.examples = observer_.examples();
   result_.tokens = observer_.tokens();
@@ -169,7 +170,7 @@ void Inspector::build() {
                          .device = *result_.device,
                          .key = Key(static_cast<std::uint64_t>(experiment.seed)),
                          .train = does("train"),
-                         .eval = does("eval"),
+                         .eval = evaluates(),
                          .observer = observer_};
   build_from_config("", experiment.trainer.origin(),
                     [&] { trainer_ = make(experiment.trainer, context); });

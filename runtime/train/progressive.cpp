@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "train/checkpoint_snapshot.h"
+#include "train/evaluation.h"
 #include "train/learner_setup.h"
 #include "train/state_value.h"
 #include "trivet/error.h"
@@ -94,10 +95,16 @@ std::int64_t ProgressiveTrainer::global_step() const {
   return trainer_ ? trainer_->global_step() : last_step_;
 }
 
+// Data of evaluations that both stages have stays open.
 void ProgressiveTrainer::make_trainer(std::size_t stage) {
   last_step_ = global_step();
+  std::unique_ptr<Evaluation> evaluation;
+  if (trainer_ && parts(stage).eval_input == parts(stage_).eval_input) {
+    evaluation = trainer_->release_evaluation();
+  }
   trainer_.reset();  // its memory goes before the next one's is taken
-  trainer_ = std::make_unique<DefaultTrainer>(trainer_config(stage), parts(stage), context_);
+  trainer_ = std::make_unique<DefaultTrainer>(trainer_config(stage), parts(stage), context_,
+                                              std::move(evaluation));
   stage_ = stage;
 }
 

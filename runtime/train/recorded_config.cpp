@@ -22,7 +22,7 @@ bool any_breaks(const std::vector<ConfigChange>& changes) {
 }
 
 std::optional<Value> config_in(CheckpointManager& checkpoints) {
-  const auto checkpoint = checkpoints.newest();
+  const auto checkpoint = checkpoints.look();
   if (checkpoint == nullptr || !checkpoint->has_state(kRunState)) return std::nullopt;
   const Value& state = checkpoint->state(kRunState);
   const Value* text = state.is_table() ? state.find("config") : nullptr;

@@ -69,11 +69,6 @@ void check_mesh(const ResolvedConfig& config) {
                       "mesh.dcn_mesh_shape=[]"});
 }
 
-// A config or a plugin at fault, found before the first step: as if nothing had been started.
-bool leaves_nothing(const Error& failure) {
-  return failure.exit_code() != RunError("").exit_code();
-}
-
 }  // namespace
 
 int run_command(const RunRequest& request) {
@@ -86,6 +81,7 @@ int run_command(const RunRequest& request) {
   check_mesh(request.config);
   const bool many = experiment.mode == Mode::continuous_train_and_eval;
   if (many) check_continuous_train(request.config);
+  std::optional<WorkIsDone> done;  // while the objects of the run go, its device among them
   const std::unique_ptr<Device> device = many ? nullptr : open_device(request);
   RunDirectory run = directory_of(request);
   std::optional<RunDirectory> evaluation = evaluation_in(run, experiment.mode);
@@ -93,11 +89,11 @@ int run_command(const RunRequest& request) {
   try {
     if (many) return ContinuousTrain(request, directory, fields, signals).run();
     return run_in(request, {directory, followed_by(run, experiment.mode, evaluation.has_value())},
-                  *device, fields, signals);
+                  *device, fields, signals, &done);
   } catch (const Error& failure) {
     std::error_code ignored;
     const bool started = std::filesystem::exists(directory.file("checkpoints"), ignored);
-    if (leaves_nothing(failure) && !started) directory.remove_if_made();
+    if (is_refusal(failure) && !started) directory.remove_if_made();
     throw;
   }
 }

@@ -45,6 +45,32 @@ std::string directory_name(std::string_view name) {
   return clean;
 }
 
+// The folders around it that are not there, the nearest first.
+std::vector<std::filesystem::path> missing_above(const std::filesystem::path& path) {
+  std::vector<std::filesystem::path> missing;
+  std::error_code failure;
+  std::filesystem::path folder = std::filesystem::absolute(path, failure).parent_path();
+  while (!failure && folder.has_relative_path() && !std::filesystem::exists(folder, failure)) {
+    missing.push_back(folder);
+    folder = folder.parent_path();
+  }
+  return missing;
+}
+
+// A run that was refused takes its empty folders away again, maybe while another one makes its own
+// in them.
+template <typename Make>
+auto with_folders(const Make& make) {
+  for (int attempt = 1; attempt < 10; ++attempt) {
+    try {
+      return make();
+    } catch (const FileError& failure) {
+      if (failure.number() != ENOENT) throw;
+    }
+  }
+  return make();
+}
+
 std::int64_t highest_run_number(const std::filesystem::path& root, bool named) {
   std::int64_t highest = 0;
   std::error_code failure;
@@ -58,8 +84,9 @@ std::int64_t highest_run_number(const std::filesystem::path& root, bool named) {
 
 }  // namespace
 
-RunDirectory::RunDirectory(std::filesystem::path path, bool made)
-    : shown_(std::move(path)), made_(made) {
+RunDirectory::RunDirectory(std::filesystem::path path, bool made,
+                           std::vector<std::filesystem::path> made_above)
+    : shown_(std::move(path)), made_above_(std::move(made_above)), made_(made) {
   std::error_code failure;
   path_ = std::filesystem::absolute(shown_, failure);
   if (failure) path_ = shown_;  // where the process stands has no name any more
@@ -73,8 +100,9 @@ RunDirectory RunDirectory::at(std::filesystem::path path) {
   if (there && !std::filesystem::is_directory(path, failure)) {
     throw RunError(path.string() + " is not a directory");
   }
-  make_directories(path);
-  return RunDirectory(std::move(path), !there);
+  std::vector<std::filesystem::path> missing = missing_above(path);
+  with_folders([&] { make_directories(path); });
+  return RunDirectory(std::move(path), !there, std::move(missing));
 }
 
 RunDirectory RunDirectory::next(const std::filesystem::path& root, std::string_view name) {
@@ -87,18 +115,21 @@ RunDirectory RunDirectory::next_number(const std::filesystem::path& root) {
 
 // `behind`: what stands behind the number.
 RunDirectory RunDirectory::next_after(const std::filesystem::path& root, std::string_view behind) {
-  make_directories(root);
-  // Held while the number is found and taken; released with the handle.
-  const FileHandle turn = open_file(root, O_RDONLY | O_DIRECTORY);
-  while (::flock(turn.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) throw_system_error("lock", root, errno);
-  }
-  const std::int64_t number = highest_run_number(root, !behind.empty()) + 1;
-  const std::filesystem::path path = root / fmt::format("{}{}", number, behind);
-  std::error_code failure;
-  std::filesystem::create_directory(path, failure);
-  if (failure) throw_system_error("create the directory", path, failure.value());
-  return RunDirectory(path, true);
+  std::vector<std::filesystem::path> missing = missing_above(root / "1");
+  return with_folders([&] {
+    make_directories(root);
+    // Held while the number is found and taken; released with the handle.
+    const FileHandle turn = open_file(root, O_RDONLY | O_DIRECTORY);
+    while (::flock(turn.get(), LOCK_EX) != 0) {
+      if (errno != EINTR) throw_system_error("lock", root, errno);
+    }
+    const std::int64_t number = highest_run_number(root, !behind.empty()) + 1;
+    const std::filesystem::path path = root / fmt::format("{}{}", number, behind);
+    std::error_code failure;
+    std::filesystem::create_directory(path, failure);
+    if (failure) throw_system_error("create the directory", path, failure.value());
+    return RunDirectory(path, true, missing);
+  });
 }
 
 void RunDirectory::lock() {
@@ -130,6 +161,9 @@ void RunDirectory::remove_if_made() noexcept {
   if (!made_) return;
   std::error_code ignored;  // what cannot be removed is left: a second error would hide the first
   std::filesystem::remove_all(path_, ignored);
+  for (const std::filesystem::path& folder : made_above_) {
+    std::filesystem::remove(folder, ignored);  // one that another run has a directory in stays
+  }
 }
 
 }  // namespace trivet

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "train/file_io.h"
 
@@ -31,19 +32,21 @@ class RunDirectory {
   const std::filesystem::path& shown() const { return shown_; }
   std::filesystem::path file(std::string_view name) const { return path_ / name; }
 
-  // Takes away a directory that this object made, unless `keep` was called. For runs that fail
-  // before they do anything.
+  // Takes away a directory that this object made, and the folders made for it that are empty then,
+  // unless `keep` was called. For runs that fail before they do anything.
   void remove_if_made() noexcept;
   // There is something in it that nobody may take away.
   void keep() const noexcept { made_ = false; }
 
  private:
-  RunDirectory(std::filesystem::path path, bool made);
+  RunDirectory(std::filesystem::path path, bool made,
+               std::vector<std::filesystem::path> made_above);
   static RunDirectory next_after(const std::filesystem::path& root, std::string_view behind);
   void lock();
   void remove_leftovers() const noexcept;
 
   std::filesystem::path shown_, path_;
+  std::vector<std::filesystem::path> made_above_;  // the nearest first
   mutable bool made_ = false;
   FileHandle lock_;
 };

@@ -146,6 +146,11 @@ void RunRecorder::on_recovered(std::int64_t step, const std::filesystem::path& p
   warn(fmt::format("{}; back to step {} ({})", reason, step, path.filename().string()));
 }
 
+void RunRecorder::on_left_unsaved(std::int64_t step, const std::string& reason) {
+  warn(fmt::format("{}: step {} is not saved; the run goes on from its newest checkpoint", reason,
+                   step));
+}
+
 bool RunRecorder::is_evaluated(std::int64_t step) const {
   return parts_.metrics.ends_with(RecordKind::eval, step);
 }

@@ -67,6 +67,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   void on_restored(const CheckpointReader& checkpoint) override;
   void on_recovered(std::int64_t step, const std::filesystem::path& path,
                     const std::string& reason) override;
+  void on_left_unsaved(std::int64_t step, const std::string& reason) override;
   bool is_evaluated(std::int64_t step) const override;
   void on_train_begin(std::int64_t step) override;
   void on_train_end(std::int64_t step) override;

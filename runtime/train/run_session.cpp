@@ -55,6 +55,11 @@ bool evaluates(Mode mode) {
   return mode != Mode::train;
 }
 
+bool is_refusal(const std::exception& failure) {
+  const auto* error = dynamic_cast<const Error*>(&failure);
+  return error != nullptr && error->exit_code() != RunError("").exit_code();
+}
+
 RunSession::RunSession(const RunRequest& request, const RunPlace& place, Device& device,
                        const TrainerConfig& fields, const StopSignals& signals)
     : request_(request),
@@ -97,6 +102,7 @@ int RunSession::execute() {
     make_parts();
     print_header();
     start();
+    begun_ = true;
     keep_config();
     outcome = work();
   });
@@ -395,9 +401,11 @@ void RunSession::keep_summary(const RunSummary& summary) {
 
 // The reason itself is reported by main; here it is only kept. What cannot be written any more
 // (often the very reason) is left.
-void RunSession::fail(const std::string& reason) noexcept {
+void RunSession::fail(const std::exception& failure) noexcept {
   progress_.clear();
+  const std::string reason = failure.what();
   try {
+    if (!begun_ && is_refusal(failure) && status_.put_back()) return;
     if (trainer_) status_.set_step(trainer_->global_step());
     if (trainer_ && trainer_->global_step() > 0) directory_.keep();
     status_.set_state("failed", reason);

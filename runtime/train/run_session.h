@@ -3,6 +3,7 @@
 // does what the mode says and leaves config.toml, status.json and summary.json behind.
 #pragma once
 
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -35,6 +36,9 @@ std::string_view name_of(Mode mode);
 bool trains(Mode mode);
 bool evaluates(Mode mode);
 
+// A config or a plugin at fault: before the first step it is as if nothing had been started.
+bool is_refusal(const std::exception& failure);
+
 // Members are made in this order and die in the opposite one. [run thread]
 class RunSession {
  public:
@@ -43,8 +47,9 @@ class RunSession {
 
   // The exit code.
   int execute();
-  // Puts the reason on record, where that can be done.
-  void fail(const std::string& reason) noexcept;
+  // Puts the reason on record, where that can be done. A process that was refused before it began
+  // leaves the records of the run as they were.
+  void fail(const std::exception& failure) noexcept;
 
   const Logs& last_eval_logs() const { return recorder_.last_eval_logs(); }
 
@@ -90,6 +95,7 @@ class RunSession {
   std::vector<ConfigChange> changes_;  // since the run began
   ActionList train_actions_, eval_actions_;
   std::optional<Controller> controller_;
+  bool begun_ = false;  // restored or initialized
 };
 
 }  // namespace trivet

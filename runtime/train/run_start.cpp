@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run_start.h"
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "config/toml_reader.h"
-#include "host/crash_report.h"
 #include "train/run_session.h"
 #include "trivet/error.h"
 #include "trivet/paper.h"
@@ -81,16 +79,16 @@ std::unique_ptr<Device> open_device_on_paper(const ResolvedConfig& config) {
 }
 
 int run_in(const RunRequest& request, const RunPlace& place, Device& device,
-           const TrainerConfig& fields, const StopSignals& signals, Logs* eval_logs) {
-  std::optional<WorkIsDone> done;  // while the objects of the session go
+           const TrainerConfig& fields, const StopSignals& signals, std::optional<WorkIsDone>* done,
+           Logs* eval_logs) {
   RunSession session(request, place, device, fields, signals);
   try {
     const int code = session.execute();
-    done.emplace(code);
+    if (done != nullptr) done->emplace(code);
     if (eval_logs != nullptr) *eval_logs = session.last_eval_logs();
     return code;
   } catch (const std::exception& failure) {
-    session.fail(failure.what());
+    session.fail(failure);
     throw;
   }
 }

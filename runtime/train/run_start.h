@@ -3,8 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "config/resolver.h"
+#include "host/crash_report.h"
 #include "train/run.h"
 #include "train/run_directory.h"
 #include "train/signals.h"
@@ -26,8 +28,10 @@ std::unique_ptr<Device> open_device(const RunRequest& request);
 std::unique_ptr<Device> open_device_on_paper(const ResolvedConfig& config);
 
 // One session in a directory; its exit code. What goes wrong is put on record there and thrown
-// again. `eval_logs`, where given, receives those of the last evaluation.
+// again. `done`, where the session is all that was asked for, is said before the session's objects
+// go; `eval_logs`, where given, receives those of the last evaluation.
 int run_in(const RunRequest& request, const RunPlace& place, Device& device,
-           const TrainerConfig& fields, const StopSignals& signals, Logs* eval_logs = nullptr);
+           const TrainerConfig& fields, const StopSignals& signals, std::optional<WorkIsDone>* done,
+           Logs* eval_logs = nullptr);
 
 }  // namespace trivet

@@ -8,23 +8,40 @@
 #include "trivet/tape.h"
 
 namespace trivet {
+namespace {
 
-LossMean::LossMean(Device& device) : on_host_(device.host_visible()) {
-  if (!on_host_) device_sum_ = Tensor::zeros(device, {});
+constexpr float kLowest = std::numeric_limits<float>::lowest();
+
+void set(Tensor& scalar, float value) {
+  scalar.assign_bytes(std::as_bytes(std::span(&value, 1)));
 }
 
-void LossMean::add(const Tensor& loss) {
+// Without waiting for the device.
+void copy(Tensor& to, const Tensor& from) {
+  Device& device = to.device();
+  device.check(device.table().transfer(device.context(), to.mutable_view().data, from.view().data,
+                                       sizeof(float), TV_DEVICE_TO_DEVICE),
+               "transfer");
+}
+
+}  // namespace
+
+LossMean::LossMean(Device& device) : on_host_(device.host_visible()) {
+  if (on_host_) return;
+  device_sum_ = Tensor::zeros(device, {});
+  device_largest_ = Tensor::zeros(device, {});
+  set(device_largest_, kLowest);
+}
+
+void LossMean::add(const Tensor& loss, bool bounded) {
   ++count_;
   if (on_host_) {
     host_sum_ += loss.item();
     return;
   }
   NoGrad no_grad;
-  const Tensor sum = ops::add(device_sum_, loss);
-  Device& device = device_sum_.device();
-  device.check(device.table().transfer(device.context(), device_sum_.mutable_view().data,
-                                       sum.view().data, sizeof(float), TV_DEVICE_TO_DEVICE),
-               "transfer");
+  copy(device_sum_, ops::add(device_sum_, loss));
+  if (bounded) copy(device_largest_, ops::max(device_largest_, loss));
 }
 
 double LossMean::sum() const {
@@ -36,24 +53,31 @@ double LossMean::mean() const {
   return sum() / static_cast<double>(count_);
 }
 
+double LossMean::largest() const {
+  return on_host_ ? kLowest : device_largest_.item();
+}
+
 void LossMean::reset() {
   count_ = 0;
   host_sum_ = 0;
   if (on_host_) return;
-  const float zero = 0;
-  device_sum_.assign_bytes(std::as_bytes(std::span(&zero, 1)));
+  set(device_sum_, 0);
+  set(device_largest_, kLowest);
 }
 
 Value LossMean::save_state() const {
-  return Value::table({{"sum", sum()}, {"count", count_}});
+  Value state = Value::table({{"sum", sum()}, {"count", count_}});
+  if (!on_host_) state.set("largest", largest());
+  return state;
 }
 
 void LossMean::restore_state(const Value& state) {
   count_ = member(state, "count").as_integer();
   host_sum_ = member(state, "sum").as_number();
   if (on_host_) return;
-  const auto sum = static_cast<float>(host_sum_);
-  device_sum_.assign_bytes(std::as_bytes(std::span(&sum, 1)));
+  set(device_sum_, static_cast<float>(host_sum_));
+  const Value* largest = state.find("largest");  // the host, and older checkpoints, have none
+  set(device_largest_, largest != nullptr ? static_cast<float>(largest->as_number()) : kLowest);
 }
 
 LogMeans::Sum& LogMeans::find(std::string_view name) {

@@ -17,15 +17,17 @@ namespace trivet {
 
 // The mean of the losses. Where the processor can read device memory, losses are read as they come
 // and summed in double. Elsewhere reading would wait for the device every step, so they are summed
-// there, in f32, and read when somebody asks.
+// there, in f32, and read when somebody asks; so is the largest one, as nobody has looked at each.
 class LossMean {
  public:
   explicit LossMean(Device& device);
 
-  // `loss` is a scalar of the open step.
-  void add(const Tensor& loss);
+  // `loss` is a scalar of the open step; `bounded`: it counts for largest().
+  void add(const Tensor& loss, bool bounded);
   std::int64_t count() const { return count_; }
   double mean() const;  // NaN when there is none
+  // Of the bounded losses; lowest where there is none, and where losses are read as they come.
+  double largest() const;
   void reset();
 
   Value save_state() const;
@@ -36,7 +38,7 @@ class LossMean {
 
   bool on_host_;
   double host_sum_ = 0;
-  Tensor device_sum_;  // f32 scalar, outlives steps
+  Tensor device_sum_, device_largest_;  // f32 scalars, outlive steps
   std::int64_t count_ = 0;
 };
 

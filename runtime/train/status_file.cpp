@@ -15,12 +15,21 @@ namespace trivet {
 namespace {
 
 // A status that is missing or cannot be read counts as none: it is only a report.
-std::int64_t last_attempt(const std::filesystem::path& path) {
+std::string text_there(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return 0;
+  if (!std::filesystem::exists(path, ignored)) return {};
   try {
-    const Value status = value_from_json(read_text(path), path.string());
-    const Value* attempt = status.find("attempt");
+    return read_text(path);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+std::int64_t last_attempt(const std::string& text) {
+  if (text.empty()) return 0;
+  try {
+    const Value status = value_from_json(text, "status.json");
+    const Value* attempt = status.is_table() ? status.find("attempt") : nullptr;
     return attempt != nullptr && attempt->is_integer() ? attempt->as_integer() : 0;
   } catch (const Error&) {
     return 0;
@@ -34,7 +43,8 @@ StatusFile::StatusFile(std::filesystem::path path, std::string mode, std::int64_
       mode_(std::move(mode)),
       target_(target),
       started_(unix_time()),
-      attempt_(last_attempt(path_) + 1) {}
+      before_(text_there(path_)),
+      attempt_(last_attempt(before_) + 1) {}
 
 StatusFile::~StatusFile() {
   {
@@ -50,6 +60,13 @@ void StatusFile::set_state(std::string_view state, std::string_view message) {
   state_ = state;
   message_ = message;
   write();
+}
+
+bool StatusFile::put_back() {
+  std::lock_guard lock(mutex_);
+  if (before_.empty()) return false;
+  replace_file(path_, before_, Durability::cached);
+  return true;
 }
 
 void StatusFile::set_step(std::int64_t step) {

@@ -22,7 +22,7 @@ namespace trivet {
 
 class StatusFile {
  public:
-  // Reads the number of the last attempt; writes nothing yet.
+  // Reads what the last attempt has left; writes nothing yet.
   StatusFile(std::filesystem::path path, std::string mode, std::int64_t target);
   ~StatusFile();
   StatusFile(const StatusFile&) = delete;
@@ -32,6 +32,9 @@ class StatusFile {
   // interrupted (SIGINT), preempted (SIGTERM). Throws RunError when it cannot.
   void set_state(std::string_view state, std::string_view message = {});
   void set_step(std::int64_t step);  // seen by the next heartbeat
+  // Before the heartbeat, of a process that was refused: what the last attempt has left stands
+  // there again. False when there was none.
+  bool put_back();
 
   // The thread that repeats the file every `seconds`; ends with this object.
   void start_heartbeat(double seconds = 5);
@@ -48,6 +51,7 @@ class StatusFile {
   const std::string mode_;
   const std::int64_t target_;
   const double started_;
+  const std::string before_;  // the text of the file; empty when there is none
   std::int64_t attempt_ = 1;
 
   std::mutex mutex_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -21,16 +22,16 @@
 
 namespace trivet {
 DefaultTrainer::DefaultTrainer(Config config, TrainerContext& context)
-    : DefaultTrainer(std::move(config), TrainingParts(context.task.config()), context) {}
+    : DefaultTrainer(std::move(config), TrainingParts(context.task.config()), context, nullptr) {}
 
-DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContext& context)
+DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContext& context,
+                               std::unique_ptr<Evaluation> evaluation)
     : config_(std::move(config)),
       parts_(std::move(parts)),
       task_(context.task),
       device_(context.device),
       observer_(context.observer),
       key_(context.key),
-      evaluates_(context.eval),
       store_(context.device, context.key) {
   if (context.train) check_learner(config_, parts_.train_input);
   Scope root(store_);
@@ -40,6 +41,10 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
   if (!config_.trainable.empty()) freeze_others(store_, config_.trainable);
   store_.build();
   if (context.train) build_training();
+  if (!context.eval) return;
+  evaluation_ = std::move(evaluation);
+  if (evaluation_) return;
+  evaluation_ = std::make_unique<Evaluation>(task_, parts_.eval_input, config_.validation_data);
 }
 
 DefaultTrainer::~DefaultTrainer() = default;
@@ -61,12 +66,12 @@ DefaultTrainer::Training& DefaultTrainer::training() {
 }
 
 Evaluation& DefaultTrainer::evaluation() {
-  if (!evaluates_) throw Error("this trainer was made for training only");
-  if (!evaluation_) {
-    evaluation_ = std::make_unique<Evaluation>(task_, parts_.eval_input, config_.validation_data);
-    if (next_evaluation_) evaluation_->restore_state(*next_evaluation_);
-  }
+  if (!evaluation_) throw Error("this trainer was made for training only");
   return *evaluation_;
+}
+
+std::unique_ptr<Evaluation> DefaultTrainer::release_evaluation() {
+  return std::move(evaluation_);
 }
 
 FpropContext DefaultTrainer::step_context(bool train) const {
@@ -93,7 +98,6 @@ void DefaultTrainer::train(std::int64_t target) {
   while (global_step_ < target && !exhausted_) {
     if (observer_.stop_requested()) return;
     exhausted_ = !train_one();
-    if (evaluates_) evaluation();
   }
 }
 
@@ -122,7 +126,9 @@ bool DefaultTrainer::train_one() {
     const Tensor mean_loss = train_on(parts, summaries);
     if (read_loss) step.loss = mean_loss.item();
     const bool bad = read_loss && bad_steps.is_bad(step);
-    if (!bad && !training.learner->last_update().skipped) training.loss.add(mean_loss);
+    if (!bad && !training.learner->last_update().skipped) {
+      training.loss.add(mean_loss, bad_steps.has_bound(step.number));
+    }
     if (config_.summary_histograms) add_weight_histograms(store_, summaries);
   });
   device_.end_step();
@@ -190,15 +196,23 @@ void DefaultTrainer::put_back() {
   training_->logs = before.logs;
 }
 
+// Where losses are not read as they come, the loop's end is the first chance to look: the bound is
+// for the largest of them, not for their mean. A run that may recover reads every loss.
+void DefaultTrainer::check_unread_losses(double mean) {
+  const Training& training = *training_;
+  if (device_.host_visible() || training.bad_steps.watches()) return;
+  training.bad_steps.check({.number = global_step_,
+                            .loss = std::isfinite(mean) ? training.loss.largest() : mean,
+                            .learning_rate = training.learner->learning_rate(),
+                            .steps = training.loss.count()});
+}
+
 Logs DefaultTrainer::train_logs() {
   Training& training = this->training();
   Logs logs;
   if (training.loss.count() == 0) return logs;
   const double mean = training.loss.mean();
-  if (!device_.host_visible()) {
-    training.bad_steps.check(
-        {.number = global_step_, .loss = mean, .learning_rate = training.learner->learning_rate()});
-  }
+  check_unread_losses(mean);
   logs.set("training_loss", mean);
   if (!training.in_doubt) {  // else they count the step that was refused, which the loss does not
     logs.merge(results(training.metrics));

@@ -35,13 +35,15 @@ class DefaultTrainer final : public Trainer {
  public:
   using Config = TrainerConfig;
 
-  // Builds model, optimizer, training metrics and training input, in this order. The evaluation
-  // half is built by the first evaluation or after the first training step of this process,
-  // whichever comes first: early enough that a missing file is found at once, late enough not to
-  // delay that step. `context` is used up; what it refers to must outlive the trainer.
+  // Builds model, optimizer, training metrics and training input, then metrics and input of
+  // evaluations, in this order and as far as `context` asks for them: data that cannot be opened is
+  // found before anything is trained. `context` is used up; what it refers to must outlive the
+  // trainer.
   DefaultTrainer(Config config, TrainerContext& context);
-  // The same with other parts than the task's.
-  DefaultTrainer(Config config, TrainingParts parts, TrainerContext& context);
+  // The same with other parts than the task's. `evaluation`, where it is not null, is of the same
+  // task and parts.eval_input, and is not built again.
+  DefaultTrainer(Config config, TrainingParts parts, TrainerContext& context,
+                 std::unique_ptr<Evaluation> evaluation);
   ~DefaultTrainer() override;
 
   std::int64_t global_step() const override { return global_step_; }
@@ -65,6 +67,9 @@ class DefaultTrainer final : public Trainer {
   };
   void take_over(const CheckpointReader& last, TakeOver what);
 
+  // For the trainer that follows this one, which evaluates no more; null where it never did.
+  std::unique_ptr<Evaluation> release_evaluation();
+
   // While training.
   Input& train_input();
   std::int64_t recovery_trials();
@@ -78,6 +83,7 @@ class DefaultTrainer final : public Trainer {
   Training& training();
   bool train_one();
   Tensor train_on(const std::vector<Batch>& parts, Summaries& summaries);
+  void check_unread_losses(double mean);
   bool wants_summaries(std::int64_t step) const;
   void keep_before_step();
   void put_back();
@@ -96,13 +102,12 @@ class DefaultTrainer final : public Trainer {
   Device& device_;
   TrainerObserver& observer_;
   const Key key_;
-  const bool evaluates_;
   ParameterStore store_;
   std::unique_ptr<Model> model_;
   const TokenCount* token_count_;           // null where the task counts none
   std::unique_ptr<Training> training_;      // null when this run only evaluates
-  std::unique_ptr<Evaluation> evaluation_;  // null until needed
-  std::optional<Value> next_evaluation_;    // where it starts, as a checkpoint has it
+  std::unique_ptr<Evaluation> evaluation_;  // null when this run only trains
+  std::optional<Value> next_evaluation_;    // of a run that only trains: as its checkpoint has it
   std::int64_t global_step_ = 0;
   bool exhausted_ = false;
   bool averages_told_ = false;  // that evaluations are of them

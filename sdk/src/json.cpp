@@ -3,6 +3,9 @@
 
 #include <cmath>
 #include <limits>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -75,39 +78,80 @@ Value special_number(const std::string& text, const std::string& source) {
   throw RunError(fmt::format("{}: \"{}\" is no number", source, text));
 }
 
-Value from_tree(const OrderedJson& json, const std::string& source, int depth) {
-  if (depth > kMaxDepth) throw RunError(source + ": nested too deep");
-  switch (json.type()) {
-    case OrderedJson::value_t::boolean:
-      return Value(json.get<bool>());
-    case OrderedJson::value_t::number_integer:
-      return Value(json.get<std::int64_t>());
-    case OrderedJson::value_t::number_unsigned:
-      return Value(json.get<std::uint64_t>());
-    case OrderedJson::value_t::number_float:
-      return Value(json.get<double>());
-    case OrderedJson::value_t::string:
-      return Value(json.get_ref<const std::string&>());
-    case OrderedJson::value_t::array: {
-      Value array = Value::array();
-      for (const OrderedJson& item : json) array.push_back(from_tree(item, source, depth + 1));
-      return array;
-    }
-    case OrderedJson::value_t::object: {
-      if (json.size() == 1 && json.begin().key() == kSpecialNumberKey &&
-          json.begin()->is_string()) {
-        return special_number(json.begin()->get<std::string>(), source);
-      }
-      Value table = Value::table();
-      for (const auto& [key, item] : json.items()) {
-        table.set(key, from_tree(item, source, depth + 1));
-      }
-      return table;
-    }
-    default:
-      return Value();
+// Makes the value as the text is read. A table of its own, as the library would make first, drops
+// all but one of several members of a name.
+class Builder final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit Builder(const std::string& source) : source_(source) {}
+
+  Value take() { return std::move(done_); }
+
+  bool null() override { return put(Value()); }
+  bool boolean(bool value) override { return put(Value(value)); }
+  bool number_integer(number_integer_t value) override { return put(Value(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return put(Value(value)); }
+  bool number_float(number_float_t value, const string_t&) override { return put(Value(value)); }
+  bool string(string_t& value) override { return put(Value(std::move(value))); }
+  bool binary(binary_t&) override { throw RunError(source_ + ": binary data is no JSON"); }
+  bool start_object(std::size_t) override { return open(Value::table()); }
+  bool start_array(std::size_t) override { return open(Value::array()); }
+  bool end_array() override { return put(close()); }
+
+  bool end_object() override {
+    Value table = close();
+    const auto& members = std::as_const(table).members();
+    const bool special =
+        members.size() == 1 && members[0].key == kSpecialNumberKey && members[0].value.is_text();
+    return put(special ? special_number(members[0].value.as_text(), source_) : std::move(table));
   }
-}
+
+  bool key(string_t& name) override {
+    if (!open_.back().names.insert(name).second) {
+      throw RunError(fmt::format("{}: {} is there twice", source_, dumped(OrderedJson(name), -1)));
+    }
+    open_.back().key = std::move(name);
+    return true;
+  }
+
+  bool parse_error(std::size_t, const std::string&,
+                   const nlohmann::detail::exception& failure) override {
+    throw RunError(fmt::format("{} is not JSON: {}", source_, failure.what()));
+  }
+
+ private:
+  struct Open {
+    Value value;
+    std::string key{};  // of the member to come
+    std::unordered_set<std::string> names{};
+  };
+
+  bool open(Value empty) {
+    if (std::cmp_greater(open_.size(), kMaxDepth)) throw RunError(source_ + ": nested too deep");
+    open_.push_back({std::move(empty)});
+    return true;
+  }
+
+  Value close() {
+    Value value = std::move(open_.back().value);
+    open_.pop_back();
+    return value;
+  }
+
+  bool put(Value value) {
+    if (open_.empty()) {
+      done_ = std::move(value);
+    } else if (Open& around = open_.back(); around.value.is_array()) {
+      around.value.push_back(std::move(value));
+    } else {
+      around.value.members().push_back({std::move(around.key), std::move(value), {}});
+    }
+    return true;
+  }
+
+  const std::string& source_;
+  std::vector<Open> open_;
+  Value done_;
+};
 
 }  // namespace
 
@@ -118,13 +162,13 @@ std::string to_json(const Value& value, JsonStyle style) {
 }
 
 Value value_from_json(std::string_view text, const std::string& source) {
-  OrderedJson json;
-  try {
-    json = OrderedJson::parse(text);
-  } catch (const OrderedJson::exception& failure) {
-    throw RunError(fmt::format("{} is not JSON: {}", source, failure.what()));
+  // The library takes a zero byte for the end of the text, whatever stands behind it.
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    throw RunError(fmt::format("{} is not JSON: byte {} is zero", source, zero + 1));
   }
-  return from_tree(json, source, 0);
+  Builder builder(source);
+  nlohmann::json::sax_parse(text, &builder);
+  return builder.take();
 }
 
 }  // namespace trivet

@@ -221,6 +221,23 @@ TEST_CASE("what plugins do behind the end cannot spoil a finished run",
   }
 }
 
+TEST_CASE("a crash behind one training of several is none behind all work",
+          "[containment][slow][nosan]") {
+  const HostileRun base("");
+  REQUIRE(base.exit_code() == 0);
+  const std::string words =
+      "--mode continuous_train_and_eval task.init_checkpoint=" + quoted(base.workdir().string()) +
+      " ";
+  const HostileRun crashed(words +
+                           "task.model.layer.fault.in=destructor task.model.layer.fault.how=segv");
+  INFO(crashed.output());
+  CHECK(crashed.exit_code() == 3);
+  CHECK_THAT(crashed.output(), Contains("'hostile'") && !Contains("all work was done"));
+  const HostileRun good(words);
+  INFO(good.output());
+  CHECK(good.exit_code() == 0);
+}
+
 TEST_CASE("what a plugin changes for the whole process is noticed", "[containment][slow]") {
   struct Case {
     std::string how, told;

@@ -127,6 +127,27 @@ TEST_CASE("a sweep of 200 units is done once although its processes are killed",
   CHECK(processes_of(at.root.string()) == 0);
 }
 
+TEST_CASE("status says with which command an experiment goes on that nobody supervises any more",
+          "[nosan]") {
+  const Experiments at;
+  const std::string hint = "; no supervisor is at work; trivet resume 1 goes on\n";
+  // Units wait for a file that the test makes.
+  const ShellResult launched =
+      with(at, "", launch_words(at, "while [ ! -e $0/../go ]; do sleep 0.05; done", 2, 1));
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(comes_true([&] { return at.count("running") == 1; }));
+  CHECK_THAT(at.trivet("status 1").output, !Contains("trivet resume"));
+  kill_supervisor(at);
+  REQUIRE(comes_true([&] { return !at.status().at("supervised").get<bool>(); }));
+  CHECK_THAT(at.trivet("status 1").output, Contains(hint));
+  at.folder.write("root/1/go", "");
+  CHECK(at.trivet("resume 1").exit_code == 0);
+  REQUIRE(comes_true([&] { return at.all_are("completed"); }));
+  REQUIRE(comes_true([&] { return !at.status().at("supervised").get<bool>(); }));
+  CHECK_THAT(at.trivet("status 1").output, !Contains("trivet resume"));
+}
+
 TEST_CASE("a launch that is killed at any of its writes is made again by launching it again",
           "[slow][nosan]") {
   constexpr int kUnits = 2;

@@ -69,7 +69,7 @@ class Runs {
 TEST_CASE("the modes of one process call a task in their pinned orders") {
   const std::pair<const char*, std::string> expected[] = {
       {"train", kBuildTraining + "initialize\n" + kTrainStep + kTrainStep},
-      {"eval", "build_model\ninitialize\n" + kBuildEvaluation + evaluation_calls(0)},
+      {"eval", "build_model\n" + kBuildEvaluation + "initialize\n" + evaluation_calls(0)},
       {"train_and_eval", kTrainAndEvaluate},
       {"train_and_post_eval", kTrainAndEvaluate},
   };
@@ -84,8 +84,8 @@ TEST_CASE(
   Runs runs;
   runs.calls("train");
   CHECK(runs.calls("continuous_eval") == "build_model\n" + kBuildEvaluation + evaluation_calls(2));
-  // Nothing new: the model alone is built, to say so.
-  CHECK(runs.calls("continuous_eval") == "build_model\n");
+  // Nothing new, which is told once the data is open: it is, too, while no checkpoint has come.
+  CHECK(runs.calls("continuous_eval") == "build_model\n" + kBuildEvaluation);
   runs.calls("train", "trainer.train_steps=5");
   CHECK(runs.calls("continuous_eval", "trainer.train_steps=5") ==
         "build_model\n" + kBuildEvaluation + evaluation_calls(5));

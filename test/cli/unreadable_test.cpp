@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
 #include <system_error>
@@ -115,6 +116,30 @@ TEST_CASE("a damaged checkpoint is set aside, not replaced", "[slow][nosan]") {
   CHECK(fs::file_size(workdir / "checkpoints" / "damaged_step_00000060" / "model.safetensors") ==
         100);
   CHECK(record_values(workdir) == record_values(trained()));
+}
+
+TEST_CASE("a command that is refused leaves a run as it is, damaged checkpoints and status too",
+          "[slow][nosan]") {
+  const TempDir temp;
+  const fs::path workdir = copy_of_trained(temp);
+  fs::resize_file(checkpoint_of(workdir, 60) / "model.safetensors", 100);
+  const auto before = files_below(workdir / "checkpoints");
+  std::map<std::string, std::string> texts;
+  for (const char* file : {"config.toml", "metrics.jsonl", "status.json", "log.jsonl"}) {
+    texts[file] = read_file(workdir / file);
+  }
+  const std::string gone = (temp / "gone.safetensors").string();
+  for (const std::string& words : {
+           std::string("task.model.hidden_dims=[8]"),
+           "task.train_input.type=data/Idx task.train_input.images=" + gone +
+               " task.train_input.labels=" + gone,
+       }) {
+    const auto refused = train(workdir, 80, words);
+    INFO(refused.output);
+    CHECK(refused.exit_code == 2);
+    CHECK(files_below(workdir / "checkpoints") == before);
+    for (const auto& [file, text] : texts) CHECK(read_file(workdir / file) == text);
+  }
 }
 
 TEST_CASE("an evaluation stops at a damaged checkpoint, unless it is asked for another",

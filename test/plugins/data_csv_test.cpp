@@ -93,6 +93,9 @@ TEST_CASE("text that is not UTF-8 is refused with its line, a byte order mark is
                                    "a\0",
                                    4)),
              Contains("is UTF-16"));
+  CHECK_THAT(complaint("\xEF\xBB\xBF\xEF\xBB\xBF"
+                       "a,b\n1,2\n"),
+             Contains("table.csv: two byte order marks"));
 }
 
 TEST_CASE("a column is called by its header, its number, or as the config says") {

@@ -14,6 +14,7 @@
 #include "tensorboard/png.h"
 #include "tensorboard/record_file.h"
 #include "trivet/error.h"
+#include "trivet/run_log.h"
 
 namespace tensorboard_test {
 
@@ -163,6 +164,42 @@ TEST_CASE("a run that goes back to a checkpoint voids the steps it does again, i
   }
   CHECK(run.files().size() == 1);
   check_steps_to_130(run.files());
+}
+
+// As a run that was killed behind the checkpoint of step 50, and evaluates it when it goes on.
+TEST_CASE("what a session shows of the step it starts from is kept when a later one cuts there") {
+  Run run;
+  {
+    Events writer = run.writer();
+    writer.begin(50);
+    writer.scalars("eval", 50, one("accuracy", 0.5));
+    writer.scalars("eval", 60, one("accuracy", 0.6));
+    writer.scalars("train", 60, one("training_loss", 0.6));
+  }
+  const Events next = run.writer();
+  cut_run_records(run.temp.path(), {.step = 50, .evaluated = true});
+  const std::vector<Event> kept = run.events("eval");
+  REQUIRE(kept.size() == 3);
+  CHECK(kept[1].session_start);
+  CHECK(kept[2].step == 50);
+  // Of the other file nothing is left but its head, which shows nothing.
+  CHECK(run.files("train").empty());
+  cut_run_records(run.temp.path(), {.step = 50, .evaluated = false});
+  CHECK(run.files("eval").empty());
+}
+
+TEST_CASE("the config that a run shows at step 0 stays when the run goes back there") {
+  Run run;
+  Events writer = run.writer();
+  writer.begin(0);
+  Summaries summaries = wanted();
+  summaries.text("config", "seed = 1");
+  writer.summaries("train", 0, summaries);
+  writer.scalars("train", 10, one("training_loss", 1));
+  cut_run_records(run.temp.path(), {.step = 0, .evaluated = false});
+  const std::vector<Event> kept = run.events();
+  REQUIRE(kept.size() == 3);
+  CHECK(value_of(kept[2], "config").text == "seed = 1");
 }
 
 TEST_CASE("files are read in the order they were written, whatever the clock did") {

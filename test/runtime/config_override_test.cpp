@@ -181,6 +181,20 @@ TEST_CASE("a wrong override is reported with its place") {
              Catch::StartsWith(std::string("command line:1:") + row.expected));
 }
 
+TEST_CASE("a path of more parts than a config can have is refused where it is one too long") {
+  Configs configs(kGoodConfig);
+  std::string path = "a";
+  while (path.size() < 399) path += ".a";  // 200 parts
+  CHECK_THAT(configs.problems({path + "=1"}), !Catch::Contains("bad override"));
+  CHECK_THAT(configs.problems({path + ".a=1"}),
+             Catch::StartsWith("command line:1:401 ") &&
+                 Catch::Contains("bad override: more than 200 parts (no config is as deep)"));
+  CHECK_THAT(configs.problems({"a" + std::string(200'000, '.') + "=1"}),
+             Catch::Contains("missing"));
+  for (int i = 0; i < 8; ++i) path += "." + path;  // 51,200 parts
+  CHECK_THAT(configs.problems({path + "=1"}), Catch::Contains("more than 200 parts"));
+}
+
 TEST_CASE("all wrong overrides are reported at once") {
   Configs configs(kGoodConfig);
   const std::string text = configs.problems({"seed=x", "nam=1", "trainer"});

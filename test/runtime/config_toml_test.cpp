@@ -99,6 +99,13 @@ TEST_CASE("a byte order mark is skipped, alone or before text") {
             ->as_integer() == 1);
 }
 
+TEST_CASE("a second byte order mark is refused") {
+  CHECK_THROWS_WITH(trivet::read_toml("\xEF\xBB\xBF\xEF\xBB\xBF"
+                                      "a = 1",
+                                      "x.toml"),
+                    Catch::Contains("two byte order marks"));
+}
+
 TEST_CASE("text that is not UTF-8 is refused at its first bad byte") {
   CHECK(place(problem_of("a = 1\nb = \"x\xFFy\"\n")) == "x.toml:2:7");
   CHECK(place(problem_of("# \xC3\xA9\xED\xA0\x80")) == "x.toml:1:4");

@@ -166,6 +166,10 @@ TEST_CASE("an entry must offer exactly what the note declares") {
   CHECK_THAT(loaded("offers_twice"), Contains("offers the schedule 'offers_twice/Plain' twice"));
 }
 
+TEST_CASE("an entry must say what it was built with") {
+  CHECK(loaded("no_abi_tag") == "its entry has no ABI tag");
+}
+
 TEST_CASE("a library without an entry is refused with the likely cause") {
   CHECK_THAT(loaded("no_entry"),
              Contains("trivet_plugin_entry_v1 is missing or hidden") && Contains("version script"));

@@ -59,6 +59,21 @@ TEST_CASE("the note of a plugin is read whole") {
   CHECK(abi_objection(manifest).empty());
 }
 
+TEST_CASE("an SDK version that is no pair of whole numbers is refused, not cut to fit") {
+  const std::string text = note_of(test::read_file(test::fixture("alpha"))).text;
+  const std::size_t begin = text.find("\"sdk\":") + 6, end = text.find(']', begin) + 1;
+  const auto with = [&](const std::string& sdk) {
+    return text.substr(0, begin) + sdk + text.substr(end);
+  };
+  CHECK(parse_manifest(with("[1,0]")).sdk_major == 1);
+  CHECK(parse_manifest(with("[65536,2]")).sdk_major == 65536);
+  for (const char* sdk : {"[4294967297,0]", "[1,4294967296]", "[1.9,0.2]", "[1,-1]", "[1,1e30]",
+                          "[1,18446744073709551617]", "[65537,0]", "[1]", "[\"1\",0]", "1", "[]"}) {
+    INFO(sdk);
+    CHECK_THROWS_AS(parse_manifest(with(sdk)), Error);
+  }
+}
+
 TEST_CASE("the note is found through the section headers when its segment is gone") {
   std::string bytes = test::read_file(test::fixture("alpha"));
   Elf64_Ehdr header{};

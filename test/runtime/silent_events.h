@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "train/controller.h"
 
@@ -11,6 +12,7 @@ namespace trivet::test {
 class SilentEvents : public ControllerEvents {
  public:
   void on_start(std::int64_t, const std::filesystem::path&) override {}
+  void on_left_unsaved(std::int64_t, const std::string&) override {}
   bool is_evaluated(std::int64_t) const override { return false; }
   void on_train_begin(std::int64_t) override {}
   void on_train_end(std::int64_t) override {}

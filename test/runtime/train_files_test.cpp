@@ -54,6 +54,14 @@ TEST_CASE("text that is not JSON, or is nested without end, is an error that nam
   const std::string closed = std::string(500, '[') + std::string(500, ']');
   CHECK_THROWS_WITH(value_from_json(closed, "x"), Contains("deep"));
   CHECK_THROWS_AS(value_from_json("{\"$number\": \"many\"}", "x"), Error);
+  CHECK_THROWS_WITH(value_from_json(std::string("{}\0{}", 5), "x"), Contains("byte 3 is zero"));
+}
+
+TEST_CASE("a table of JSON with a name twice is refused, in any depth") {
+  CHECK_THROWS_WITH(value_from_json(R"({"a": 1, "b": {"step": 1, "step": 2}})", "state.json"),
+                    Contains("state.json: \"step\" is there twice"));
+  const Value value = value_from_json(R"({"a": {"a": [{"a": 1}, {"a": 2}]}, "b": null})", "x");
+  CHECK(to_json(value) == R"({"a":{"a":[{"a":1},{"a":2}]},"b":null})");
 }
 
 TEST_CASE("runs are numbered one above the highest there is") {
@@ -131,6 +139,30 @@ TEST_CASE("a file in the place of a run directory is refused") {
   test::TempDir temp;
   write_file(temp.path() / "file", "x", Durability::cached);
   CHECK_THROWS_WITH(RunDirectory::at(temp.path() / "file"), Contains("is not a directory"));
+}
+
+TEST_CASE("the hint of an error is about what was tried") {
+  const auto hint = [](std::string_view action, int number) {
+    try {
+      throw_system_error(action, "somewhere", number);
+    } catch (const FileError& failure) {
+      return failure.hint();
+    }
+  };
+  for (const int refused : {EACCES, EPERM, EROFS}) {
+    CHECK_THAT(hint("read", refused), Contains("the right to read it") && !Contains("write"));
+    CHECK_THAT(hint("write", refused), Contains("a directory you may write to with --workdir"));
+  }
+  CHECK_THAT(hint("read", ESTALE), Contains("try again"));
+  CHECK(hint("write", EIO).empty());
+}
+
+TEST_CASE("a file that may not be read is not told as one to write", "[nosan]") {
+  test::TempDir temp;
+  const fs::path file = temp.write("a", "text");
+  fs::permissions(file, fs::perms::none);
+  if (::access(file.c_str(), R_OK) == 0) return;  // root may
+  CHECK_THROWS_WITH(read_text(file), Contains("cannot read"));
 }
 
 TEST_CASE("a failed replacement leaves the old file and no temporary one") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who calls what of a task, and when, in each mode: the order that task.h promises, which is that
-// of Model Garden's base_task.py (spec: build, restore or initialize, then steps), with the
-// evaluation half built late.
+// of Model Garden's base_task.py (spec: build, restore or initialize, then steps), with all data
+// opened first.
 #include <memory>
 #include <string>
 #include <utility>
@@ -68,7 +68,7 @@ TEST_CASE("mode train builds the training half alone and never evaluates") {
         kBuildTraining + "initialize\n" + kTrainStep + kTrainStep);
 }
 
-TEST_CASE("mode train_and_eval builds the evaluation half after the first step") {
+TEST_CASE("mode train_and_eval builds the evaluation half before anything is trained") {
   test::TempDir temp;
   CHECK(calls_of(Do::train_and_eval, 2, temp / "c") == test::kTrainAndEvaluate);
 }
@@ -76,7 +76,7 @@ TEST_CASE("mode train_and_eval builds the evaluation half after the first step")
 TEST_CASE("mode eval builds no optimizer and no training data") {
   test::TempDir temp;
   CHECK(calls_of(Do::eval, 0, temp / "c") ==
-        "build_model\ninitialize\n" + kBuildEvaluation + evaluation_calls(0));
+        "build_model\n" + kBuildEvaluation + "initialize\n" + evaluation_calls(0));
 }
 
 TEST_CASE("a run that has a checkpoint is never initialized") {

@@ -239,6 +239,32 @@ TEST_CASE("the record of the best survives a restart") {
   CHECK(offered(again, {0.9}, 20).empty());
 }
 
+TEST_CASE("a step that is trained anew is judged anew, whether its weights are copied or written") {
+  test::TempDir temp;
+  CheckpointManager run(temp / "run", {}, ignore);
+  for (const bool is_linked : {false, true}) {
+    const fs::path directory = temp / (is_linked ? "linked" : "written");
+    const auto source = [&](float weight) {
+      if (!is_linked) return fs::path();
+      run.outdate(20);
+      return run.save(20, filled(weights(weight)))->path;
+    };
+    BestCheckpoints best(directory, {.metric = "accuracy", .keep = 2}, ignore);
+    CHECK(offered(best, {0.5}) == "10 ");
+    best.keep({20, 0.9}, source(0.9F), filled(weights(0.9F)));
+    // The same evaluation again, as behind a kill, changes nothing.
+    CHECK_FALSE(best.wanted(20, accuracy(0.9)));
+    REQUIRE(best.wanted(20, accuracy(0.4)) == 0.4);
+    best.keep({20, 0.4}, source(0.4F), filled(weights(0.4F)));
+    CHECK(weight_in(directory / "step_00000020") == 0.4F);
+    const BestCheckpoints again(directory, {.metric = "accuracy", .keep = 2}, ignore);
+    REQUIRE(again.entries().size() == 2);
+    CHECK(again.entries()[0].step == 10);
+    CHECK(again.entries()[1].step == 20);
+    CHECK(again.entries()[1].value == 0.4);
+  }
+}
+
 TEST_CASE("a best checkpoint that is gone makes room, with a warning") {
   test::TempDir temp;
   {

@@ -4,7 +4,8 @@
 //
 // t = metrics of a loop (with the number of steps in it), x = a training action, c = a checkpoint
 // is on the disk, e = an evaluation, y = an evaluation's action, b = a best checkpoint, end = the
-// data ended, r = back to a checkpoint after a bad step, S = stopped, ! = an error.
+// data ended, r = back to a checkpoint after a bad step, u = a step that is not worth saving at a
+// stop, S = stopped, ! = an error.
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -37,6 +38,7 @@ struct Script {
   std::int64_t data_end = -1, stop_at = -1;
   std::function<double(std::int64_t step)> accuracy = [](std::int64_t) { return 0.5; };
   std::function<void(std::int64_t step)> at_step = [](std::int64_t) {};
+  std::function<void(std::int64_t step)> at_save = [](std::int64_t) {};
 };
 
 class ScriptedTrainer final : public Trainer {
@@ -68,6 +70,7 @@ class ScriptedTrainer final : public Trainer {
   }
   void initialize() override {}
   void save(CheckpointWriter& writer) override {
+    script_.at_save(step_);
     writer.state("trainer", Value::table({{"step", step_}, {"since", since_logs_}}));
   }
   void restore(const CheckpointReader& reader) override {
@@ -97,6 +100,10 @@ class Teller final : public test::SilentEvents {
   void on_recovered(std::int64_t step, const fs::path& path, const std::string& reason) override {
     on_start(step, path);
     tell("r" + std::to_string(step));
+    reasons += reason + "\n";
+  }
+  void on_left_unsaved(std::int64_t step, const std::string& reason) override {
+    tell("u" + std::to_string(step));
     reasons += reason + "\n";
   }
   bool is_evaluated(std::int64_t step) const override { return records_.contains({step, "e"}); }
@@ -444,6 +451,32 @@ TEST_CASE("27: the best step has a checkpoint of its own, or none but older ones
   run.script.accuracy = [](std::int64_t step) { return number(step); };
   CHECK(story.go(run) == "t5(5) e5 b5 t10(5) c10 e10 b10 t15(5) e15 b15 t20(5) c20 e20 b20 ");
   CHECK(story.best() == Steps{5, 10, 15, 20});
+}
+
+TEST_CASE("28: a stop at a step that is not worth saving ends there, and goes back to nothing") {
+  Story story;
+  Process first = diverging({10, 5, -1, 0, 5}, {});
+  first.script.stop_at = 7;
+  first.script.at_save = [](std::int64_t step) {
+    if (step == 7) throw DivergedError("the weights are bad");
+  };
+  CHECK(story.go(first) == "c0 t5(5) c5 u7 S ");
+  CHECK(story.reasons == "the weights are bad\n");
+  CHECK(story.left() == Steps{0, 5});
+  CHECK(story.go(diverging({10, 5, -1, 0, 5}, {})) == "t10(5) c10 e10 ");
+}
+
+TEST_CASE("29: a step that was the best and is trained anew is judged anew") {
+  Story story;
+  Process run = diverging({15, 5, -1, 5, 10}, {12});
+  run.options.checkpoint_interval = 15;
+  run.best = {"accuracy", Better::higher, 2};
+  run.script.accuracy = [times = 0](std::int64_t step) mutable {
+    return step == 10 ? 0.9 - 0.3 * times++ : 0.7;
+  };
+  CHECK(story.go(run) ==
+        "c0 t5(5) e5 b5 t10(5) e10 b10 r0 t5(5) e5 t10(5) e10 b10 t15(5) c15 e15 b15 ");
+  CHECK(story.best() == Steps{5, 15});
 }
 
 }  // namespace train_scenarios_test

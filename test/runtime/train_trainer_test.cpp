@@ -20,11 +20,12 @@ using Bench = test::TrainerBench;
 
 TEST_CASE("a task is used in the order its header promises") {
   Bench bench;
-  CHECK(test::journal().text() == "task model optimizer metrics:train input:train");
+  CHECK(test::journal().text() ==
+        "task model optimizer metrics:train input:train metrics:eval input:eval");
   test::journal().clear();
   bench.trainer->initialize();
   bench.trainer->train(1);
-  CHECK(test::journal().text() == "initialize metrics:eval input:eval");
+  CHECK(test::journal().text() == "initialize");
   test::journal().clear();
   bench.trainer->evaluate(-1);
   bench.trainer->evaluate(-1);
@@ -58,7 +59,7 @@ TEST_CASE("a run that only evaluates needs no optimizer, rate or training data")
   TrainerConfig config;
   Bench bench(config, test::task_config(), false, true);
   bench.trainer->initialize();
-  CHECK(test::journal().text() == "task model initialize");
+  CHECK(test::journal().text() == "task model metrics:eval input:eval initialize");
   bench.trainer->evaluate(-1);
   CHECK_THROWS_AS(bench.trainer->train(1), Error);
 }

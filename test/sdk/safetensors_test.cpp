@@ -313,6 +313,15 @@ TEST_CASE("entries that overlap, repeat, lack fields or have odd names are refus
              Catch::Contains("\"k\" twice"));
 }
 
+TEST_CASE("zero bytes in the place of the blanks behind a header are refused") {
+  TempDir temp;
+  const fs::path file = temp / "f.safetensors";
+  put(file, file_of("{}      ", ""));
+  CHECK(SafetensorsFile(file).entries().empty());
+  put(file, file_of("{}" + std::string(6, '\0'), ""));
+  CHECK_THAT(complaint(file), Catch::Contains("the header has a zero byte at byte 10"));
+}
+
 TEST_CASE("what is no safetensors file is refused at once") {
   CHECK_THAT(complaint_about(""), Catch::Contains("0 bytes are too few"));
   CHECK_THAT(complaint_about(std::string(7, '\0')), Catch::Contains("7 bytes are too few"));

@@ -20,7 +20,7 @@ inline std::string evaluation_calls(int step) {
 }
 
 // Training to step 2 and an evaluation there, by one process from the start.
-inline const std::string kTrainAndEvaluate = kBuildTraining + "initialize\n" + kTrainStep +
-                                             kBuildEvaluation + kTrainStep + evaluation_calls(2);
+inline const std::string kTrainAndEvaluate = kBuildTraining + kBuildEvaluation + "initialize\n" +
+                                             kTrainStep + kTrainStep + evaluation_calls(2);
 
 }  // namespace trivet::test
