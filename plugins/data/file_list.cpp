@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "trivet/error.h"
+#include "trivet/input_file.h"
 
 namespace trivet::data {
 namespace {
@@ -56,12 +57,30 @@ std::string summary_of(const std::vector<std::string>& files) {
   return files[0] + " and " + std::to_string(files.size() - 1) + " more";
 }
 
+namespace {
+
+// Nothing is kept, so a file that unpacks to more than there is memory is counted, too.
+std::uint64_t contents_of(const std::string& file, std::uint64_t size) {
+  std::uint64_t total = 0;
+  try {
+    InputFile input(file);
+    if (input.compression() == Compression::none) return size;
+    std::vector<char> piece(std::size_t{1} << 17);
+    while (const std::size_t count = input.read(piece)) total += count;
+  } catch (const InputError&) {
+    // Whoever reads it is told why it cannot be read.
+  }
+  return total;
+}
+
+}  // namespace
+
 std::uint64_t bytes_of(const std::vector<std::string>& files) {
   std::uint64_t total = 0;
   for (const std::string& file : files) {
     std::error_code failed;
     const std::uintmax_t size = std::filesystem::file_size(file, failed);
-    if (!failed) total += size;
+    if (!failed) total += contents_of(file, size);
   }
   return total;
 }

@@ -50,8 +50,7 @@ std::vector<std::int32_t> encode_checked(const Tokenizer& tokenizer, std::string
                                          const std::string& place);
 
 // Reads a source whose ids are to be kept in memory. Throws InputError where it has more than
-// `limit` bytes: before it is read where it knows its bytes, else (files may be compressed) when so
-// many came.
+// `limit` bytes: before it is read where it knows its bytes, else when so many came.
 void read_limited(DataSource& source, std::int64_t limit, const DataSource::Visit& visit);
 
 // Visits every example of the source.

@@ -178,8 +178,10 @@ GenerateOptions::Draw draw_of(std::span<const GenerateOptions::Draw> draws, std:
 
 std::string name_of_prompt(std::span<const GenerateOptions::Draw> draws, std::size_t prompt,
                            std::size_t prompts) {
-  if (prompts == 1) return "the prompt";
-  return "prompt " + std::to_string(draw_of(draws, prompt).prompt + 1);
+  const std::size_t number = draw_of(draws, prompt).prompt;
+  bool alone = true;  // but for samples of its own
+  for (std::size_t i = 0; i < prompts && alone; ++i) alone = draw_of(draws, i).prompt == number;
+  return alone ? "the prompt" : "prompt " + std::to_string(number + 1);
 }
 
 DecodeConfig with_options(DecodeConfig config, const GenerateOptions& options) {

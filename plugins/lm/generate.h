@@ -35,7 +35,8 @@ DecodeConfig with_options(DecodeConfig config, const GenerateOptions& options);
 // That of a prompt, by its number where `draws` has none for it.
 GenerateOptions::Draw draw_of(std::span<const GenerateOptions::Draw> draws, std::size_t prompt);
 
-// For messages: "prompt 3", by its Draw, which is its line where prompts are a file's.
+// For messages: "prompt 3", by its Draw, which is its line where prompts are a file's; "the prompt"
+// where all are samples of one.
 std::string name_of_prompt(std::span<const GenerateOptions::Draw> draws, std::size_t prompt,
                            std::size_t prompts);
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <utility>
 
 #include "trivet/ops.h"
@@ -78,33 +77,19 @@ std::vector<float> ModelSteps::extend(std::span<const std::int32_t> ids) {
   return logits_of(ids, std::ssize(rows_), context);
 }
 
-// Rows of equal length with prompts of equal length together.
+// Each row by itself: a layer that cannot decode with a cache may look at other rows of a batch, as
+// experts with room for so many places do, and no text may depend on what it is computed with.
 std::vector<float> ModelSteps::from_the_start() {
-  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::size_t>> groups;
-  for (std::size_t row = 0; row < rows_.size(); ++row) {
-    groups[{rows_[row].length, rows_[row].prompt}].push_back(row);
-  }
-  const auto width = static_cast<std::size_t>(tokens_);
-  std::vector<float> all(rows_.size() * width);
-  for (const auto& [lengths, rows] : groups) {
-    const auto [length, prompt] = lengths;
-    std::vector<std::int32_t> ids;
-    std::vector<float> is_prompt;
-    for (const std::size_t row : rows) {
-      ids.insert(ids.end(), rows_[row].ids.begin(), rows_[row].ids.end());
-      is_prompt.insert(is_prompt.end(), static_cast<std::size_t>(prompt), 1.0F);
-      is_prompt.resize(ids.size(), 0.0F);
-    }
+  std::vector<float> all;
+  for (const Row& row : rows_) {
+    std::vector<float> is_prompt(row.ids.size(), 0);
+    std::fill_n(is_prompt.begin(), row.prompt, 1.0F);
     FpropContext context;
     if (model_.sees_whole_prompt()) {
-      context.inputs_indicator =
-          Tensor::from<float>(device_, is_prompt, {std::ssize(rows), length});
+      context.inputs_indicator = Tensor::from<float>(device_, is_prompt, {1, row.length});
     }
-    const std::vector<float> logits = logits_of(ids, std::ssize(rows), context);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto from = logits.begin() + static_cast<std::ptrdiff_t>(i * width);
-      std::copy_n(from, width, all.begin() + static_cast<std::ptrdiff_t>(rows[i] * width));
-    }
+    const std::vector<float> logits = logits_of(row.ids, 1, context);
+    all.insert(all.end(), logits.begin(), logits.end());
   }
   return all;
 }

@@ -41,6 +41,8 @@ struct AdamConfig : OptimizerConfig {
   bool epsilon_hat = false;
   bool amsgrad = false;
   double clip_threshold = 0;
+
+  void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(AdamConfig, trivet::OptimizerConfig,
               (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1), adjustable),
@@ -76,6 +78,8 @@ struct AdamWConfig : DecayConfig {
   bool epsilon_hat = false;
   bool amsgrad = false;
   double clip_threshold = 0;
+
+  void validate(Problems& problems) const;
 };
 TRIVET_CONFIG(AdamWConfig, trivet::optim::DecayConfig,
               (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1), adjustable),

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lion.h"
 
+#include "moments.h"
 #include "trivet/optim_update.h"
 
 namespace trivet::optim {
+
+void LionConfig::validate(Problems& problems) const {
+  DecayConfig::validate(problems);
+  expect_below_one(problems, "beta1", beta1);
+  expect_below_one(problems, "beta2", beta2);
+}
 
 void Lion::update(const OptimizerStep& step, std::span<OptimizerSegment> segments) {
   tv_optim update{};

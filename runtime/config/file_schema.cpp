@@ -57,7 +57,8 @@ Schema with_file_fields(Schema schema, Field xp) {
   schema.fields.push_back(file_field(
       "restrictions",
       "Registered experiments whose restrictions hold for this config. The program adds the one "
-      "that a config starts from, so that a run's config.toml is bound as well.",
+      "that a config starts from, so that a run's config.toml is bound as well; [] on the command "
+      "line lifts them.",
       holding(Form::list, type_of_form(Form::text))));
   schema.fields.push_back(file_field("base", "Config files below this one, relative to it.",
                                      holding(Form::list, type_of_form(Form::path))));

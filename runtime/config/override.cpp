@@ -162,7 +162,7 @@ bool looks_like_number(const std::string& text) {
 
 // True for a text that stands for something else where it is not in quotes: 5, true, [1], .5, null.
 bool reads_as_other(const std::string& text) {
-  constexpr std::array<std::string_view, 5> kWords{"True", "False", "null", "None", ""};
+  constexpr std::array<std::string_view, 6> kWords{"True", "False", "null", "None", "none", ""};
   if (is_quoted(text) || !toml_number(text).empty() || text.starts_with('{') ||
       std::find(kWords.begin(), kWords.end(), text) != kWords.end()) {
     return true;
@@ -214,6 +214,9 @@ std::string without_yaml_words(const std::string& text, const Spot& spot) {
   const Form form = spot.type != nullptr ? spot.type->form : Form::value;
   const bool optional = spot.type != nullptr && (spot.type->optional || form == Form::config);
   if (optional && (text == "null" || text == "None")) return "none";
+  // No file is meant by these: one of such a name is written in quotes.
+  const bool none = text == "null" || text == "None" || text == "none";
+  if (form == Form::path && none && !optional) return R"("")";
   if (form == Form::text || form == Form::path) return text;
   const bool truth = form == Form::boolean || form == Form::value;
   if (truth && text == "True") return "true";

@@ -121,8 +121,9 @@ void Resolution::merge_layers(std::vector<Value> layers) {
   }
   if (!experiment.is_null() && request_.load_experiments) add_experiment(experiment);
   for (Value& layer : layers) tree_.merge(root_, std::move(layer), tree_.root());
-  apply_overrides(root_, tree_, request_.overrides, problems_);
+  // Before the overrides: who says `restrictions` there has the last word.
   add_restrictions(restricted_);
+  apply_overrides(root_, tree_, request_.overrides, problems_);
 }
 
 void Resolution::add_experiment(const Value& name) {

@@ -99,6 +99,30 @@ void check_text(std::string_view text, const std::string& file) {
   }
 }
 
+// The line of a text, from 1, without its end.
+std::string_view line_at(std::string_view text, std::uint32_t number) {
+  for (; number > 1 && !text.empty(); --number) {
+    text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
+  }
+  return text.substr(0, text.find_first_of("\r\n"));
+}
+
+// What to write where the text that failed in this line is JSON or YAML.
+std::string hint_of_other_language(std::string_view text, std::uint32_t line) {
+  constexpr const char* kToml = "configs are TOML: [trainer] above train_steps = 5";
+  constexpr std::string_view kBlank = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  if (text[first] == '{') return std::string(kToml) + "; JSON goes to --params_override";
+  std::string_view failed = line_at(text, line);
+  failed.remove_prefix(std::min(failed.size(), failed.find_first_not_of(kBlank)));
+  if (failed.starts_with("- ") || failed.starts_with("---")) return kToml;
+  const std::size_t end = failed.find_first_of("=:#[{");
+  const bool pair = end != std::string_view::npos && end > 0 && failed[end] == ':' &&
+                    (end + 1 == failed.size() || kBlank.find(failed[end + 1]) != kBlank.npos);
+  return pair ? kToml : std::string();
+}
+
 }  // namespace
 
 Value read_toml(std::string_view text, const std::string& file) {
@@ -118,8 +142,10 @@ Value read_toml(std::string_view text, const std::string& file) {
     problems.throw_if_any();
     return value;
   } catch (const toml::parse_error& error) {
-    throw ConfigError(
-        Problem{origin_of(error.source(), file), {}, std::string(error.description()), {}});
+    throw ConfigError(Problem{origin_of(error.source(), file),
+                              {},
+                              std::string(error.description()),
+                              hint_of_other_language(text, error.source().begin.line)});
   }
 }
 

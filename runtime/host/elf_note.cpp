@@ -22,6 +22,7 @@ namespace {
 constexpr unsigned kMostSegments = 512;
 constexpr unsigned kMostSections = 4096;
 constexpr std::uint64_t kMostSymbols = 1 << 20;
+constexpr std::uint64_t kMostDynamic = 1 << 12;
 // A mangled name begins with what tells whose it is.
 constexpr std::size_t kNameStart = 256;
 
@@ -44,6 +45,7 @@ class ElfReader {
     if (note.error.empty() && text_.empty())
       note.error = "not a trivet plugin: it has no trivet note";
     if (note.error.empty()) note.error = shared_name_objection();
+    if (note.error.empty()) note.error = library_objection();
     if (note.error.empty()) note.text = std::move(text_);
     return note;
   }
@@ -72,6 +74,8 @@ class ElfReader {
   bool section(unsigned index, Elf64_Shdr& out) const;
   std::string shared_name_objection() const;
   std::string shared_name_in(const Elf64_Shdr& symbols, const Elf64_Shdr& names) const;
+  std::string library_objection() const;
+  std::string name_at(const Elf64_Shdr& names, std::uint64_t offset) const;
 
   int descriptor_;
   std::uint64_t size_ = 0;
@@ -161,14 +165,40 @@ std::string ElfReader::shared_name_in(const Elf64_Shdr& symbols, const Elf64_Shd
   for (const Elf64_Sym& symbol : table) {
     const bool defined = symbol.st_shndx != SHN_UNDEF;
     if (!defined || ELF64_ST_BIND(symbol.st_info) != STB_GNU_UNIQUE) continue;
-    if (symbol.st_name >= names.sh_size) continue;
-    char name[kNameStart] = {};
-    const std::uint64_t length =
-        std::min<std::uint64_t>(sizeof name - 1, names.sh_size - symbol.st_name);
-    if (!get(names.sh_offset + symbol.st_name, name, length)) continue;
-    if (std::strstr(name, "6trivet") != nullptr) return name;
+    const std::string name = name_at(names, symbol.st_name);
+    if (name.find("6trivet") != std::string::npos) return name;
   }
   return {};
+}
+
+// What stands there in a table of names, cut; empty where there is nothing.
+std::string ElfReader::name_at(const Elf64_Shdr& names, std::uint64_t offset) const {
+  char name[kNameStart] = {};
+  if (offset >= names.sh_size) return {};
+  const std::uint64_t length = std::min<std::uint64_t>(sizeof name - 1, names.sh_size - offset);
+  return get(names.sh_offset + offset, name, length) ? name : std::string();
+}
+
+// Two C++ libraries in a process do not know each other's exceptions.
+std::string ElfReader::library_objection() const {
+  Elf64_Shdr dynamic{}, names{};
+  bool of_trivet = false;
+  for (unsigned i = 0; section(i, dynamic); ++i) {
+    if (dynamic.sh_type != SHT_DYNAMIC || !section(dynamic.sh_link, names)) continue;
+    const std::uint64_t count = std::min(dynamic.sh_size / sizeof(Elf64_Dyn), kMostDynamic);
+    for (std::uint64_t at = 0; at < count; ++at) {
+      Elf64_Dyn entry{};
+      if (!get(dynamic.sh_offset + at * sizeof entry, &entry, sizeof entry)) return {};
+      if (entry.d_tag == DT_NULL) break;
+      if (entry.d_tag != DT_NEEDED) continue;
+      const std::string library = name_at(names, entry.d_un.d_val);
+      if (library.starts_with("libstdc++.so")) return {};
+      of_trivet = of_trivet || library.starts_with("libtrivet.so");
+    }
+  }
+  return of_trivet ? "it has a C++ library of its own instead of libstdc++.so, which this program "
+                     "uses: link it without -static-libstdc++"
+                   : std::string();
 }
 
 void ElfReader::search_notes(std::uint64_t offset, std::uint64_t length) {

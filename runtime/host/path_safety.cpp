@@ -15,9 +15,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// By the time of the last change of any kind: that of the contents can be set back.
 FileIdentity identity_of(const struct stat& status) noexcept {
   return {status.st_dev, status.st_ino, static_cast<unsigned long long>(status.st_size),
-          status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+          status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
 }
 
 std::string owner_objection(const struct stat& status, const std::string& what) {

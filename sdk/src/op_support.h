@@ -51,8 +51,10 @@ Tensor unary(tv_unary_op op, const Tensor& x);
 Shape broadcast(const char* op, const Shape& a, const Shape& b);
 Tensor binary(const char* name, tv_binary_op op, const Tensor& a, const Tensor& b);
 Tensor select(const Tensor& condition, const Tensor& a, const Tensor& b);
-Tensor expanded(const Tensor& x, const Shape& shape);       // a view, stride 0 where repeated
-Tensor reshaped(const Tensor& x, const Shape& shape);       // a view of a contiguous tensor
+Tensor expanded(const Tensor& x, const Shape& shape);  // a view, stride 0 where repeated
+Tensor reshaped(const Tensor& x, const Shape& shape);  // a view of a contiguous tensor
+// A view on the tape: `count` elements along an axis, every step-th from `begin` on. x has them.
+Tensor every(const Tensor& x, int axis, std::int64_t begin, std::int64_t step, std::int64_t count);
 Tensor reduce(tv_reduce_op op, const Tensor& x, int axis);  // the axis is dropped
 // Adds over the axes along which `from` was repeated to get x's shape.
 Tensor sum_to(const Tensor& x, const Shape& from);
@@ -73,6 +75,9 @@ bool recording_any(std::initializer_list<const Tensor*> inputs);
 bool needs_input(Activation act);
 // The gradient of an activation composed; `saved` is what the activation keeps (backend.h).
 Tensor activation_gradient(Activation act, const Tensor& saved, const Tensor& dy);
+
+// Name of the op whose vjp this thread runs; null outside.
+const char* op_of_running_gradient() noexcept;
 
 // The gradient of an op through its composition: runs `composed` on a tape of its own.
 void gradient_by_composition(Vjp& v, std::span<const Tensor> inputs,

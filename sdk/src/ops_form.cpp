@@ -36,15 +36,20 @@ void transpose_vjp(Vjp& v) {
 }
 constexpr OpDef kTranspose{"transpose", transpose_vjp};
 
+// `count` elements along an axis, every step-th from `begin` on.
 struct Range {
   int axis;
-  std::int64_t begin, end;
+  std::int64_t begin, count, step = 1;
 };
 
 Tensor part(const Tensor& x, const Range& range) {
   Shape shape = x.shape();
-  shape.set(range.axis, range.end - range.begin);
-  return view_of(x, shape, x.impl()->strides, range.begin * x.impl()->strides[range.axis]);
+  shape.set(range.axis, range.count);
+  std::int64_t strides[TV_MAX_RANK] = {};
+  std::copy_n(x.impl()->strides, x.rank(), strides);
+  const std::int64_t offset = range.begin * strides[range.axis];
+  strides[range.axis] *= range.step;
+  return view_of(x, shape, strides, offset);
 }
 
 void slice_vjp(Vjp& v) {
@@ -65,30 +70,81 @@ void contiguous_vjp(Vjp& v) {
 }
 constexpr OpDef kContiguous{"contiguous", contiguous_vjp};
 
-struct Concat {
-  int axis;
-  std::int64_t before;  // along the axis
+// Neighbours along an axis: what stands between the inputs and outputs of concat and split.
+struct Neighbors {
+  int axis, parts;
 };
 
-// Concatenation of any number of parts is a chain of these: each part is put into its place.
-void put_vjp(Vjp& v) {
-  const Concat& place = v.attributes<Concat>();
-  const std::int64_t extent = v.input(0).shape()[place.axis];
-  v.add(0, part(v.grad_output(), {place.axis, 0, extent}));
-  if (!v.wants(1)) return;
-  const std::int64_t end = place.before + v.input(1).shape()[place.axis];
-  v.add(1, part(v.grad_output(), {place.axis, place.before, end}));
+void concat_vjp(Vjp& v) {
+  const auto [axis, parts] = v.attributes<Neighbors>();
+  std::int64_t begin = 0;
+  for (int i = 0; i < parts; ++i) {
+    const std::int64_t count = v.input(i).dim(axis);
+    if (v.wants(i)) v.add(i, part(v.grad_output(), {axis, begin, count}));
+    begin += count;
+  }
 }
-constexpr OpDef kConcat{"concat", put_vjp};
+constexpr OpDef kConcat{"concat", concat_vjp};
 
-Tensor joined(const Tensor& a, const Tensor& b, int axis) {
-  Shape shape = a.shape();
-  shape.set(axis, a.dim(axis) + b.dim(axis));
-  Tensor out = Tensor::empty(a.device(), shape, a.dtype());
-  detail::copy_into(part(out, {axis, 0, a.dim(axis)}).view(), a);
-  detail::copy_into(part(out, {axis, a.dim(axis), shape[axis]}).view(), b);
-  record(kConcat, {a, b}, out, {}, Concat{axis, a.dim(axis)});
-  return out;
+constexpr std::size_t kInputsOfNode = 6, kOutputsOfNode = 4;
+
+// Puts on the tape that `out` holds the parts. A node has few inputs, so many parts reach `out`
+// through views of it: gradients come back in a few copies of `out`, whatever the number of parts.
+void record_concat(std::vector<Tensor> parts, Tensor& out, int axis) {
+  while (parts.size() > kInputsOfNode) {
+    std::vector<Tensor> joined;
+    std::int64_t begin = 0;
+    for (std::size_t first = 0; first < parts.size(); first += kInputsOfNode) {
+      const std::size_t some = std::min(kInputsOfNode, parts.size() - first);
+      const auto inputs = std::span<const Tensor>(parts).subspan(first, some);
+      std::int64_t count = 0;
+      for (const Tensor& input : inputs) count += input.dim(axis);
+      Tensor& view = joined.emplace_back(part(out, {axis, begin, count}));
+      const Neighbors attributes{axis, static_cast<int>(some)};
+      record(kConcat, inputs, {&view, 1}, {}, &attributes, sizeof attributes);
+      begin += count;
+    }
+    parts = std::move(joined);
+  }
+  const Neighbors attributes{axis, static_cast<int>(parts.size())};
+  record(kConcat, parts, {&out, 1}, {}, &attributes, sizeof attributes);
+}
+
+void split_vjp(Vjp& v) {
+  const auto [axis, parts] = v.attributes<Neighbors>();
+  const Tensor& input = v.input(0);
+  bool all = true;
+  for (int i = 0; i < parts; ++i) all = all && v.grad_output(i).defined();
+  const Tensor whole = all ? Tensor::empty(input.device(), input.shape(), input.dtype())
+                           : Tensor::zeros(input.device(), input.shape(), input.dtype());
+  std::int64_t begin = 0;
+  for (int i = 0; i < parts; ++i) {
+    const std::int64_t count = v.output(i).dim(axis);
+    const Tensor& gradient = v.grad_output(i);
+    if (gradient.defined()) detail::copy_into(part(whole, {axis, begin, count}).view(), gradient);
+    begin += count;
+  }
+  v.add(0, whole);
+}
+constexpr OpDef kSplit{"split", split_vjp};
+
+// `extent` elements each. Many parts are split off views that hold some of them.
+void split_into(std::vector<Tensor>& out, const Tensor& x, int axis, std::int64_t extent,
+                std::int64_t parts) {
+  if (parts == 1) {
+    out.push_back(x);
+    return;
+  }
+  constexpr auto kMost = static_cast<std::int64_t>(kOutputsOfNode);
+  std::int64_t share = 1;  // parts in each view
+  while (share * kMost < parts) share *= kMost;
+  std::vector<Tensor> views;
+  for (std::int64_t first = 0; first < parts; first += share) {
+    views.push_back(part(x, {axis, first * extent, std::min(share, parts - first) * extent}));
+  }
+  const Neighbors attributes{axis, static_cast<int>(views.size())};
+  record(kSplit, {&x, 1}, views, {}, &attributes, sizeof attributes);
+  for (const Tensor& view : views) split_into(out, view, axis, extent, view.dim(axis) / extent);
 }
 
 }  // namespace
@@ -147,7 +203,12 @@ Tensor ops::slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t en
     detail::wrong("slice", "0 <= begin <= end <= " + std::to_string(x.dim(at)),
                   std::to_string(begin) + " and " + std::to_string(end));
   }
-  const Range range{at, begin, end};
+  return detail::every(x, at, begin, 1, end - begin);
+}
+
+Tensor detail::every(const Tensor& x, int axis, std::int64_t begin, std::int64_t step,
+                     std::int64_t count) {
+  const Range range{axis, begin, count, step};
   Tensor y = part(x, range);
   record(kSlice, {x}, y, {}, range);
   return y;
@@ -159,9 +220,11 @@ std::vector<Tensor> ops::split(const Tensor& x, int axis, int parts) {
     detail::wrong("split", "an extent that is a multiple of the parts",
                   std::to_string(x.dim(axis)) + " and " + std::to_string(parts));
   }
-  const std::int64_t extent = x.dim(axis) / parts;
+  const int at = x.shape().index(axis);
+  const std::int64_t extent = x.dim(at) / parts;
   std::vector<Tensor> out;
-  for (int i = 0; i < parts; ++i) out.push_back(slice(x, axis, i * extent, (i + 1) * extent));
+  if (extent == 0) return std::vector<Tensor>(static_cast<std::size_t>(parts), x);
+  split_into(out, x, at, extent, parts);
   return out;
 }
 
@@ -175,18 +238,27 @@ Tensor ops::expand(const Tensor& x, const Shape& shape) {
 Tensor ops::concat(std::span<const Tensor> parts, int axis) {
   if (parts.empty()) detail::wrong("concat", "one tensor or more", "none");
   for (const Tensor& next : parts) detail::expect_defined("concat", "part", next);
-  const int at = parts.front().shape().index(axis);
-  Tensor out = parts.front();
+  const Tensor& first = parts.front();
+  const int at = first.shape().index(axis);
+  Shape whole = first.shape();
   for (const Tensor& next : parts.subspan(1)) {
     Shape fits = next.shape();
-    if (next.rank() == out.rank()) fits.set(at, out.dim(at));
-    if (fits != out.shape() || next.dtype() != out.dtype()) {
+    if (next.rank() == first.rank()) fits.set(at, first.dim(at));
+    if (fits != first.shape() || next.dtype() != first.dtype()) {
       detail::wrong("concat", "tensors that differ along axis " + std::to_string(at) + " only",
-                    out.to_string() + " and " + next.to_string());
+                    first.to_string() + " and " + next.to_string());
     }
-    detail::expect_beside("concat", "part", next, out, out.dtype());
-    out = joined(out, next, at);
+    detail::expect_beside("concat", "part", next, first, first.dtype());
+    whole.set(at, whole[at] + next.dim(at));
   }
+  if (parts.size() == 1) return first;
+  Tensor out = Tensor::empty(first.device(), whole, first.dtype());
+  std::int64_t begin = 0;
+  for (const Tensor& next : parts) {
+    detail::copy_into(part(out, {at, begin, next.dim(at)}).view(), next);
+    begin += next.dim(at);
+  }
+  record_concat({parts.begin(), parts.end()}, out, at);
   return out;
 }
 

@@ -4,7 +4,6 @@
 #include "trivet/ops_vision.h"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include "compose_vision.h"
@@ -101,19 +100,6 @@ void conv2d_composed_vjp(Vjp& v) {
 }
 constexpr OpDef kConv2dComposed{"conv2d_composed", conv2d_composed_vjp};
 
-void check_filters(const Tensor& x, const Tensor& w, const Tensor& b, std::int64_t groups) {
-  const bool fits = groups >= 1 && x.rank() == 4 && w.rank() == 4 &&
-                    w.dim(2) * groups == x.dim(3) && w.dim(3) % groups == 0 &&
-                    (!b.defined() || b.shape() == Shape{w.dim(3)});
-  if (fits) return;
-  detail::wrong("conv2d",
-                groups == 1 ? "images [B, H, W, Cin], filters [KH, KW, Cin, Cout] and bias [Cout]"
-                            : "images [B, H, W, Cin], filters [KH, KW, Cin / groups, Cout], bias "
-                              "[Cout] and groups that divide Cin and Cout",
-                detail::shapes({&x, &w, &b}) +
-                    (groups == 1 ? "" : " and " + std::to_string(groups) + " groups"));
-}
-
 // Each group of input channels with its filters, side by side.
 Tensor grouped(const Tensor& x, const Tensor& w, const Tensor& b, const WindowOptions& options,
                Activation act) {
@@ -195,44 +181,15 @@ Tensor pool2d_by_kernel(const Tensor& x, const PoolAttributes& a, bool records) 
   return y;
 }
 
-// Whether some window along an axis of `in` pixels lies in the padding alone.
-bool misses_pixels(std::int64_t in, std::int64_t out, std::int64_t window, std::int64_t stride,
-                   std::int64_t dilation, std::int64_t pad) {
-  if (pad == 0) return false;
-  for (std::int64_t begin = -pad; begin <= (out - 1) * stride - pad; begin += stride) {
-    bool hit = false;
-    for (std::int64_t k = 0; k < window && !hit; ++k) {
-      const std::int64_t at = begin + k * dilation;
-      hit = at >= 0 && at < in;
-    }
-    if (!hit) return true;
-  }
-  return false;
-}
-
-// Throws Error for a window that sees no pixel: there would be nothing to pool.
-void expect_pixels(const char* op, const tv_conv2d_shape& s) {
-  const bool misses =
-      misses_pixels(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top) ||
-      misses_pixels(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left);
-  if (!misses) return;
-  const auto pair = [](std::int64_t h, std::int64_t w) {
-    return std::to_string(h) + " x " + std::to_string(w);
-  };
-  detail::wrong(op, "windows that each hold a pixel of the image",
-                "windows of " + pair(s.kernel_h, s.kernel_w) + " with " +
-                    pair(s.pad_top, s.pad_left) + " of padding, some in the padding alone");
-}
-
 Tensor pool2d(const char* op, const Tensor& image, std::array<std::int64_t, 2> window,
               const WindowOptions& options, tv_pool_kind kind) {
   const Tensor x = detail::operand(op, "x", image);
   if (x.rank() != 4) detail::wrong(op, "images [B, H, W, C]", x.to_string());
-  if (options.groups != 1) {
-    detail::wrong(op, "one group of channels", std::to_string(options.groups));
-  }
   const PoolAttributes a{window_shape(op, x.shape(), window, x.dim(3), options), kind};
-  expect_pixels(op, a.shape);
+  const tv_conv2d_shape& s = a.shape;
+  const WindowAxis axes[]{{s.in_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top, s.out_h},
+                          {s.in_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left, s.out_w}};
+  check_pooling(op, axes, options.groups);
   const bool records = Tape::current() != nullptr && x.requires_grad();
   if (Tensor y = pool2d_by_kernel(x, a, records); y.defined()) return y;
   if (kind == TV_POOL_AVG) {
@@ -252,8 +209,7 @@ Tensor ops::conv2d(const Tensor& image, const Tensor& filters, const Tensor& bia
   const Tensor x = detail::operand("conv2d", "x", image);
   const Tensor w = detail::operand_beside("conv2d", "w", filters, x);
   const Tensor b = detail::optional_operand("conv2d", "b", bias, x);
-  if (act >= Activation::geglu) throw Error("[conv2d] gated activations do not fit here");
-  check_filters(x, w, b, options.groups);
+  check_filters("conv2d", 2, x, w, b, options.groups, act);
   if (options.groups > 1) return grouped(x, w, b, options, act);
   const tv_conv2d_shape shape =
       window_shape("conv2d", x.shape(), {w.dim(0), w.dim(1)}, w.dim(3), options);

@@ -3,8 +3,7 @@
 // own.
 #include "trivet/ops_volume.h"
 
-#include <algorithm>
-#include <vector>
+#include <array>
 
 #include "op_support.h"
 #include "window_shape.h"
@@ -38,14 +37,16 @@ Tensor as_images(const Tensor& x) {
   return ops::reshape(x, {x.dim(0) * x.dim(1), x.dim(2), x.dim(3), x.dim(4)});
 }
 
-// The images at depths first, first + stride, ..: [B, out, H, W, C]. x has them all.
-Tensor every(const Tensor& x, std::int64_t first, std::int64_t stride, std::int64_t out) {
-  if (stride == 1) return ops::slice(x, 1, first, first + out);
-  std::vector<Tensor> images;
-  for (std::int64_t i = 0; i < out; ++i) {
-    images.push_back(ops::slice(x, 1, first + i * stride, first + i * stride + 1));
+// Depth, height and width. What the ops on images would refuse is refused here, with the name of
+// the op on volumes.
+std::array<WindowAxis, 3> window_axes(const char* op, const Tensor& x,
+                                      std::array<std::int64_t, 3> window, const VolumeOptions& o) {
+  std::array<WindowAxis, 3> axes{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    axes[i] = window_axis(op, x.dim(static_cast<int>(i) + 1), window[i], o.stride[i], o.dilation[i],
+                          o.padding, o.pad[i]);
   }
-  return ops::concat(images, 1);
+  return axes;
 }
 
 // A window is the best (or mean) over depth of what its planes have: their counts do not differ.
@@ -53,22 +54,13 @@ template <class Pool>
 Tensor pooled(const char* op, Pool pool, const Tensor& x, std::array<std::int64_t, 3> window,
               const VolumeOptions& options) {
   const Tensor volume = expect_volume(op, x);
+  check_pooling(op, window_axes(op, volume, window, options), options.groups);
   const Tensor planes = pool(as_images(volume), {window[1], window[2]}, in_plane(options));
   const std::int64_t batch = volume.dim(0), h = planes.dim(1), w = planes.dim(2),
                      channels = volume.dim(4);
   const Tensor columns = ops::reshape(planes, {batch, volume.dim(1), h * w, channels});
   const Tensor y = pool(columns, {window[0], 1}, in_depth(options));
   return ops::reshape(y, {batch, y.dim(1), h, w, channels});
-}
-
-void check_volume_filters(const Tensor& x, const Tensor& w, const Tensor& b, std::int64_t groups) {
-  const bool fits = groups >= 1 && w.rank() == 5 && w.dim(3) * groups == x.dim(4) &&
-                    w.dim(4) % groups == 0 && (!b.defined() || b.shape() == Shape{w.dim(4)});
-  if (fits) return;
-  detail::wrong("conv3d",
-                "volumes [B, D, H, W, Cin], filters [KD, KH, KW, Cin / groups, Cout] and bias "
-                "[Cout]",
-                detail::shapes({&x, &w, &b}) + " and " + std::to_string(groups) + " groups");
 }
 
 }  // namespace
@@ -78,25 +70,21 @@ Tensor ops::conv3d(const Tensor& given, const Tensor& filters, const Tensor& bia
   const Tensor x = expect_volume("conv3d", given);
   const Tensor w = detail::operand_beside("conv3d", "w", filters, x);
   const Tensor b = detail::optional_operand("conv3d", "b", bias, x);
-  if (act >= Activation::geglu) throw Error("[conv3d] gated activations do not fit here");
-  check_volume_filters(x, w, b, options.groups);
-  const std::int64_t batch = x.dim(0), depth = x.dim(1), stride = options.stride[0];
-  const tv_conv2d_shape shape = window_shape("conv3d", {batch, depth, 1, x.dim(4)}, {w.dim(0), 1},
-                                             w.dim(4), in_depth(options));
-  const std::int64_t out = shape.out_h;
-  const std::int64_t reach =
-      out == 0 ? 0 : (out - 1) * stride + (w.dim(0) - 1) * options.dilation[0] + 1;
-  const std::int64_t below = std::max<std::int64_t>(0, reach - shape.pad_top - depth);
-  const Tensor padded = pad(x, 1, shape.pad_top, below);
+  check_filters("conv3d", 3, x, w, b, options.groups, act);
+  const WindowAxis depth =
+      window_axes("conv3d", x, {w.dim(0), w.dim(1), w.dim(2)}, options).front();
+  const Tensor padded = pad(x, 1, depth.pad, depth.pad_behind());
   Tensor sum;
-  for (std::int64_t k = 0; k < w.dim(0); ++k) {
-    const Tensor images = as_images(every(padded, k * options.dilation[0], stride, out));
+  for (std::int64_t k = 0; k < depth.window; ++k) {
+    // Without any output the filters still take part, for their gradients.
+    const std::int64_t first = depth.out == 0 ? 0 : k * depth.dilation;
+    const Tensor images = as_images(detail::every(padded, 1, first, depth.stride, depth.out));
     const Tensor plane = reshape(slice(w, 0, k, k + 1), {w.dim(1), w.dim(2), w.dim(3), w.dim(4)});
     const Tensor part = conv2d(images, plane, {}, in_plane(options));
     sum = sum.defined() ? add(sum, part) : part;
   }
   if (b.defined()) sum = add(sum, b);
-  const Tensor y = reshape(sum, {batch, out, sum.dim(1), sum.dim(2), w.dim(4)});
+  const Tensor y = reshape(sum, {x.dim(0), depth.out, sum.dim(1), sum.dim(2), w.dim(4)});
   return act == Activation::none ? y : activation(y, act);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "article.h"
 #include "trivet/abi.h"
 #include "trivet/plugin_call.h"
 #include "trivet/version.h"
@@ -116,9 +117,9 @@ Problem Registry::missing(std::string_view kind, std::string_view key, const Ori
   }
   std::string hint;
   if (key.find('/') == std::string_view::npos) hint = "a type is written plugin/Name; ";
-  hint += known.empty() ? "no plugin offers a " + std::string(kind) : suggestion(key, known);
+  hint += known.empty() ? "no plugin offers " + with_article(kind) : suggestion(key, known);
   for (const RegistryItem* item : items()) {
-    if (item->key == key) hint = "it is a " + item->kind + "; " + hint;
+    if (item->key == key) hint = "it is " + with_article(item->kind) + "; " + hint;
   }
   if (resolver != nullptr) hint += "; " + resolver->searched();
   return {where, path, "there is no " + std::string(kind) + " '" + std::string(key) + "'",

@@ -12,6 +12,8 @@
 #include <tuple>
 #include <utility>
 
+#include "article.h"
+
 namespace trivet {
 
 FieldType::FieldType() = default;
@@ -59,7 +61,7 @@ std::string to_string(const FieldType& type) {
     case Form::table:
       return text + type.struct_name;
     case Form::config:
-      return text + "config of a " + type.kind;
+      return text + "config of " + with_article(type.kind);
     case Form::value:
       return text + "free value";
     default:

@@ -47,6 +47,7 @@ BlockPool<Node>& node_pool() {
 }
 
 thread_local Tape* current_tape = nullptr;
+thread_local const char* gradient_of_op = nullptr;  // whose vjp runs
 std::atomic<std::uint64_t> next_run{1};
 
 // Shape, type and device of x without its memory.
@@ -63,7 +64,19 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   return (hash ^ value) * 0x100000001b3;
 }
 
+struct RunningGradient {
+  explicit RunningGradient(const char* op) : outer(std::exchange(gradient_of_op, op)) {}
+  ~RunningGradient() { gradient_of_op = outer; }
+  RunningGradient(const RunningGradient&) = delete;
+  RunningGradient& operator=(const RunningGradient&) = delete;
+  const char* outer;
+};
+
 }  // namespace
+
+const char* detail::op_of_running_gradient() noexcept {
+  return gradient_of_op;
+}
 
 struct Tape::Impl {
   std::vector<Node*> nodes;
@@ -233,6 +246,7 @@ void Tape::backward(const Tensor& loss, const Tensor& seed) {
       Vjp::Impl state{*impl_, *node};
       Vjp vjp(state);
       loss.device().impl().op = node->op->name;
+      const RunningGradient running(node->op->name);
       in_plugin(node->item, "gradient", "", [&] { node->op->vjp(vjp); });
     }
     node_pool().destroy(std::exchange(impl_->nodes[i], nullptr));

@@ -216,9 +216,12 @@ Device& Tensor::device() const {
 
 tv_view Tensor::view() const {
   const TensorImpl& impl = behind(impl_);
-  if (impl.storage == nullptr)
-    throw Error("the values of " + to_string() + " were not kept for the gradient",
+  if (impl.storage == nullptr) {
+    const char* const op = detail::op_of_running_gradient();
+    throw Error("the values of " + to_string() + " were not kept for the gradient" +
+                    (op != nullptr ? " of '" + std::string(op) + "'" : ""),
                 {.hint = "name them among the saved tensors of record()"});
+  }
   tv_view view;
   view.data = data_of(impl);
   view.rank = static_cast<std::uint8_t>(impl.shape.rank());

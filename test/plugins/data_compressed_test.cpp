@@ -128,12 +128,29 @@ TEST_CASE("compressed files that are cut off, damaged or followed by something a
   }
 }
 
-TEST_CASE("a file that unpacks to more than the limit of an input is refused",
+TEST_CASE("the limit of an input counts what files unpack to, before they are read",
           "[data-compressed]") {
-  TextFolder folder({gzip(std::string(5000, 'a'))});
-  folder.config.limit = 1000;
-  CHECK_THAT(complaint<data::TextFilesInput>(folder.config),
-             Contains("has at least 5000 bytes, more than limit = 1000"));
+  for (const Packing pack : kPackings) {
+    TextFolder folder({pack(std::string(5000, 'a')), std::string(7, 'b')});
+    folder.config.limit = 1000;
+    CHECK_THAT(complaint<data::TextFilesInput>(folder.config),
+               Contains("has 5007 bytes, more than limit = 1000"));
+    folder.config.limit = 5007;
+    CHECK(complaint<data::TextFilesInput>(folder.config) == "");
+    // Packed, a short text is longer.
+    REQUIRE(pack("ab").size() > 10);
+    TextFolder small({pack("ab")});
+    small.config.limit = 10;
+    CHECK(complaint<data::TextFilesInput>(small.config) == "");
+    // What is cut off is told as that.
+    TextFolder cut({pack(long_text()).substr(0, 3000)});
+    CHECK_THAT(complaint<data::TextFilesInput>(cut.config), Contains("data is cut off after "));
+  }
+  const TempDir dir;
+  const std::string lines = "{\"a\": \"x\"}\n{\"a\": \"y\"}\n";
+  data::JsonlConfig config;
+  config.files = {Path(dir.write("l", gzip(lines)).string())};
+  CHECK(data::JsonlFiles(config).bytes() == lines.size());
 }
 
 TEST_CASE("what is no text is refused, with what takes it", "[data-compressed]") {

@@ -222,6 +222,31 @@ TEST_CASE("a model without a cache says what it says with one", "[lm-decoding]")
   for (std::size_t i = 0; i < kPrompts.size(); ++i) CHECK(forgetful[i].text == cached[i].text);
 }
 
+// Experts that choose places have no cache, and choose among all places they are given.
+TEST_CASE("experts that choose give a prompt among others what they give it alone",
+          "[lm-decoding]") {
+  const std::string type = GENERATE(from_range(kModels));
+  Value model = language_models(type)[0];
+  model.set("block_tpl", value_from_json(R"({"type": "nn/TransformerBlock",
+      "ffn_tpl": {"type": "nn/MoeFeedForward", "num_experts": 3,
+                           "gating_func": "expert_choice", "expert_capacity_factor": 1.0}})",
+                                         "test"));
+  auto fixture = language_model(model, false, backends().back());
+  const std::vector<std::string> prompts = {"abc", "fed", "ccc", "zyx", "abcd"};
+  for (const GenerateOptions& options : ways()) {
+    INFO(type << ", beams " << options.beam_size.value_or(1));
+    const auto together = fixture.generate(prompts, options);
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      INFO(prompts[i]);
+      GenerateOptions alone = options;
+      alone.draws = {{.prompt = i}};
+      const GeneratedText same = fixture.generate({prompts[i]}, alone).at(0);
+      CHECK(same.text == together[i].text);
+      CHECK(same.log_probability == Approx(together[i].log_probability).margin(1e-4));
+    }
+  }
+}
+
 TEST_CASE("texts that an encoder's decoder writes have the probability of an evaluation",
           "[lm-decoding]") {
   Value model = sizes();
@@ -288,6 +313,10 @@ TEST_CASE("a prompt of several is named by its number", "[lm-decoding]") {
                                         "tiny/Backend");
   CHECK_THROWS_WITH(fixture.generate({"a", "b", ""}, {}), Contains("prompt 3 is empty"));
   CHECK_THROWS_WITH(fixture.generate({""}, {}), Contains("the prompt is empty"));
+  GenerateOptions samples{.draws = {{.prompt = 0}, {.prompt = 0, .sample = 1}}};
+  CHECK_THROWS_WITH(fixture.generate({"", ""}, samples), Contains("the prompt is empty"));
+  samples.draws = {{.prompt = 0}, {.prompt = 4}, {.prompt = 4, .sample = 1}};
+  CHECK_THROWS_WITH(fixture.generate({"a", "", ""}, samples), Contains("prompt 5 is empty"));
 }
 
 }  // namespace lm_decoding_test

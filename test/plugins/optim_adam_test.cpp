@@ -295,4 +295,18 @@ TEST_CASE("Adam asks for variables by themselves where it clips, and refuses neg
   }
 }
 
+TEST_CASE("a decay that is 1 as a 32-bit number is refused") {
+  for (const char* name : {"Adam", "AdamW", "Lion"}) {
+    for (const char* field : {"beta1", "beta2"}) {
+      INFO(name << " " << field);
+      CHECK_THROWS_WITH(optimizer(name, Value::table({{field, 0.99999999}})),
+                        Catch::Contains(field) && Catch::Contains("0.99999994"));
+      CHECK_NOTHROW(optimizer(name, Value::table({{field, 0.99999994}})));
+    }
+  }
+  const std::string backend = any_backend();
+  const double after = after_one(backend, "Adam", Value::table({{"beta2", 0.99999994}}));
+  CHECK(after == Approx(0.9));
+}
+
 }  // namespace optim_adam_test

@@ -94,6 +94,17 @@ TEST_CASE("restrictions travel with the resolved config and hold for what starts
   CHECK(text_at(again.resolve().tree, "restrictions") == "[\"demo/small\"]");
 }
 
+TEST_CASE("restrictions of an experiment can be lifted on the command line alone") {
+  Configs configs;
+  configs.request.experiment = "demo/small";
+  CHECK(configs.problems({"restrictions=[]", "task.classes=8"}) == "no problem");
+  CHECK(text_at(configs.resolve({"restrictions=[]"}).tree, "restrictions") == "[]");
+  configs.write("main.toml", "restrictions = []\n[task]\nclasses = 9\n");
+  configs.request.files = {configs.path("main.toml")};
+  CHECK(configs.problems() == "main.toml:3:11: task.classes: must be 10 (it is small)\n");
+  CHECK(configs.problems({"restrictions=[]"}) == "no problem");
+}
+
 TEST_CASE("restrictions that cannot be checked are an error, unless they are left out") {
   const std::string good = trivet::test::kGoodConfig;
   Configs gone("restrictions = ['demo/gone']\n" + good);

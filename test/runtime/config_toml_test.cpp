@@ -158,6 +158,20 @@ TEST_CASE("files that are no configs are refused by name") {
   CHECK_THROWS_WITH(trivet::read_toml_file(dir / "big.toml"), Catch::Contains("larger than 8 MiB"));
 }
 
+TEST_CASE("a config in JSON or YAML is told to be one, and no other") {
+  const auto hint = [](const char* text) { return problem_of(text).hint; };
+  for (const char* text : {"trainer:\n  train_steps: 5\n", "seed = 1\ntrainer:\n", "a: 1\n",
+                           "# x\n---\na: 1\n", "- a\n", "task.name:  x\r\n"}) {
+    INFO(text);
+    CHECK(hint(text) == "configs are TOML: [trainer] above train_steps = 5");
+  }
+  CHECK_THAT(hint(" {\"trainer\": {\"train_steps\": 5}}"), Catch::Contains("--params_override"));
+  for (const char* text : {"a = = 1", "[x", "a == 1", "a", "url = http://x: 1", "[a]\nb = 1 2"}) {
+    INFO(text);
+    CHECK(hint(text) == "");
+  }
+}
+
 TEST_CASE("a single value is read with columns of its own") {
   const Value value = trivet::read_toml_value("{a = [1, 2.5]}");
   CHECK(value == Value::table({{"a", Value::array({1, 2.5})}}));

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <fstream>
 
 #include "support/plugin_folder.h"
 #include "trivet/schedule.h"
@@ -92,6 +93,10 @@ TEST_CASE("a library whose variables others would share is refused, with what to
     CHECK_THAT(reason, Catch::Contains("it shares variables with other plugins"));
     CHECK_THAT(reason, Catch::Contains("pkg-config --libs trivet-sdk"));
   }
+}
+
+TEST_CASE("a library with a C++ library of its own is refused", "[nosan]") {
+  CHECK_THAT(scanned("own_cxx_library"), Contains("link it without -static-libstdc++"));
 }
 
 TEST_CASE("files that are no libraries are refused") {
@@ -243,6 +248,20 @@ TEST_CASE("a file that is exchanged after the scan is not opened") {
   Bench bench(folder);
   fs::remove(file);
   folder.copy("beta", "throws_in_entry");
+  CHECK_THAT(bench.refusal_on_load("throws_in_entry"), Contains("has changed since"));
+}
+
+TEST_CASE("a file that is written over after the scan is not opened, whatever its times say") {
+  const PluginFolder folder;
+  const fs::path file = folder.copy("throws_in_entry");
+  const auto time = fs::last_write_time(file);
+  Bench bench(folder);
+  {
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(-1, std::ios::end);
+    stream.put('x');
+  }
+  fs::last_write_time(file, time);
   CHECK_THAT(bench.refusal_on_load("throws_in_entry"), Contains("has changed since"));
 }
 

@@ -99,3 +99,24 @@ TEST_CASE("an enumerator that is missing from the list is found") {
   CHECK_THAT(complaint("enum class E { a, b };\nTRIVET_ENUM(E, a)"),
              Contains("not handled in switch"));
 }
+
+TEST_CASE("a class that cannot be made is told why") {
+  const auto plugin = [](const std::string& body, const std::string& name = "acme") {
+    return complaint(
+        "#include \"trivet/plugin.h\"\n#include \"trivet/schedule.h\"\n"
+        "struct OwnConfig : trivet::ScheduleConfig { int x = 0; };\n"
+        "TRIVET_CONFIG(OwnConfig, trivet::ScheduleConfig, (x, \"X.\"))\n"
+        "struct Own : trivet::Schedule {\n" +
+        body + "};\nTRIVET_PLUGIN(({.name = \"" + name +
+        "\", .version = \"1.0.0\", .license = \"MIT\"}),\n"
+        "trivet::schedule<Own>(\"Own\", \"An own one.\"))");
+  };
+  const std::string config = "using Config = OwnConfig;\nexplicit Own(const Config&) {}\n";
+  const std::string value = "double value(std::int64_t) const override { return 0; }\n";
+  CHECK(plugin(config + value) == "");
+  CHECK_THAT(plugin(config), Contains("does not override all pure virtual functions"));
+  CHECK_THAT(plugin("explicit Own(const OwnConfig&) {}\n" + value),
+             Contains("needs a constructor T(Config)") && Contains("`using Config = ..`"));
+  CHECK(plugin(config + value, std::string(100, 'a')) == "");
+  CHECK_THAT(plugin(config + value, std::string(101, 'a')), Contains("up to 100 lower case"));
+}

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "sdk/config_types.h"
 
@@ -15,6 +16,16 @@ using trivet::encode;
 using trivet::equal;
 using trivet::FieldType;
 using trivet::Value;
+
+TEST_CASE("the type of a field that holds a config has the right article") {
+  FieldType type;
+  type.form = FieldType::Form::config;
+  for (const auto& [kind, text] :
+       {std::pair{"input", "config of an input"}, std::pair{"layer", "config of a layer"}}) {
+    type.kind = kind;
+    CHECK(to_string(type) == text);
+  }
+}
 
 TEST_CASE("a value for every field type arrives in its member") {
   const auto config = decode<Everything>(everything_value());

@@ -118,32 +118,32 @@ constexpr auto experiment(std::string_view name, std::string_view doc) {
 }  // namespace trivet
 
 #define TRIVET_UNWRAP_(...) __VA_ARGS__
-#define TRIVET_PLUGIN(about, ...)                                                             \
-  namespace {                                                                                 \
-  constexpr ::trivet::About trivet_about_ TRIVET_UNWRAP_ about;                               \
-  constexpr auto trivet_items_ = ::std::make_tuple(__VA_ARGS__);                              \
-  static_assert(::trivet::detail::is_plugin_name(trivet_about_.name),                         \
-                "TRIVET_PLUGIN: a name has lower case letters, digits, '_' and '-' only");    \
-  static_assert(!trivet_about_.version.empty() && !trivet_about_.license.empty(),             \
-                "TRIVET_PLUGIN: version and license are mandatory");                          \
-  static_assert(::trivet::detail::have_good_names(trivet_items_),                             \
-                "TRIVET_PLUGIN: the name of an item has letters, digits, '_' and '-' only");  \
-  static_assert(::trivet::detail::have_distinct_keys(trivet_items_),                          \
-                "TRIVET_PLUGIN: two items of one kind have the same name");                   \
-  constexpr ::std::size_t trivet_note_size_ =                                                 \
-      ::trivet::detail::note_size(trivet_about_, trivet_items_);                              \
-  int trivet_init_(const trivet_host_v1* host, char* error, ::std::size_t error_size) {       \
-    return ::trivet::detail::run_init(host, error, error_size, trivet_about_, trivet_items_); \
-  }                                                                                           \
-  }                                                                                           \
-  extern "C" {                                                                                \
-  extern TRIVET_API const ::trivet::detail::Note<trivet_note_size_> trivet_plugin_note_v1;    \
-  __attribute__((section(".note.trivet"), used,                                               \
-                 aligned(4))) constinit const ::trivet::detail::Note<trivet_note_size_>       \
-      trivet_plugin_note_v1 =                                                                 \
-          ::trivet::detail::make_note<trivet_note_size_>(trivet_about_, trivet_items_);       \
-  extern TRIVET_API const trivet_entry_v1 trivet_plugin_entry_v1;                             \
-  __attribute__((used)) constinit const trivet_entry_v1 trivet_plugin_entry_v1 = {            \
-      TRIVET_ENTRY_MAGIC, sizeof(trivet_entry_v1), TRIVET_SDK_MAJOR,                          \
-      TRIVET_SDK_MINOR,   TRIVET_ABI_TAG,          trivet_init_};                             \
+#define TRIVET_PLUGIN(about, ...)                                                                 \
+  namespace {                                                                                     \
+  constexpr ::trivet::About trivet_about_ TRIVET_UNWRAP_ about;                                   \
+  constexpr auto trivet_items_ = ::std::make_tuple(__VA_ARGS__);                                  \
+  static_assert(::trivet::detail::is_plugin_name(trivet_about_.name),                             \
+                "TRIVET_PLUGIN: a name has up to 100 lower case letters, digits, '_' and '-'");   \
+  static_assert(!trivet_about_.version.empty() && !trivet_about_.license.empty(),                 \
+                "TRIVET_PLUGIN: version and license are mandatory");                              \
+  static_assert(::trivet::detail::have_good_names(trivet_items_),                                 \
+                "TRIVET_PLUGIN: the name of an item has up to 100 letters, digits, '_' and '-'"); \
+  static_assert(::trivet::detail::have_distinct_keys(trivet_items_),                              \
+                "TRIVET_PLUGIN: two items of one kind have the same name");                       \
+  constexpr ::std::size_t trivet_note_size_ =                                                     \
+      ::trivet::detail::note_size(trivet_about_, trivet_items_);                                  \
+  int trivet_init_(const trivet_host_v1* host, char* error, ::std::size_t error_size) {           \
+    return ::trivet::detail::run_init(host, error, error_size, trivet_about_, trivet_items_);     \
+  }                                                                                               \
+  }                                                                                               \
+  extern "C" {                                                                                    \
+  extern TRIVET_API const ::trivet::detail::Note<trivet_note_size_> trivet_plugin_note_v1;        \
+  __attribute__((section(".note.trivet"), used,                                                   \
+                 aligned(4))) constinit const ::trivet::detail::Note<trivet_note_size_>           \
+      trivet_plugin_note_v1 =                                                                     \
+          ::trivet::detail::make_note<trivet_note_size_>(trivet_about_, trivet_items_);           \
+  extern TRIVET_API const trivet_entry_v1 trivet_plugin_entry_v1;                                 \
+  __attribute__((used)) constinit const trivet_entry_v1 trivet_plugin_entry_v1 = {                \
+      TRIVET_ENTRY_MAGIC, sizeof(trivet_entry_v1), TRIVET_SDK_MAJOR,                              \
+      TRIVET_SDK_MINOR,   TRIVET_ABI_TAG,          trivet_init_};                                 \
   }

@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "engine/backends.h"
 #include "engine/op_case.h"
@@ -193,6 +195,58 @@ TEST_CASE("a pooling window that lies in the padding alone is an error", "[ops]"
     }
     const auto values = ops::max_pool2d(image, {3, 3}, some).to_host<float>();
     CHECK(values == std::vector<float>(16, 1));
+  }
+}
+
+TEST_CASE("errors of ops on volumes name them", "[ops]") {
+  const auto device = open_any();
+  const Tensor x = Tensor::zeros(*device, {1, 2, 2, 2, 4});
+  const VolumeOptions valid{.padding = Padding::valid};
+  const auto refused = [&](const char* op, auto call) {
+    INFO(op);
+    CHECK_THROWS_WITH(call(), Catch::StartsWith("[" + std::string(op) + "]"));
+  };
+  // Too long along depth, height and width; a window in the padding alone; groups.
+  for (const std::array<std::int64_t, 3> window :
+       {std::array<std::int64_t, 3>{3, 1, 1}, {1, 3, 1}, {1, 1, 3}, {1, 0, 1}}) {
+    refused("max_pool3d", [&] { return ops::max_pool3d(x, window, valid); });
+    refused("avg_pool3d", [&] { return ops::avg_pool3d(x, window, valid); });
+    const Tensor w = Tensor::zeros(*device, {window[0], window[1], window[2], 4, 1});
+    refused("conv3d", [&] { return ops::conv3d(x, w, {}, valid); });
+  }
+  for (const std::array<std::int64_t, 3> pad :
+       {std::array<std::int64_t, 3>{3, 0, 0}, {0, 3, 0}, {0, 0, 3}}) {
+    const VolumeOptions around{.padding = Padding::explicit_, .pad = pad};
+    refused("max_pool3d", [&] { return ops::max_pool3d(x, {2, 2, 2}, around); });
+    CHECK_THROWS_WITH(ops::avg_pool3d(x, {2, 2, 2}, around), Catch::Contains("of the volume"));
+  }
+  refused("avg_pool3d", [&] { return ops::avg_pool3d(x, {1, 1, 1}, {.groups = 2}); });
+  refused("conv3d", [&] {
+    return ops::conv3d(x, Tensor::zeros(*device, {1, 1, 1, 4, 1}), {}, {.stride = {1, 0, 1}});
+  });
+}
+
+TEST_CASE("a volume without planes gives a volume without planes", "[ops]") {
+  for (const NamedBackend& backend : named_backends()) {
+    INFO(backend.name);
+    const auto device = open(backend);
+    const Tensor x = Tensor::zeros(*device, {2, 0, 4, 3, 2});
+    for (const std::int64_t stride : {1, 2}) {
+      const VolumeOptions options{.stride = {stride, 1, 1}};
+      GradientSlot slot;
+      const Tensor w = make_leaf(Tensor::full(*device, {3, 2, 2, 2, 5}, 1), slot);
+      Tape tape;
+      Tensor y;
+      {
+        Tape::Recording recording(tape);
+        y = ops::conv3d(x, w, {}, options);
+      }
+      CHECK(y.shape() == Shape{2, 0, 4, 3, 5});
+      tape.backward(y, Tensor::zeros(*device, y.shape()));
+      CHECK(slot.gradient.to_host<float>() == std::vector<float>(120, 0));
+      CHECK(ops::max_pool3d(x, {3, 2, 2}, options).shape() == Shape{2, 0, 4, 3, 2});
+      CHECK(ops::avg_pool3d(x, {3, 2, 2}, options).shape() == Shape{2, 0, 4, 3, 2});
+    }
   }
 }
 

@@ -105,6 +105,23 @@ TEST_CASE("two leaves that get the same gradient do not share it", "[tape]") {
   CHECK(b_slot.gradient.item() == 6);
 }
 
+TEST_CASE("a gradient that reads what was not saved is told whose it is", "[tape]") {
+  const auto device = open_any();
+  static constexpr OpDef kForgets{"acme_forgets",
+                                  [](Vjp& v) { v.add(0, ops::mul(v.input(0), 2)); }};
+  GradientSlot slot;
+  const Tensor x = make_leaf(vector_of(*device, {1, 2}), slot);
+  Tape tape;
+  Tensor y = vector_of(*device, {3, 4});
+  {
+    Tape::Recording recording(tape);
+    record(kForgets, {x}, y);
+  }
+  CHECK_THROWS_WITH(
+      tape.backward(y, vector_of(*device, {1, 1})),
+      Catch::Contains("not kept for the gradient of 'acme_forgets'") && Catch::Contains("saved"));
+}
+
 TEST_CASE("nothing is recorded without a tape, without a leaf, or under NoGrad", "[tape]") {
   const auto device = open_any();
   GradientSlot slot;

@@ -6,18 +6,13 @@
 
 #include <functional>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "support/onnx_model.h"
+#include "support/onnx_data.h"
 #include "trivet/ops.h"
 
 namespace trivet::test::onnx {
-
-struct NoCounterpart : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 struct Call {
   const Node& node;

@@ -55,6 +55,9 @@ struct ClassItem : ItemText {
   static constexpr std::string_view kind() { return Base::kKind; }
 
   static_assert(std::is_base_of_v<Base, T>, "the class is not derived from the base of its kind");
+  static_assert(!std::is_abstract_v<T>,
+                "the class does not override all pure virtual functions of its base; look for one "
+                "that is missing, or whose parameters or const differ");
   static_assert(std::is_base_of_v<typename Base::Config, Config>,
                 "the class's Config is not derived from Base::Config");
   static_assert(Described<Config>, "the class's Config has no TRIVET_CONFIG list");
@@ -68,7 +71,8 @@ struct ClassItem : ItemText {
       return static_cast<Base*>(new T(std::move(config), *static_cast<Context*>(context)));
     } else {
       static_assert(std::is_constructible_v<T, Config>,
-                    "the class needs a constructor T(Config) or T(Config, Base::Context&)");
+                    "the class needs a constructor T(Config) or T(Config, Base::Context&); with a "
+                    "config struct of its own it also needs `using Config = ..`");
       return static_cast<Base*>(new T(std::move(config)));
     }
   }
@@ -126,11 +130,14 @@ constexpr Item with_text(Item item, std::string_view name, std::string_view doc,
   return item;
 }
 
+// As the host has it.
+inline constexpr std::size_t kLongestName = 100;
+
 constexpr bool is_plugin_name(std::string_view name) {
   for (const char c : name) {
     if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_' && c != '-') return false;
   }
-  return !name.empty();
+  return !name.empty() && name.size() <= kLongestName;
 }
 
 constexpr bool is_item_name(std::string_view name) {
@@ -139,7 +146,7 @@ constexpr bool is_item_name(std::string_view name) {
                        c == '_' || c == '-';
     if (!plain) return false;
   }
-  return !name.empty();
+  return !name.empty() && name.size() <= kLongestName;
 }
 
 template <class... Items>
