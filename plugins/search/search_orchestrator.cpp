@@ -158,7 +158,9 @@ void SearchOrchestrator::supervise(const Supervision& supervision) {
       sleep_until(next, supervision);
     }
   }
-  if (!failed.empty()) throw RunError(failed, {.hint = "objective names the number to look at"});
+  if (failed.empty()) return;
+  write_goal(failed);
+  throw RunError(failed, {.hint = "objective names the number to look at"});
 }
 
 std::string SearchOrchestrator::search(const Supervision& supervision) {
@@ -207,11 +209,12 @@ std::string SearchOrchestrator::search(const Supervision& supervision) {
 }
 
 // For those who look at the search from outside.
-void SearchOrchestrator::write_goal() const {
+void SearchOrchestrator::write_goal(const std::string& failure) const {
   const Objective objective = parse_objective(config_.objective);
-  const Value goal = Value::table({{"objective", objective.kind + "/" + objective.name},
-                                   {"goal", enum_name(config_.goal)},
-                                   {"trials", config_.trials}});
+  Value goal = Value::table({{"objective", objective.kind + "/" + objective.name},
+                             {"goal", enum_name(config_.goal)},
+                             {"trials", config_.trials}});
+  if (!failure.empty()) goal.set("failure", failure);
   const std::filesystem::path file = context_.experiment_directory / "search.json";
   const std::filesystem::path half = file.string() + ".tmp";
   {

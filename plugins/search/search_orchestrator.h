@@ -20,8 +20,9 @@
 // trial fails when a job of it does, or when there is no number. Stopped trials are cancelled
 // units; the reason stands in their state.
 //
-// A search in which no trial has a value ends with an error, in supervisor.log; `trivet status`
-// shows it, too. search.json says what is searched for: {"objective", "goal", "trials"}.
+// A search in which no trial has a value ends with an error, in supervisor.log. search.json says
+// what is searched for, and that error when it has come to it: {"objective", "goal", "trials",
+// "failure"}.
 //
 // All that the search knows is in the experiment's directory (study.h): killed at any moment, it
 // goes on with the same trials. Raising `trials` in an experiment that has ended and launching into
@@ -95,7 +96,7 @@ class SearchOrchestrator final : public Orchestrator {
 
   // What is wrong with it in the end; empty: nothing.
   std::string search(const Supervision& supervision);
-  void write_goal() const;
+  void write_goal(const std::string& failure = {}) const;
   void launch_preempted(const std::vector<std::int64_t>& wids);
   Clock::duration refresh_interval() const;
   void sleep_until(Clock::time_point time, const Supervision& supervision);

@@ -33,9 +33,10 @@ SlurmOrchestrator::SlurmOrchestrator(const Config& config, OrchestratorContext& 
 // What units take differs little: each kind is asked for once.
 void SlurmOrchestrator::check(std::span<const WorkUnit> units, Problems& problems) {
   std::set<std::vector<std::string>> asked;
+  std::set<std::string> passing;
   for (const WorkUnit& unit : units) {
     for (const Job& job : unit.jobs) {
-      if (!job.env_pass.empty() && &unit == &units.front()) {
+      if (!job.env_pass.empty() && passing.insert(job.name).second) {
         problems.add("xp.jobs." + job.name + ".env_pass",
                      "jobs on Slurm get no variables from where they are launched",
                      "say them in env, or in a file that the job reads");

@@ -158,10 +158,10 @@ int run_status(std::span<const std::string> words) {
     if (search) all.set("search", view_value(*search));
     print_out(to_json(all, JsonStyle::indented));
   } else {
-    print_out(head_text(view) + (search ? search_text(*search, view.supervised) : "") +
+    print_out(head_text(view) + (search ? search_text(*search) : "") +
               units_table(view, search, screen_width()) + evaluations(view, id));
   }
-  const bool is_vain = search && !view.supervised && search->has_ended() && !search->has_value();
+  const bool is_vain = search && !view.supervised && !search->failure.empty();
   return is_vain && !json ? 1 : 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/launch_files.h"
 
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -27,23 +28,34 @@ std::string digest_of(const fs::path& file) {
   return digest(text_of_file(file, kMostCopied));
 }
 
-[[noreturn]] void fail(const LaunchFile& file, const std::string& why) {
-  throw RunError("cannot copy " + file.original.string() + ": " + why);
+// Who may read it may start it.
+void make_executable(const fs::path& file) {
+  const auto readable = static_cast<unsigned>(fs::status(file).permissions()) & 0444u;
+  fs::permissions(file, static_cast<fs::perms>(readable >> 2), fs::perm_options::add);
 }
 
-// Whole or not at all: jobs of another launch may be reading it.
+// Whole or not at all: jobs of another launch may be reading it. One launch at a time makes copies
+// in an experiment.
 void make_copy(const LaunchFile& file, const fs::path& to) {
+  const std::string text = text_of_file(file.original, kMostCopied);
+  if (digest(text) != file.digest) {
+    throw RunError("cannot copy " + file.original.string() + ": it has changed meanwhile");
+  }
+  const bool is_program =
+      (fs::status(file.original).permissions() & fs::perms::owner_exec) != fs::perms::none;
   make_directories(to.parent_path());
   fs::path part = to;
-  part += ".tmp" + std::to_string(::getpid());
-  std::error_code error;
-  fs::copy_file(file.original, part, fs::copy_options::overwrite_existing, error);
-  if (error) fail(file, error.message());
-  if (digest_of(part) != file.digest) {
-    fs::remove(part, error);
-    fail(file, "it has changed meanwhile");
+  part += ".tmp";
+  try {
+    write_file(part, text, Durability::synced);
+    if (is_program) make_executable(part);
+    rename_path(part, to);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove(part, ignored);
+    throw;
   }
-  rename_path(part, to);
+  sync_directory(to.parent_path());
 }
 
 }  // namespace

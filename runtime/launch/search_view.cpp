@@ -87,17 +87,6 @@ const TrialView* SearchView::best() const {
   return best;
 }
 
-bool SearchView::has_value() const {
-  return std::any_of(trials.begin(), trials.end(),
-                     [](const TrialView& trial) { return trial.value.has_value(); });
-}
-
-bool SearchView::has_ended() const {
-  return !trials.empty() && std::none_of(trials.begin(), trials.end(), [](const TrialView& trial) {
-    return trial.state == "running";
-  });
-}
-
 std::set<std::int64_t> SearchView::stopped_units() const {
   std::set<std::int64_t> wids;
   for (const TrialView& trial : trials) {
@@ -116,6 +105,7 @@ std::optional<SearchView> read_search(const fs::path& experiment) {
     if (const auto table = table_in(text, goal.string())) {
       search.objective = text_in(*table, "objective");
       search.goal = text_in(*table, "goal");
+      search.failure = text_in(*table, "failure");
       search.asked = integer_of(*table, "trials", 0);
     }
   }
@@ -130,7 +120,7 @@ std::optional<SearchView> read_search(const fs::path& experiment) {
   return search;
 }
 
-std::string search_text(const SearchView& search, bool supervised) {
+std::string search_text(const SearchView& search) {
   std::string text = fmt::format("  search  {} {}: {}", search.goal, printable(search.objective),
                                  search.trials.size());
   if (search.asked > 0) text += fmt::format(" of {}", search.asked);
@@ -144,11 +134,7 @@ std::string search_text(const SearchView& search, bool supervised) {
     return text + fmt::format("  best    {} (trial {}{})  {}\n", *best->value, best->number, unit,
                               point_text(best->point));
   }
-  if (search.has_ended() && !search.has_value() && !supervised) {
-    const std::string& why = search.trials.back().detail;
-    text += fmt::format("  {0} of {0} trials have no value: {1}\n", search.trials.size(),
-                        printable(why));
-  }
+  if (!search.failure.empty()) text += "  " + printable(search.failure) + "\n";
   return text;
 }
 
@@ -166,6 +152,7 @@ Value view_value(const SearchView& search) {
   return Value::table({{"objective", search.objective},
                        {"goal", search.goal},
                        {"asked", search.asked},
+                       {"failure", search.failure.empty() ? Value() : Value(search.failure)},
                        {"best", best != nullptr ? Value(best->number) : Value()},
                        {"trials", trials}});
 }

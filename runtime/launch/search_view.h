@@ -2,7 +2,8 @@
 //
 // What an experiment that searches tells of itself in its directory, for listings:
 //
-//   XP_DIR/search.json    {"objective": "eval/accuracy", "goal": "max", "trials": 30}
+//   XP_DIR/search.json    {"objective": "eval/accuracy", "goal": "max", "trials": 30}, and
+//                         "failure": why, when it has ended in vain
 //   XP_DIR/search.jsonl   a line for each trial's begin and one for its end
 //                         {"trial": 0, "state": "running", "point": {"lr": 0.01}, "time": ...}
 //                         {"trial": 0, "state": "complete", "wid": 1, "value": 0.25, "detail": ""}
@@ -33,6 +34,7 @@ struct TrialView {
 
 struct SearchView {
   std::string objective, goal;  // empty: not said
+  std::string failure;          // of a search that has ended and has found nothing
   std::int64_t asked = 0;       // trials; 0: not said
   std::vector<TrialView> trials;
 
@@ -40,9 +42,6 @@ struct SearchView {
   const TrialView* of_unit(std::int64_t wid) const;
   // Null where no trial has a value, or the goal is not known.
   const TrialView* best() const;
-  bool has_value() const;
-  // Whether a trial has begun, and each that has is at its end.
-  bool has_ended() const;
   // Units whose trial was stopped: they are no failures.
   std::set<std::int64_t> stopped_units() const;
 };
@@ -54,7 +53,7 @@ std::optional<SearchView> read_search(const std::filesystem::path& experiment);
 
 // "  search   max eval/accuracy: 2 of 30 trials, 1 complete, 1 failed", and the best one, or why
 // there is none.
-std::string search_text(const SearchView& search, bool supervised);
+std::string search_text(const SearchView& search);
 Value view_value(const SearchView& search);
 
 }  // namespace trivet

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "launch/experiment_store.h"
-#include "launch/launcher.h"
+#include "launch/launched_experiment.h"
 #include "train/file_io.h"
 #include "train/process_info.h"
 #include "trivet/error.h"
@@ -30,6 +30,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kHeartbeatSeconds = 5;
+// The descriptor that a supervisor which is started here gets beside the usual three.
+constexpr int kReady = 3;
 
 fs::path lock_file(const fs::path& experiment) {
   return experiment / "supervisor.lock";
@@ -152,6 +154,13 @@ bool is_done(const fs::path& experiment) {
   });
 }
 
+// Nothing is ever written to it.
+void wait_for_end(const FileHandle& pipe) {
+  char nothing = 0;
+  while (::read(pipe.get(), &nothing, 1) < 0 && errno == EINTR) {
+  }
+}
+
 }  // namespace
 
 fs::path own_program() {
@@ -174,7 +183,12 @@ bool has_supervisor_at_work(const fs::path& experiment) {
 void start_supervisor(const fs::path& experiment, const std::vector<std::string>& plugin_dirs) {
   if (has_supervisor_at_work(experiment)) return;
   const std::string program = own_program().string();
-  std::vector<std::string> words = {program, "supervise", experiment.string()};
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw RunError("the system has no more file descriptors");
+  const FileHandle ready(ends[0]);
+  FileHandle given(ends[1]);
+  std::vector<std::string> words = {program, "supervise", experiment.string(),
+                                    "--ready=" + std::to_string(kReady)};
   for (const std::string& folder : plugin_dirs) words.push_back("--plugin-dir=" + folder);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -185,6 +199,7 @@ void start_supervisor(const fs::path& experiment, const std::vector<std::string>
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  posix_spawn_file_actions_adddup2(&actions, given.get(), kReady);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   // Signals as a fresh process has them, whatever this one blocks.
@@ -203,9 +218,12 @@ void start_supervisor(const fs::path& experiment, const std::vector<std::string>
   if (failure != 0) {
     throw RunError("cannot start the supervisor: " + std::generic_category().message(failure));
   }
+  // Its end of the pipe is open until it is at work or has ended.
+  given = FileHandle();
+  wait_for_end(ready);
 }
 
-void supervise(const fs::path& experiment, ConfigCatalog& catalog) {
+void supervise(const fs::path& experiment, ConfigCatalog& catalog, FileHandle ready) {
   bool stopped = false;
   do {
     const FileHandle lock = try_lock(experiment);
@@ -214,6 +232,7 @@ void supervise(const fs::path& experiment, ConfigCatalog& catalog) {
     Wake wake(experiment);
     Heartbeat heartbeat(experiment / "supervisor.json");
     heartbeat.beat();
+    ready = FileHandle();
     LaunchedExperiment launched(experiment, catalog);
     Supervision supervision;
     supervision.wake_fd = wake.fd();

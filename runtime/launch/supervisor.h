@@ -13,11 +13,12 @@
 #include <vector>
 
 #include "config/catalog.h"
+#include "train/file_io.h"
 
 namespace trivet {
 
-// Starts one unless one is at work. It has its own session, so it outlives the terminal. Throws
-// RunError when it cannot be started.
+// Starts one unless one is at work, and returns when it is at work or has ended. It has its own
+// session, so it outlives the terminal. Throws RunError when it cannot be started.
 void start_supervisor(const std::filesystem::path& experiment,
                       const std::vector<std::string>& plugin_dirs);
 
@@ -27,7 +28,8 @@ std::filesystem::path own_program();
 bool has_supervisor_at_work(const std::filesystem::path& experiment);
 
 // In this process, until there is nothing left to do or SIGTERM comes. Returns at once when another
-// one is at work.
-void supervise(const std::filesystem::path& experiment, ConfigCatalog& catalog);
+// one is at work. `ready` is closed when supervisor.json tells of this one, or of nothing more.
+void supervise(const std::filesystem::path& experiment, ConfigCatalog& catalog,
+               FileHandle ready = {});
 
 }  // namespace trivet

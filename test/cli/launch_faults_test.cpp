@@ -362,6 +362,73 @@ TEST_CASE("a launch that finds the disk full says so, and can be made again when
   CHECK(failed >= 4);
 }
 
+TEST_CASE("a launch whose copies find no room makes no experiment, and can be made again") {
+  int failed = 0;
+  for (const std::int64_t room : {0, 1, 5000, 9999, 10000}) {
+    INFO("room for " << room << " bytes");
+    const Experiments at;
+    const std::string text = std::string(9999, 'x') + "\n";
+    const fs::path data = at.folder.write("data.txt", text);
+    const SlowDisk disk{.below = at.root / "1/files", .room = room};
+    const Experiments full("type = 'local/Orchestrator'\ncores = 2\n", disk.prefix());
+    const std::string words =
+        "launch --xp=xp/single.toml --xp.target=/bin/cat --xp.root_dir=" +
+        quoted(at.root.string()) +
+        " --xp.orchestrator=local/Orchestrator --xp.files.data=" + quoted(data.string()) +
+        " '--xp.jobs.main.args=[\"{file:data}\"]' ";
+    const ShellResult result = full.trivet(words);
+    INFO(result.output);
+    if (result.exit_code != 0) {
+      ++failed;
+      CHECK(result.exit_code == 1);
+      CHECK_THAT(result.output,
+                 Contains("No space left on device") && Contains((at.root / "1/files").string()));
+      CHECK(at.trivet("status 1").exit_code == 2);
+      const ShellResult again = at.trivet(words + at.into_first());
+      INFO(again.output);
+      REQUIRE(again.exit_code == 0);
+    }
+    REQUIRE(comes_true([&] { return at.all_are("completed"); }));
+    const bool is_whole = at.trivet("logs 1").output == text;
+    CHECK(is_whole);
+    for (const auto& entry : fs::recursive_directory_iterator(at.root / "1/files")) {
+      CHECK_FALSE(entry.path().extension().string().starts_with(".tmp"));
+    }
+  }
+  CHECK(failed == 4);
+}
+
+TEST_CASE("copies that cannot be made are told before anything runs") {
+  const Experiments at;
+  REQUIRE(at.launch("exit 0", 1).exit_code == 0);
+  REQUIRE(comes_true([&] { return at.all_are("completed"); }));
+  REQUIRE(comes_true([&] { return !at.status().at("supervised").get<bool>(); }));
+  const fs::path files = at.root / "1/files";
+  fs::create_directories(files);
+  fs::permissions(files, fs::perms::owner_read | fs::perms::owner_exec);
+  const fs::path data = at.folder.write("data.txt", "text\n");
+  const std::string plain = ::geteuid() == 0 ? "setpriv --bounding-set=-all " : "";
+  const std::string words = "launch --xid=1 --xp=" + quoted((at.folder / "xp.toml").string()) +
+                            " --xp.sweep=false --xp.files.data=" + quoted(data.string());
+  const auto call = [&] {
+    return trivet::test::trivet(words, "TRIVET_ROOT=" + quoted(at.root.string()) +
+                                           " XDG_RUNTIME_DIR=" + quoted(at.folder.path().string()) +
+                                           " " + plain);
+  };
+  const ShellResult refused = call();
+  INFO(refused.output);
+  CHECK(refused.exit_code == 1);
+  CHECK_THAT(refused.output, Contains("Permission denied") && Contains(files.string()));
+  // The experiment is what it was.
+  CHECK(at.status().at("units").size() == 1);
+  CHECK(at.all_are("completed"));
+  CHECK_THAT(read_file(at.root / "1/launch.toml"), !Contains("data.txt"));
+  fs::permissions(files, fs::perms::owner_all);
+  CHECK(call().exit_code == 0);
+  REQUIRE(comes_true([&] { return at.all_are("completed"); }));
+  CHECK(at.status().at("units").size() == 2);
+}
+
 TEST_CASE("an experiment that cannot be written can be looked at, and says so when it must be") {
   const Experiments at;
   REQUIRE(at.launch("echo text; exit 1", 2).exit_code == 0);

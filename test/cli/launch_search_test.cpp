@@ -17,6 +17,7 @@
 
 #include "run_fixture.h"
 #include "support/jobs.h"
+#include "support/slow_disk.h"
 
 namespace launch_search_test {
 
@@ -63,12 +64,13 @@ echo '{"step": 1, "kind": "eval", "values": {"loss": '$loss'}}' >> "$1/metrics.j
 
 struct Searches {
   // With nothing of this user's other experiments: their ledger is not ours.
-  ShellResult trivet(const std::string& words) const {
+  ShellResult trivet(const std::string& words, const std::string& settings = {}) const {
     return trivet::test::trivet(words, "TRIVET_ROOT=" + quoted(root.string()) +
                                            " XDG_RUNTIME_DIR=" + quoted(folder.path().string()) +
-                                           " ");
+                                           " " + settings);
   }
-  ShellResult launch(const std::string& waits, const std::string& more = {}) const {
+  ShellResult launch(const std::string& waits, const std::string& more = {},
+                     const std::string& settings = {}) const {
     const fs::path script = folder.write("trial.sh", kTrial);
     const fs::path file = folder.write(
         "search.toml", "[xp]\nroot_dir = '" + root.string() +
@@ -78,7 +80,7 @@ struct Searches {
                            "objective = 'loss'\ngoal = 'min'\ntrials = 12\nparallel = 2\n"
                            "space.n = { int = [0, 1000] }\nspace.waits = { choice = [" +
                            waits + "] }\n");
-    return trivet("launch --xp=" + quoted(file.string()) + " " + more);
+    return trivet("launch --xp=" + quoted(file.string()) + " " + more, settings);
   }
   Json status() const {
     const ShellResult result = trivet("status --json 1");
@@ -249,6 +251,89 @@ TEST_CASE("a search in which no trial has a value says so, and what there was in
   CHECK(at.status().at("search").at("best").is_null());
 }
 
+TEST_CASE("a search that was cancelled has not searched in vain") {
+  const Searches at;
+  REQUIRE(at.launch("true", "--xp.orchestrator.trials=2").exit_code == 0);
+  REQUIRE(wait_until([&] { return at.status().at("states").value("running", 0) == 2; }));
+  SECTION("with as many trials as it was to have") {
+    REQUIRE(at.trivet("cancel 1").exit_code == 0);
+  }
+  SECTION("with fewer") {
+    at.kill_supervisor();
+    REQUIRE(at.launch("true", "--xid=1 --xp.orchestrator.trials=4").exit_code == 0);
+    REQUIRE(at.trivet("cancel 1/1").exit_code == 0);
+    REQUIRE(wait_until([&] { return at.journal(false).size() == 1; }));
+    REQUIRE(at.trivet("cancel 1").exit_code == 0);
+  }
+  REQUIRE(wait_until([&] { return !at.is_supervised(); }));
+  const ShellResult status = at.trivet("status 1");
+  INFO(status.output);
+  CHECK(status.exit_code == 0);
+  CHECK_THAT(status.output, Contains("failed") && !Contains("have no value"));
+  CHECK(at.status().at("search").at("failure").is_null());
+}
+
+TEST_CASE("a search that gave up says so, and no more once it goes on") {
+  const Searches at;
+  const std::string fails = quoted("--xp.orchestrator.space.kind={choice = ['fails']}");
+  REQUIRE(
+      at.launch("false", "--xp.orchestrator.max_failures=2 --xp.orchestrator.parallel=1 " + fails)
+          .exit_code == 0);
+  REQUIRE(wait_until([&] { return at.journal(false).size() == 2 && !at.is_supervised(); }));
+  const ShellResult status = at.trivet("status 1");
+  INFO(status.output);
+  CHECK(status.exit_code == 1);
+  CHECK_THAT(status.output,
+             Contains("2 of 12 trials, 2 failed\n") && Contains("2 of 2 trials have no value"));
+  CHECK_THAT(at.status().at("search").at("failure").get<std::string>(),
+             Contains("have no value: failed"));
+  const std::string works = quoted("--xp.orchestrator.space.kind={choice = ['works', 'fails']}");
+  REQUIRE(at.launch("false", "--xid=1 --xp.orchestrator.max_failures=0 " + works).exit_code == 0);
+  REQUIRE(wait_until([&] { return at.journal(false).size() == 12 && !at.is_supervised(); }));
+  CHECK(at.trivet("status 1").exit_code == 0);
+}
+
+TEST_CASE("a dry run of a search tells what it would do") {
+  const Searches at;
+  const ShellResult dry = at.launch("false", "--dry-run");
+  INFO(dry.output);
+  CHECK(dry.exit_code == 0);
+  CHECK_THAT(dry.output,
+             Contains("search for the min of loss: 12 trials, 2 at once, by search/Tpe on "
+                      "local/Orchestrator\n") &&
+                 Contains("  n: ") && Contains("  waits: ") && Contains("  first trial: n=") &&
+                 Contains("nothing was started\n") && !Contains("unit 1"));
+  CHECK_FALSE(fs::exists(at.root));
+  // The first trial is the one that is made.
+  REQUIRE(at.launch("false", "--xp.orchestrator.trials=1").exit_code == 0);
+  REQUIRE(wait_until([&] { return at.journal(false).size() == 1 && !at.is_supervised(); }));
+  const Json point = at.journal(true)[0].at("point");
+  CHECK_THAT(dry.output, Contains("first trial: n=" + point.at("n").dump() + " waits=false\n"));
+}
+
+TEST_CASE("a search that is killed between its goal and its first trial begins with that trial") {
+  const Searches at;
+  REQUIRE(at.launch("false", "--xp.orchestrator.trials=3").exit_code == 0);
+  REQUIRE(wait_until([&] { return at.journal(false).size() == 3 && !at.is_supervised(); }));
+  const Searches killed;
+  // The journal is opened behind search.json: its first write kills.
+  const SlowDisk disk{.below = killed.root / "1/search.jsonl", .kill = 1};
+  const ShellResult launched = killed.launch("false", "--xp.orchestrator.trials=3", disk.prefix());
+  INFO(launched.output);
+  REQUIRE(wait_until([&] { return !killed.is_supervised(); }));
+  REQUIRE(fs::exists(killed.root / "1/search.json"));
+  CHECK(killed.journal(true).empty());
+  const ShellResult status = killed.trivet("status 1");
+  INFO(status.output);
+  CHECK(status.exit_code == 0);
+  CHECK_THAT(status.output, Contains("0 of 3 trials") && Contains("no supervisor is at work"));
+  REQUIRE(killed.trivet("resume 1").exit_code == 0);
+  REQUIRE(wait_until([&] { return killed.journal(false).size() == 3 && !killed.is_supervised(); }));
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(killed.journal(true)[i].at("point") == at.journal(true)[i].at("point"));
+  }
+}
+
 TEST_CASE("trials that a search stops are told as stopped, and are not retried") {
   const Searches at;
   // Those behind the first one would go on for ever, and are worse.
@@ -331,6 +416,8 @@ TEST_CASE("a search that cannot be is refused before anything is made") {
   const auto space_refusal = [&](const std::string& space) {
     return refusal(at.launch("true", quoted("--xp.orchestrator.space.k=" + space)));
   };
+  CHECK_THAT(refusal(at.launch("true", "--xp.orchestrator.objective=")),
+             Contains("xp.orchestrator.objective: names no metric"));
   CHECK_THAT(space_refusal("{uniform = [1.0, 1.0]}"),
              Contains("space.k.uniform") && Contains("low must be less than high"));
   CHECK_THAT(space_refusal("{int = [9, 3]}"), Contains("low must be less than high"));

@@ -15,6 +15,7 @@
 #include "cli/launched_experiments.h"
 #include "support/jobs.h"
 #include "support/paths.h"
+#include "support/plugin_folder.h"
 
 using namespace trivet::test;
 using Catch::Contains;
@@ -64,6 +65,9 @@ class FakeSlurm {
 };
 
 struct FakeExperiments {
+  explicit FakeExperiments(const std::string& settings = {})
+      : at("type = 'slurm/Orchestrator'\npartition = 'p'\ntimeout = 20\n",
+           slurm.settings() + settings) {}
   // Lets the experiment's own end find out that there is nothing left.
   ~FakeExperiments() {
     slurm.set("squeue", "exit 0");
@@ -71,7 +75,7 @@ struct FakeExperiments {
     slurm.set("scontrol", "echo 'Slurmctld(primary) at c is UP'");
   }
   FakeSlurm slurm;
-  Experiments at{"type = 'slurm/Orchestrator'\npartition = 'p'\ntimeout = 20\n", slurm.settings()};
+  Experiments at;
 
   ShellResult launch(const std::string& more = {}) const { return at.launch("true", 2, more); }
   // The one entry of the queue.
@@ -146,6 +150,43 @@ TEST_CASE("slurm: bad settings are told by their keys") {
       fake.launch("--xp.orchestrator.sbatch_args='[\"-C\", \"ib\", \"--exclusive\"]'").exit_code ==
       0);
   CHECK_THAT(read_file(fake.slurm.file("calls")), Contains("-C ib --exclusive"));
+}
+
+TEST_CASE("slurm: jobs that want variables of the launcher are refused, each once") {
+  const FakeExperiments fake;
+  const ShellResult launched = fake.at.launch(
+      "true", 3, {},
+      "env_pass = ['HF_*']\n[xp.jobs.other]\ntarget = '/bin/true'\nenv_pass = ['X']\n");
+  INFO(launched.output);
+  CHECK(launched.exit_code == 2);
+  CHECK_THAT(launched.output, Contains("xp.jobs.main.env_pass: jobs on Slurm get no variables") &&
+                                  Contains("xp.jobs.other.env_pass"));
+  const std::string& said = launched.output;
+  CHECK(said.find("main.env_pass") == said.rfind("main.env_pass"));
+  CHECK(fake.slurm.calls() == 0);
+  CHECK_FALSE(fs::exists(fake.at.root));
+}
+
+TEST_CASE("slurm: a run that ends with exit code 0 before it is done has failed", "[slow]") {
+  const PluginFolder plugins;
+  plugins.copy("walkout");
+  const FakeExperiments fake(
+      "TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string() + ":" + plugins.path().string()) + " ");
+  const ShellResult launched =
+      fake.at.trivet("launch " + quoted(config("vision/local.toml").string()) + " --xp.root_dir=" +
+                     quoted(fake.at.root.string()) + " --xp.orchestrator=slurm/Orchestrator" +
+                     " trainer.train_steps=20 trainer.validation_interval=0"
+                     " task.model.activation.type=walkout/Leave"
+                     " --sweep task.model.activation.how=stays,leaves");
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  const std::string job = "job " + quoted((fake.at.root / "1/slurm/1/array.json").string()) + " ";
+  CHECK(fake.at.trivet(job + "0").exit_code == 0);
+  CHECK(fake.at.trivet(job + "1").exit_code != 0);
+  CHECK(fake.at.state(1, "train") == "completed");
+  CHECK(fake.at.state(2, "train") == "failed");
+  CHECK_THAT(fake.at.job(2, "train").at("detail").get<std::string>(),
+             Contains("exit code 0 before it was done"));
 }
 
 TEST_CASE("slurm: an answer of sbatch that is no number is told, and resume goes on") {
