@@ -48,6 +48,9 @@ tv_status rope(tv_ctx*, const tv_rope*);
 // softmax.cpp
 tv_status softmax_xent(tv_ctx*, const tv_softmax_xent*);
 
+// linear_xent.cpp
+tv_status linear_xent(tv_ctx*, const tv_linear_xent*);
+
 // optim.cpp
 tv_status optim(tv_ctx*, const tv_optim*);
 

@@ -8,6 +8,7 @@
 #include "cpu/context.h"
 #include "cpu/kernels.h"
 #include "cpu/simd-inl.h"
+#include "cpu/softmax.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cpu {
@@ -48,7 +49,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace cpu {
-namespace {
 
 HWY_EXPORT(log_sum_exp);
 HWY_EXPORT(softmax_gradient);
@@ -86,15 +86,20 @@ void gradient_row(const tv_softmax_xent& d, std::int64_t r, const float* x, floa
   dx[target] -= g * (1 - d.smoothing);
 }
 
-}  // namespace
+tv_status check_targets(tv_ctx* ctx, const char* function, const std::int32_t* targets,
+                        std::int64_t rows, std::int64_t classes) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    if (targets[r] < classes) continue;
+    return fail(ctx, std::string(function) + ": target " + std::to_string(targets[r]) + " in row " +
+                         std::to_string(r) + " is not below " + std::to_string(classes));
+  }
+  return TV_OK;
+}
 
 tv_status softmax_xent(tv_ctx* ctx, const tv_softmax_xent* d) {
   if (d->dtype != TV_F32) return TV_UNSUPPORTED;
-  for (std::int64_t r = 0; r < d->rows; ++r) {
-    if (d->targets[r] < d->classes) continue;
-    return fail(ctx, "softmax_xent: target " + std::to_string(d->targets[r]) + " in row " +
-                         std::to_string(r) + " is not below " + std::to_string(d->classes));
-  }
+  const tv_status found = check_targets(ctx, "softmax_xent", d->targets, d->rows, d->classes);
+  if (found != TV_OK) return found;
   const auto* logits = static_cast<const float*>(d->logits);
   auto* dlogits = static_cast<float*>(d->dlogits);
   parallel(ctx, d->rows, row_grain(d->classes), [&](auto begin, auto end, auto) {

@@ -101,6 +101,7 @@ tv_backend make_table() {
   t.attention_bwd = attention_bwd;
   t.rope = rope;
   t.softmax_xent = softmax_xent;
+  t.linear_xent = linear_xent;
   t.dropout = dropout;
   t.optim = optim;
   t.sumsq = sumsq;

@@ -201,8 +201,6 @@ constexpr OpDef kHead{"linear_cross_entropy", head_vjp};
 
 HeadGradients run_head(const Tensor& h, const Tensor& w, const Head& head, const Tensor& targets,
                        const Tensor& row_weight, Wanted gradients) {
-  // The slot makes both or none.
-  if (gradients.dh != gradients.dw) return chunked(h, w, head, targets, row_weight, gradients);
   Device& device = h.device();
   HeadGradients out;
   out.per_row = Tensor::empty(device, {h.dim(0)});

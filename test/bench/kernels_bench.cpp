@@ -274,6 +274,25 @@ struct Bench {
                       [=] { std::memcpy(loss, lse, static_cast<std::size_t>(rows) * 4); }});
   }
 
+  // A classifier with its loss and gradients; bare: its three products.
+  void head(const std::string& name, std::int64_t rows, std::int64_t in, std::int64_t classes) {
+    float *h = floats(rows * in), *w = floats(in * classes), *dh = floats(rows * in);
+    float *dw = floats(in * classes), *logits = floats(rows * classes);
+    tv_linear_xent d = {};
+    d.struct_size = sizeof(d), d.w_transposed = 1;
+    d.rows = rows, d.in = in, d.classes = classes, d.h = h, d.w = w;
+    d.targets = new std::int32_t[static_cast<std::size_t>(rows)]();
+    d.row_weight = floats(rows), d.loss = floats(rows), d.lse = floats(rows), d.dh = dh, d.dw = dw;
+    const int m = static_cast<int>(rows), k = static_cast<int>(in), n = static_cast<int>(classes);
+    pieces.push_back({name, 6.0 * static_cast<double>(rows * in * classes),
+                      [=, this] { table.linear_xent(host.context(), &d); },
+                      [=] {
+                        gemm(false, true, m, n, k, h, w, logits);
+                        gemm(true, false, n, k, m, logits, h, dw);
+                        gemm(false, false, m, k, n, logits, w, dh);
+                      }});
+  }
+
   void run(const char* model, std::int64_t batch) {
     for (int round = 0; round < 15; ++round) {
       for (Piece& piece : pieces) {
@@ -329,4 +348,8 @@ int main(int argc, char** argv) {
   norms.batch_norm("batch norm 7x7x64 relu", kBatch * 7 * 7, 64);
   norms.layer_norm("layer norm 50x64", kBatch * 50, 64);
   norms.run("norms", kBatch);
+  Bench heads(threads);
+  heads.head("softmax of 258 bytes", 8 * 256, 128, 258);
+  heads.head("softmax of 8192 tokens", 8 * 256, 256, 8192);
+  heads.run("heads", 8);
 }

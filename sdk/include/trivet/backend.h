@@ -282,9 +282,9 @@ typedef struct tv_softmax_xent {
 
 /* Linear layer and softmax cross entropy over row chunks, so that the logits of all rows never
  * exist at once. h [rows, in]; w [in, classes], or [classes, in] when w_transposed (tied
- * embedding). targets and loss [rows] as above, unweighted. dh = d(sum row_weight * loss)/dh, dw =
- * beta_dw * dw
- * + d(..)/dw; both null for evaluation. */
+ * embedding); softcap > 0 bounds logits to softcap * tanh(logit / softcap). targets and loss [rows]
+ * as above, unweighted. dh = d(sum row_weight * loss)/dh, dw = beta_dw * dw + d(..)/dw; each may be
+ * null: not wanted. */
 typedef struct tv_linear_xent {
   uint32_t struct_size;
   uint8_t dtype, w_transposed;

@@ -101,6 +101,7 @@ BackendReport check_backend(const tv_backend* backend, const BackendCheckOptions
   check_rows(kit);
   check_matmul(kit);
   check_dense(kit);
+  check_linear_xent(kit);
   check_norm(kit);
   check_attention(kit);
   check_rope(kit);

@@ -132,6 +132,7 @@ void check_reduce(Kit& kit);
 void check_rows(Kit& kit);
 void check_matmul(Kit& kit);
 void check_dense(Kit& kit);
+void check_linear_xent(Kit& kit);
 void check_norm(Kit& kit);
 void check_attention(Kit& kit);
 void check_rope(Kit& kit);

@@ -251,6 +251,12 @@ TEST_CASE("the fused classifier computes no gradient that nobody asks for", "[op
     const double product = 2.0 * 600 * 3 * 4;
     CHECK(only_x.flops - neither.flops == Approx(both.flops - neither.flops - product));
     CHECK(only_w.flops - neither.flops == Approx(both.flops - neither.flops - product));
+    // A backend that has the slot is asked whatever is wanted.
+    for (const SlotUse& use : device->slot_uses()) {
+      if (use.slot != "linear_xent") continue;
+      INFO(use.native << " native, " << use.composed << " composed");
+      CHECK((use.native == 4) != (use.composed == 4));
+    }
   }
 }
 

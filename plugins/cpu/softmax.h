@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of softmax cross entropy, for softmax_xent and linear_xent. Of the arguments they read
+// those that belong to the row, and none of its arrays of logits.
+#pragma once
+
+#include <trivet/backend.h>
+
+#include <cstdint>
+
+namespace cpu {
+
+// Writes loss and lse of row r, whose logits are x.
+void loss_row(const tv_softmax_xent& d, std::int64_t r, const float* x);
+
+// Writes the gradient of row r to dx, which may be x. Reads lse.
+void gradient_row(const tv_softmax_xent& d, std::int64_t r, const float* x, float* dx);
+
+// An error where a target is no class; negative ones are left out of the loss.
+tv_status check_targets(tv_ctx* ctx, const char* function, const std::int32_t* targets,
+                        std::int64_t rows, std::int64_t classes);
+
+}  // namespace cpu
