@@ -103,6 +103,9 @@ int RunSession::execute() {
     print_header();
     start();
     begun_ = true;
+    if (!changes_.empty()) {
+      recorder_.warn("the config changed since the run began:\n" + to_string(changes_));
+    }
     keep_config();
     outcome = work();
   });
@@ -172,9 +175,6 @@ void RunSession::check_config() {
   const bool breaks = std::any_of(changes_.begin(), changes_.end(),
                                   [](const ConfigChange& change) { return change.breaks; });
   if (breaks && trains(experiment_.mode)) throw other_weights("");
-  if (!changes_.empty()) {
-    recorder_.warn("the config changed since the run began:\n" + to_string(changes_));
-  }
 }
 
 // `reason` is what restoring said, where it came to that.

@@ -67,18 +67,26 @@ TEST_CASE("data that cannot be opened is refused before anything is trained, in 
       CHECK_FALSE(fs::exists(tables.dir / "made"));
     }
   }
-  for (const fs::path& file : {tables.missing, tables.other, tables.binary}) {
+  for (const fs::path& file : {tables.missing, tables.binary}) {
     const std::string field = "task.train_input.file";
     INFO(file.string());
     check_refused(run(tables.config, tables.workdir, word_of(field, file)), field);
     CHECK_FALSE(fs::exists(tables.dir / "made"));
   }
+  // Which column is missing is the task's to say, at the field that names it.
+  const ShellResult result =
+      run(tables.config, tables.workdir, word_of("task.train_input.file", tables.other));
+  INFO(result.output);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.output,
+             Contains("c.toml:4:9: task.label: ") && Contains("other.csv: there is no column 'y'"));
+  CHECK_FALSE(fs::exists(tables.dir / "made"));
 }
 
 TEST_CASE("check finds data that cannot be opened where run does") {
   const Tables tables;
   for (const std::string field : {"task.train_input.file", "task.eval_input.file"}) {
-    for (const fs::path& file : {tables.missing, tables.other, tables.binary}) {
+    for (const fs::path& file : {tables.missing, tables.binary}) {
       check_refused(trivet::test::trivet("check " + quoted(tables.config.string()) + " " +
                                          word_of(field, file)),
                     field);

@@ -252,6 +252,42 @@ TEST_CASE("a stage trains and evaluates on its own data, others on the task's") 
   CHECK(*bench.trainer->evaluate(-1).find("eval_batches") == 3);
 }
 
+TEST_CASE(
+    "data of evaluations is opened before a stage trains, and once for stages that share it") {
+  const auto times_opened = [] {
+    const std::string text = test::journal().text();
+    int count = 0;
+    for (auto at = text.find("input:eval"); at != std::string::npos;
+         at = text.find("input:eval", at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  test::journal().clear();
+  StageConfig own = stage(0);
+  own.eval_input = {"parts/Input", Value::table({{"batch_size", 2}, {"batches", 1}})};
+  Bench bench(stages({stage(2), curved(2), own}));
+  CHECK(times_opened() == 1);
+  bench.trainer->initialize();
+  bench.trainer->train(3);
+  CHECK(bench.trainer->stage() == 1);
+  const Logs second = bench.trainer->evaluate(-1);
+  CHECK(times_opened() == 1);
+  bench.trainer->train(5);
+  CHECK(times_opened() == 2);
+  const Logs third = bench.trainer->evaluate(-1);
+  CHECK(*second.find("eval_batches") == 3);
+  CHECK(*third.find("eval_batches") == 1);
+  // Another process that goes on in the second stage opens what both stages have once.
+  Bench again(stages({stage(2), curved(2), own}));
+  Bench first(stages({stage(2), curved(2), own}));
+  first.trainer->initialize();
+  const test::MemoryCheckpoint saved = first.train(3);
+  const int before = times_opened();
+  again.trainer->restore(saved);
+  CHECK(times_opened() == before);
+}
+
 TEST_CASE("sums for the logs go on over the end of a stage") {
   Bench bench(stages({stage(2), curved(0)}));
   bench.trainer->initialize();
