@@ -38,13 +38,14 @@ void check_numbers(const Value& list, const std::string& name, std::string_view 
   }
   if (good) return;
   const std::string form =
-      function == "range" ? "[start, stop] or [start, stop, step]" : "[first, last, count]";
+      function == "range" ? "[stop], [start, stop] or [start, stop, step]" : "[first, last, count]";
   fail(list, name, std::string(function) + " takes numbers, " + form);
 }
 
 Value::Array range(const Value& list, const std::string& name) {
-  check_numbers(list, name, "range", 2, 3);
-  const Value::Array& given = list.items();
+  check_numbers(list, name, "range", 1, 3);
+  Value::Array given = list.items();
+  if (given.size() == 1) given.insert(given.begin(), Value(0));
   const Value step = given.size() == 3 ? given[2] : Value(1);
   if (step.as_number() == 0) fail(list, name, "the step of a range must not be 0");
   const double count =

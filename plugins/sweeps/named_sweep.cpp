@@ -102,6 +102,18 @@ Items items_of(const Value& sweep, const std::string& path) {
   return items;
 }
 
+// `known`: the names that there are. A dimension without a sweep around it looks like one.
+std::string names_hint(const SweepContext& context, const std::string& known) {
+  if (known.empty()) return "the config has no [sweep.NAME]; --sweep PATH=V1,V2 needs none";
+  for (const Value::Member& member : context.sweeps.members()) {
+    const bool is_points = member.value.is_array() && !member.value.items().empty() &&
+                           member.value.items().front().is_table();
+    if (member.value.is_table() || is_points) continue;
+    return "write [sweep.default] above " + member.key + ": [sweep] holds sweeps by name";
+  }
+  return "there are " + known;
+}
+
 std::vector<std::string> chosen_names(const SweepContext& context) {
   std::vector<std::string> known;
   for (const Value::Member& member : context.sweeps.members()) known.push_back(member.key);
@@ -124,11 +136,7 @@ std::vector<std::string> chosen_names(const SweepContext& context) {
     for (const std::string& other : known) list += (list.empty() ? "" : ", ") + other;
     std::string what = "there is no sweep '" + name + "'";
     if (context.names.empty()) what = "there is no [sweep.default] to run";
-    throw ConfigError(Problem{
-        .path = "xp.sweep",
-        .what = what,
-        .hint = known.empty() ? "the config has no [sweep.NAME]; --sweep PATH=V1,V2 needs none"
-                              : "there are " + list});
+    throw ConfigError(Problem{.path = "xp.sweep", .what = what, .hint = names_hint(context, list)});
   }
   return names;
 }

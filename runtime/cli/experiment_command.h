@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cli/config_arguments.h"
-#include "launch/launcher.h"
+#include "launch/launched_experiment.h"
 #include "trivet/arguments.h"
 
 namespace trivet {

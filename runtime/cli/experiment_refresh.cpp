@@ -9,7 +9,7 @@
 #include "cli/host_catalog.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
-#include "launch/launcher.h"
+#include "launch/launched_experiment.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -11,8 +11,8 @@
 
 #include "cli/commands.h"
 #include "cli/config_arguments.h"
-#include "cli/experiment_command.h"
 #include "cli/host_catalog.h"
+#include "cli/run_arguments.h"
 #include "launch/experiment_id.h"
 #include "train/file_io.h"
 #include "trivet/error.h"
@@ -20,24 +20,6 @@
 
 namespace trivet {
 namespace {
-
-constexpr OptionSpec kOwnRunOptions[] = {
-    {.name = "workdir",
-     .letter = 'w',
-     .value = "DIR",
-     .doc = "The run's directory; what it holds is continued. Default: the next ROOT/N-NAME",
-     .other_names = "model_dir job_log_dir"},
-    kRootOption,
-    {.name = "mode",
-     .value = "MODE",
-     .doc = "train, eval, train_and_eval, train_and_post_eval, continuous_eval or "
-            "continuous_train_and_eval; the same as mode=MODE"},
-    {.name = "step",
-     .value = "N",
-     .doc = "Mode eval: evaluate the checkpoint of step N. Default: the newest one"},
-    {.name = "quiet", .letter = 'q', .doc = "Print warnings and errors only"},
-};
-constexpr auto kRunOptions = with_config_options(kOwnRunOptions);
 
 // The file by which whoever launched this process is told that the run is done: an exit code of 0
 // may be anybody's. Processes that the run starts are not asked for it.
@@ -73,8 +55,7 @@ std::optional<std::int64_t> asked_step(const ConfigArguments& given, Mode mode) 
 
 int run_run(std::span<const std::string> words) {
   const DoneFile done;
-  ConfigArguments given = parse_config_arguments(words, kRunOptions);
-  add_override(given, "mode", "mode");
+  const ConfigArguments given = parse_run_arguments(words);
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   RunRequest request;
   request.config = resolve_config(given.request, catalog);

@@ -32,6 +32,9 @@ void apply_overrides(Value& root, const TypedTree& tree, const std::vector<Overr
 std::vector<std::vector<OverrideStep>> match_paths(const Value& filled, const TypedTree& tree,
                                                    const std::vector<OverrideStep>& steps);
 
+// Whether a name fits a pattern, in which '*' stands for any characters.
+bool matches_glob(std::string_view pattern, std::string_view name);
+
 // "a.b[2].c"
 std::string path_text(const std::vector<OverrideStep>& steps);
 

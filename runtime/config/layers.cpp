@@ -13,15 +13,19 @@ namespace {
 // A file may be a base in more than one place; a lattice of bases could double at each level.
 constexpr std::size_t kMostFiles = 200;
 
+}  // namespace
+
 // A file of the user's comes before one of the program's with the same name.
-Value read_layer(const std::filesystem::path& file, const Origin& named_at) {
+Value LayerLoader::read(const std::filesystem::path& file, const Origin& named_at) const {
+  if (texts_ != nullptr) {
+    const auto known = texts_->find(file);
+    if (known != texts_->end()) return read_toml(known->second, file.generic_string());
+  }
   const std::string_view text = predefined_config(file.generic_string());
   std::error_code ignored;
   if (text.empty() || std::filesystem::exists(file, ignored)) return read_toml_file(file, named_at);
   return read_toml(text, file.generic_string());
 }
-
-}  // namespace
 
 void LayerLoader::load(const std::filesystem::path& file) {
   load(file, {});
@@ -51,7 +55,7 @@ void LayerLoader::load(const std::filesystem::path& file, const Origin& named_at
     return;
   }
   try {
-    Value table = read_layer(file, named_at);
+    Value table = read(file, named_at);
     chain_.push_back({std::move(identity), file.string()});
     load_bases(table, file);
     chain_.pop_back();

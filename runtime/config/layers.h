@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +17,10 @@ namespace trivet {
 
 class LayerLoader {
  public:
-  explicit LayerLoader(Problems& problems) : problems_(problems) {}
+  using Texts = std::map<std::filesystem::path, std::string>;
+  // `texts`: what files will hold that are not written yet; must outlive it.
+  explicit LayerLoader(Problems& problems, const Texts* texts = nullptr)
+      : problems_(problems), texts_(texts) {}
 
   // Reads a file and everything it is based on. Names in `base` are relative to the file they stand
   // in. Whatever is wrong (unreadable or malformed files, files based on themselves) is added to
@@ -35,8 +39,10 @@ class LayerLoader {
   void load_bases(Value& table, const std::filesystem::path& file);
   bool is_cycle(const std::filesystem::path& identity, const std::string& name,
                 const Origin& named_at);
+  Value read(const std::filesystem::path& file, const Origin& named_at) const;
 
   Problems& problems_;
+  const Texts* texts_;
   std::vector<Value> layers_;
   std::vector<Link> chain_;
   std::size_t loads_ = 0;

@@ -81,10 +81,11 @@ class Resolution {
   Value take_root() { return std::move(root_); }
   Value take_referring() { return std::move(referring_); }
   Value take_given() { return std::move(given_); }
+  Value take_from_files() { return std::move(from_files_); }
 
  private:
   void add_experiment(const Value& name);
-  void add_restrictions(const std::vector<std::string>& experiments);
+  void add_restrictions();
   std::exception_ptr check(Problems& found);
   void check_defaults(Problems& found);
   void check_backend(Problems& found);
@@ -100,13 +101,14 @@ class Resolution {
   const Schema* schema_;
   TypedTree tree_;
   Value root_ = Value::table();
-  Value given_, referring_;  // before anything was filled in, and before references were resolved
+  // Before overrides, before anything was filled in, and before references were resolved.
+  Value from_files_, given_, referring_;
   std::vector<std::string> restricted_;  // the experiments this config starts from
 };
 
 std::vector<Value> load_layers(const std::vector<std::filesystem::path>& files,
-                               Problems& problems) {
-  LayerLoader loader(problems);
+                               const ConfigRequest& request, Problems& problems) {
+  LayerLoader loader(problems, &request.texts);
   for (const std::filesystem::path& file : files) loader.load(file);
   // What is missing now would only give further, misleading problems.
   throw_if_any(problems);
@@ -122,7 +124,8 @@ void Resolution::merge_layers(std::vector<Value> layers) {
   if (!experiment.is_null() && request_.load_experiments) add_experiment(experiment);
   for (Value& layer : layers) tree_.merge(root_, std::move(layer), tree_.root());
   // Before the overrides: who says `restrictions` there has the last word.
-  add_restrictions(restricted_);
+  add_restrictions();
+  from_files_ = root_;
   apply_overrides(root_, tree_, request_.overrides, problems_);
 }
 
@@ -135,8 +138,8 @@ void Resolution::add_experiment(const Value& name) {
 }
 
 // To those that a file names. What is no list is refused later.
-void Resolution::add_restrictions(const std::vector<std::string>& experiments) {
-  for (const std::string& key : experiments) {
+void Resolution::add_restrictions() {
+  for (const std::string& key : restricted_) {
     Value* list = root_.find(kRestrictions);
     if (list == nullptr) list = &root_.set(kRestrictions, Value::array());
     if (!list->is_array()) return;
@@ -279,6 +282,8 @@ ResolvedConfig run_config(Resolution& resolution, Value tree) {
   take(config.referring, "sweep");
   config.given = resolution.take_given();
   take(config.given, "sweep");
+  config.from_files = resolution.take_from_files();
+  take(config.from_files, "sweep");
   config.sweeps = take(config.tree, "sweep");
   take(config.tree, "defaults");
   config.experiment = decode<ExperimentConfig>(experiment_part(config.tree));
@@ -294,7 +299,7 @@ ResolvedConfig run_config(Resolution& resolution, Value tree) {
 ResolvedConfig resolve_config(const ConfigRequest& request, ConfigCatalog& catalog) {
   Problems problems;
   Resolution resolution(request, catalog, problems);
-  resolution.merge_layers(load_layers(request.files, problems));
+  resolution.merge_layers(load_layers(request.files, request, problems));
   resolution.resolve();
   throw_if_any(problems);
   return run_config(resolution, resolution.take_root());
@@ -302,11 +307,11 @@ ResolvedConfig resolve_config(const ConfigRequest& request, ConfigCatalog& catal
 
 ResolvedLaunch resolve_launch(const ConfigRequest& request, ConfigCatalog& catalog) {
   Problems problems;
-  std::vector<Value> layers = load_layers(request.files, problems);
+  std::vector<Value> layers = load_layers(request.files, request, problems);
   const bool with_run =
       !request.experiment.empty() || std::any_of(layers.begin(), layers.end(), has_run);
   if (with_run && !request.below_run.empty()) {
-    std::vector<Value> below = load_layers({request.below_run}, problems);
+    std::vector<Value> below = load_layers({request.below_run}, request, problems);
     layers.insert(layers.begin(), std::make_move_iterator(below.begin()),
                   std::make_move_iterator(below.end()));
   }
@@ -326,7 +331,7 @@ ResolvedLaunch resolve_launch(const ConfigRequest& request, ConfigCatalog& catal
 
 Value draft_config(const ConfigRequest& request, ConfigCatalog& catalog, Problems& problems) {
   Resolution resolution(request, catalog, problems);
-  resolution.merge_layers(load_layers(request.files, problems));
+  resolution.merge_layers(load_layers(request.files, request, problems));
   resolution.fill();
   return resolution.take_root();
 }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ struct ConfigRequest {
   bool load_experiments = true;  // false: leave them out, so that no plugin is loaded
   // Of a launch: a file below all others where there is a run's config.
   std::filesystem::path below_run{};
+  // What files will hold that are not written yet.
+  std::map<std::filesystem::path, std::string> texts{};
 };
 
 struct ResolvedConfig {
@@ -43,6 +46,8 @@ struct ResolvedConfig {
   // What files and overrides say, without what structs and [defaults] fill in; references stand as
   // they are written.
   Value given{};
+  // The same of files alone.
+  Value from_files{};
   // The [sweep.NAME] tables as they stand in the files.
   Value sweeps;
   // What `tree` says, decoded. Objects made from its parts report paths and origins of `tree`.

@@ -13,6 +13,8 @@
 //                     missing
 //   config.toml       the run's config as files and command line say it, references as they are
 //                     written: what the jobs start from
+//   unit.toml         the same as files say it, where units vary the config and say the overrides
+//                     of the launch themselves, see unit_config.h
 //   files/            copies of what the jobs use, see launch_files.h
 //   units.jsonl, events.jsonl, requests.jsonl      see records.h
 //   supervisor.json, supervisor.log                see supervisor.h

@@ -8,6 +8,7 @@
 
 #include "cli/text_columns.h"
 #include "launch/experiment_store.h"
+#include "launch/launch_record.h"
 #include "launch/records.h"
 #include "trivet/enums.h"
 #include "trivet/error.h"
@@ -122,6 +123,12 @@ std::string head_text(const ExperimentView& view) {
                                  printable(view.directory.string()));
   if (const std::string note = view.fact("note"); !note.empty())
     text += "  " + printable(note) + "\n";
+  if (const std::vector<std::string> tags = texts_in(view.facts, "tags"); !tags.empty()) {
+    text += "  tags";
+    for (const std::string& tag : tags)
+      text += (&tag == &tags.front() ? "  " : ", ") + printable(tag);
+    text += "\n";
+  }
   text += "  " + counts_text(view.counts);
   // An orchestrator that works without a supervisor has left no lock.
   std::error_code ignored;

@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <map>
-#include <set>
 #include <string>
-#include <utility>
 
 #include <fmt/core.h>
 
@@ -22,20 +21,6 @@ void imply_sweep(ResolvedLaunch& launch) {
   const std::string key = launch.run ? "sweeps/TrainerSweep" : "sweeps/ConfigSweep";
   launch.experiment.sweep_info = {key, Value::table()};
   launch.xp.set("sweep_info", Value::table({{"type", key}}));
-}
-
-void check_items_once(const SweepItems& sweep, const ConfigRequest& request,
-                      ConfigCatalog& catalog) {
-  try {
-    check_items(sweep, request, catalog);
-  } catch (const ConfigError& error) {
-    std::set<std::pair<std::string, std::string>> seen;
-    Problems distinct;
-    for (const Problem& problem : error.problems()) {
-      if (seen.emplace(problem.path, problem.what).second) distinct.add(problem);
-    }
-    throw ConfigError(distinct.list());
-  }
 }
 
 void refuse_lost_names(const SweepItems& sweep, const std::vector<JobPlan>& plans) {
@@ -67,20 +52,6 @@ void refuse_shared_directories(const std::vector<WorkUnit>& units,
   };
   for (const WorkUnit& unit : there) take(unit);
   for (const WorkUnit& unit : units) take(unit);
-}
-
-ResolvedLaunch resolve_record(const fs::path& file, ConfigCatalog& catalog) {
-  try {
-    return resolve_launch({.files = {file}}, catalog);
-  } catch (const ConfigError& error) {
-    Problems problems;
-    for (Problem problem : error.problems()) {
-      if (!problem.hint.empty()) problem.hint += "; ";
-      problem.hint += "a plugin may be missing: --plugin-dir names the folder where it lies";
-      problems.add(std::move(problem));
-    }
-    throw ConfigError(problems.list());
-  }
 }
 
 }  // namespace trivet

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must hold for the units of a launch, and for the record of one.
+// What must hold for the units of a launch.
 #pragma once
 
-#include <filesystem>
 #include <vector>
 
-#include "config/catalog.h"
 #include "config/resolver.h"
 #include "launch/job_plan.h"
 #include "launch/sweep_items.h"
@@ -17,10 +15,6 @@ namespace trivet {
 // --sweep says what is swept, and where the names belong: a sweep_info is not needed beside it.
 void imply_sweep(ResolvedLaunch& launch);
 
-// check_items() with each mistake told once: a misspelt path is the same in every item.
-void check_items_once(const SweepItems& sweep, const ConfigRequest& request,
-                      ConfigCatalog& catalog);
-
 // Throws ConfigError for a swept name that no job gets: units of different names would do the same
 // work.
 void refuse_lost_names(const SweepItems& sweep, const std::vector<JobPlan>& plans);
@@ -28,9 +22,5 @@ void refuse_lost_names(const SweepItems& sweep, const std::vector<JobPlan>& plan
 // Throws ConfigError for two units in one directory, which would overwrite each other.
 void refuse_shared_directories(const std::vector<launch::WorkUnit>& units,
                                const std::vector<launch::WorkUnit>& there);
-
-// launch.toml of an experiment. It was right when it was launched, so ConfigError says that a
-// plugin may be missing now.
-ResolvedLaunch resolve_record(const std::filesystem::path& file, ConfigCatalog& catalog);
 
 }  // namespace trivet

@@ -7,26 +7,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "config/catalog.h"
-#include "config/resolver.h"
-#include "launch/job_plan.h"
-#include "launch/records.h"
-#include "launch/unit_builder.h"
-#include "trivet/launch/orchestrator.h"
+#include "launch/launch_plan.h"
+#include "trivet/launch/job.h"
+#include "trivet/value.h"
 
 namespace trivet {
-
-struct LaunchRequest {
-  ConfigRequest config;
-  std::string source;  // the config's file, for the default of the name
-  std::vector<std::string> plugin_dirs;
-  // PATH=V1,V2 and so on, from --sweep.
-  std::vector<std::string> sweeps;
-};
 
 // An experiment that could be launched.
 struct PlannedLaunch {
@@ -34,6 +23,7 @@ struct PlannedLaunch {
   std::string name, orchestrator;
   std::filesystem::path root, directory;
   std::vector<launch::WorkUnit> units;  // those to be started
+  std::vector<std::size_t> items;       // of each of them, its item in the sweep, from 1
   std::vector<launch::WorkUnit> there;  // recorded before, of the same identity
   std::vector<std::string> tags;
   std::size_t duplicates = 0;       // items of the sweep that say the same as another
@@ -51,26 +41,6 @@ class Launcher {
   PlannedLaunch plan();
   // Records them and hands them over. Throws RunError when the files cannot be written.
   PlannedLaunch launch();
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
-
-// Of an experiment that has been launched: its records, which can add units, and its orchestrator.
-// Unless it is shared, what the process writes from then on is for the owner only.
-class LaunchedExperiment {
- public:
-  // `plugin_dirs`: what the catalog searches beside those that are recorded; a supervisor is
-  // started with both. Throws RunError for a directory that holds no experiment.
-  LaunchedExperiment(std::filesystem::path directory, ConfigCatalog& catalog,
-                     const std::vector<std::string>& plugin_dirs = {});
-  ~LaunchedExperiment();
-
-  std::int64_t xid() const;
-  const Value& facts() const;  // experiment.json
-  DiskRecords& records();
-  Orchestrator& orchestrator();
 
  private:
   struct Impl;

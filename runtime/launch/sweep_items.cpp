@@ -8,17 +8,13 @@
 
 #include <fmt/core.h>
 
-#include "config/override_effects.h"
-#include "config/run_rules.h"
+#include "config/params_override.h"
 #include "config/toml_reader.h"
-#include "launch/unit_config.h"
 #include "trivet/json.h"
 #include "trivet/registry.h"
 
 namespace trivet {
 namespace {
-
-constexpr std::size_t kMostSweepProblems = 20;
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -51,15 +47,20 @@ std::optional<SweepChoice> choice(const Value& sweep) {
   return SweepChoice{true, split(text, ',')};
 }
 
-// Where lists and quotes are closed.
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> parts(1);
+bool is_blank(const std::string& text) {
+  return text.find_first_not_of(' ') == std::string::npos;
+}
+
+// Where lists and quotes are closed. A quote opens where a value begins or stands in a list: "it's"
+// is a word. False where something is not closed.
+bool split_at_commas(const std::string& text, std::vector<std::string>& parts) {
+  parts.assign(1, {});
   int depth = 0;
   char quote = 0;
   for (const char c : text) {
     if (quote != 0) {
       if (c == quote) quote = 0;
-    } else if (c == '"' || c == '\'') {
+    } else if ((c == '"' || c == '\'') && (depth > 0 || is_blank(parts.back()))) {
       quote = c;
     } else if (c == '[' || c == '{' || c == '(') {
       ++depth;
@@ -72,12 +73,13 @@ std::vector<std::string> split_at_commas(const std::string& text) {
       parts.back() += c;
     }
   }
-  return parts;
+  return quote == 0 && depth == 0;
 }
 
 Value toml_or_text(const std::string& text) {
+  const std::string number = toml_number(text);
   try {
-    return read_toml_value(text);
+    return read_toml_value(number.empty() ? text : number);
   } catch (const ConfigError&) {
     return text;
   }
@@ -93,10 +95,21 @@ Value function_value(const std::string& text) {
   return {};
 }
 
-Value dimension(const std::string& text) {
+Value dimension(const std::string& text, const std::string& option) {
   if (Value function = function_value(text); !function.is_null()) return function;
   Value values = Value::array();
-  for (const std::string& part : split_at_commas(text)) values.push_back(toml_or_text(part));
+  std::vector<std::string> parts;
+  if (!split_at_commas(text, parts)) {
+    throw UsageError("--sweep " + option + " has a quote or bracket that is not closed",
+                     {.hint = "a text with quotes stands in others: \"it's\""});
+  }
+  for (const std::string& part : parts) {
+    if (is_blank(part)) {
+      throw UsageError("--sweep " + option + " has an empty value",
+                       {.hint = "leave a comma out, or write \"\" for a text without letters"});
+    }
+    values.push_back(toml_or_text(part));
+  }
   return values;
 }
 
@@ -111,7 +124,7 @@ Value command_line_sweep(const std::vector<std::string>& further) {
     }
     const std::string path = text.substr(0, equals);
     if (table.find(path) != nullptr) throw UsageError("--sweep names '" + path + "' twice");
-    table.set(path, dimension(text.substr(equals + 1)));
+    table.set(path, dimension(text.substr(equals + 1), text));
   }
   return table;
 }
@@ -178,48 +191,6 @@ void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>
       if (set == nullptr || set->origin().file != kCommandLine) continue;
       problems.add({set->origin(), name, "this is both swept and set", "leave one of them out"});
     }
-  }
-  problems.throw_if_any();
-}
-
-namespace {
-
-// What directories and listings say of a unit must be what it runs with. A reference or a glob says
-// nothing of its own.
-void compare(const SweepItem& item, std::size_t number, const Value& config, const TypedTree& tree,
-             Problems& problems) {
-  for (const auto& [path, value] : item.args) {
-    const std::string text = override_value_text(value);
-    if (path.find('*') != std::string::npos || text.find("${") != std::string::npos) continue;
-    if (says(config, tree, path, value)) continue;
-    const Value* found = config.find_path(path);
-    problems.add({value.origin(), path,
-                  fmt::format("item {} of the sweep says {}, and its config has {}", number,
-                              to_toml(value), found != nullptr ? to_toml(*found) : "nothing there"),
-                  "write the value as the config holds it"});
-  }
-}
-
-}  // namespace
-
-void check_items(const SweepItems& sweep, const ConfigRequest& request, ConfigCatalog& catalog) {
-  if (!sweep.sweeps_config) return;
-  Problems problems;
-  const TypedTree tree(config_file_schema(), catalog.schemas());
-  for (std::size_t i = 0; i < sweep.items.size(); ++i) {
-    ConfigRequest unit = request;
-    for (Override& given : item_overrides(sweep.items[i], i + 1)) {
-      unit.overrides.push_back(std::move(given));
-    }
-    try {
-      const ResolvedLaunch resolved = resolve_launch(unit, catalog);
-      if (!resolved.run) continue;
-      compare(sweep.items[i], i + 1, resolved.run->tree, tree, problems);
-      check_run(*resolved.run);
-    } catch (const ConfigError& error) {
-      for (const Problem& problem : error.problems()) problems.add(problem);
-    }
-    if (problems.list().size() > kMostSweepProblems) break;
   }
   problems.throw_if_any();
 }

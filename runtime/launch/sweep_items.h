@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "config/catalog.h"
 #include "config/resolver.h"
 #include "trivet/launch/sweep_info.h"
 
@@ -27,9 +26,5 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
 // Throws ConfigError for a value of the run's config that items change and the command line sets:
 // it would be set in vain.
 void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>& items);
-
-// Resolves the run's config of every item and compares it with the values that the item tells.
-// Throws ConfigError with what is wrong, of all items.
-void check_items(const SweepItems& sweep, const ConfigRequest& request, ConfigCatalog& catalog);
 
 }  // namespace trivet

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "launch/launcher.h"
+#include "launch/launched_experiment.h"
 
 namespace trivet {
 

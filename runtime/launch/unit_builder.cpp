@@ -77,7 +77,7 @@ struct Proxies {
   const DirProperties& properties;
   const ExperimentPlace& place;
   const JobPlan& plan;
-  fs::path wu_dir;
+  fs::path wu_dir, config_file;
 };
 
 class JobText final : public SubdirFormat {
@@ -94,7 +94,7 @@ class JobText final : public SubdirFormat {
     if (name == "wu_dir") return proxies_.wu_dir.string();
     if (name == "xp_dir") return proxies_.place.directory.string();
     if (name != "cfg") return dirs_.own_placeholder(name, properties);
-    if (!proxies_.place.config_file.empty()) return proxies_.place.config_file.string();
+    if (!proxies_.config_file.empty()) return proxies_.config_file.string();
     throw Error("{cfg} has no value: there is no run's config", {.hint = "name one: --cfg=FILE"});
   }
 
@@ -172,9 +172,29 @@ void add_module_path(Job& job, const JobProgram& program) {
   job.env.emplace_back(kName, path);
 }
 
+// Whether the job is a run of this program.
+bool is_run(const JobPlan& plan) {
+  const bool is_own =
+      plan.config.target == "trivet" && plan.config.interpreter.value_or("").empty();
+  const std::vector<Argument>& words = plan.arguments;
+  return is_own && !words.empty() && words[0].name.empty() && words[0].value == Value("run");
+}
+
 bool has_argument(const JobPlan& plan, std::string_view name) {
   return std::any_of(plan.arguments.begin(), plan.arguments.end(),
                      [&](const Argument& given) { return given.name == name; });
+}
+
+// Overrides as a job is told them. One with a mode of its own, as that of standalone_eval, keeps
+// it.
+std::vector<std::string> as_options(const std::vector<std::string>& overrides,
+                                    const JobPlan& plan) {
+  const bool has_mode = has_argument(plan, "mode");
+  std::vector<std::string> words;
+  for (const std::string& word : overrides) {
+    if (!has_mode || !word.starts_with("mode=")) words.push_back("--set=" + word);
+  }
+  return words;
 }
 
 }  // namespace
@@ -253,19 +273,6 @@ std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepIte
   return arguments;
 }
 
-// What was said on the command line of the launch inside of what the item changes.
-std::vector<std::string> UnitBuilder::further_words(const JobPlan& plan, const SweepItem& item,
-                                                    bool sweeps_config) const {
-  std::vector<std::string> words;
-  if (!sweeps_config) return words;
-  // A job with a mode of its own, as that of standalone_eval, keeps it.
-  const bool has_mode = has_argument(plan, "mode");
-  for (const std::string& word : said_again(overrides_, item)) {
-    if (!has_mode || !word.starts_with("mode=")) words.push_back("--set=" + word);
-  }
-  return words;
-}
-
 std::string UnitBuilder::identity(const SweepItem& item, bool sweeps_config,
                                   std::int64_t repeat) const {
   std::string text = repeat > 1 ? fmt::format("repeat {}\n", repeat) : std::string();
@@ -277,8 +284,9 @@ std::string UnitBuilder::identity(const SweepItem& item, bool sweeps_config,
     for (const Argument& argument : arguments(plan, item, sweeps_config)) {
       text += to_json(argument_text(argument)) + "\n";
     }
-    // In whatever order they were said.
-    std::vector<std::string> further = further_words(plan, item, sweeps_config);
+    // In whatever order they were said. The config below has the others.
+    std::vector<std::string> further;
+    if (sweeps_config) further = as_options(said_inside(overrides_, item), plan);
     std::sort(further.begin(), further.end());
     for (const std::string& word : further) text += to_json(word) + "\n";
     for (const auto& [name, value] : plan.config.env) {
@@ -327,7 +335,9 @@ WorkUnit UnitBuilder::build(const SweepItem& item, bool sweeps_config, std::int6
 Job UnitBuilder::job(const JobPlan& plan, const SweepItem& item, bool sweeps_config,
                      const DirProperties& properties, const fs::path& directory) const {
   const JobConfig& config = plan.config;
-  const Proxies proxies{properties, place_, plan, directory};
+  const bool says_all = sweeps_config && !place_.unit_file.empty() && is_run(plan);
+  const Proxies proxies{properties, place_, plan, directory,
+                        says_all ? place_.unit_file : place_.config_file};
   const JobText text(format_, proxies);
   const std::string path = joined_path("xp.jobs", plan.name);
   Job job;
@@ -345,8 +355,11 @@ Job UnitBuilder::job(const JobPlan& plan, const SweepItem& item, bool sweeps_con
     job.argv.push_back(argument_text(argument));
     refuse_nul(job.argv.back(), path + ".args");
   }
-  for (std::string& word : further_words(plan, item, sweeps_config))
-    job.argv.push_back(std::move(word));
+  if (sweeps_config) {
+    // The config of a program that is none of ours has the others.
+    const auto& said = says_all ? overrides_ : said_inside(overrides_, item);
+    for (std::string& word : as_options(said, plan)) job.argv.push_back(std::move(word));
+  }
   for (const auto& [name, value] : config.env) {
     job.env.emplace_back(name,
                          environment_text(expanded_value(text, value, properties, path + ".env")));
@@ -370,8 +383,7 @@ Job UnitBuilder::job(const JobPlan& plan, const SweepItem& item, bool sweeps_con
   job.retries = config.retries.value_or(0);
   job.shared = launch_.experiment.shared;
   job.after = plan.after;
-  const bool is_own = config.target == "trivet" && config.interpreter.value_or("").empty();
-  job.tells_done = is_own && job.argv.size() > 1 && job.argv[1] == "run";
+  job.tells_done = is_run(plan);
   return job;
 }
 

@@ -25,6 +25,7 @@ struct ExperimentPlace {
   std::filesystem::path directory;          // absolute
   std::filesystem::path working_directory;  // where it is launched from; absolute
   std::filesystem::path config_file;        // the run's, as the jobs get it; empty without one
+  std::filesystem::path unit_file;          // with overrides: for the runs that say them; or empty
 };
 
 // With {author}, {name} and {cell} in root_dir; experiments_root() where it is not set. Absolute.
@@ -38,7 +39,7 @@ std::filesystem::path experiment_directory(const SubdirFormat& format,
 
 class UnitBuilder {
  public:
-  // All must outlive it, but for `overrides`: those of the run's config (see run_overrides).
+  // All must outlive it, but for `overrides`: what the runs of units say (UnitConfig::words).
   UnitBuilder(const ResolvedLaunch& launch, const std::vector<JobPlan>& plans,
               const SubdirFormat& format, const ExperimentPlace& place,
               std::vector<std::string> overrides = {});
@@ -57,8 +58,6 @@ class UnitBuilder {
  private:
   std::vector<Argument> arguments(const JobPlan& plan, const SweepItem& item,
                                   bool sweeps_config) const;
-  std::vector<std::string> further_words(const JobPlan& plan, const SweepItem& item,
-                                         bool sweeps_config) const;
   launch::Job job(const JobPlan& plan, const SweepItem& item, bool sweeps_config,
                   const DirProperties& properties, const std::filesystem::path& directory) const;
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The run's config of an experiment: the file that all units start from, and what their command
-// lines say beside the sweep.
+// The run's config of an experiment as its jobs get it. Where units vary it, their runs start from
+// what files say and say all overrides themselves, so that each resolves the same layers as one
+// command with the same words.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/override.h"
@@ -13,17 +15,23 @@
 
 namespace trivet {
 
-// The text of the experiment's config.toml: what files and overrides say, references as they are
-// written, so that a unit resolves them with its own values. Of [xp] there is what references name.
-std::string unit_config_text(const ResolvedLaunch& launch);
+// References stand in both texts as they are written; of [xp] there is what they name.
+struct UnitConfig {
+  std::string text;                // what files and overrides say
+  std::string files_text;          // what files say: with `words`, where there are any
+  std::vector<std::string> words;  // what the run of each unit says beside its item
+};
+
+// `varied`: whether units vary the config, by `items` or by others that are made later.
+UnitConfig unit_config(const ResolvedLaunch& launch, const std::vector<Override>& overrides,
+                       bool varied, const std::vector<SweepItem>& items);
 
 // The overrides of the run's config, each as a word that says it again.
 std::vector<std::string> run_overrides(const std::vector<Override>& overrides);
 
-// Those of `overrides` that stand inside what the item changes: its values would replace them. With
-// globs, whose reach the item may change, all of them.
-std::vector<std::string> said_again(const std::vector<std::string>& overrides,
-                                    const SweepItem& item);
+// Those of `words` that stand inside what the item changes: they are no part of the config that all
+// units share. With globs, whose reach the item may change, all of them.
+std::vector<std::string> said_inside(const std::vector<std::string>& words, const SweepItem& item);
 
 // Without the overrides that stand inside what --sweep (PATH=V1,V2) varies: they belong to the
 // units, and need not fit what the config has there.

@@ -131,6 +131,35 @@ TEST_CASE("trivet top tells what jobs that run do and use") {
   CHECK(top().empty());
 }
 
+TEST_CASE("trivet top shows the newer of the steps that a run has written") {
+  const Experiments at;
+  const std::string script =
+      R"(s=7 r=9; [ $1 = --n=1 ] || s=9 r=7; )"
+      R"(echo '{{"step":'$r',"kind":"train","values":{{"training_loss":0.5}},)"
+      R"("rates":{{"steps_per_second":2}}}}' > $0/metrics.jsonl; )"
+      R"(echo '{{"state":"running","step":'$s',"target":29}}' > $0/status.json; exec sleep 600)";
+  REQUIRE(at.launch(script, 2).exit_code == 0);
+  Json rows;
+  REQUIRE(comes_true([&] {
+    rows = Json::parse(at.trivet("top --json").output);
+    return rows.size() == 2 && rows[0].at("loss") == 0.5 && rows[1].at("loss") == 0.5;
+  }));
+  for (const Json& row : rows) {
+    CHECK(row.at("step") == 9);
+    CHECK(row.at("seconds_left") == 10);
+  }
+  at.trivet("cancel 1");
+  REQUIRE(comes_true([&] { return at.all_are("cancelled"); }));
+}
+
+TEST_CASE("trivet status tells the tags of an experiment") {
+  const Experiments at;
+  REQUIRE(at.launch("true", 1, "--xp.tags=fast,second").exit_code == 0);
+  REQUIRE(comes_true([&] { return at.all_are("completed"); }));
+  CHECK_THAT(at.trivet("status 1").output,
+             Contains("\n  tags  fast, second, sweep:command line\n"));
+}
+
 TEST_CASE("arguments arrive as they were written") {
   const Experiments at;
   const std::string text =

@@ -80,8 +80,9 @@ TEST_CASE("a run's config is launched with its sweep") {
   const Json& unit = plan.at("units")[0];
   CHECK(unit.at("wu_dir") == at.root() + "/1/1-seed=1");
   CHECK(words(unit.at("jobs").at("train").at("argv")) ==
-        std::vector<std::string>{program().string(), "run", "--cfg=" + at.root() + "/1/config.toml",
-                                 "--workdir=" + at.root() + "/1/1-seed=1", "--cfg.seed=1"});
+        std::vector<std::string>{program().string(), "run", "--cfg=" + at.root() + "/1/unit.toml",
+                                 "--workdir=" + at.root() + "/1/1-seed=1", "--cfg.seed=1",
+                                 "--set=trainer.train_steps=5"});
   CHECK(at.plan(cfg + " --xp.sweep=default,lr").at("units").size() == 4);
   CHECK(at.plan(cfg + " --xp.sweep='*'").at("units").size() == 4);
   CHECK(at.plan(cfg + " --sweep seed=1,2,3").at("units").size() == 3);

@@ -90,6 +90,10 @@ TEST_CASE("several sweeps make their product, and the later name wins") {
 
 TEST_CASE("sweeps that are not there are told with those that are") {
   CHECK_THROWS_WITH(named({"nope"}), Contains("'nope'") && Contains("again, default, lr"));
+  SweepContext loose;
+  loose.sweeps = Value::table({{"seed", Value::array({1, 2})}});
+  CHECK_THROWS_WITH(ConfigSweep({}, loose).items(),
+                    Contains("no [sweep.default]") && Contains("[sweep.default] above seed"));
   SweepContext none;
   none.sweeps = Value::table();
   CHECK_THROWS_WITH(ConfigSweep({}, none).items(), Contains("no [sweep.default]"));
@@ -146,6 +150,8 @@ TEST_CASE("ranges give numbers as people would write them") {
   CHECK(values(Value::array({"a", 1})) == "\"a\" 1");
   CHECK(values(one("range", {0, 10, 3})) == "0 3 6 9");
   CHECK(values(one("range", {0, 3})) == "0 1 2");
+  CHECK(values(one("range", {3})) == "0 1 2");
+  CHECK(values(one("range", {2.5})) == "0.0 1.0 2.0");
   CHECK(values(one("range", {3, 0, -1})) == "3 2 1");
   CHECK(values(one("range", {0, 0})) == "");
   CHECK(values(one("range", {0.5, 3})) == "0.5 1.5 2.5");
@@ -163,7 +169,7 @@ TEST_CASE("ranges that make no sense are refused") {
   };
   refused(3, "expected a list of values, found 3");
   refused(Value::table({{"rang", Value::array({0, 1})}}), "expected a list of values");
-  refused(one("range", {0}), "[start, stop] or [start, stop, step]");
+  refused(one("range", {}), "[stop], [start, stop] or [start, stop, step]");
   refused(one("range", {0, "a"}), "range takes numbers");
   refused(one("range", {0, 1, 0}), "must not be 0");
   refused(one("range", {0, 1e12}), "more than 1,000,000 values");

@@ -159,15 +159,61 @@ TEST_CASE("the words for a value give that value again") {
   }
 }
 
-TEST_CASE("an override inside of what a sweep changes is said again by each unit") {
+TEST_CASE("an override inside of what a sweep changes is a part of what units differ in") {
   const std::vector<std::string> words{"task.model.dropout=0.5", "seed=3"};
-  const auto again = [&](const std::string& swept) {
-    return said_again(words, {.args = {{swept, Value("demo/Mlp")}}, .shown = {}});
+  const auto inside = [&](const std::string& swept) {
+    return said_inside(words, {.args = {{swept, Value("demo/Mlp")}}, .shown = {}});
   };
-  CHECK(again("task.model") == std::vector<std::string>{"task.model.dropout=0.5"});
-  CHECK(again("task.model.type") == std::vector<std::string>{"task.model.dropout=0.5"});
-  CHECK(again("task.mod").empty());
-  CHECK(again("**.model") == words);
+  const std::vector<std::string> dropout{"task.model.dropout=0.5"};
+  CHECK(inside("task.model") == dropout);
+  CHECK(inside("task.model.type") == dropout);
+  CHECK(inside("task.mod").empty());
+  CHECK(inside("task.model.dropout").empty());
+  CHECK(inside("**.model") == words);
+}
+
+TEST_CASE("what --sweep changes is left out of the config that units share, globs as well") {
+  const auto left = [](const std::string& sweep) {
+    ConfigRequest request;
+    for (const char* word : {"task.model.layers[1].dims=2", "seed=3", "~task.model.dropout"}) {
+      request.overrides.push_back(make_override(word));
+    }
+    std::vector<std::string> words;
+    for (const Override& one : without_swept(request, {sweep}).overrides) {
+      words.push_back(one.text);
+    }
+    return words;
+  };
+  using Words = std::vector<std::string>;
+  const Words seed{"seed=3"};
+  CHECK(left("task.model=a,b") == seed);
+  CHECK(left("**.model=a,b") == seed);
+  CHECK(left("task.mo*=a,b") == seed);
+  CHECK(left("task.model.layers[*]=a,b") == Words{"seed=3", "~task.model.dropout"});
+  CHECK(left("task.model.layers[0]=a,b").size() == 3);
+  CHECK(left("**.layers[1].dims=1,2").size() == 3);
+}
+
+TEST_CASE("units that vary the config start from the files and say the overrides") {
+  Configs configs(std::string(kGoodConfig) + "[xp]\na = '${xp.b}'\nb = '${seed}'\nc = 1\n");
+  DemoCatalog catalog;
+  ConfigRequest request{.files = {configs.path("main.toml")}};
+  for (const char* word : {"task.model.dropout=0.5", "seed=3", "xp.c=2"}) {
+    request.overrides.push_back(make_override(word));
+  }
+  ResolvedLaunch launch;
+  launch.run = resolve_config(request, catalog);
+  const SweepItem item{.args = {{"name", Value("${xp.a}")}}, .shown = {}};
+  const UnitConfig config = unit_config(launch, request.overrides, true, {item});
+  CHECK(config.words == std::vector<std::string>{"task.model.dropout=0.5", "seed=3"});
+  CHECK_THAT(config.files_text, Catch::Contains("a = \"${xp.b}\"") &&
+                                    Catch::Contains("b = \"${seed}\"") &&
+                                    !Catch::Contains("c = ") && !Catch::Contains("seed = 3"));
+  CHECK_THAT(config.text, Catch::Contains("seed = 3") && Catch::Contains("dropout = 0.5"));
+  const UnitConfig shared = unit_config(launch, request.overrides, false, {});
+  CHECK(shared.words.empty());
+  CHECK(shared.files_text.empty());
+  CHECK_THAT(shared.text, Catch::Contains("seed = 3") && !Catch::Contains("xp"));
 }
 
 }  // namespace trivet::test::config_order

@@ -28,13 +28,13 @@ const char* const kFiles[] = {
      "batch_size = 16\n[trainer]\ntrain_steps = 100\noptimizer = {momentum = 0.3, type = "
      "'demo/Sgd'}\nlearning_rate = {type = 'demo/Cosine', peak = 0.2, decay_steps = "
      "'${trainer.train_steps}'}\n[defaults.'demo/Linear']\ndims = 3\nhas_bias = true\n"
-     "[xp]\nsteps = '${trainer.train_steps}'\n"),
+     "[xp]\nsteps = '${trainer.train_steps}'\ncount = 11\n"),
     // Short forms, a list of parts, a part by reference.
     ("[task]\ntype = 'demo/Task'\neval_input = '${task.train_input}'\n[task.model]\n"
      "type = 'demo/Stack'\nlayers = ['demo/Relu', {type = 'demo/Linear', dims = 1}]\n"
      "[task.train_input]\ntype = 'demo/Noise'\nbatch_size = 4\n[trainer]\ntrain_steps = 50\n"
      "optimizer = 'demo/Sgd'\nlearning_rate = 0.5\nvalidation_steps = '${xp.often}'\n"
-     "[xp]\noften = 3\n[defaults.'demo/Sgd']\nmomentum = 0.7\n"),
+     "[xp]\noften = 3\ncount = '${trainer.train_steps}'\n[defaults.'demo/Sgd']\nmomentum = 0.7\n"),
     // Next to nothing.
     ("name = 'say $${seed}'\n[task]\ntype = 'demo/Task'\nmodel = 'demo/Mlp'\ntrain_input = "
      "{type = 'demo/Noise', batch_size = 2}\n[trainer]\ntrain_steps = 10\n"),
@@ -91,6 +91,8 @@ const std::vector<Said> kPool{
     {"task.model.notes", "true"},
     {"task.train_input.batch_size", "8"},
     {"task.eval_input", "'${task.train_input}'"},
+    {"seed", "'${xp.count}'"},
+    {"xp.count", "5"},
     {"**.dropout", "0.4"},
     {"**.slope", "0.3"},
     {"**.activation", "'demo/Relu'"},
@@ -261,15 +263,12 @@ class Trial {
     std::optional<ResolvedConfig> base = resolved(without_swept(whole, sweeps));
     if (!base) return;
     ResolvedLaunch launch;
-    const Value* xp = base->tree.find("xp");
-    launch.xp = xp != nullptr ? *xp : Value::table();
     launch.run = std::move(base);
-    const auto path = folder().write("unit.toml", unit_config_text(launch));
-    std::vector<std::string> given;
+    const UnitConfig config = unit_config(launch, whole.overrides, !item.args.empty(), {item});
+    const auto path =
+        folder().write("unit.toml", config.words.empty() ? config.text : config.files_text);
+    std::vector<std::string> given = config.words;
     for (const Override& one : item_overrides(item, 1)) given.push_back(one.text);
-    for (const std::string& word : said_again(run_overrides(whole.overrides), item)) {
-      given.push_back(word);
-    }
     const std::optional<ResolvedConfig> unit = resolved(request(path, given));
     RC_ASSERT(unit.has_value());
     Value ours = unit->tree, theirs = shown.tree;
