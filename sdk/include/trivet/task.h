@@ -3,11 +3,11 @@
 // owns the loop.
 //
 // Life of a task in a run (the order of first calls): build_model, create_optimizer,
-// build_metrics(true), build_inputs(train_input), then either a restored checkpoint or initialize,
-// then the steps. build_metrics(false) and build_inputs(eval_input) come before the first
-// evaluation or after the first training step, whichever is earlier. A half that the run's mode
-// does not need is not built. After Model Garden's official/core/base_task.py; see docs for the
-// differences.
+// build_metrics(true), build_inputs(train_input), build_metrics(false), build_inputs(eval_input),
+// then either a restored checkpoint or initialize, then the steps: data that cannot be opened is
+// found before anything is trained. A half that the run's mode does not need is not built, and
+// stages of a training that have the same data of evaluations share it. After Model Garden's
+// official/core/base_task.py; see docs for the differences.
 #pragma once
 
 #include <cstdint>
