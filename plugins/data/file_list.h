@@ -20,8 +20,8 @@ std::vector<std::string> list_files(const std::vector<Path>& patterns);
 // "a.txt", or "a.txt and 3 more": files for messages.
 std::string summary_of(const std::vector<std::string>& files);
 
-// Bytes in all of them, of compressed ones when decompressed. What is no regular file counts nothing; it cannot be read either and says
-// so then.
+// Bytes in all of them, of compressed ones when decompressed. What is no regular file counts
+// nothing; it cannot be read either and says so then.
 std::uint64_t bytes_of(const std::vector<std::string>& files);
 
 // A regular file without a byte in it.

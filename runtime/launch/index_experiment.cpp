@@ -26,9 +26,11 @@ bool is_cut_short(std::string_view line) {
   return line.starts_with('{') && !line.ends_with('}');
 }
 
+// What listings show of the unit's point in a sweep.
 std::string sweep_text(const launch::WorkUnit& unit) {
   Value sweep = Value::table();
-  for (const auto& [name, value] : unit.sweep.args) sweep.set(name, value);
+  const auto& members = unit.sweep.shown.empty() ? unit.sweep.args : unit.sweep.shown;
+  for (const auto& [name, value] : members) sweep.set(name, value);
   return to_json(sweep);
 }
 

@@ -7,7 +7,7 @@ namespace trivet {
 namespace {
 
 // To be raised with every change of a table, or of what is written into it.
-constexpr std::int64_t kIndexVersion = 2;
+constexpr std::int64_t kIndexVersion = 3;
 
 constexpr const char* kDrop = R"(
 DROP TABLE IF EXISTS experiments;

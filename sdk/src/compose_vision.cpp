@@ -53,7 +53,7 @@ tv_view inside_image(const Tensor& image, const tv_conv2d_shape& s, const Padded
                  {s.in_h * s.in_w * s.in_c, s.in_w * s.in_c, s.in_c, 1});
 }
 
-// What place (kh, kw) of every window sees of the padded image: [B, OH, OW, C].
+// What tap (kh, kw) of every window sees of the padded image: [B, OH, OW, C].
 tv_view seen_from(const Tensor& padded, const tv_conv2d_shape& s, const Padded& p, std::int64_t kh,
                   std::int64_t kw) {
   const std::int64_t offset = (kh * s.dilation_h * p.w + kw * s.dilation_w) * s.in_c;
@@ -64,7 +64,7 @@ tv_view seen_from(const Tensor& padded, const tv_conv2d_shape& s, const Padded& 
 std::int64_t windows(const tv_conv2d_shape& s) {
   return s.batch * s.out_h * s.out_w;
 }
-std::int64_t places(const tv_conv2d_shape& s) {
+std::int64_t taps(const tv_conv2d_shape& s) {
   return s.kernel_h * s.kernel_w;
 }
 
@@ -98,12 +98,12 @@ Tensor patches(const Tensor& image, const tv_conv2d_shape& s, double outside) {
   const Padded p(s);
   Tensor padded = Tensor::full(device, {s.batch, p.h, p.w, s.in_c}, outside);
   copy(device, inside_padded(padded, s, p), inside_image(image, s, p));
-  Tensor out = Tensor::empty(device, {windows(s), places(s), s.in_c});
+  Tensor out = Tensor::empty(device, {windows(s), taps(s), s.in_c});
   const tv_view from =
       strided(padded, 0, {s.batch, s.out_h, s.out_w, s.kernel_h, s.kernel_w, s.in_c},
               {p.h * p.w * s.in_c, s.stride_h * p.w * s.in_c, s.stride_w * s.in_c,
                s.dilation_h * p.w * s.in_c, s.dilation_w * s.in_c, 1});
-  const std::int64_t row = places(s) * s.in_c;
+  const std::int64_t row = taps(s) * s.in_c;
   const tv_view to =
       strided(out, 0, {s.batch, s.out_h, s.out_w, s.kernel_h, s.kernel_w, s.in_c},
               {s.out_h * s.out_w * row, s.out_w * row, row, s.kernel_w * s.in_c, s.in_c, 1});
@@ -118,14 +118,14 @@ Tensor add_patches(const Tensor& dpatches, const tv_conv2d_shape& s) {
   const Shape slice{s.batch, s.out_h, s.out_w, s.in_c};
   const Tensor sum = Tensor::empty(device, slice);
   const Tensor part = Tensor::empty(device, slice);
-  const std::int64_t row = places(s) * s.in_c;
+  const std::int64_t row = taps(s) * s.in_c;
   for (std::int64_t kh = 0; kh < s.kernel_h; ++kh) {
     for (std::int64_t kw = 0; kw < s.kernel_w; ++kw) {
-      const tv_view place =
+      const tv_view tap =
           strided(dpatches, (kh * s.kernel_w + kw) * s.in_c, {s.batch, s.out_h, s.out_w, s.in_c},
                   {s.out_h * s.out_w * row, s.out_w * row, row, 1});
       const tv_view target = seen_from(padded, s, p, kh, kw);
-      copy(device, part.view(), place);
+      copy(device, part.view(), tap);
       copy(device, sum.view(), target);
       const tv_view a = sum.view(), b = part.view();
       device.check(device.table().binary(device.context(), TV_ADD, &a, &a, &b), "binary");
@@ -141,19 +141,19 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const tv_conv2d
   Device& device = x.device();
   NoGrad no_grad;
   const Tensor y = Tensor::empty(device, {s.batch, s.out_h, s.out_w, s.out_c});
-  detail::product(patches(x, s, 0), false, w, false, y, windows(s), s.out_c, places(s) * s.in_c, 0);
+  detail::product(patches(x, s, 0), false, w, false, y, windows(s), s.out_c, taps(s) * s.in_c, 0);
   return b.defined() ? ops::add(y, b) : y;
 }
 
 Tensor conv2d_dx(const Tensor& dz, const Tensor& w, const tv_conv2d_shape& s) {
   Device& device = dz.device();
-  const Tensor dpatches = Tensor::empty(device, {windows(s), places(s), s.in_c});
-  detail::product(dz, false, w, true, dpatches, windows(s), places(s) * s.in_c, s.out_c, 0);
+  const Tensor dpatches = Tensor::empty(device, {windows(s), taps(s), s.in_c});
+  detail::product(dz, false, w, true, dpatches, windows(s), taps(s) * s.in_c, s.out_c, 0);
   return add_patches(dpatches, s);
 }
 
 void conv2d_dw(const Tensor& x, const Tensor& dz, const tv_conv2d_shape& s, Vjp::Target dw) {
-  detail::product(patches(x, s, 0), true, dz, false, dw.gradient, places(s) * s.in_c, s.out_c,
+  detail::product(patches(x, s, 0), true, dz, false, dw.gradient, taps(s) * s.in_c, s.out_c,
                   windows(s), dw.beta);
 }
 
@@ -177,11 +177,11 @@ Tensor max_pool2d_dx(const Tensor& dy, const Tensor& argmax, const tv_conv2d_sha
   NoGrad no_grad;
   Device& device = dy.device();
   std::vector<std::int32_t> numbers;
-  for (std::int64_t k = 0; k < places(s); ++k) numbers.push_back(static_cast<std::int32_t>(k));
-  const Tensor place = Tensor::from<std::int32_t>(device, numbers, {1, places(s), 1});
-  const Shape all{windows(s), places(s), s.in_c};
+  for (std::int64_t k = 0; k < taps(s); ++k) numbers.push_back(static_cast<std::int32_t>(k));
+  const Tensor tap = Tensor::from<std::int32_t>(device, numbers, {1, taps(s), 1});
+  const Shape all{windows(s), taps(s), s.in_c};
   const Tensor chosen = ops::equal(ops::expand(ops::reshape(argmax, {windows(s), 1, s.in_c}), all),
-                                   ops::expand(place, all));
+                                   ops::expand(tap, all));
   const Tensor gradient = ops::expand(ops::reshape(dy, {windows(s), 1, s.in_c}), all);
   return add_patches(ops::contiguous(ops::where(chosen, gradient, Tensor::zeros(device, all))), s);
 }
@@ -197,7 +197,7 @@ Tensor avg_pool2d_dx(const Tensor& dy, const tv_conv2d_shape& s) {
   NoGrad no_grad;
   const Tensor scaled = ops::mul(dy, reciprocal_counts(dy.device(), s));
   const Tensor row = ops::reshape(scaled, {windows(s), 1, s.in_c});
-  return add_patches(ops::contiguous(ops::expand(row, {windows(s), places(s), s.in_c})), s);
+  return add_patches(ops::contiguous(ops::expand(row, {windows(s), taps(s), s.in_c})), s);
 }
 
 }  // namespace trivet::compose

@@ -2,7 +2,7 @@
 // Convolution and pooling out of the mandatory functions of a backend, for those without kernels.
 //
 // Both go over patches: every window of the padded image as a row, which is one strided copy. The
-// way back adds, for each place in the window, a strided slice of the image. Nothing here records.
+// way back adds, for each tap of the window, a strided slice of the image. Nothing here records.
 #pragma once
 
 #include "trivet/extensions/vision.h"
@@ -11,7 +11,7 @@
 
 namespace trivet::compose {
 
-// All windows as [B * OH * OW, KH * KW, C]; places outside the image hold `outside`.
+// All windows as [B * OH * OW, KH * KW, C]; positions outside the image hold `outside`.
 Tensor patches(const Tensor& image, const tv_conv2d_shape& shape, double outside);
 // The gradient of `patches`: dpatches [B * OH * OW, KH * KW, C] -> [B, H, W, C].
 Tensor add_patches(const Tensor& dpatches, const tv_conv2d_shape& shape);
@@ -24,7 +24,7 @@ void conv2d_dw(const Tensor& x, const Tensor& dz, const tv_conv2d_shape& shape, 
 void conv2d_db(const Tensor& dz, Vjp::Target db);
 
 struct MaxPool {
-  Tensor y, argmax;  // argmax i32 [B * OH * OW, C]: place in the window
+  Tensor y, argmax;  // argmax i32 [B * OH * OW, C]: tap of the window
 };
 MaxPool max_pool2d(const Tensor& x, const tv_conv2d_shape& shape);
 Tensor max_pool2d_dx(const Tensor& dy, const Tensor& argmax, const tv_conv2d_shape& shape);

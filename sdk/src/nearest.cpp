@@ -11,7 +11,7 @@ namespace {
 
 // Nobody types longer names; hostile files do, and the distance costs the product of both lengths.
 constexpr std::size_t kLongest = 128;
-constexpr std::size_t kMostListed = 24;
+constexpr std::size_t kMostListed = 12;
 
 std::string_view last_word(std::string_view name) {
   const std::size_t cut = name.find_last_of("./");

@@ -35,9 +35,9 @@ void reduce_max_vjp(Vjp& v) {
     for (int i = 0; i < shape.rank(); ++i) extents[i] = i == axis ? shape[axis] : 1;
     line = Shape(std::span<const std::int64_t>(extents, static_cast<std::size_t>(shape.rank())));
   }
-  const Tensor places = detail::reshaped(device.impl().iota(shape[axis]), line);
+  const Tensor positions = detail::reshaped(device.impl().iota(shape[axis]), line);
   const Tensor first = detail::reshaped(v.saved(0), with_one(shape, axis));
-  const Tensor chosen = detail::binary("equal", TV_EQ, places, first);
+  const Tensor chosen = detail::binary("equal", TV_EQ, positions, first);
   v.add(0,
         detail::select(chosen, along(v.grad_output(), shape, axis), Tensor::zeros(device, shape)));
 }

@@ -79,7 +79,7 @@ Tensor conv2d_by_kernel(const Tensor& x, const Tensor& w, const Tensor& b,
   if (!device.try_extension<tv_conv2d_fwd_fn>(TV_CONV2D_FWD, &args)) return {};
   if (!records) return y;
   const ConvAttributes attributes{shape, act, b.defined()};
-  // The output may be saved only as another header: it is about to get its place on the tape.
+  // The output may be saved only as another header: it is about to be put on the tape.
   const Tensor kept = pre.defined() ? pre : ops::stop_gradient(y);
   if (b.defined()) {
     record(kConv2dKernel, {x, w, b}, y, {x, w, kept}, attributes);
@@ -139,10 +139,10 @@ void pool2d_kernel_vjp(Vjp& v) {
   args.dx = detail::memory(dx);
   if (!device.try_extension<tv_pool2d_bwd_fn>(TV_POOL2D_BWD, &args)) {
     if (a.kind == TV_POOL_AVG) return v.add(0, compose::avg_pool2d_dx(dy, a.shape));
-    const Tensor places =
+    const Tensor positions =
         detail::reshaped(ops::cast(v.saved(0), DType::i32),
                          {dy.size() / std::max<std::int64_t>(1, a.shape.in_c), a.shape.in_c});
-    return v.add(0, compose::max_pool2d_dx(dy, places, a.shape));
+    return v.add(0, compose::max_pool2d_dx(dy, positions, a.shape));
   }
   v.add(0, dx);
 }

@@ -57,7 +57,8 @@ void rethrow_from_plugin(const RegistryItem* item, const char* method, const Err
   try {
     throw;
   } catch (ConfigError& error) {
-    error.amend({.plugin = details.plugin, .key = details.key});  // its problems know their places
+    error.amend(
+        {.plugin = details.plugin, .key = details.key});  // its problems know where they stand
     throw;
   } catch (Error& error) {
     error.amend(details);

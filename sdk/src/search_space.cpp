@@ -117,8 +117,8 @@ Dimension::Dimension(std::string path, DimensionConfig config)
 }
 
 double Dimension::coordinate(double x) const {
-  const double place = scale_ == Scale::log ? std::log(x) : x;
-  return std::clamp((place - low_) / (high_ - low_), 0.0, 1.0);
+  const double scaled = scale_ == Scale::log ? std::log(x) : x;
+  return std::clamp((scaled - low_) / (high_ - low_), 0.0, 1.0);
 }
 
 std::int64_t Dimension::cell_index(double unit) const {
@@ -128,16 +128,16 @@ std::int64_t Dimension::cell_index(double unit) const {
 
 std::int64_t Dimension::integer_at(double unit) const {
   if (scale_ == Scale::linear) return first_ + cell_index(unit) * step_;
-  const double place = std::exp(low_ + std::clamp(unit, 0.0, 1.0) * (high_ - low_));
-  return std::clamp(static_cast<std::int64_t>(std::llround(place)), first_, first_ + count_ - 1);
+  const double scaled = std::exp(low_ + std::clamp(unit, 0.0, 1.0) * (high_ - low_));
+  return std::clamp(static_cast<std::int64_t>(std::llround(scaled)), first_, first_ + count_ - 1);
 }
 
 Value Dimension::value(double unit) const {
   if (is_categorical()) return (*config_.choice)[static_cast<std::size_t>(cell_index(unit))];
   if (!is_continuous()) return integer_at(unit);
   const auto& range = config_.uniform ? *config_.uniform : *config_.log_uniform;
-  const double place = low_ + std::clamp(unit, 0.0, 1.0) * (high_ - low_);
-  return std::clamp(scale_ == Scale::log ? std::exp(place) : place, range[0], range[1]);
+  const double scaled = low_ + std::clamp(unit, 0.0, 1.0) * (high_ - low_);
+  return std::clamp(scale_ == Scale::log ? std::exp(scaled) : scaled, range[0], range[1]);
 }
 
 bool Dimension::has(const Value& value) const {

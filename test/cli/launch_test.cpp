@@ -163,6 +163,18 @@ TEST_CASE("plugins bring placeholders and sweeps of their own") {
   CHECK(plan.at("xp_dir") == at.root() + "/1-n");
   CHECK(plan.at("units")[1].at("wu_dir") == at.root() + "/1-n/floor2/2");
   CHECK(plan.at("units")[1].at("jobs").at("a").at("argv")[1] == "--where=2 r=two");
+  // Listings show of a unit what directories do.
+  const ShellResult launched = at.launch("--xp=" + xp);
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  const std::string places = "TRIVET_ROOT=" + quoted(at.root()) +
+                             " XDG_RUNTIME_DIR=" + quoted(at.folder.path().string()) + " ";
+  const std::string plugins = " --plugin-dir=" + quoted(at.plugins.path().string());
+  const Json units =
+      Json::parse(trivet::test::trivet("status 1 --json" + plugins, places).output).at("units");
+  CHECK(units[0].at("sweep") == Json{{"round", 1}});
+  CHECK(units[1].at("sweep") == Json{{"r", "two"}});
+  CHECK_THAT(trivet::test::trivet("ls", places).output, Contains("two"));
 }
 
 TEST_CASE("launching again adds what is missing") {

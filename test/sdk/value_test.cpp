@@ -127,4 +127,9 @@ TEST_CASE("near names are found by distance, by the last word and by case") {
   CHECK(trivet::nearest_names(std::string(1 << 20, 'x'), known).empty());
   CHECK(trivet::suggestion("zzz", known) == "known: nn/Linear, nn/LayerNorm, acme/Conv2d");
   CHECK(trivet::suggestion("x", {}).empty());
+  // Of many the first twelve.
+  const Names many(13, "b");
+  std::string listed = "known: b";
+  for (int i = 1; i < 12; ++i) listed += ", b";
+  CHECK(trivet::suggestion("zzz", many) == listed + ", ... (13 in all)");
 }
