@@ -73,8 +73,7 @@ bool is_harmless(const std::string& text) {
 }
 
 void stop_supervisor(const Experiments& at) {
-  const Json facts = json_of(at.root / "1/supervisor.json");
-  ::kill(facts.at("pid").get<pid_t>(), SIGKILL);
+  at.kill_supervisor();
   REQUIRE(comes_true([&] { return !at.status().at("supervised").get<bool>(); }));
 }
 

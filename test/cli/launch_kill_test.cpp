@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -14,8 +13,6 @@
 #include <set>
 #include <string>
 #include <thread>
-
-#include <sys/types.h>
 
 #include "launched_experiments.h"
 #include "support/slow_disk.h"
@@ -88,14 +85,6 @@ int processes_of(const std::string& text) {
   return count;
 }
 
-void kill_supervisor(const Experiments& at) {
-  std::ifstream in(at.root / "1/supervisor.json");
-  const Json facts = Json::parse(in, nullptr, false);
-  if (facts.is_object() && at.status().at("supervised").get<bool>()) {
-    ::kill(facts.at("pid").get<pid_t>(), SIGKILL);
-  }
-}
-
 }  // namespace
 
 TEST_CASE("a sweep of 200 units is done once although its processes are killed", "[slow][nosan]") {
@@ -116,7 +105,7 @@ TEST_CASE("a sweep of 200 units is done once although its processes are killed",
   // ... and while it runs, with those that want to go on with it.
   for (int kill = kLaunches; kill < kKills; ++kill) {
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 1000));
-    kill_supervisor(at);
+    at.kill_supervisor();
     if (kill % 3 == 0) killed_soon("resume 1");
     if (kill % 4 == 0) killed_soon(launch());
     CHECK(at.trivet("resume 1").exit_code == 0);

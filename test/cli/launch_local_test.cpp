@@ -185,6 +185,35 @@ TEST_CASE("names that are not there are told with what there is") {
   CHECK_THAT(at.trivet("status ../../etc").output, Contains("no experiment '..'"));
 }
 
+TEST_CASE("whoever looks behind a launch finds its supervisor at work") {
+  const Experiments at;
+  const auto supervisor = [&] {
+    CHECK(at.status().at("supervised") == true);
+    const auto pid = json_of(supervisor_file(at)).at("pid").get<pid_t>();
+    CHECK_THAT(read_file("/proc/" + std::to_string(pid) + "/cmdline"), Contains("supervise"));
+    return pid;
+  };
+  REQUIRE(at.launch("sleep 60", 1).exit_code == 0);
+  const pid_t first = supervisor();
+  ::kill(first, SIGKILL);
+  REQUIRE(comes_true([&] { return !at.status().at("supervised").get<bool>(); }));
+  REQUIRE(at.trivet("resume 1").exit_code == 0);
+  CHECK(supervisor() != first);
+  // Another one is not started beside it.
+  CHECK(at.trivet("resume 1").exit_code == 0);
+  at.kill_supervisor();
+  REQUIRE(comes_true([&] { return !at.status().at("supervised").get<bool>(); }));
+  // How it says so: it closes what it was given, and goes on. `cat` ends with that.
+  shell("{ TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) + " " + quoted(program().string()) +
+        " supervise " + quoted((at.root / "1").string()) +
+        " --ready=3 3>&1 >/dev/null 2>&1 & } | cat");
+  supervisor();
+  const ShellResult wrong =
+      at.trivet("supervise " + quoted((at.root / "1").string()) + " --ready=999");
+  CHECK(wrong.exit_code == 2);
+  CHECK_THAT(wrong.output, Contains("--ready is no open file descriptor: '999'"));
+}
+
 TEST_CASE("every unit is done once although supervisors are killed", "[slow][nosan]") {
   const Experiments at;
   constexpr int kUnits = 40, kKills = 12;
@@ -194,11 +223,7 @@ TEST_CASE("every unit is done once although supervisors are killed", "[slow][nos
   for (int kill = 0; kill < kKills; ++kill) {
     const auto pause = std::chrono::milliseconds(random() % 400);
     std::this_thread::sleep_for(pause);
-    std::ifstream in(supervisor_file(at));
-    const Json facts = Json::parse(in, nullptr, false);
-    if (facts.is_object() && at.status().at("supervised").get<bool>()) {
-      ::kill(facts.at("pid").get<pid_t>(), SIGKILL);
-    }
+    at.kill_supervisor();
     CHECK(at.trivet("resume 1").exit_code == 0);
   }
   REQUIRE(comes_true([&] { return at.all_are("completed"); }, 120));

@@ -2,8 +2,13 @@
 #include "launched_experiments.h"
 
 #include <chrono>
+#include <csignal>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <thread>
+
+#include <sys/types.h>
 
 namespace trivet::test {
 
@@ -73,6 +78,18 @@ Json Experiments::job(int wid, const std::string& name) const {
 
 std::string Experiments::state(int wid, const std::string& name) const {
   return job(wid, name).at("state");
+}
+
+void Experiments::kill_supervisor() const {
+  if (!status().at("supervised").get<bool>()) return;
+  std::ifstream in(root / "1/supervisor.json");
+  const Json facts = Json::parse(in, nullptr, false);
+  if (!facts.is_object()) return;
+  // The file of one that has ended tells of a number that may be any process's by now.
+  const auto pid = facts.at("pid").get<pid_t>();
+  std::ifstream process("/proc/" + std::to_string(pid) + "/cmdline", std::ios::binary);
+  const std::string words{std::istreambuf_iterator<char>(process), {}};
+  if (words.find(root.string()) != std::string::npos) ::kill(pid, SIGKILL);
 }
 
 std::filesystem::path Experiments::unit_file(int wid, const std::string& name) const {

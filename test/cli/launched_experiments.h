@@ -45,6 +45,8 @@ class Experiments {
   std::string state(int wid, const std::string& name = "main") const;
   // "--xid=1 " once a launch has taken the number, whether or not it came to its end.
   std::string into_first() const;
+  // SIGKILL to the supervisor of the first one, if there is one at work.
+  void kill_supervisor() const;
   // What the jobs of a unit have left in its directory.
   std::filesystem::path unit_file(int wid, const std::string& name) const;
 
