@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What configs/lm/licenses.toml promises: 1.9 bits for each byte of text that it has not read, and
-// texts that read like a licence. Takes five minutes, so it runs when it is asked for: cli_test
-// '[.slow]'.
+// configs/lm/licenses.toml as it stands, but for fewer steps: what it has learnt by then tells
+// whether the whole training, of some minutes, ends where docs/language-models.md says.
 #include <catch2/catch.hpp>
 
 #include <nlohmann/json.hpp>
@@ -11,20 +10,21 @@
 using namespace trivet::test;
 using Catch::Contains;
 
-TEST_CASE("a million weights learn licences from a cold start", "[.slow]") {
+TEST_CASE("a million weights begin to learn licences from a cold start", "[slow]") {
   const TempDir temp;
-  const ShellResult trained = run(config("lm/licenses.toml"), temp / "run");
+  const ShellResult trained = run(config("lm/licenses.toml"), temp / "run",
+                                  "trainer.train_steps=400 trainer.validation_interval=400");
   INFO(trained.output);
   REQUIRE(trained.exit_code == 0);
   CHECK_THAT(trained.output,
              Contains("unigram bits_per_byte=5.0") && Contains("trigram bits_per_byte=2.8"));
+  CHECK(composed_slots(temp / "run").empty());
   const double bits =
       records(temp / "run", "eval").back().at("values").at("bits_per_byte").get<double>();
-  WARN("bits per byte of held-out text: " << bits);
-  CHECK(bits <= 1.9);
+  CHECK(bits <= 2.7);  // less than counts of three bytes in a row
   const ShellResult text = trivet::test::trivet("generate " + quoted((temp / "run").string()) +
                                                 " 'You may ' --tokens 200 --temperature 0.5");
-  WARN(text.output);
+  INFO(text.output);
   CHECK(text.exit_code == 0);
   CHECK_THAT(text.output, Contains(" the "));
 }
