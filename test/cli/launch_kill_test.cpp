@@ -127,7 +127,7 @@ TEST_CASE("status says with which command an experiment goes on that nobody supe
   REQUIRE(launched.exit_code == 0);
   REQUIRE(comes_true([&] { return at.count("running") == 1; }));
   CHECK_THAT(at.trivet("status 1").output, !Contains("trivet resume"));
-  kill_supervisor(at);
+  at.kill_supervisor();
   REQUIRE(comes_true([&] { return !at.status().at("supervised").get<bool>(); }));
   CHECK_THAT(at.trivet("status 1").output, Contains(hint));
   at.folder.write("root/1/go", "");
