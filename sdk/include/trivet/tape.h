@@ -149,8 +149,8 @@ class TRIVET_API NoGrad {
   Tape* previous_;
 };
 
-// Puts an op on the current tape, if there is one and an input requires a gradient; does nothing
-// otherwise. At most 6 inputs, 4 outputs, 8 saved tensors; attributes are copied byte for byte.
+// Puts an op on the current tape, if an input requires a gradient. Its vjp can read the values of
+// `saved` (8 at most) alone; of the inputs (6) and outputs (4) it knows shape, type and device.
 TRIVET_API void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> outputs,
                        std::span<const Tensor> saved, const void* attributes,
                        std::size_t attribute_size);
