@@ -63,8 +63,9 @@ TEST_CASE("kxm, tl;dr: a training with a sweep and a platform") {
   CHECK(unit_of(plan, 1).at("sweep") == Json{{"seed", 1}});
   const std::string xp_dir = at.root() + "/1";
   CHECK(argv_of(plan, 1, "train") ==
-        std::vector<std::string>{program().string(), "run", "--cfg=" + xp_dir + "/config.toml",
-                                 "--workdir=" + xp_dir + "/2-seed=1", "--cfg.seed=1"});
+        std::vector<std::string>{program().string(), "run", "--cfg=" + xp_dir + "/unit.toml",
+                                 "--workdir=" + xp_dir + "/2-seed=1", "--cfg.seed=1",
+                                 "--set=task.train_input.batch_size=32"});
   const Json job = recorded_job(at, words, "train");
   CHECK(job.at("platform") == "jf");
   CHECK(job.at("gpus") == 4);  // chips: the product of the topology

@@ -95,10 +95,12 @@ bool is_same(const fs::path& checkpoint, const fs::path& other) {
   return content_of(checkpoint) == content_of(other);
 }
 
-// A run left alone, with all its checkpoints.
+// A run left alone, with all its checkpoints: those of its interval and of its evaluations, before
+// which others save when the evaluation fails.
 struct Example {
   Example(Words more, std::int64_t last_step) : words(std::move(more)), steps(last_step) {
-    REQUIRE(run_to_end(workdir, 1, nullptr, with(words, "trainer.max_to_keep=0")) == 0);
+    const Words all = with(with(words, "trainer.max_to_keep=0"), "trainer.checkpoint_interval=50");
+    REQUIRE(run_to_end(workdir, 1, nullptr, all) == 0);
     const std::vector<std::int64_t> saved = steps_in(workdir / "checkpoints");
     REQUIRE(std::ssize(saved) >= steps / 250);
     REQUIRE(saved.back() == steps);

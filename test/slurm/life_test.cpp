@@ -230,9 +230,11 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
       // Three at least run elsewhere: five of the first six are left, two of them at most on n1.
       REQUIRE(comes_true([&] { return at.count("completed") >= 3; }));
     }
-    REQUIRE(comes_true([&] { return open_units(at) == 0; }, 180));
-    CHECK(at.count("cancelled") == 50);
+    const bool have_all_ended = comes_true([&] { return open_units(at) == 0; }, 180);
     INFO(at.trivet("status 1").output);
+    INFO(cluster().command("squeue --array; sinfo").output);
+    REQUIRE(have_all_ended);
+    CHECK(at.count("cancelled") == 50);
     INFO(shell("grep . " + quoted((at.root / "1/slurm/1").string()) + "/*.log").output);
     // The cluster has room for six: more cannot be lost by its controller, and one is lost anyway.
     CHECK(at.count("completed") >= 41);
