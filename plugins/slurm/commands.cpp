@@ -94,8 +94,17 @@ bool says_ended(const ProgramResult& result) {
 
 }  // namespace
 
+bool QueueEntry::has_failed_to_start() const {
+  // Newer versions write it with underscores.
+  std::string words = reason;
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return is_pending() && words == "launch failed requeued held";
+}
+
 bool QueueEntry::is_active() const {
-  return std::find(kEndedStates.begin(), kEndedStates.end(), state) == kEndedStates.end();
+  const bool has_ended =
+      std::find(kEndedStates.begin(), kEndedStates.end(), state) != kEndedStates.end();
+  return !has_ended && !has_failed_to_start();
 }
 
 Queue Queue::parse(const std::string& text) {

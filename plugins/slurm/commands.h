@@ -21,6 +21,8 @@ struct QueueEntry {
   std::string host;
 
   bool is_pending() const { return state == "PENDING"; }
+  // Slurm could not start it on its node, and holds it until somebody releases it.
+  bool has_failed_to_start() const;
   // Whether Slurm still does something with it. States that nobody here knows count.
   bool is_active() const;
 };

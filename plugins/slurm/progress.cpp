@@ -81,7 +81,9 @@ JobStatus dropped_status(const Job& job, const JobStatus& recorded, const JobPla
   }
   const std::string said = "Slurm job " + at.id();
   if (state == "CANCELLED") return changed(recorded, JobState::cancelled, said + ": CANCELLED");
-  const std::string known = said + (state.empty() ? " is gone" : ": " + state);
+  const bool is_held = at.entry != nullptr && at.entry->has_failed_to_start();
+  const std::string& why = is_held ? at.entry->reason : state;
+  const std::string known = said + (why.empty() ? " is gone" : ": " + why);
   // It has saved. Whatever Slurm makes of that, nothing of it is lost.
   const std::optional<JobStatus> end = last_end(job);
   if (end && end->state == JobState::preempted) {

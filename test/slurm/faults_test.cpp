@@ -364,6 +364,27 @@ TEST_CASE("slurm: what waits at Slurm for a job that has ended is taken out of t
   CHECK(read_file(fake.slurm.file("scancelled")) == "7_0\n");
 }
 
+TEST_CASE("slurm: a job that Slurm cannot start and holds for ever is lost, and can be resumed") {
+  const FakeExperiments fake;
+  REQUIRE(fake.at.launch("true", 1).exit_code == 0);
+  const auto held = [&](const std::string& reason) {
+    fake.slurm.folder.write("queue", "7|0|PENDING|" + reason + "||" + fake.slurm.name() + "\n");
+  };
+  // Somebody may release it, or it waits its turn.
+  for (const char* reason : {"JobHeldUser", "Priority"}) {
+    held(reason);
+    CHECK(fake.at.state(1) == "queued");
+  }
+  held(GENERATE("launch failed requeued held", "launch_failed_requeued_held"));
+  const ShellResult status = fake.at.trivet("status 1");
+  CHECK_THAT(status.output, Contains("1 lost") && Contains("Slurm job 7_0: launch") &&
+                                Contains("trivet resume 1"));
+  CHECK(read_file(fake.slurm.file("scancelled")) == "7_0\n");
+  const std::ptrdiff_t before = fake.slurm.calls();
+  CHECK(fake.at.trivet("resume 1").exit_code == 0);
+  CHECK(fake.slurm.calls() == before + 1);
+}
+
 TEST_CASE("slurm: what a look writes too late does not undo what a job has recorded") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch("true", 1).exit_code == 0);

@@ -92,12 +92,12 @@ void add_row(const Classifier& c, const Problem& p, std::int64_t r, Answer& out)
   out.loss.push_back(counts * (lse - expected + c.z_loss * lse * lse));
 }
 
-struct WantedGradients {
+struct ClassifierGradients {
   bool dh, dw;
 };
 
 void check_one(Kit& kit, const Classifier& c, bool transposed, float beta,
-               const WantedGradients& wanted) {
+               const ClassifierGradients& wanted) {
   const Problem p = drawn(c);
   Answer answer{{}, {}, Values(p.h.size(), 0.0), Values(p.w.size(), 0.0)};
   if (beta != 0) answer.dw = p.dw_start;
@@ -128,7 +128,7 @@ void check_one(Kit& kit, const Classifier& c, bool transposed, float beta,
   });
 }
 
-void check_bad_target(Kit& kit) {
+void check_bad_class(Kit& kit) {
   kit.check_error("linear_xent", "a target that is no class", [&](Run& run) {
     tv_linear_xent d = {};
     d.struct_size = sizeof(d);
@@ -154,7 +154,7 @@ void check_linear_xent(Kit& kit) {
     check_one(kit, c, false, 0, {true, false});
     check_one(kit, c, true, 1, {false, true});
   }
-  check_bad_target(kit);
+  check_bad_class(kit);
 }
 
 }  // namespace trivet::testing
