@@ -76,7 +76,7 @@ void append_raw(Array& array, const std::string& raw) {
   }
 }
 
-Array array_of(pbf_reader tensor) {
+Array array_in(pbf_reader tensor) {
   Array array;
   std::string raw;
   while (tensor.next()) {
@@ -134,7 +134,7 @@ std::pair<std::string, Attribute> attribute_of(pbf_reader from) {
         attribute.s = from.get_string();
         break;
       case 5:
-        attribute.tensor = array_of(from.get_message());
+        attribute.tensor = array_in(from.get_message());
         break;
       case 7:
         append_float(attribute.floats, from);
@@ -188,7 +188,7 @@ void read_graph(pbf_reader graph, Model& model) {
         model.nodes.push_back(node_of(graph.get_message()));
         break;
       case 5:
-        model.initializers.push_back(array_of(graph.get_message()));
+        model.initializers.push_back(array_in(graph.get_message()));
         break;
       case 11:
         model.inputs.push_back(name_of_value(graph.get_message()));
@@ -239,7 +239,7 @@ Model read_model(const std::filesystem::path& file) {
 std::optional<Array> read_array(const std::filesystem::path& file) {
   const std::string bytes = text_of_file(file);
   try {
-    Array array = array_of(pbf_reader(bytes));
+    Array array = array_in(pbf_reader(bytes));
     std::int64_t size = 1;
     for (const std::int64_t extent : array.dims) size *= extent;
     if (size != static_cast<std::int64_t>(array.values.size())) return std::nullopt;
