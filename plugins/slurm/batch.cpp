@@ -62,7 +62,10 @@ std::string requeue_script() {
          "      case $state in\n"
          "        ''|" +
          over +
-         ") break ;;\n"
+         ") echo \"trivet: job $id is ${state:-unknown} at Slurm, which decides whether it goes "
+         "on\" "
+         ">&2\n"
+         "          break ;;\n"
          "      esac\n"
          "      scontrol requeue \"$id\" && break\n"
          "    fi\n"

@@ -300,8 +300,9 @@ Controller::Outcome Controller::evaluate(const std::filesystem::path& source) {
     parts_.eval_actions->run({.step = step, .previous_step = last_evaluation_, .logs = logs});
   }
   keep_if_best(step, logs, source);
-  last_evaluation_ = step;
   parts_.events.on_eval_done(step, logs);
+  // Only now: what is saved after a failure of the above has not been evaluated.
+  last_evaluation_ = step;
   return Outcome::done;
 }
 

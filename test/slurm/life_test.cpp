@@ -91,6 +91,7 @@ TEST_CASE("slurm: jobs of an array that save at once at their time's end all go 
   REQUIRE(at.launch(saves, 64).exit_code == 0);
   CHECK(comes_true([&] { return open_units(at) == 0; }, 240));
   INFO(at.trivet("status 1").output);
+  INFO(shell("grep . " + quoted((at.root / "1/slurm/1").string()) + "/*.log").output);
   CHECK(at.count("completed") == 64);
 }
 
