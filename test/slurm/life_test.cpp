@@ -81,7 +81,7 @@ TEST_CASE("slurm: a job that is told that its time is up saves, and is queued ag
   CHECK(at.job(1).at("failures") == 0);
 }
 
-TEST_CASE("slurm: none of an array that saves at once at its time's end is lost", "[slow]") {
+TEST_CASE("slurm: jobs of an array that save at once at their time's end all go on", "[slow]") {
   if (!has_slurm()) return;
   // All of them are told within the same second, while the controller is busy with the others.
   const SlurmCluster wide(2, 32);
@@ -92,13 +92,7 @@ TEST_CASE("slurm: none of an array that saves at once at its time's end is lost"
   CHECK(comes_true([&] { return open_units(at) == 0; }, 240));
   INFO(at.trivet("status 1").output);
   INFO(shell("grep . " + quoted((at.root / "1/slurm/1").string()) + "/*.log").output);
-  // A controller that is this busy may end a job that it was asked to queue again; what that one
-  // has saved is not lost.
-  const int waiting = at.count("preempted");
-  CHECK(waiting <= 4);
-  CHECK(at.count("completed") + waiting == 64);
-  CHECK(at.trivet("resume 1").exit_code == 0);
-  CHECK(comes_true([&] { return at.count("completed") == 64; }, 120));
+  CHECK(at.count("completed") == 64);
 }
 
 TEST_CASE("slurm: a job that others preempt is told to save, and is queued again", "[slow]") {
