@@ -25,13 +25,27 @@ Origin place_of(const Value& config, std::string path) {
   return {};
 }
 
+// The path of the field in `value` with the file that the text is about; empty where there is none.
 // Messages about a file begin with its name, as the config has it.
-bool is_named(const Value& value, const std::string& text) {
-  if (value.is_array()) {
-    return std::any_of(value.items().begin(), value.items().end(),
-                       [&](const Value& item) { return is_named(item, text); });
+std::string field_named(const Value& value, const std::string& path, const std::string& text) {
+  if (value.is_text()) {
+    const bool is_named = !value.as_text().empty() && text.starts_with(value.as_text() + ":");
+    return is_named ? path : "";
   }
-  return value.is_text() && !value.as_text().empty() && text.starts_with(value.as_text() + ":");
+  std::string found;
+  if (value.is_table()) {
+    for (const Value::Member& member : value.members()) {
+      if (member.key == "type") continue;
+      found = field_named(member.value, joined_path(path, member.key), text);
+      if (!found.empty()) return found;
+    }
+  } else if (value.is_array()) {
+    for (const Value& item : value.items()) {
+      found = field_named(item, path, text);
+      if (!found.empty()) return found;
+    }
+  }
+  return found;
 }
 
 // Of a table that something is wrong with, the field with the file that the text is about; the
@@ -39,10 +53,8 @@ bool is_named(const Value& value, const std::string& text) {
 std::string field_spoken_of(const Value& config, const std::string& path, const std::string& text) {
   const Value* table = config.find_path(path);
   if (table == nullptr || !table->is_table()) return path;
-  for (const Value::Member& member : table->members()) {
-    if (member.key != "type" && is_named(member.value, text)) return path + "." + member.key;
-  }
-  return path;
+  const std::string field = field_named(*table, path, text);
+  return field.empty() ? path : field;
 }
 
 // A place in another file than the config's, as of a bad row, goes into the text.

@@ -55,6 +55,9 @@ std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, bo
   std::unique_ptr<Input> input;
   build_from_config(context.name, config.origin(), [&] {
     input = made_by(task, "build_inputs", [&] { return task.build_inputs(config, context); });
+    // Some read their data now; what is wrong with it is an error of the config as well.
+    in_plugin(item_of(*input), "batches_per_epoch", context.name,
+              [&] { return input->batches_per_epoch(); });
   });
   const Value* set = config.fields().find("prefetch");
   const std::int64_t depth = set != nullptr ? set->as_integer() : InputConfig{}.prefetch;

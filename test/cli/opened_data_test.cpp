@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "run_fixture.h"
 
@@ -81,6 +82,28 @@ TEST_CASE("data that cannot be opened is refused before anything is trained, in 
   CHECK_THAT(result.output,
              Contains("c.toml:4:9: task.label: ") && Contains("other.csv: there is no column 'y'"));
   CHECK_FALSE(fs::exists(tables.dir / "made"));
+}
+
+TEST_CASE("a text that is none is refused before anything is trained, in every input") {
+  const TempDir dir;
+  const fs::path binary = dir.write("binary.txt", std::string("ELF\x7F\0\0\x01", 7));
+  const std::string small =
+      "task.model.num_layers=1 task.model.model_dims=16 task.model.num_heads=2 "
+      "task.model.hidden_dims=16 trainer.train_steps=4 ";
+  for (const auto& [name, field] :
+       {std::pair{"lm/licenses.toml", "files"}, std::pair{"lm/masked.toml", "source.files"}}) {
+    for (const std::string input : {"task.train_input", "task.eval_input"}) {
+      for (const char* prefetch : {"0", "2"}) {
+        const std::string path = input + "." + field;
+        INFO(path << ", prefetch " << prefetch);
+        check_refused(run(config(name), dir / "made",
+                          quoted(path + "=['" + binary.string() + "']") + " " + small +
+                              "task.*_input.prefetch=" + prefetch),
+                      path);
+        CHECK_FALSE(fs::exists(dir / "made"));
+      }
+    }
+  }
 }
 
 TEST_CASE("check finds data that cannot be opened where run does") {
