@@ -64,7 +64,7 @@ TRIVET_CONFIG(
     (objective,
      "A number in metrics.jsonl: \"accuracy\" or \"eval/accuracy\" of evaluations, "
      "\"train/training_loss\" of training.",
-     required),
+     required, names_metric),
     (goal, "Whether less of it is better, or more.", required),
     (trials, "How many points are tried.", required, at_least(1)),
     (parallel, "Trials at once. A point is chosen without the results of those that run.",

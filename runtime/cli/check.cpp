@@ -12,6 +12,8 @@
 #include "cli/inspection_text.h"
 #include "cli/terminal.h"
 #include "config/run_rules.h"
+#include "launch/config_jobs.h"
+#include "train/metric_uses.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
 
@@ -94,14 +96,23 @@ std::string json_report(const std::string& source, const std::vector<Inspection>
   return to_json(figures, JsonStyle::indented);
 }
 
+// Of a search only where its trials are runs of this config: other programs write what they like.
+MetricUses metrics_of(const ResolvedConfig& config, SchemaLookup& schemas) {
+  MetricUses uses = metric_uses(config.tree, schemas);
+  const Value* xp = config.tree.find("xp");
+  if (xp != nullptr && only_runs_config(*xp)) add_searched_metrics(config.tree, schemas, uses);
+  return uses;
+}
+
 int run_check(std::span<const std::string> words) {
   const ConfigArguments given = parse_config_arguments(words, kCheckOptions);
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const ResolvedConfig config = resolve_config(given.request, catalog);
   check_run(config);
+  const MetricUses metrics = metrics_of(config, catalog.schemas());
   const std::vector<Inspection> stages =
-      inspect(config, {.on_paper = given.arguments.has("on-paper")});
-  check_metric_names(config, stages);
+      inspect(config, {.on_paper = given.arguments.has("on-paper"), .metrics = metrics});
+  check_metric_names(metrics, stages);
   const std::vector<std::string> found = all_faults(stages);
   print_out(given.arguments.has("json") ? json_report(given.source, stages, found)
                                         : report(given.source, stages, found));
@@ -117,9 +128,9 @@ const CommandInfo kCheckCommand{
     .details =
         "Looks for weights that no gradient reaches and for a first loss that weights which have\n"
         "learnt nothing would not have (about ln(classes) for a classifier), and tells the memory\n"
-        "a run takes; of a training in stages, for each of them. Exit code 1 if something is "
-        "wrong\n"
-        "with the model, 2 with the config.\n\n"
+        "a run takes; of a training in stages, for each of them. Names of metrics that the config\n"
+        "uses, a search's objective too, must be among those that the run gives. Exit code 1 if\n"
+        "something is wrong with the model, 2 with the config.\n\n"
         "On paper (see trivet help summary) gradients are followed and memory is counted, but\n"
         "there is no loss to look at. A mesh of several devices is always on paper.",
     .options = kCheckOptions,

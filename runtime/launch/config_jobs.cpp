@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/config_jobs.h"
 
+#include <algorithm>
+
 #include "trivet/error.h"
 #include "trivet/experiment.h"
 
@@ -32,6 +34,20 @@ std::vector<std::pair<std::string, JobConfig>> ConfigJobs::jobs(const Value& con
   if (only_evaluates) return {{"eval", run_job("")}};
   if (!config_.standalone_eval) return {{"train", run_job("")}};
   return {{"train", run_job("train")}, {"eval", run_job("continuous_eval")}};
+}
+
+bool only_runs_config(const Value& xp) {
+  const Value* provider = xp.find("jobs_provider");
+  if (provider != nullptr && provider->is_table()) provider = provider->find("type");
+  if (provider == nullptr || *provider != "trivet/ConfigJobs") return false;
+  const auto says_other = [](const Value& job) {
+    return job.is_table() && (job.find("target") != nullptr || job.find("args") != nullptr);
+  };
+  if (says_other(xp)) return false;
+  const Value* jobs = xp.find("jobs");
+  return jobs == nullptr || !jobs->is_table() ||
+         std::none_of(jobs->members().begin(), jobs->members().end(),
+                      [&](const Value::Member& job) { return says_other(job.value); });
 }
 
 }  // namespace trivet

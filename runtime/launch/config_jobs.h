@@ -40,4 +40,8 @@ class ConfigJobs final : public JobsProvider {
   Config config_;
 };
 
+// Whether every job of an [xp], as files say it, is what ConfigJobs makes: a run of the config that
+// stands around it, in the config's mode.
+bool only_runs_config(const Value& xp);
+
 }  // namespace trivet

@@ -41,7 +41,8 @@ struct WhenConfig : ActionConfig {
   void validate(Problems& problems) const;  // a bound must be given
 };
 TRIVET_CONFIG(WhenConfig, ActionConfig,
-              (metric, "The number that decides. It is an error where it is missing.", required),
+              (metric, "The number that decides. It is an error where it is missing.", required,
+               names_metric),
               (above, "Done when the number is more than this."),
               (below, "Done when the number is less than this; both: when it lies between."),
               (actions, "What is done.", required))
@@ -57,7 +58,8 @@ struct NewBestConfig : ActionConfig {
   Better better = Better::higher;
   std::vector<ConfigOf<Action>> actions;
 };
-TRIVET_CONFIG(NewBestConfig, ActionConfig, (metric, "The number to compare.", required),
+TRIVET_CONFIG(NewBestConfig, ActionConfig,
+              (metric, "The number to compare.", required, names_metric),
               (better, "Whether a higher or a lower number is better."),
               (actions, "What is done.", required))
 

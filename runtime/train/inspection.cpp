@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "train/config_faults.h"
+#include "train/registered_schemas.h"
 #include "train/run.h"
 #include "train/run_start.h"
 #include "trivet/error.h"
@@ -84,8 +85,9 @@ bool all_have_gradients(const std::vector<Inspection::Weights>& weights) {
 
 class Inspector {
  public:
-  Inspector(const ResolvedConfig& config, std::size_t stage, bool on_paper)
-      : config_(config), mode_(config.tree.find("mode")->as_text()) {
+  Inspector(const ResolvedConfig& config, std::size_t stage, bool on_paper,
+            const MetricUses& metrics)
+      : config_(config), metrics_(metrics), mode_(config.tree.find("mode")->as_text()) {
     result_.stage = stage;
     result_.on_paper = on_paper;
     result_.mesh = config.experiment.mesh;
@@ -108,6 +110,7 @@ class Inspector {
   void name_numbers();
 
   const ResolvedConfig& config_;
+  const MetricUses& metrics_;
   const std::string mode_;  // its name says which halves a run has
   std::string stage_path_;
   Inspection result_;
@@ -239,13 +242,14 @@ void Inspector::evaluate() {
 // An evaluation of one batch may not come to every number, of several tasks for example, so where
 // one is missing all batches are evaluated.
 void Inspector::name_numbers() {
-  const MetricUses uses = metric_uses(config_.tree);
-  if (uses.empty()) return;
+  if (metrics_.empty()) return;
   const TrainerConfig fields = trainer_fields(config_.experiment.trainer);
-  MetricNames& names = result_.names = known_names(*task_, fields, uses);
+  MetricNames& names = result_.names = known_names(*task_, fields, metrics_);
+  if (!does("train")) names.training.clear();
+  if (!does("eval")) names.evaluation.clear();
   if (result_.trained) add_names(names.training, trainer_->train_logs());
   add_names(names.evaluation, result_.eval_logs);
-  if (!result_.evaluated || unknown_metrics({{}, uses.evaluation}, names).empty()) return;
+  if (!result_.evaluated || unknown_metrics({{}, metrics_.evaluation}, names).empty()) return;
   add_names(names.evaluation, trainer_->evaluate(fields.validation_steps));
 }
 
@@ -260,32 +264,33 @@ std::string names_of(const std::vector<std::string>& paths) {
 
 }  // namespace
 
-std::vector<Inspection> inspect(const ResolvedConfig& config, InspectOptions options) {
+std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptions& options) {
   const FlushDenormals flush;
   const bool on_paper = options.on_paper || config.experiment.mesh.devices() > 1;
   check_before_start(config, trainer_fields(config.experiment.trainer));
   std::vector<Inspection> stages;
   do {
-    stages.push_back(Inspector(config, stages.size(), on_paper).inspect());
+    stages.push_back(Inspector(config, stages.size(), on_paper, options.metrics).inspect());
   } while (stages.size() < stages.front().stages);
   return stages;
 }
 
-void check_metric_names(const ResolvedConfig& config, const std::vector<Inspection>& stages) {
+void check_metric_names(const MetricUses& uses, const std::vector<Inspection>& stages) {
   MetricNames names;
   for (const Inspection& stage : stages) {
     if (stage.on_paper) return;
     names.training.insert(stage.names.training.begin(), stage.names.training.end());
     names.evaluation.insert(stage.names.evaluation.begin(), stage.names.evaluation.end());
   }
-  std::vector<Problem> problems = unknown_metrics(metric_uses(config.tree), names);
+  std::vector<Problem> problems = unknown_metrics(uses, names);
   if (!problems.empty()) throw ConfigError(std::move(problems));
 }
 
 void check_metric_names(const ResolvedConfig& config, Task& task, const TrainerConfig& trainer) {
-  const MetricUses uses = metric_uses(config.tree);
+  RegisteredSchemas schemas;
+  const MetricUses uses = metric_uses(config.tree, schemas);
   if (uses.empty() || unknown_metrics(uses, known_names(task, trainer, uses)).empty()) return;
-  check_metric_names(config, inspect(config));
+  check_metric_names(uses, inspect(config, {.metrics = uses}));
 }
 
 TokenFigures token_figures(const Inspection& seen) {

@@ -75,15 +75,16 @@ TokenFigures token_figures(const Inspection& inspection);
 // On paper also without having been asked to, where the mesh has devices that are not here.
 struct InspectOptions {
   bool on_paper = false;
+  MetricUses metrics{};  // whose names are looked for; not on paper
 };
 
 // Of each stage, in order; at least one. Writes nothing: there is no run directory. Throws as a run
 // does, Error with the place in the config. [main thread]
-std::vector<Inspection> inspect(const ResolvedConfig& config, InspectOptions options = {});
+std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptions& options = {});
 
-// Throws ConfigError for numbers that the config names and no stage gives. Nothing where the stages
-// were looked at on paper.
-void check_metric_names(const ResolvedConfig& config, const std::vector<Inspection>& stages);
+// Throws ConfigError for numbers that no stage gives, which were looked for. Nothing where the
+// stages were looked at on paper.
+void check_metric_names(const MetricUses& uses, const std::vector<Inspection>& stages);
 
 // The same before a run, whose task is at hand: what its metrics and trainer say is looked at
 // first, and where that leaves a name in doubt the config is inspected.

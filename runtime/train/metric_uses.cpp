@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/metric_uses.h"
 
+#include <cstddef>
 #include <string_view>
+#include <utility>
 
+#include <fmt/core.h>
+
+#include "config/file_schema.h"
+#include "config/typed_tree.h"
 #include "train/step_parts.h"
 #include "trivet/schema.h"
 
@@ -14,22 +20,43 @@ constexpr const char* kOfTraining[] = {"training_loss", "learning_rate", "skippe
                                        "restores"};
 constexpr const char* kOfEvaluation[] = {"validation_loss"};
 
-void add_use(const Value* metric, std::string path, std::vector<MetricUse>& uses) {
-  if (metric == nullptr || !metric->is_text() || metric->as_text().empty()) return;
-  uses.push_back({metric->as_text(), std::move(path), metric->origin()});
-}
+// Adds a use for each field below a value that names a metric.
+class UseCollector {
+ public:
+  UseCollector(const Schema& root, SchemaLookup& schemas, std::vector<MetricUse>& uses)
+      : tree_(root, schemas), uses_(uses) {}
 
-// Of a list of actions and of those inside them.
-void collect(const Value* actions, const std::string& path, std::vector<MetricUse>& uses) {
-  if (actions == nullptr || !actions->is_array()) return;
-  for (std::size_t i = 0; i < actions->items().size(); ++i) {
-    const Value& action = actions->items()[i];
-    if (!action.is_table()) continue;
-    const std::string at = path + "[" + std::to_string(i) + "]";
-    const Value* type = action.find("type");
-    const bool compares = type != nullptr && (*type == "trivet/When" || *type == "trivet/NewBest");
-    if (compares) add_use(action.find("metric"), at + ".metric", uses);
-    collect(action.find("actions"), at + ".actions", uses);
+  // `path`: members of tables alone.
+  void collect(const Value& config, std::string_view path) {
+    const Value* value = &config;
+    Spot spot = tree_.root();
+    for (const PathStep& step : split_path(path)) {
+      spot = tree_.child(*value, spot, step.name);
+      value = value->is_table() ? value->find(step.name) : nullptr;
+      if (value == nullptr) return;
+    }
+    look(*value, spot, std::string(path));
+  }
+
+ private:
+  void look(const Value& value, const Spot& spot, const std::string& path);
+
+  TypedTree tree_;
+  std::vector<MetricUse>& uses_;
+};
+
+void UseCollector::look(const Value& value, const Spot& spot, const std::string& path) {
+  if (spot.type == nullptr) return;
+  if (spot.field != nullptr && spot.field->names_metric && value.is_text()) {
+    if (!value.as_text().empty()) uses_.push_back({value.as_text(), path, value.origin()});
+  } else if (value.is_table()) {
+    for (const Value::Member& member : value.members()) {
+      look(member.value, tree_.child(value, spot, member.key), joined_path(path, member.key));
+    }
+  } else if (value.is_array()) {
+    for (std::size_t i = 0; i < value.items().size(); ++i) {
+      look(value.items()[i], tree_.element(spot), joined_path(path, i));
+    }
   }
 }
 
@@ -37,29 +64,44 @@ void add_problems(const std::vector<MetricUse>& uses, const std::set<std::string
                   std::string_view giver, std::vector<Problem>& problems) {
   for (const MetricUse& use : uses) {
     if (names.contains(use.name)) continue;
-    problems.push_back({.where = use.where,
-                        .path = use.path,
-                        .what = std::string(giver) + " has no number '" + use.name + "'",
-                        .hint = suggestion(use.name, {names.begin(), names.end()})});
+    problems.push_back(
+        {.where = use.where,
+         .path = use.path,
+         .what = names.empty()
+                     ? fmt::format("'{}' is a number of {}, which the config's mode leaves "
+                                   "out",
+                                   use.name, giver)
+                     : fmt::format("{} has no number '{}'", giver, use.name),
+         .hint = suggestion(use.name, {names.begin(), names.end()})});
   }
 }
 
 }  // namespace
 
-MetricUses metric_uses(const Value& config) {
+MetricUses metric_uses(const Value& config, SchemaLookup& schemas) {
   const Value* found = config.find("mode");
   const std::string mode = found != nullptr && found->is_text() ? found->as_text() : "";
   MetricUses uses;
   if (mode.find("train") != std::string::npos) {
-    collect(config.find_path("trainer.train_actions"), "trainer.train_actions", uses.training);
+    UseCollector(config_file_schema(), schemas, uses.training)
+        .collect(config, "trainer.train_actions");
   }
   if (mode.find("eval") == std::string::npos) return uses;
-  if (mode != "eval") {  // which keeps no best checkpoints
-    add_use(config.find_path("trainer.best_checkpoint.metric"), "trainer.best_checkpoint.metric",
-            uses.evaluation);
-  }
-  collect(config.find_path("trainer.eval_actions"), "trainer.eval_actions", uses.evaluation);
+  UseCollector evaluated(config_file_schema(), schemas, uses.evaluation);
+  // An evaluation alone keeps no best checkpoints.
+  if (mode != "eval") evaluated.collect(config, "trainer.best_checkpoint");
+  evaluated.collect(config, "trainer.eval_actions");
   return uses;
+}
+
+void add_searched_metrics(const Value& config, SchemaLookup& schemas, MetricUses& uses) {
+  std::vector<MetricUse> found;
+  UseCollector(launch_file_schema(), schemas, found).collect(config, "xp");
+  for (MetricUse& use : found) {
+    const bool of_training = use.name.starts_with("train/");
+    if (of_training || use.name.starts_with("eval/")) use.name.erase(0, use.name.find('/') + 1);
+    (of_training ? uses.training : uses.evaluation).push_back(std::move(use));
+  }
 }
 
 void add_names(std::set<std::string>& names, const Logs& logs) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a config names a number of training or of an evaluation: trainer.best_checkpoint.metric and
-// the actions of the program. A misspelt one is found before a run starts.
+// Where a config names a number of training or of an evaluation, in a field that says so
+// (names_metric in config.h): the best checkpoint's, those of actions, a search's objective. A
+// misspelt one is found before a run starts.
 #pragma once
 
 #include <set>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "trivet/logs.h"
+#include "trivet/schema.h"
 #include "trivet/trainer.h"
 #include "trivet/value.h"
 
@@ -25,8 +27,11 @@ struct MetricUses {
   bool empty() const { return training.empty() && evaluation.empty(); }
 };
 
-// Those of a resolved config, of the halves that its mode has.
-MetricUses metric_uses(const Value& config);
+// Those of a resolved config's trainer, of the halves that its mode has. `schemas` are asked for
+// the types in it.
+MetricUses metric_uses(const Value& config, SchemaLookup& schemas);
+// Adds those of [xp], which may say which half they mean: "train/training_loss".
+void add_searched_metrics(const Value& config, SchemaLookup& schemas, MetricUses& uses);
 
 // The names of what is known so far. Every trainer gives some that a run may come to later, such as
 // skipped_steps; they need no entry.

@@ -298,6 +298,7 @@ Field field_of(const Json& json, int depth) {
   field.doc = json.value("doc", std::string());
   field.required = json.value("required", false);
   field.adjustable = json.value("adjustable", false);
+  field.names_metric = json.value("names_metric", false);
   if (json.contains("low")) field.low = double_of(json.at("low"));
   if (json.contains("high")) field.high = double_of(json.at("high"));
   field.low_open = json.value("low_open", false);

@@ -92,6 +92,52 @@ TEST_CASE("a metric that no evaluation gives is found by check and before a run 
   CHECK_FALSE(fs::exists(temp / "run"));
 }
 
+TEST_CASE("a search's objective that no run of the config gives is found by check") {
+  const TempDir temp;
+  const auto check = [&](const std::string& objective, const std::string& more = {}) {
+    const fs::path file = temp.write(
+        "search.toml", "base = ['" + config("vision/local.toml").string() +
+                           "']\n[xp]\njobs_provider = 'trivet/ConfigJobs'\n" + more +
+                           "[xp.orchestrator]\ntype = 'search/Orchestrator'\nobjective = '" +
+                           objective +
+                           "'\ngoal = 'max'\ntrials = 2\n"
+                           "space.'trainer.learning_rate' = { choice = [0.1, 0.2] }\n");
+    return ::trivet::test::trivet("check " + quoted(file.string()) + " " + kLocal);
+  };
+  for (const char* known : {"accuracy", "eval/validation_loss", "train/training_loss"}) {
+    const auto result = check(known);
+    INFO(result.output);
+    CHECK(result.exit_code == 0);
+  }
+  const auto misspelt = check("eval/acuracy");
+  INFO(misspelt.output);
+  CHECK(misspelt.exit_code == 2);
+  CHECK_THAT(misspelt.output, Contains("search.toml:6:13: xp.orchestrator.objective: the "
+                                       "evaluation has no number 'acuracy'") &&
+                                  Contains("did you mean 'accuracy'?"));
+  const auto other_half = check("train/validation_loss");
+  CHECK(other_half.exit_code == 2);
+  CHECK_THAT(other_half.output, Contains("training has no number 'validation_loss'"));
+  // What another program writes is not known.
+  CHECK(check("score", "target = '/bin/true'\n").exit_code == 0);
+  CHECK(check("score", "[xp.jobs.train]\ntarget = '/bin/true'\n").exit_code == 0);
+  CHECK(check("score", "[xp.jobs.train]\nretries = 1\n").exit_code == 2);
+}
+
+TEST_CASE("an objective of a half that the config's mode has not is found by check") {
+  const TempDir temp;
+  const fs::path file = temp.write(
+      "search.toml", "mode = 'train'\nbase = ['" + config("vision/local.toml").string() +
+                         "']\n[xp]\njobs_provider = 'trivet/ConfigJobs'\n[xp.orchestrator]\n"
+                         "type = 'search/Orchestrator'\nobjective = 'accuracy'\ngoal = 'max'\n"
+                         "trials = 2\nspace.'trainer.learning_rate' = { choice = [0.1, 0.2] }\n");
+  const auto result = ::trivet::test::trivet("check " + quoted(file.string()) + " " + kLocal);
+  INFO(result.output);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.output, Contains("'accuracy' is a number of the evaluation, which the config's "
+                                     "mode leaves out"));
+}
+
 TEST_CASE("the metrics of several tasks are known before a run starts") {
   const std::string check = "check " + quoted(config("vision/multitask.toml").string()) +
                             " trainer.best_checkpoint.metric=";

@@ -165,6 +165,8 @@ TEST_CASE("the schema tells everything about the fields") {
   CHECK(schema.find("big")->required);
   CHECK(schema.find("real")->adjustable);
   CHECK_FALSE(schema.find("single")->adjustable);
+  CHECK(schema.find("text")->names_metric);
+  CHECK_FALSE(schema.find("mode")->names_metric);
   CHECK(schema.find("old_words")->name == "words");
   CHECK(schema.find("long")->default_value == Value(4));
   CHECK(schema.find("long_") == nullptr);

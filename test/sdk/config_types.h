@@ -64,7 +64,7 @@ struct Everything : Common {
 TRIVET_CONFIG(Everything, Common, (flag, "A boolean."), (small, "8 bits."), (port, "16 bits."),
               (big, "64 bits.", required, at_least(1)), (bytes, "Not negative."),
               (single, "32 bits.", more_than(0), less_than(2)),
-              (real, "64 bits.", at_most(10), adjustable), (text, "Any text."),
+              (real, "64 bits.", at_most(10), adjustable), (text, "Any text.", names_metric),
               (mode, "One of two.", choices("fast", "exact")), (color, "An enum."),
               (file, "A file."), (wait, "A time.", at_least(1)), (point, "A struct."),
               (words, "Texts.", alias("old_words")), (points, "Structs."),

@@ -369,7 +369,8 @@ TEST_CASE("a text that is no schema is refused, not believed") {
         "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"list\"}]}",
         "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"number\",\"low\":\"12\"}]}",
         "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"integer\",\"default\":\"x\"}]}",
-        "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"integer\",\"adjustable\":1}]}"}) {
+        "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"integer\",\"adjustable\":1}]}",
+        "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"text\",\"names_metric\":1}]}"}) {
     INFO(text);
     CHECK_THROWS_AS(trivet::schema_from_json(text), trivet::Error);
   }

@@ -35,6 +35,10 @@
 //   alias("old_name")                 still understood
 //   adjustable                        may change when a run goes on: no variable's meaning depends
 //                                     on it
+//   names_metric                      for a string of an action or of [xp] that names a number of a
+//                                     run: in trainer.train_actions of training, else of an
+//                                     evaluation; in [xp], "train/NAME" and "eval/NAME" say which.
+//                                     trivet check refuses a name that the run will not give
 //
 // A run that goes on with another config is refused where a layer, model, optimizer or trainer
 // changed in a field that is not adjustable: dropout rates, learning rates and what is only
@@ -204,6 +208,7 @@ constexpr std::string_view schema_json() {
         using ::trivet::attributes::choices;                   \
         using ::trivet::attributes::less_than;                 \
         using ::trivet::attributes::more_than;                 \
+        using ::trivet::attributes::names_metric;              \
         using ::trivet::attributes::required;                  \
         return ::trivet::detail::make_attributes(__VA_ARGS__); \
       });

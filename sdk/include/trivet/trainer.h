@@ -30,7 +30,7 @@ struct BestCheckpointConfig {
   std::int64_t keep = 1;
 };
 TRIVET_CONFIG(BestCheckpointConfig, trivet::NoBase,
-              (metric, "The evaluation's number that decides; empty: none are kept."),
+              (metric, "The evaluation's number that decides; empty: none are kept.", names_metric),
               (better, "Whether a higher or a lower number is better. What is no number never is."),
               (keep, "How many of the best are kept in best/, beside the newest.", at_least(1)))
 

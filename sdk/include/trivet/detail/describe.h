@@ -34,6 +34,7 @@ struct Attributes {
   std::string_view doc;
   bool required = false;
   bool adjustable = false;
+  bool names_metric = false;
   std::optional<double> low, high;
   bool low_open = false, high_open = false;
   std::array<std::string_view, kMaxChoices> choices{};
@@ -47,6 +48,9 @@ struct Required {
 };
 struct Adjustable {
   constexpr void apply(Attributes& to) const { to.adjustable = true; }
+};
+struct NamesMetric {
+  constexpr void apply(Attributes& to) const { to.names_metric = true; }
 };
 struct Low {
   double bound;
@@ -90,6 +94,7 @@ namespace attributes {
 
 [[maybe_unused]] inline constexpr detail::Required required{};
 [[maybe_unused]] inline constexpr detail::Adjustable adjustable{};
+[[maybe_unused]] inline constexpr detail::NamesMetric names_metric{};
 constexpr detail::Low at_least(double bound) {
   return {bound, false};
 }

@@ -260,6 +260,7 @@ concept Numeric =
 // Not constexpr, so that the compiler stops at them and shows their names.
 inline void error_bounds_are_for_numbers() {}
 inline void error_choices_are_for_strings() {}
+inline void error_names_metric_is_for_a_string() {}
 
 template <class Sink, Described C>
 struct FieldsWriter {
@@ -275,6 +276,7 @@ struct FieldsWriter {
     if (given.choice_count > 0 && !std::same_as<Inner, std::string>) {
       error_choices_are_for_strings();
     }
+    if (given.names_metric && !std::same_as<M, std::string>) error_names_metric_is_for_a_string();
     if (!first) out.put(',');
     first = false;
     out.raw("{\"name\":");
@@ -334,6 +336,7 @@ struct FieldsWriter {
   constexpr void write_attributes(const Attributes& given) {
     if (given.required) out.raw(",\"required\":true");
     if (given.adjustable) out.raw(",\"adjustable\":true");
+    if (given.names_metric) out.raw(",\"names_metric\":true");
     write_bound("low", given.low, given.low_open);
     write_bound("high", given.high, given.high_open);
     write_names("allowed", given.choices, given.choice_count);
