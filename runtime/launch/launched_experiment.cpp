@@ -106,6 +106,7 @@ void LaunchedExperiment::Impl::plan() {
   place.name = text("name");
   place.author = text("author");
   place.directory = directory;
+  place.plugin_dirs = recorded_plugin_dirs(facts);
   if (const std::string file = text("config"); !file.empty()) place.config_file = directory / file;
   if (const std::string file = text("unit_config"); !file.empty()) {
     place.unit_file = directory / file;

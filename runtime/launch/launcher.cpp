@@ -96,6 +96,7 @@ ExperimentPlace Launcher::Impl::place_of(std::int64_t xid) const {
   place.name = told.name;
   place.author = told.author;
   place.working_directory = fs::current_path();
+  place.plugin_dirs = request.plugin_dirs;
   const std::optional<fs::path> known = ExperimentStore(told.root).find(xid);
   place.directory = known ? *known : directory_of(xid);
   const UnitConfig& config = told.config;

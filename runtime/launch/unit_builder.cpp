@@ -360,6 +360,11 @@ Job UnitBuilder::job(const JobPlan& plan, const SweepItem& item, bool sweeps_con
     const auto& said = says_all ? overrides_ : said_inside(overrides_, item);
     for (std::string& word : as_options(said, plan)) job.argv.push_back(std::move(word));
   }
+  if (is_run(plan)) {
+    for (const std::string& folder : place_.plugin_dirs) {
+      job.argv.push_back("--plugin-dir=" + folder);
+    }
+  }
   for (const auto& [name, value] : config.env) {
     job.env.emplace_back(name,
                          environment_text(expanded_value(text, value, properties, path + ".env")));

@@ -26,6 +26,7 @@ struct ExperimentPlace {
   std::filesystem::path working_directory;  // where it is launched from; absolute
   std::filesystem::path config_file;        // the run's, as the jobs get it; empty without one
   std::filesystem::path unit_file;          // with overrides: for the runs that say them; or empty
+  std::vector<std::string> plugin_dirs{};   // of the launch, absolute: runs look there as well
 };
 
 // With {author}, {name} and {cell} in root_dir; experiments_root() where it is not set. Absolute.

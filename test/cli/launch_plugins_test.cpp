@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "launched_experiments.h"
 #include "launching.h"
 #include "support/paths.h"
 
@@ -51,6 +52,33 @@ TEST_CASE("commands on an experiment find the plugins it was launched with") {
   const ShellResult status = command(at, "status 1 --plugin-dir=" + quoted(moved.string()));
   INFO(status.output);
   CHECK(status.exit_code == 0);
+}
+
+TEST_CASE("runs of units find the plugins that the launch was given") {
+  const Experiments at;
+  const PluginFolder plugins;
+  plugins.copy("demo");
+  const std::string words =
+      "--xp.root_dir=" + quoted(at.root.string()) +
+      " --cfg=" + quoted(config("vision/local.toml").string()) + " --plugin-dir " +
+      quoted(plugins.path().string()) + " " + std::string(kSmallRun) +
+      "trainer.train_steps=2 trainer.steps_per_loop=1 task.model.activation=demo/Relu ";
+  for (const std::string& launch :
+       {"launch " + words + "--sweep seed=1,2",
+        "launch " + words +
+            "--xp.orchestrator=search/Orchestrator --xp.orchestrator.goal=min "
+            "--xp.orchestrator.objective=validation_loss "
+            "--xp.orchestrator.trials=2 "
+            "'--xp.orchestrator.space.seed={int = [1, 1000000]}'"}) {
+    const ShellResult launched = at.trivet(launch);
+    INFO(launched.output);
+    REQUIRE(launched.exit_code == 0);
+  }
+  for (const char* xid : {"1", "2"}) {
+    REQUIRE(comes_true([&] { return !at.status(xid).at("supervised"); }));
+    INFO(at.trivet(std::string("status ") + xid).output);
+    CHECK(at.status(xid).at("states") == nlohmann::json{{"completed", 2}});
+  }
 }
 
 }  // namespace launch_plugins_test
