@@ -332,6 +332,12 @@ WorkUnit UnitBuilder::build(const SweepItem& item, bool sweeps_config, std::int6
   return unit;
 }
 
+void UnitBuilder::add_plugin_dirs(Job& job, std::size_t at) const {
+  std::vector<std::string> words;
+  for (const std::string& folder : place_.plugin_dirs) words.push_back("--plugin-dir=" + folder);
+  job.argv.insert(job.argv.begin() + static_cast<std::ptrdiff_t>(at), words.begin(), words.end());
+}
+
 Job UnitBuilder::job(const JobPlan& plan, const SweepItem& item, bool sweeps_config,
                      const DirProperties& properties, const fs::path& directory) const {
   const JobConfig& config = plan.config;
@@ -346,6 +352,7 @@ Job UnitBuilder::job(const JobPlan& plan, const SweepItem& item, bool sweeps_con
   if (plan.program.file.copy.empty() && !plan.program.file.digest.empty()) {
     job.programs = {{plan.program.file.original, plan.program.file.digest}};
   }
+  const std::size_t command = job.argv.size();
   for (Argument& argument : arguments(plan, item, sweeps_config)) {
     // What a sweep gives is a value and holds no placeholders.
     const bool swept = std::any_of(item.args.begin(), item.args.end(), [&](const auto& given) {
@@ -355,15 +362,11 @@ Job UnitBuilder::job(const JobPlan& plan, const SweepItem& item, bool sweeps_con
     job.argv.push_back(argument_text(argument));
     refuse_nul(job.argv.back(), path + ".args");
   }
+  if (is_run(plan)) add_plugin_dirs(job, command + 1);
   if (sweeps_config) {
     // The config of a program that is none of ours has the others.
     const auto& said = says_all ? overrides_ : said_inside(overrides_, item);
     for (std::string& word : as_options(said, plan)) job.argv.push_back(std::move(word));
-  }
-  if (is_run(plan)) {
-    for (const std::string& folder : place_.plugin_dirs) {
-      job.argv.push_back("--plugin-dir=" + folder);
-    }
   }
   for (const auto& [name, value] : config.env) {
     job.env.emplace_back(name,

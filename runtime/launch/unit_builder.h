@@ -3,6 +3,7 @@
 // UnitBuilder: work units of an experiment from its jobs and the items of its sweep.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -61,6 +62,9 @@ class UnitBuilder {
                                   bool sweeps_config) const;
   launch::Job job(const JobPlan& plan, const SweepItem& item, bool sweeps_config,
                   const DirProperties& properties, const std::filesystem::path& directory) const;
+
+  // A run looks for plugins where the launch did.
+  void add_plugin_dirs(launch::Job& job, std::size_t at) const;
 
   const ResolvedLaunch& launch_;
   const std::vector<JobPlan>& plans_;

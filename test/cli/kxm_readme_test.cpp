@@ -63,7 +63,8 @@ TEST_CASE("kxm, tl;dr: a training with a sweep and a platform") {
   CHECK(unit_of(plan, 1).at("sweep") == Json{{"seed", 1}});
   const std::string xp_dir = at.root() + "/1";
   CHECK(argv_of(plan, 1, "train") ==
-        std::vector<std::string>{program().string(), "run", "--cfg=" + xp_dir + "/unit.toml",
+        std::vector<std::string>{program().string(), "run", at.plugin_option(),
+                                 "--cfg=" + xp_dir + "/unit.toml",
                                  "--workdir=" + xp_dir + "/2-seed=1", "--cfg.seed=1",
                                  "--set=task.train_input.batch_size=32"});
   const Json job = recorded_job(at, words, "train");

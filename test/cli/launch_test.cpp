@@ -80,7 +80,8 @@ TEST_CASE("a run's config is launched with its sweep") {
   const Json& unit = plan.at("units")[0];
   CHECK(unit.at("wu_dir") == at.root() + "/1/1-seed=1");
   CHECK(words(unit.at("jobs").at("train").at("argv")) ==
-        std::vector<std::string>{program().string(), "run", "--cfg=" + at.root() + "/1/unit.toml",
+        std::vector<std::string>{program().string(), "run", at.plugin_option(),
+                                 "--cfg=" + at.root() + "/1/unit.toml",
                                  "--workdir=" + at.root() + "/1/1-seed=1", "--cfg.seed=1",
                                  "--set=trainer.train_steps=5"});
   CHECK(at.plan(cfg + " --xp.sweep=default,lr").at("units").size() == 4);

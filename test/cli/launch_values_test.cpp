@@ -83,7 +83,7 @@ TEST_CASE("arguments for a run of this program add to those it is started with")
   // In the place of the one that is there.
   const Words moved = argv_of(
       at.plan(local_config() + "--xp.jobs.train.args.workdir=/w --xp.args.root=/r"), "train");
-  CHECK(moved == Words{plain[0], "run", plain[2], "--workdir=/w", "--root=/r"});
+  CHECK(moved == Words{plain[0], "run", plain[2], plain[3], "--workdir=/w", "--root=/r"});
   CHECK_THAT(at.refusal(local_config() + "--xp.args.workdir=/w"),
              Contains("the job 'train' has its own args.workdir"));
 }

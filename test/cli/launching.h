@@ -29,6 +29,8 @@ struct Launching {
   // Refused, with exit code 2 and nothing made; what was said.
   std::string refusal(const std::string& words) const;
   std::string root() const { return (folder / "root").string(); }
+  // As runs get it.
+  std::string plugin_option() const { return "--plugin-dir=" + plugins.path().string(); }
 
   TempDir folder;
   PluginFolder plugins;

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "run_fixture.h"
+#include "cli/run_fixture.h"
 
 using namespace trivet::test;
 using Catch::Contains;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/run_fixture.h"
 #include "doc_blocks.h"
-#include "run_fixture.h"
 #include "support/paths.h"
 #include "support/shell.h"
 

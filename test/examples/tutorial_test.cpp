@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "launched_experiments.h"
-#include "page_steps.h"
+#include "cli/launched_experiments.h"
+#include "cli/page_steps.h"
 #include "support/paths.h"
 
 namespace tutorial_test {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "page_steps.h"
-#include "run_fixture.h"
+#include "cli/page_steps.h"
+#include "cli/run_fixture.h"
 #include "support/paths.h"
 
 namespace configuration_page_test {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "launched_experiments.h"
-#include "launching.h"
+#include "cli/launched_experiments.h"
+#include "cli/launching.h"
 #include "support/paths.h"
 
 namespace readme_test {
