@@ -10,7 +10,7 @@
 using namespace trivet;
 using namespace trivet::test;
 
-TEST_CASE("on Branin's function TPE and the Gaussian process beat random search") {
+TEST_CASE("on Branin's function TPE and the Gaussian process beat random search", "[slow]") {
   const double random = median_best_on_branin(maker_of<search::Random>());
   CHECK(random > 1);
   CHECK(median_best_on_branin(maker_of<search::Tpe>()) < random);

@@ -114,7 +114,7 @@ TEST_CASE("a coordinate is widened to the least deviation and no other is") {
   CHECK(0.1 * std::sqrt(state.covariance()(1, 1)) == Approx(0.1));
 }
 
-TEST_CASE("a search by evolution gets close to the bottom, on cells, too") {
+TEST_CASE("a search by evolution gets close to the bottom, on cells, too", "[slow]") {
   Map<DimensionConfig> config;
   config["x"].uniform = {-3, 5};
   config["n"].int_ = {0, 20};

@@ -65,8 +65,8 @@ TEST_CASE("trials that run at the same time are at different points") {
   for_all_samplers(check_parallel_points);
 }
 
-TEST_CASE(
-    "the samplers that learn come nearer to the optimum of a mixed space than random points") {
+TEST_CASE("the samplers that learn come nearer to the optimum of a mixed space than random points",
+          "[slow]") {
   const double random = mean_best_on_mixed(maker_of<search::Random>());
   CHECK(mean_best_on_mixed(maker_of<search::Tpe>()) < random);
   CHECK(mean_best_on_mixed(maker_of<search::CmaEs>()) < random);
