@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program's way in; all the work is in cli/, where tests can reach it.
-#include <unistd.h>
-
 #include <cstdio>
 #include <string_view>
 
 #include "cli/main.h"
+#include "host/process_end.h"
 #include "trivet/abi_tag.h"
 
 int main(int argc, char** argv) {
@@ -14,5 +13,5 @@ int main(int argc, char** argv) {
   // have registered for the end of the process could only spoil it.
   if (std::string_view(TRIVET_TAG_SANITIZER) != "none") return code;
   std::fflush(nullptr);
-  ::_exit(code);
+  trivet::end_process(code);
 }

@@ -14,6 +14,7 @@
 
 #include "host/loaded_plugins.h"
 #include "host/mapped_file.h"
+#include "host/process_end.h"
 #include "host/signal_safe_text.h"
 #include "trivet/error.h"
 #include "trivet/plugin_call.h"
@@ -109,7 +110,7 @@ bool tell(SignalSafeText& words, const char* did, const char* signal, const void
   const int done = done_code.load();
   if (done >= 0) words << "       all work was done before that, and its files are whole\n";
   words.print();
-  ::_exit(done >= 0 ? done : code);
+  end_process(done >= 0 ? done : code);
 }
 
 const void* instruction_of(const void* context) {
@@ -169,6 +170,12 @@ extern "C" void trivet_crash(int number, siginfo_t* info, void* context) {
 
 // A plugin has no business to end the program, least of all with an exit code of 0.
 void at_exit() {
+  refuse_to_end();
+}
+
+}  // namespace
+
+void refuse_to_end() noexcept {
   if (guarded_process.load() != ::getpid()) return;
   SignalSafeText words;
   if (!tell(words, "ended the program", "")) {
@@ -176,8 +183,6 @@ void at_exit() {
   }
   end_with(words, exit_code);
 }
-
-}  // namespace
 
 CrashReport::CrashReport() : stack_(std::make_unique<char[]>(kStackSize)) {
   exit_code = PluginError("").exit_code();

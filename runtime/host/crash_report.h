@@ -33,6 +33,10 @@ class CrashReport {
   std::terminate_handler previous_terminate_ = nullptr;
 };
 
+// Returns unless a CrashReport lives in this process; else says who has ended the program, and ends
+// it with the exit code of a plugin at fault. Processes that were forked from it may end.
+void refuse_to_end() noexcept;
+
 // As long as it lives, all that was asked for is done and on the disk: what plugins break while
 // their objects go is told, and the program ends with this exit code all the same.
 class WorkIsDone {

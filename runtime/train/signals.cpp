@@ -8,6 +8,8 @@
 #include <array>
 #include <atomic>
 
+#include "host/process_end.h"
+
 namespace trivet {
 namespace {
 
@@ -41,9 +43,9 @@ extern "C" void trivet_stop_signal(int number) {
   if (number == SIGINT && interrupts.fetch_add(1) > 0) {
     // The live line may be on the screen: the shell's prompt goes below it.
     if (::isatty(STDOUT_FILENO) != 0) (void)!::write(STDOUT_FILENO, "\n", 1);
-    ::_exit(kInterrupted);
+    end_process(kInterrupted);
   }
-  if (number == SIGTERM && is_second_term()) ::_exit(kPreempted);
+  if (number == SIGTERM && is_second_term()) end_process(kPreempted);
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ TEST_CASE("the hostile plugin trains as long as it is not told to do harm",
 TEST_CASE("a program that ends anywhere in a plugin is a failure that names it",
           "[containment][slow][nosan]") {
   for (const Place& place : kPlaces) {
-    for (const char* how : {"exit", "quick_exit"}) {
+    for (const char* how : {"exit", "quick_exit", "_exit", "execl"}) {
       const HostileRun run(fault(place, how));
       check_blamed(run, "hostile/" + place.name);
       CHECK_THAT(run.output(), Contains("the plugin 'hostile' ended the program in " +
@@ -105,15 +105,31 @@ TEST_CASE("a program that ends anywhere in a plugin is a failure that names it",
   }
 }
 
-TEST_CASE("a run whose process just goes is lost, never done", "[containment][slow][nosan]") {
-  for (const char* how : {"_exit", "exec"}) {
+TEST_CASE("whatever leaves the process without a handler is told as well",
+          "[containment][slow][nosan]") {
+  for (const char* how :
+       {"_Exit", "execle", "execlp", "execv", "execve", "execvp", "execvpe", "fexecve"}) {
     const HostileRun run(fault(kPlaces[0], how));
-    INFO(run.output());
-    CHECK(run.state() != "done");
-    const auto listed = test::trivet("ls " + quoted(run.workdir().string()));
-    INFO(listed.output);
-    CHECK_THAT(listed.output, Contains("lost"));
+    INFO(how);
+    check_blamed(run, "hostile/" + kPlaces[0].name);
+    CHECK_THAT(run.output(), Contains("the plugin 'hostile' ended the program in "));
   }
+}
+
+TEST_CASE("a plugin may start programs of its own", "[containment][slow][nosan]") {
+  const HostileRun run(fault(kPlaces[0], "forks"));
+  INFO(run.output());
+  CHECK(run.exit_code() == 0);
+  CHECK(run.state() == "done");
+}
+
+TEST_CASE("a run whose process just goes is lost, never done", "[containment][slow][nosan]") {
+  const HostileRun run(fault(kPlaces[0], "exit_group"));
+  INFO(run.output());
+  CHECK(run.state() != "done");
+  const auto listed = test::trivet("ls " + quoted(run.workdir().string()));
+  INFO(listed.output);
+  CHECK_THAT(listed.output, Contains("lost"));
 }
 
 TEST_CASE("a crash in training names plugin, method, key and place", "[containment][slow][nosan]") {
