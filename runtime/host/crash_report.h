@@ -20,8 +20,9 @@ namespace trivet {
 class CrashReport {
  public:
   // Handles the signals of a crash from here on, in all threads; a stack overflow only in this one.
-  // Until the destructor the program must not end: exit() and quick_exit() are told and end with
-  // the exit code of a plugin at fault. The destructor puts the old handlers back. One at a time.
+  // Until the destructor the program must not end: exit() and quick_exit(), and in the program
+  // itself _exit() and exec (ways_out.cpp), are told and end with the exit code of a plugin at
+  // fault. The destructor puts the old handlers back. One at a time.
   CrashReport();
   ~CrashReport();
   CrashReport(const CrashReport&) = delete;
