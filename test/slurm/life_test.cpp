@@ -239,20 +239,22 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
     INFO(shell("grep . " + quoted((at.root / "1/slurm/1").string()) + "/*.log").output);
     // The cluster has room for six: more cannot be lost by its controller, and one is lost anyway.
     CHECK(at.count("completed") >= 41);
-    CHECK(count_of(at, {"completed", "lost", "preempted"}) == 48);
-    CHECK(at.job(kConfigError).at("exit_code") == 2);
-    CHECK(at.job(kConfigError).at("attempt") == 1);
-    CHECK(at.job(kTooLong).at("state") == "failed");
-    CHECK(at.job(kTooLong).at("detail") == "time limit");
+    // Those that are to fail may be among the lost.
+    CHECK(count_of(at, {"completed", "lost", "preempted", "failed"}) == 50);
     CHECK(at.state(kLost) == "lost");
   }
+  const bool was_lost = at.state(kConfigError) != "failed";
 
   const int lost = dropped_units(at);
   CHECK(lost >= 1);
   CHECK_THAT(at.trivet("resume 1").output,
              Contains("going on with " + std::to_string(lost) + " work unit"));
   REQUIRE(comes_true([&] { return at.count("completed") == 48; }));
-  CHECK(at.count("failed") == 2);
+  REQUIRE(comes_true([&] { return at.count("failed") == 2; }, 120));
+  CHECK(at.job(kConfigError).at("exit_code") == 2);
+  if (!was_lost) CHECK(at.job(kConfigError).at("attempt") == 1);
+  CHECK(at.job(kTooLong).at("state") == "failed");
+  CHECK(at.job(kTooLong).at("detail") == "time limit");
   std::set<int> ended;
   for (int wid = 1; wid <= 100; ++wid) {
     const fs::path wu_dir = at.unit_file(wid, "");
