@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "cli/main.h"
-#include "host/process_end.h"
+#include "base/process_end.h"
 #include "trivet/abi_tag.h"
 
 int main(int argc, char** argv) {

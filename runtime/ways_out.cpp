@@ -11,7 +11,7 @@
 #include <cstddef>
 
 #include "host/crash_report.h"
-#include "host/process_end.h"
+#include "base/process_end.h"
 
 namespace {
 

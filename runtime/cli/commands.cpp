@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/text_columns.h"
+#include "base/terminal_text.h"
 #include "trivet/schema.h"
 
 namespace trivet {

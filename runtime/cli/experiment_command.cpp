@@ -2,10 +2,10 @@
 #include "cli/experiment_command.h"
 
 #include "cli/host_catalog.h"
-#include "cli/terminal.h"
-#include "launch/experiment_id.h"
-#include "launch/experiment_store.h"
-#include "launch/unit_actions.h"
+#include "base/terminal.h"
+#include "launch/store/experiment_id.h"
+#include "launch/store/experiment_store.h"
+#include "launch/control/unit_actions.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/config_arguments.h"
-#include "launch/launched_experiment.h"
+#include "config/config_arguments.h"
+#include "launch/control/launched_experiment.h"
 #include "trivet/arguments.h"
 
 namespace trivet {

@@ -7,9 +7,9 @@
 
 #include "cli/experiment_command.h"
 #include "cli/host_catalog.h"
-#include "cli/report.h"
-#include "cli/terminal.h"
-#include "launch/launched_experiment.h"
+#include "cli/view/error_report.h"
+#include "base/terminal.h"
+#include "launch/control/launched_experiment.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "train/builtin.h"
+#include "builtin/builtin_plugin.h"
 #include "trivet/registry.h"
 
 namespace trivet {

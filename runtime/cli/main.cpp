@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/job.h"
-#include "cli/report.h"
-#include "cli/terminal.h"
+#include "cli/commands/job.h"
+#include "cli/view/error_report.h"
+#include "base/terminal.h"
 #include "host/crash_report.h"
 #include "trivet/error.h"
 #include "trivet/version.h"

@@ -9,11 +9,11 @@
 #include <fmt/core.h>
 
 #include "cli/commands.h"
-#include "cli/config_arguments.h"
+#include "config/config_arguments.h"
 #include "cli/host_catalog.h"
 #include "cli/trained_run.h"
 #include "config/resolver.h"
-#include "train/checkpoint_files.h"
+#include "checkpoint/checkpoint_tools.h"
 #include "trivet/command.h"
 #include "trivet/error.h"
 

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "launch/experiment_id.h"
-#include "launch/experiment_index.h"
+#include "launch/store/experiment_id.h"
+#include "launch/index/experiment_index.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 
-#include "config/catalog.h"
+#include "config/tree/catalog.h"
 #include "config/resolver.h"
-#include "train/trained_model.h"
+#include "run/trained_model.h"
 #include "trivet/command.h"
 
 namespace trivet {

@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "config/catalog.h"
+#include "config/tree/catalog.h"
 #include "trivet/schema.h"
 
 namespace trivet {

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "config/predefined.h"
-#include "config/toml_reader.h"
+#include "config/toml/toml_reader.h"
 
 namespace trivet {
 namespace {

@@ -7,15 +7,15 @@
 #include <tuple>
 #include <utility>
 
-#include "config/apply_overrides.h"
-#include "config/defaults.h"
-#include "config/experiments.h"
+#include "config/overrides/apply_overrides.h"
+#include "config/tree/defaults.h"
+#include "config/named_experiments.h"
 #include "config/layers.h"
-#include "config/references.h"
-#include "config/rules.h"
-#include "config/toml_reader.h"
-#include "config/toml_writer.h"
-#include "config/zero_bytes.h"
+#include "config/tree/references.h"
+#include "config/tree/rules.h"
+#include "config/toml/toml_reader.h"
+#include "config/toml/toml_writer.h"
+#include "config/tree/zero_bytes.h"
 
 namespace trivet {
 namespace {

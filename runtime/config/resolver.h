@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "config/catalog.h"
+#include "config/tree/catalog.h"
 #include "config/file_schema.h"
-#include "config/override.h"
-#include "config/typed_tree.h"
+#include "config/overrides/override.h"
+#include "config/tree/typed_tree.h"
 #include "trivet/experiment.h"
 #include "trivet/launch/experiment.h"
 #include "trivet/schema.h"

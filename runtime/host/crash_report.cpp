@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "host/loaded_plugins.h"
-#include "host/mapped_file.h"
-#include "host/process_end.h"
-#include "host/signal_safe_text.h"
+#include "base/mapped_file.h"
+#include "base/process_end.h"
+#include "base/signal_safe_text.h"
 #include "trivet/error.h"
 #include "trivet/plugin_call.h"
 #include "trivet/registry.h"

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "host/path_safety.h"
-#include "host/user_directories.h"
+#include "base/user_directories.h"
 
 namespace trivet {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "config/catalog.h"
-#include "launch/launch_plan.h"
+#include "config/tree/catalog.h"
+#include "launch/plan/launch_plan.h"
 #include "trivet/launch/job.h"
 #include "trivet/value.h"
 

@@ -7,8 +7,8 @@
 
 #include <fmt/core.h>
 
-#include "launch/experiment_id.h"
-#include "launch/experiment_view.h"
+#include "launch/store/experiment_id.h"
+#include "launch/store/experiment_view.h"
 #include "trivet/enums.h"
 #include "trivet/launch/subdir_format.h"
 

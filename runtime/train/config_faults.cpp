@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/file_io.h"
+#include "base/file.h"
 #include "trivet/trainer.h"
 
 namespace trivet {

@@ -30,9 +30,9 @@
 #include <string>
 
 #include "train/action_list.h"
-#include "train/best_checkpoints.h"
-#include "train/checkpoint_manager.h"
-#include "train/process_info.h"
+#include "checkpoint/best_checkpoints.h"
+#include "checkpoint/checkpoint_manager.h"
+#include "base/process_info.h"
 #include "trivet/logs.h"
 #include "trivet/trainer.h"
 

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "train/state_value.h"
+#include "checkpoint/state_value.h"
 #include "trivet/ops.h"
 #include "trivet/tape.h"
 

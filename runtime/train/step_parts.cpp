@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "train/config_faults.h"
-#include "train/prefetch.h"
+#include "train/prefetch_input.h"
 
 namespace trivet {
 

@@ -4,9 +4,9 @@
 
 #include <memory>
 
-#include "train/bad_steps.h"
+#include "train/divergence_guard.h"
 #include "train/running_means.h"
-#include "train/trainer.h"
+#include "train/default_trainer.h"
 #include "trivet/learner.h"
 #include "trivet/metric.h"
 

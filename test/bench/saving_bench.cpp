@@ -18,9 +18,9 @@
 #include "support/paths.h"
 #include "support/plugins.h"
 #include "support/shell.h"
-#include "train/checkpoint_manager.h"
-#include "train/process_info.h"
-#include "train/run_recorder.h"
+#include "checkpoint/checkpoint_manager.h"
+#include "base/process_info.h"
+#include "run/run_recorder.h"
 #include "trivet/ops.h"
 #include "trivet/tensor.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "support/shell.h"
-#include "train/file_io.h"
+#include "base/file.h"
 #include "trivet/json.h"
 #include "trivet/value.h"
 #include "watched_run.h"

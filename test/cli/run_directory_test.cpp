@@ -10,8 +10,8 @@
 
 #include "support/paths.h"
 #include "support/shell.h"
-#include "train/checkpoint_manager.h"
-#include "train/file_io.h"
+#include "checkpoint/checkpoint_manager.h"
+#include "base/file.h"
 #include "trivet/json.h"
 #include "trivet/value.h"
 #include "watched_run.h"

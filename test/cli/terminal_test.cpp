@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/text_columns.h"
+#include "base/terminal_text.h"
 #include "run_fixture.h"
 #include "support/experiment_files.h"
 #include "support/paths.h"

@@ -16,7 +16,7 @@
 #include "support/overrides.h"
 #include "support/paths.h"
 #include "support/shell.h"
-#include "train/file_io.h"
+#include "base/file.h"
 #include "trivet/json.h"
 #include "trivet/value.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "config/override.h"
-#include "config/params_override.h"
+#include "config/overrides/override.h"
+#include "config/overrides/params_override.h"
 #include "fuzz_target.h"
 #include "resolve_again.h"
 #include "runtime/config_fixture.h"

@@ -5,9 +5,9 @@
 #include <limits>
 #include <sstream>
 
-#include "cli/chart.h"
-#include "cli/text_columns.h"
-#include "cli/text_table.h"
+#include "cli/view/chart.h"
+#include "base/terminal_text.h"
+#include "cli/view/text_table.h"
 
 using namespace trivet;
 

@@ -7,8 +7,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "cli/progress.h"
-#include "cli/text_columns.h"
+#include "cli/view/progress.h"
+#include "base/terminal_text.h"
 
 using namespace trivet;
 using Catch::Contains;

@@ -2,7 +2,7 @@
 // Experiments by name as the lowest layers of a config: registered ones and files.
 #include <catch2/catch.hpp>
 
-#include "config/drop_defaults.h"
+#include "config/tree/drop_defaults.h"
 #include "runtime/config_fixture.h"
 #include "trivet/error.h"
 

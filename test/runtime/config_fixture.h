@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/catalog.h"
+#include "config/tree/catalog.h"
 #include "config/resolver.h"
 #include "support/shell.h"
 

@@ -2,7 +2,7 @@
 // Layers of a config: which wins, how they merge, where values say they came from.
 #include <catch2/catch.hpp>
 
-#include "config/toml_reader.h"
+#include "config/toml/toml_reader.h"
 #include "runtime/config_fixture.h"
 
 using trivet::ResolvedConfig;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "config/params_override.h"
-#include "launch/unit_config.h"
+#include "config/overrides/params_override.h"
+#include "launch/plan/unit_config.h"
 #include "runtime/config_fixture.h"
 
 namespace trivet::test::config_order {

@@ -3,7 +3,7 @@
 // caret stands.
 #include <catch2/catch.hpp>
 
-#include "config/apply_overrides.h"
+#include "config/overrides/apply_overrides.h"
 #include "runtime/config_fixture.h"
 
 using trivet::ConfigError;

@@ -2,7 +2,7 @@
 // --params_override: the grammar of Model Garden's params_dict.py, and where its mistakes stand.
 #include <catch2/catch.hpp>
 
-#include "config/params_override.h"
+#include "config/overrides/params_override.h"
 #include "runtime/config_fixture.h"
 #include "trivet/error.h"
 

@@ -10,9 +10,9 @@
 #include <random>
 #include <sstream>
 
-#include "config/override_effects.h"
-#include "config/toml_reader.h"
-#include "launch/unit_config.h"
+#include "config/overrides/override_effects.h"
+#include "config/toml/toml_reader.h"
+#include "launch/plan/unit_config.h"
 #include "runtime/config_fixture.h"
 
 namespace trivet::test::config_property {

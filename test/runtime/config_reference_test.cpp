@@ -2,8 +2,8 @@
 // "${path}" in configs.
 #include <catch2/catch.hpp>
 
-#include "config/references.h"
-#include "config/toml_reader.h"
+#include "config/tree/references.h"
+#include "config/toml/toml_reader.h"
 #include "runtime/config_fixture.h"
 
 using trivet::ResolvedConfig;

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "config/source_file.h"
-#include "config/text_checks.h"
-#include "config/toml_reader.h"
-#include "config/toml_writer.h"
+#include "config/toml/source_file.h"
+#include "config/toml/text_checks.h"
+#include "config/toml/toml_reader.h"
+#include "config/toml/toml_writer.h"
 #include "support/random_value.h"
 #include "support/shell.h"
 

@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "launch/database.h"
-#include "launch/experiment_index.h"
-#include "launch/file_mark.h"
+#include "base/sqlite.h"
+#include "launch/index/experiment_index.h"
+#include "base/file_stamp.h"
 #include "support/experiment_files.h"
 #include "support/shell.h"
 #include "trivet/enums.h"

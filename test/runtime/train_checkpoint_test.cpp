@@ -17,8 +17,8 @@
 
 #include "support/directory_watch.h"
 #include "support/shell.h"
-#include "train/checkpoint_manager.h"
-#include "train/file_io.h"
+#include "checkpoint/checkpoint_manager.h"
+#include "base/file.h"
 #include "train_parts.h"
 #include "trivet/device.h"
 #include "trivet/error.h"

@@ -16,11 +16,11 @@
 
 #include "support/directory_watch.h"
 #include "support/shell.h"
-#include "train/event_log.h"
-#include "train/file_io.h"
-#include "train/process_info.h"
-#include "train/run_directory.h"
-#include "train/status_file.h"
+#include "rundir/event_log.h"
+#include "base/file.h"
+#include "base/process_info.h"
+#include "rundir/run_directory.h"
+#include "rundir/status_file.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
 

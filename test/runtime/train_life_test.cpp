@@ -12,7 +12,7 @@
 #include "support/recording_task.h"
 #include "support/shell.h"
 #include "support/task_calls.h"
-#include "train/trainer.h"
+#include "train/default_trainer.h"
 #include "train_parts.h"
 #include "trivet/registry.h"
 

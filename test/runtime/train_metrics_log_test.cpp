@@ -11,8 +11,8 @@
 #include <catch2/catch.hpp>
 
 #include "support/shell.h"
-#include "train/file_io.h"
-#include "train/metrics_log.h"
+#include "base/file.h"
+#include "rundir/metrics_log.h"
 #include "trivet/error.h"
 #include "trivet/json.h"
 

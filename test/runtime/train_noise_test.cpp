@@ -3,7 +3,7 @@
 // in what is saved. What it does to weights is tested with the learner.
 #include <catch2/catch.hpp>
 
-#include "train/trainer.h"
+#include "train/default_trainer.h"
 #include "train_parts.h"
 
 namespace train_noise_test {

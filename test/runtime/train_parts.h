@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "train/trainer.h"
+#include "train/default_trainer.h"
 #include "trivet/checkpoint.h"
 #include "trivet/input.h"
 #include "trivet/task.h"

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "train/prefetch.h"
+#include "train/prefetch_input.h"
 #include "train_parts.h"
 #include "trivet/error.h"
 

@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "train/progressive.h"
+#include "train/progressive_trainer.h"
 #include "train_parts.h"
 #include "trivet/error.h"
 #include "trivet/registry.h"

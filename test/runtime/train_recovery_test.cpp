@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "train/trainer.h"
+#include "train/default_trainer.h"
 #include "train_parts.h"
 #include "trivet/error.h"
 #include "trivet/registry.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "config/defaults.h"
-#include "train/progressive.h"
-#include "train/resume_check.h"
+#include "config/tree/defaults.h"
+#include "train/progressive_trainer.h"
+#include "rundir/config_changes.h"
 #include "trivet/layer.h"
 
 using namespace trivet;

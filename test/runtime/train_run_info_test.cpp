@@ -9,11 +9,11 @@
 #include <string>
 
 #include "support/shell.h"
-#include "train/file_io.h"
-#include "train/metrics_log.h"
-#include "train/metrics_reader.h"
-#include "train/run_info.h"
-#include "train/status_file.h"
+#include "base/file.h"
+#include "rundir/metrics_log.h"
+#include "rundir/metrics_reader.h"
+#include "rundir/run_status.h"
+#include "rundir/status_file.h"
 #include "trivet/error.h"
 
 using namespace trivet;

@@ -9,9 +9,9 @@
 #include <catch2/catch.hpp>
 
 #include "support/shell.h"
-#include "train/best_checkpoints.h"
-#include "train/checkpoint_manager.h"
-#include "train/file_io.h"
+#include "checkpoint/best_checkpoints.h"
+#include "checkpoint/checkpoint_manager.h"
+#include "base/file.h"
 #include "trivet/error.h"
 #include "trivet/safetensors.h"
 

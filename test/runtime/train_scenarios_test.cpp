@@ -19,7 +19,7 @@
 
 #include "silent_events.h"
 #include "support/shell.h"
-#include "train/file_io.h"
+#include "base/file.h"
 #include "trivet/error.h"
 
 namespace train_scenarios_test {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "train/schedule_check.h"
+#include "run/schedule_check.h"
 
 namespace trivet::test::schedule_check {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "train/signals.h"
+#include "base/stop_signals.h"
 
 using trivet::StopSignals;
 

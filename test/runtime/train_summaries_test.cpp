@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "train/trainer.h"
+#include "train/default_trainer.h"
 #include "train_parts.h"
 #include "trivet/registry.h"
 

@@ -8,7 +8,7 @@
 
 #include "host/item_collector.h"
 #include "tiny/backend.h"
-#include "train/trainer.h"
+#include "train/default_trainer.h"
 #include "train_parts.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"

@@ -2,7 +2,7 @@
 // Where the data of an evaluation starts: anew, or where the last one ended.
 #include <catch2/catch.hpp>
 
-#include "train/trainer.h"
+#include "train/default_trainer.h"
 #include "train_parts.h"
 #include "trivet/error.h"
 

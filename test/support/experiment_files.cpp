@@ -4,7 +4,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "launch/records.h"
+#include "launch/store/disk_records.h"
 #include "trivet/enums.h"
 #include "trivet/json.h"
 #include "trivet/launch/job.h"

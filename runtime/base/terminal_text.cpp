@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/terminal_text.h"
+
+#include <locale.h>
+#include <wchar.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/core.h>
+
+#include "config/toml/text_checks.h"
+
+namespace trivet {
+namespace {
+
+// What wcwidth knows depends on the locale of the thread; the program itself stays in "C".
+class Utf8Locale {
+ public:
+  Utf8Locale() : before_(::uselocale(utf8())) {}
+  ~Utf8Locale() { ::uselocale(before_); }
+  Utf8Locale(const Utf8Locale&) = delete;
+  Utf8Locale& operator=(const Utf8Locale&) = delete;
+
+ private:
+  // Null where the system has no such locale; then nothing is changed.
+  static locale_t utf8() {
+    static const locale_t locale = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    return locale;
+  }
+  locale_t before_;
+};
+
+// Of valid UTF-8 with more than one byte.
+wchar_t code_point(const std::string& character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  auto code = static_cast<unsigned>(first & (0x7F >> character.size()));
+  for (std::size_t i = 1; i < character.size(); ++i) {
+    code = code << 6 | (static_cast<unsigned char>(character[i]) & 0x3F);
+  }
+  return static_cast<wchar_t>(code);
+}
+
+bool is_control(const std::string& character) {
+  const auto byte = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return byte < 0x20 || byte == 0x7F;
+  return character.size() == 2 && byte == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+}
+
+// Most text that is shown: a column for each byte, nothing to be taken for a command.
+bool is_plain_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+}
+
+// Without indent, one blank between words.
+std::string words_of(std::string_view text) {
+  std::string words;
+  for (const char c : text) {
+    if (c != ' ' || (!words.empty() && words.back() != ' ')) words += c;
+  }
+  return words;
+}
+
+}  // namespace
+
+std::vector<std::string> characters_of(std::string_view text) {
+  std::vector<std::string> characters;
+  while (!text.empty()) {
+    const auto byte = static_cast<unsigned char>(text[0]);
+    std::size_t length = byte < 0x80 ? 1 : byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2;
+    length = std::min(length, text.size());
+    std::string character(text.substr(0, length));
+    if (find_invalid_utf8(character)) {
+      characters.emplace_back("?");
+      text.remove_prefix(1);
+      continue;
+    }
+    text.remove_prefix(length);
+    characters.push_back(is_control(character) ? " " : std::move(character));
+  }
+  return characters;
+}
+
+std::string printable(std::string_view lines) {
+  if (is_plain_ascii(lines)) return std::string(lines);
+  std::string shown;
+  while (true) {
+    const std::size_t end = lines.find('\n');
+    for (const std::string& character : characters_of(lines.substr(0, end))) shown += character;
+    if (end == std::string_view::npos) return shown;
+    shown += '\n';
+    lines.remove_prefix(end + 1);
+  }
+}
+
+std::string one_line(std::string_view text) {
+  if (is_plain_ascii(text)) return std::string(text);
+  std::string shown;
+  for (const std::string& character : characters_of(text)) shown += character;
+  return shown;
+}
+
+int columns_of_character(const std::string& character) {
+  if (character.size() <= 1) return static_cast<int>(character.size());
+  const Utf8Locale locale;
+  const int columns = ::wcwidth(code_point(character));
+  return columns < 0 ? 1 : columns;  // unknown to the system, not to the terminal
+}
+
+int columns_of(std::string_view text) {
+  if (is_plain_ascii(text)) return static_cast<int>(text.size());
+  const std::vector<std::string> characters = characters_of(text);
+  return std::accumulate(
+      characters.begin(), characters.end(), 0,
+      [](int sum, const std::string& character) { return sum + columns_of_character(character); });
+}
+
+std::string clipped(std::string_view text, int width) {
+  if (is_plain_ascii(text)) return std::string(text.substr(0, std::max(width, 0)));
+  std::string shown;
+  int columns = 0;
+  for (const std::string& character : characters_of(text)) {
+    columns += columns_of_character(character);
+    if (columns > width) break;
+    shown += character;
+  }
+  return shown;
+}
+
+std::string facts_line(std::string_view lead, const std::vector<std::string>& facts,
+                       std::string_view tail, int width) {
+  const auto line_of = [&](std::size_t count) {
+    std::string line(lead);
+    for (std::size_t i = 0; i < count; ++i) line += "  " + facts[i];
+    if (count < facts.size()) return line + fmt::format("  +{} more", facts.size() - count);
+    return line.append(tail);
+  };
+  std::string line = line_of(facts.size());
+  if (width <= 0 || columns_of(line) <= width) return line;
+  for (std::size_t count = facts.size(); count > 0;) {
+    line = line_of(--count);
+    if (count > 0 && columns_of(line) <= width) return line;
+  }
+  // Not even one: it is worth more than how many there are and than a lead in its column. A number
+  // that is cut would be another number.
+  const std::string first = fmt::format("{} {}", words_of(lead), facts.empty() ? "" : facts[0]);
+  return clipped(columns_of(first) <= width ? first : words_of(lead), width);
+}
+
+}  // namespace trivet

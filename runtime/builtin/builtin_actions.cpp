@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "builtin/builtin_actions.h"
+
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "checkpoint/checkpoint_directory.h"
+#include "trivet/error.h"
+#include "trivet/registry.h"
+#include "trivet/schema.h"
+
+namespace trivet {
+namespace {
+
+Actions made(const std::vector<ConfigOf<Action>>& configs, ActionContext& context) {
+  Actions actions;
+  for (const ConfigOf<Action>& config : configs) actions.push_back(make(config, context));
+  return actions;
+}
+
+// Numbers that training gives from the moment on at which there is something to count.
+bool may_be_missing(std::string_view metric) {
+  return metric == "skipped_steps" || metric == "restores";
+}
+
+bool is_met(const WhenConfig& config, const Logs& logs) {
+  const double* value = logs.find(config.metric);
+  if (value == nullptr && may_be_missing(config.metric)) return false;
+  if (value == nullptr) {
+    std::vector<std::string> names;
+    for (const Logs::Entry& entry : logs) names.push_back(entry.first);
+    throw RunError(fmt::format("trivet/When: there is no number '{}'", config.metric),
+                   {.hint = suggestion(config.metric, names)});
+  }
+  // Written so that NaN is neither above nor below.
+  return (!config.above || *value > *config.above) && (!config.below || *value < *config.below);
+}
+
+// In a file's name only what every file system takes.
+std::filesystem::path record_of(const std::string& metric, const std::filesystem::path& directory) {
+  std::string name = "best_" + metric;
+  for (char& c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '-';
+    if (!plain) c = '-';
+  }
+  return directory / (name + ".json");
+}
+
+}  // namespace
+
+Periodic::Periodic(const Config& config, ActionContext& context)
+    : PeriodicAction(config.interval, made(config.actions, context)) {}
+
+void WhenConfig::validate(Problems& problems) const {
+  if (!above && !below) problems.add("metric", "is compared with nothing: set above or below");
+}
+
+When::When(const Config& config, ActionContext& context)
+    : ConditionalAction([config](const ActionEvent& event) { return is_met(config, event.logs); },
+                        made(config.actions, context)) {}
+
+NewBest::NewBest(const Config& config, ActionContext& context)
+    : best_(config.metric, config.better == Better::higher,
+            record_of(config.metric, context.directory)),
+      actions_(made(config.actions, context)) {}
+
+void NewBest::run(const ActionEvent& event) {
+  if (!best_.test(event.logs)) return;
+  for (const auto& action : actions_) action->run(event);
+  best_.commit(event.logs);
+}
+
+ExportWeights::ExportWeights(const Config& config, ActionContext& context)
+    : context_(context),
+      directories_(context.directory / "export", config.name, config.max_to_keep,
+                   [this] { return step_; }) {}
+
+void ExportWeights::run(const ActionEvent& event) {
+  step_ = event.step;
+  const auto path = directories_.add([&](const std::filesystem::path& directory) {
+    CheckpointDirectoryWriter writer(directory);
+    writer.tensors("model", context_.trainer.export_tensors());
+    writer.finish(event.step);
+  });
+  context_.say(fmt::format("exported step {} to {}", event.step, path.string()));
+}
+
+}  // namespace trivet

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "builtin/builtin_plugin.h"
+
+#include <string>
+#include <utility>
+
+#include "host/item_collector.h"
+#include "builtin/config_jobs.h"
+#include "builtin/builtin_actions.h"
+#include "train/progressive_trainer.h"
+#include "train/default_trainer.h"
+#include "trivet/launch/subdir_format.h"
+#include "trivet/plugin.h"
+#include "trivet/version.h"
+
+namespace trivet {
+
+void register_builtin_plugin() {
+  static const bool done = [] {
+    constexpr About about{.name = "trivet", .doc = "What is part of the program."};
+    ItemCollector collector;
+    detail::register_item(
+        collector, about,
+        trainer<DefaultTrainer>("Trainer",
+                                "One task, one model, one optimizer; evaluation in between."));
+    const auto add = [&](const auto& item) { detail::register_item(collector, about, item); };
+    add(trainer<ProgressiveTrainer>("Progressive",
+                                    "Stages, each with a model, data and an optimizer."));
+    add(action<Periodic>("Periodic", "Runs actions every so many steps."));
+    add(action<When>("When", "Runs actions while a number is above or below a bound."));
+    add(action<NewBest>("NewBest", "Runs actions when a number is the best so far."));
+    add(action<ExportWeights>("Export", "Writes the weights to a directory of their own."));
+    add(jobs<EmptyJobs>("EmptyJobs", "No jobs beside those of [xp.jobs]."));
+    add(jobs<ConfigJobs>("ConfigJobs", "trivet run with the run's config."));
+    add(subdir<SubdirFormat>("SubdirFormat", "Directories named by placeholders."));
+    registry().add(
+        {.name = std::string(about.name), .version = std::string(version()), .file = "(built in)"},
+        std::move(collector.items));
+    return true;
+  }();
+  (void)done;
+}
+
+}  // namespace trivet

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "builtin/config_jobs.h"
+
+#include <algorithm>
+
+#include "trivet/error.h"
+#include "trivet/experiment.h"
+
+namespace trivet {
+namespace {
+
+using launch::JobConfig;
+
+// trivet run --cfg={cfg} --workdir={wu_dir}; the units' values follow as --cfg.PATH=VALUE.
+JobConfig run_job(const std::string& mode) {
+  JobConfig job;
+  job.target = "trivet";
+  Value named = Value::table({{"cfg", "{cfg}"}, {"workdir", "{wu_dir}"}});
+  if (!mode.empty()) named.set("mode", mode);
+  job.args = Value::array({"run", named});
+  return job;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, JobConfig>> ConfigJobs::jobs(const Value& config) const {
+  const Value* mode = config.find("mode");
+  if (mode == nullptr || !mode->is_text()) {
+    throw ConfigError(Problem{.path = "xp.jobs_provider",
+                              .what = "trivet/ConfigJobs needs a run's config",
+                              .hint = "name one: --cfg=FILE"});
+  }
+  const bool only_evaluates = mode->as_text() == "eval" || mode->as_text() == "continuous_eval";
+  if (only_evaluates) return {{"eval", run_job("")}};
+  if (!config_.standalone_eval) return {{"train", run_job("")}};
+  return {{"train", run_job("train")}, {"eval", run_job("continuous_eval")}};
+}
+
+bool only_runs_config(const Value& xp) {
+  const Value* provider = xp.find("jobs_provider");
+  if (provider != nullptr && provider->is_table()) provider = provider->find("type");
+  if (provider == nullptr || *provider != "trivet/ConfigJobs") return false;
+  const auto says_other = [](const Value& job) {
+    return job.is_table() && (job.find("target") != nullptr || job.find("args") != nullptr);
+  };
+  if (says_other(xp)) return false;
+  const Value* jobs = xp.find("jobs");
+  return jobs == nullptr || !jobs->is_table() ||
+         std::none_of(jobs->members().begin(), jobs->members().end(),
+                      [&](const Value::Member& job) { return says_other(job.value); });
+}
+
+}  // namespace trivet

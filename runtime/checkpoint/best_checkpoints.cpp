@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/best_checkpoints.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/file.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+#include "trivet/schema.h"
+
+namespace trivet {
+namespace {
+
+// What a best checkpoint's manifest says of it: {"metric", "better", "value"}.
+constexpr std::string_view kBest = "best";
+
+std::string_view name_of(Better better) {
+  return better == Better::higher ? "higher" : "lower";
+}
+
+const Value& record_member(const Value& table, std::string_view key) {
+  const Value* found = table.find(key);
+  if (found == nullptr) throw ConfigError(Problem{.what = fmt::format("there is no \"{}\"", key)});
+  return *found;
+}
+
+}  // namespace
+
+BestCheckpoints::BestCheckpoints(std::filesystem::path directory, BestCheckpointConfig config,
+                                 CheckpointManager::Warn warn)
+    : record_(directory / "best.json"),
+      config_(std::move(config)),
+      warn_(warn),
+      checkpoints_(directory, {.max_to_keep = 0}, std::move(warn)) {
+  if (enabled()) read_record();
+}
+
+// Throws RunError where it was kept by another rule.
+void BestCheckpoints::check_rule(const Value& kept, const std::filesystem::path& source) const {
+  const std::string& metric = record_member(kept, "metric").as_text();
+  const std::string& better = record_member(kept, "better").as_text();
+  if (metric == config_.metric && better == name_of(config_.better)) return;
+  throw RunError(
+      fmt::format("{} holds the best by {} ({} is better), trainer.best_checkpoint wants {} "
+                  "({} is better)",
+                  source.string(), metric, better, config_.metric, name_of(config_.better)),
+      {.path = "trainer.best_checkpoint", .hint = "move that directory away, or change back"});
+}
+
+void BestCheckpoints::read_record() {
+  std::string damage;
+  try {
+    if (!is_there(record_)) {
+      if (checkpoints_.steps().empty()) return;
+      damage = "is not there";
+    }
+  } catch (const FileError& failure) {
+    if (failure.may_pass()) throw;
+    damage = "is no file";
+  }
+  if (damage.empty()) damage = take_record(read_text(record_));
+  if (!damage.empty()) rebuild(damage);
+  const std::vector<std::int64_t> there = checkpoints_.steps();
+  std::erase_if(entries_, [&](const Entry& entry) {
+    const bool gone = std::find(there.begin(), there.end(), entry.step) == there.end();
+    if (gone) warn_(fmt::format("the best checkpoint of step {} is gone", entry.step));
+    return gone;
+  });
+}
+
+// What is wrong with the text; empty when it was taken.
+std::string BestCheckpoints::take_record(const std::string& text) {
+  Value record;
+  try {
+    record = value_from_json(text, record_.string());
+  } catch (const RunError& damaged) {
+    return "is damaged: " + damaged.message();
+  }
+  try {
+    check_rule(record, record_.parent_path());
+    for (const Value& item : record_member(record, "checkpoints").items()) {
+      entries_.push_back(
+          {record_member(item, "step").as_integer(), record_member(item, "value").as_number()});
+    }
+  } catch (const ConfigError& wrong) {
+    entries_.clear();
+    return "is damaged: " + wrong.message();
+  }
+  return {};
+}
+
+// What a checkpoint says of its value; nothing for one that was not brought to its end, is damaged
+// or of an earlier version.
+std::optional<Value> BestCheckpoints::said_by(std::int64_t step) const {
+  try {
+    std::optional<Value> said = in_manifest(checkpoints_.path_of(step), kBest);
+    if (said) record_member(*said, "value").as_number();
+    return said;
+  } catch (const FileError& failure) {
+    if (failure.may_pass()) throw;
+  } catch (const Error&) {
+  }
+  return std::nullopt;
+}
+
+void BestCheckpoints::rebuild(const std::string& damage) {
+  std::string unknown;
+  for (const std::int64_t step : checkpoints_.steps()) {
+    const std::optional<Value> said = said_by(step);
+    if (said) {
+      check_rule(*said, record_.parent_path());
+      insert({step, said->find("value")->as_number()});
+    } else {
+      unknown += fmt::format("{}{}", unknown.empty() ? "" : ", ", step);
+    }
+  }
+  std::string text = fmt::format("{} {}; it is made anew from {} best checkpoints",
+                                 record_.string(), damage, entries_.size());
+  if (!unknown.empty()) text += "; those of step " + unknown + " do not tell their value";
+  warn_(text);
+}
+
+bool BestCheckpoints::is_better(double a, double b) const {
+  return config_.better == Better::higher ? a > b : a < b;
+}
+
+std::optional<double> BestCheckpoints::wanted(std::int64_t step, const Logs& logs) const {
+  if (!enabled()) return std::nullopt;
+  const double* value = logs.find(config_.metric);
+  if (value == nullptr) {
+    std::vector<std::string> names;
+    for (const Logs::Entry& entry : logs) names.push_back(entry.first);
+    throw RunError(
+        fmt::format("the evaluation has no number '{}'", config_.metric),
+        {.path = "trainer.best_checkpoint.metric", .hint = suggestion(config_.metric, names)});
+  }
+  if (std::isnan(*value)) return std::nullopt;
+  for (const Entry& entry : entries_) {
+    if (entry.step != step) continue;
+    // The same again: a process before this one was killed behind it. Other weights, of a run that
+    // went back and trained to this step anew, take the place of those that are gone.
+    return entry.value == *value ? std::nullopt : std::optional(*value);
+  }
+  const bool has_room = std::cmp_less(entries_.size(), config_.keep);
+  if (!has_room && !is_better(*value, entries_.back().value)) return std::nullopt;
+  return *value;
+}
+
+std::filesystem::path BestCheckpoints::keep(Entry entry, const std::filesystem::path& source,
+                                            const CheckpointManager::Fill& fill) {
+  if (source.empty()) {
+    checkpoints_.outdate(entry.step);
+    checkpoints_.save(entry.step, fill);
+  } else {
+    checkpoints_.adopt(entry.step, source);
+  }
+  add_to_manifest(checkpoints_.path_of(entry.step), kBest,
+                  Value::table({{"metric", config_.metric},
+                                {"better", name_of(config_.better)},
+                                {"value", entry.value}}));
+  std::erase_if(entries_, [&](const Entry& old) { return old.step == entry.step; });
+  insert(entry);
+  while (std::cmp_greater(entries_.size(), config_.keep)) entries_.pop_back();
+
+  Value checkpoints = Value::array();
+  for (const Entry& kept : entries_) {
+    checkpoints.push_back(Value::table({{"step", kept.step}, {"value", kept.value}}));
+  }
+  const Value record = Value::table({{"metric", config_.metric},
+                                     {"better", name_of(config_.better)},
+                                     {"checkpoints", std::move(checkpoints)}});
+  // The checkpoint first, then the record, then the removal: a kill between leaves one too many.
+  replace_file(record_, to_json(record, JsonStyle::indented), Durability::synced);
+  remove_others();
+  return checkpoints_.path_of(entry.step);
+}
+
+// Behind those that are as good: the first stays the best.
+void BestCheckpoints::insert(Entry entry) {
+  const auto place = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& other) {
+    return is_better(entry.value, other.value);
+  });
+  entries_.insert(place, entry);
+}
+
+void BestCheckpoints::remove_others() {
+  for (const std::int64_t step : checkpoints_.steps()) {
+    const bool kept = std::any_of(entries_.begin(), entries_.end(),
+                                  [&](const Entry& entry) { return entry.step == step; });
+    if (!kept) checkpoints_.remove(step);
+  }
+}
+
+}  // namespace trivet

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/checkpoint_directory.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <future>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <libdeflate.h>
+
+#include "base/file.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+#include "trivet/safetensors.h"
+
+namespace trivet {
+namespace {
+
+constexpr const char* kFormat = "trivet-checkpoint";
+constexpr std::int64_t kVersion = 1;
+constexpr const char* kManifest = "manifest.json";
+constexpr const char* kState = "state.json";
+constexpr const char* kTensors = ".safetensors";
+
+FileSum sum_of(const std::filesystem::path& path) {
+  const FileHandle file = open_file(path, O_RDONLY);
+  struct stat about = {};
+  if (::fstat(file.get(), &about) != 0) throw_system_error("read", path, errno);
+  if (!S_ISREG(about.st_mode)) throw RunError(path.string() + " is not a file");
+  // Not mapped: what the disk does not give is then an error, not a signal.
+  std::vector<std::byte> part(std::size_t{1} << 20);
+  std::uint64_t size = 0;
+  std::uint32_t crc = libdeflate_crc32(0, nullptr, 0);
+  while (true) {
+    const ssize_t count = ::read(file.get(), part.data(), part.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw_system_error("read", path, errno);
+    if (count == 0) return {size, fmt::format("{:08x}", crc)};
+    crc = libdeflate_crc32(crc, part.data(), static_cast<std::size_t>(count));
+    size += static_cast<std::uint64_t>(count);
+  }
+}
+
+// Of the file that write_safetensors makes of these entries, from their data in memory.
+FileSum sum_of(std::span<const SafetensorsEntry> entries) {
+  const std::string header = safetensors_header(entries);
+  std::uint64_t size = header.size();
+  std::uint32_t crc = libdeflate_crc32(libdeflate_crc32(0, nullptr, 0), header.data(), size);
+  for (const SafetensorsEntry& entry : entries) {
+    crc = libdeflate_crc32(crc, entry.data.data(), entry.data.size());
+    size += entry.data.size();
+  }
+  return {size, fmt::format("{:08x}", crc)};
+}
+
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name.front() != '.' && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+const Value& required(const Value& table, std::string_view key, const std::string& source) {
+  const Value* found = table.find(key);
+  if (found == nullptr) throw RunError(fmt::format("{} has no \"{}\"", source, key));
+  return *found;
+}
+
+std::string file_name(std::string_view name) {
+  return std::string(name) + kTensors;
+}
+
+std::string described(std::string_view name, DType dtype, const Shape& shape) {
+  return fmt::format("{} {} {}", name, name_of(dtype), shape.to_string());
+}
+
+}  // namespace
+
+CheckpointDirectoryWriter::CheckpointDirectoryWriter(std::filesystem::path directory)
+    : directory_(std::move(directory)) {}
+
+void CheckpointDirectoryWriter::tensors(std::string_view name, const NamedTensors& tensors) {
+  // The bytes of device memory that cannot be read in place, kept until they are written.
+  std::vector<std::vector<std::byte>> copies;
+  std::vector<SafetensorsEntry> entries;
+  copies.reserve(tensors.size());
+  entries.reserve(tensors.size());
+  for (const auto& [path, tensor] : tensors) {
+    copies.push_back(tensor.to_bytes());
+    entries.push_back({path, tensor.dtype(), tensor.shape(), copies.back()});
+  }
+  this->entries(name, entries);
+}
+
+void CheckpointDirectoryWriter::entries(std::string_view name,
+                                        std::span<const SafetensorsEntry> entries) {
+  // While the disk is busy. Not from the file, so that what went wrong on the way there is found.
+  std::future<FileSum> sum = std::async(std::launch::async, [&] { return sum_of(entries); });
+  write_safetensors(directory_ / file_name(name), entries);
+  add_file(file_name(name), sum.get());
+}
+
+void CheckpointDirectoryWriter::state(std::string_view key, const Value& value) {
+  state_.set(key, value);
+}
+
+void CheckpointDirectoryWriter::finish(std::int64_t step) {
+  write_file(directory_ / kState, to_json(state_, JsonStyle::indented), Durability::synced);
+  add_file(kState, sum_of(directory_ / kState));
+  const Value manifest =
+      Value::table({{"format", kFormat}, {"version", kVersion}, {"step", step}, {"files", files_}});
+  write_file(directory_ / kManifest, to_json(manifest, JsonStyle::indented), Durability::synced);
+  sync_directory(directory_);
+}
+
+void CheckpointDirectoryWriter::add_file(const std::string& name, const FileSum& sum) {
+  bytes_ += sum.size;
+  files_.push_back(Value::table({{"name", name}, {"size", sum.size}, {"crc32", sum.crc32}}));
+}
+
+CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path directory,
+                                                     std::filesystem::path name)
+    : directory_(std::move(directory)), name_(name.empty() ? directory_ : std::move(name)) {
+  const std::string source = (name_ / kManifest).string();
+  if (!is_there(directory_ / kManifest)) {
+    throw RunError(name_.string() + " has no manifest.json: it was never finished");
+  }
+  const Value manifest = value_from_json(read_text(directory_ / kManifest), source);
+  try {
+    if (required(manifest, "format", source).as_text() != kFormat) {
+      throw RunError(source + " is not the manifest of a checkpoint");
+    }
+    if (const std::int64_t version = required(manifest, "version", source).as_integer();
+        version != kVersion) {
+      throw RunError(fmt::format("{} has version {}; this program reads version {}", source,
+                                 version, kVersion));
+    }
+    step_ = required(manifest, "step", source).as_integer();
+    if (step_ < 0) throw RunError(fmt::format("{} has the step {}", source, step_));
+    std::set<std::string> listed;
+    for (const Value& entry : required(manifest, "files", source).items()) {
+      check_file(entry);
+      const std::string& file = entry.find("name")->as_text();
+      if (!listed.insert(file).second) {
+        throw RunError(fmt::format("{} names {} twice", source, file));
+      }
+    }
+    check_listed(listed);
+  } catch (const ConfigError& wrong_type) {
+    throw RunError(fmt::format("{}: {}", source, wrong_type.message()));
+  }
+  const std::filesystem::path state = directory_ / kState;
+  state_ = value_from_json(read_text(state), (name_ / kState).string());
+  if (!state_.is_table()) throw RunError((name_ / kState).string() + " holds no table");
+}
+
+// What is read must be what the manifest guards.
+void CheckpointDirectoryReader::check_listed(const std::set<std::string>& listed) const {
+  const auto check = [&](const std::string& name) {
+    if (listed.contains(name)) return;
+    throw RunError(fmt::format("{} does not name {}", (name_ / kManifest).string(), name));
+  };
+  check(kState);
+  std::error_code failure;
+  std::filesystem::directory_iterator entry(directory_, failure), end;
+  for (; !failure && entry != end; entry.increment(failure)) {
+    if (entry->path().extension() == kTensors) check(entry->path().filename().string());
+  }
+  if (failure) throw_system_error("read", directory_, failure.value());
+}
+
+void add_to_manifest(const std::filesystem::path& directory, std::string_view key,
+                     const Value& value) {
+  const std::filesystem::path path = directory / kManifest;
+  Value manifest = value_from_json(read_text(path), path.string());
+  manifest.set(key, value);
+  // A new file, as the old one may have other names.
+  replace_file(path, to_json(manifest, JsonStyle::indented), Durability::synced);
+}
+
+std::optional<Value> in_manifest(const std::filesystem::path& directory, std::string_view key) {
+  const std::filesystem::path path = directory / kManifest;
+  const Value manifest = value_from_json(read_text(path), path.string());
+  const Value* found = manifest.is_table() ? manifest.find(key) : nullptr;
+  return found == nullptr ? std::nullopt : std::optional(*found);
+}
+
+void CheckpointDirectoryReader::check_file(const Value& entry) const {
+  const std::string source = (name_ / kManifest).string();
+  const std::string& name = required(entry, "name", source).as_text();
+  if (!is_plain_name(name)) {
+    throw RunError(fmt::format("{} names the file \"{}\" outside its directory", source, name));
+  }
+  const FileSum sum = sum_of(directory_ / name);
+  const std::string path = (name_ / name).string();
+  const std::int64_t size = required(entry, "size", source).as_integer();
+  if (std::cmp_not_equal(sum.size, size)) {
+    throw RunError(fmt::format("{} has {} bytes instead of {}", path, sum.size, size));
+  }
+  const std::string& crc = required(entry, "crc32", source).as_text();
+  if (sum.crc32 != crc) {
+    throw RunError(
+        fmt::format("{} is damaged: its CRC-32 is {} instead of {}", path, sum.crc32, crc));
+  }
+}
+
+void CheckpointDirectoryReader::tensors(std::string_view name, NamedTensors& into,
+                                        bool strict) const {
+  const std::filesystem::path path = directory_ / file_name(name);
+  const SafetensorsFile file(path);
+  std::vector<std::string> wrong;
+  std::map<std::string_view, bool> asked;
+  for (const auto& [tensor_name, tensor] : into) {
+    asked[tensor_name] = true;
+    const SafetensorsEntry* entry = file.find(tensor_name);
+    if (entry == nullptr) {
+      wrong.push_back("missing: " + described(tensor_name, tensor.dtype(), tensor.shape()));
+    } else if (entry->dtype != tensor.dtype() || !(entry->shape == tensor.shape())) {
+      wrong.push_back(fmt::format("{} in the file, {} {} in the model",
+                                  described(tensor_name, entry->dtype, entry->shape),
+                                  name_of(tensor.dtype()), tensor.shape().to_string()));
+    }
+  }
+  for (const SafetensorsEntry& entry : file.entries()) {
+    if (strict && !asked.contains(entry.name)) {
+      wrong.push_back("only in the file: " + described(entry.name, entry.dtype, entry.shape));
+    }
+  }
+  if (!wrong.empty()) {
+    throw RunError(fmt::format("{} does not fit:\n  {}", (name_ / file_name(name)).string(),
+                               fmt::join(wrong, "\n  ")),
+                   {.hint = "the checkpoint was made by another model or optimizer"});
+  }
+  for (auto& [tensor_name, tensor] : into) tensor.assign_bytes(file.find(tensor_name)->data);
+}
+
+bool CheckpointDirectoryReader::has_state(std::string_view key) const {
+  return state_.find(key) != nullptr;
+}
+
+const Value& CheckpointDirectoryReader::state(std::string_view key) const {
+  return required(state_, key, (name_ / kState).string());
+}
+
+std::string CheckpointDirectoryReader::description() const {
+  return name_.string();
+}
+
+}  // namespace trivet

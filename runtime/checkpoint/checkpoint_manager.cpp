@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/checkpoint_manager.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "base/file.h"
+#include "base/process_info.h"
+#include "trivet/error.h"
+#include "trivet/trainer.h"
+
+namespace trivet {
+namespace {
+
+// Names of directories that are not, or no longer, checkpoints start like this.
+constexpr std::string_view kLeftover = ".tmp_";
+constexpr std::string_view kPrefix = "step_";
+const std::string kDamaged = "damaged_", kDiverged = "diverged_";
+constexpr const char* kAskedHint =
+    "'trivet ckpt verify' tells which checkpoints are whole; --step N evaluates one of them";
+
+std::string name_of_step(std::int64_t step) {
+  return fmt::format("{}{:08}", kPrefix, step);
+}
+
+// Only the one spelling that save() gives a step, so that path_of finds it again.
+std::optional<std::int64_t> step_of(const std::string& name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const std::string digits = name.substr(kPrefix.size());
+  if (digits.empty() || digits.size() > 18) return std::nullopt;
+  if (digits.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  const std::int64_t step = std::stoll(digits);
+  return name_of_step(step) == name ? std::optional(step) : std::nullopt;
+}
+
+std::vector<std::string> names_in(const std::filesystem::path& directory) {
+  std::vector<std::string> names;
+  std::error_code failure;
+  std::filesystem::directory_iterator entry(directory, failure), end;
+  for (; !failure && entry != end; entry.increment(failure)) {
+    names.push_back(entry->path().filename().string());
+  }
+  if (failure && failure != std::errc::no_such_file_or_directory) {
+    throw_system_error("read", directory, failure.value());
+  }
+  return names;
+}
+
+// What the system does not give at first it may give a moment later: a server that comes back,
+// files that another process closes.
+template <typename Open>
+auto with_patience(const Open& open) {
+  using namespace std::chrono_literals;
+  for (const auto pause : {20ms, 100ms, 500ms}) {
+    try {
+      return open();
+    } catch (const FileError& failure) {
+      if (!failure.may_pass()) throw;
+    }
+    std::this_thread::sleep_for(pause);
+  }
+  return open();
+}
+
+void check_step(const CheckpointDirectoryReader& checkpoint, std::int64_t step) {
+  if (checkpoint.step() == step) return;
+  throw RunError(fmt::format("{} holds step {}", checkpoint.description(), checkpoint.step()));
+}
+
+// By links where that can be.
+void copy_files(const std::filesystem::path& from, const std::filesystem::path& to) {
+  const std::vector<std::string> names = names_in(from);
+  if (names.empty()) throw RunError(from.string() + " is gone");
+  for (const std::string& name : names) {
+    std::error_code failure;
+    std::filesystem::create_hard_link(from / name, to / name, failure);
+    if (failure) std::filesystem::copy_file(from / name, to / name, failure);
+    if (failure) throw_system_error("link", from / name, failure.value());
+  }
+  sync_directory(to);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> step_of_checkpoint(const std::filesystem::path& directory) {
+  return step_of(directory.filename().string());
+}
+
+CheckpointManager::CheckpointManager(std::filesystem::path directory, CheckpointOptions options,
+                                     Warn warn)
+    : directory_(std::move(directory)), options_(options), warn_(std::move(warn)) {}
+
+CheckpointManager::~CheckpointManager() {
+  if (writing_.valid()) writing_.wait();
+}
+
+std::filesystem::path CheckpointManager::path_of(std::int64_t step) const {
+  return directory_ / name_of_step(step);
+}
+
+std::vector<std::int64_t> CheckpointManager::steps() const {
+  std::vector<std::int64_t> steps;
+  for (const std::string& name : names_in(directory_)) {
+    if (const auto step = step_of(name)) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::newest() {
+  return newest(std::numeric_limits<std::int64_t>::max());
+}
+
+std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::newest(std::int64_t before) {
+  auto reader = look(before);
+  set_aside_damaged();
+  return reader;
+}
+
+std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::look() {
+  return look(std::numeric_limits<std::int64_t>::max());
+}
+
+std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::look(std::int64_t before) {
+  wait();
+  if (!goes_on()) return asked();
+  passed_over_.clear();
+  std::vector<std::int64_t> all = steps();
+  std::erase_if(all, [&](std::int64_t step) { return step >= before; });
+  for (auto step = all.rbegin(); step != all.rend(); ++step) {
+    try {
+      return open(*step);
+    } catch (const FileError& failure) {
+      if (failure.may_pass()) throw;
+      passed_over_.emplace_back(*step, failure.message());
+    } catch (const Error& failure) {
+      passed_over_.emplace_back(*step, failure.message());
+    }
+  }
+  if (passed_over_.empty()) return nullptr;
+  std::string reasons;
+  for (const auto& [step, reason] : std::exchange(passed_over_, {})) reasons += "\n  " + reason;
+  throw UnusableCheckpoint(
+      fmt::format("no checkpoint in {} can be used:{}", directory_.string(), reasons),
+      {.hint = "move the directory away to start anew, or restore it from a backup"});
+}
+
+// Nothing here is changed for somebody who only looks.
+std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::asked() {
+  const std::vector<std::int64_t> all = steps();
+  if (all.empty() && !options_.step) return nullptr;
+  const std::int64_t step = options_.step.value_or(all.empty() ? 0 : all.back());
+  if (std::find(all.begin(), all.end(), step) == all.end()) {
+    throw UnusableCheckpoint(
+        fmt::format("{} has no checkpoint of step {}", directory_.string(), step),
+        {.hint = fmt::format("it has those of {}", fmt::join(all, ", "))});
+  }
+  try {
+    return open(step);
+  } catch (const FileError& failure) {
+    if (failure.may_pass()) throw;
+    throw UnusableCheckpoint(failure.message(), {.hint = kAskedHint});
+  } catch (const Error& failure) {
+    throw UnusableCheckpoint(failure.message(), {.hint = kAskedHint});
+  }
+}
+
+std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::open(std::int64_t step) {
+  try {
+    auto reader =
+        with_patience([&] { return std::make_unique<CheckpointDirectoryReader>(path_of(step)); });
+    check_step(*reader, step);
+    current_ = step;
+    return reader;
+  } catch (const FileError& failure) {
+    if (!failure.may_pass()) throw;
+    throw FileError(failure.message() +
+                        "; the checkpoint may be whole, so the run stops here and changes nothing",
+                    {.hint = fmt::format("{}; to go on without it, move {} away", failure.hint(),
+                                         path_of(step).string())},
+                    failure.number());
+  }
+}
+
+// Its files stay for whoever wants to know what happened to them.
+std::string CheckpointManager::renamed(std::int64_t step, const std::string& prefix) {
+  std::filesystem::path aside = directory_ / (prefix + name_of_step(step));
+  for (int copy = 2; is_there(aside); ++copy) {
+    aside = directory_ / fmt::format("{}{}.{}", prefix, name_of_step(step), copy);
+  }
+  std::error_code failure;
+  std::filesystem::rename(path_of(step), aside, failure);
+  if (failure) damaged_.insert(step);
+  return failure ? "it cannot be renamed: " + failure.message() : "it is now " + aside.string();
+}
+
+void CheckpointManager::set_aside_damaged() {
+  if (!goes_on()) return;
+  for (const auto& [step, reason] : std::exchange(passed_over_, {})) {
+    warnings_.push_back(
+        fmt::format("checkpoint passed over: {}; {}", reason, renamed(step, kDamaged)));
+  }
+  remove_leftovers();
+  give_warnings();
+}
+
+void CheckpointManager::leave(std::int64_t step) {
+  warnings_.push_back(
+      fmt::format("checkpoint of step {} passed over: training diverged from it; {}", step,
+                  renamed(step, kDiverged)));
+  give_warnings();
+}
+
+bool CheckpointManager::begin_save(std::int64_t step, const Fill& fill) {
+  wait();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  if (current_ == step) return false;
+  const double start = steady_seconds();
+  snapshot_.clear();
+  before_ = current_;
+  try {
+    fill(snapshot_);
+  } catch (const DivergedError&) {
+    throw;
+  } catch (const Error& failure) {
+    throw not_saved(step, failure);
+  }
+  current_ = step;
+  failed_ = false;
+  // Deferred: it runs in wait(), on this thread.
+  const auto policy = options_.async ? std::launch::async : std::launch::deferred;
+  writing_ = std::async(policy, [this, step, start] {
+    try {
+      SavedCheckpoint saved = write(step);
+      saved.seconds = steady_seconds() - start;
+      return saved;
+    } catch (...) {
+      failed_.store(true, std::memory_order_release);
+      throw;
+    }
+  });
+  if (!options_.async) wait();
+  stalled_ = steady_seconds() - start;
+  if (!options_.async && !saved_.empty()) saved_.back().stalled = stalled_;
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  return true;
+}
+
+std::optional<SavedCheckpoint> CheckpointManager::save(std::int64_t step, const Fill& fill) {
+  if (!begin_save(step, fill)) return std::nullopt;
+  wait();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  const SavedCheckpoint saved = saved_.back();
+  saved_.pop_back();
+  return saved;
+}
+
+void CheckpointManager::wait() {
+  if (!writing_.valid()) return;
+  try {
+    SavedCheckpoint saved = writing_.get();
+    saved.stalled = stalled_;
+    saved_.push_back(std::move(saved));
+  } catch (...) {
+    current_ = before_;
+    failure_ = std::current_exception();
+  }
+  give_warnings();
+}
+
+std::vector<SavedCheckpoint> CheckpointManager::take_saved() {
+  using namespace std::chrono_literals;
+  if (writing_.valid() && writing_.wait_for(0s) == std::future_status::ready) wait();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  return std::exchange(saved_, {});
+}
+
+SavedCheckpoint CheckpointManager::write(std::int64_t step) {
+  SavedCheckpoint saved{.step = step, .path = path_of(step)};
+  replace(step, [&](const std::filesystem::path& temporary) {
+    CheckpointDirectoryWriter writer(temporary);
+    snapshot_.write(writer);
+    writer.finish(step);
+    saved.bytes = writer.bytes();
+  });
+  damaged_.erase(step);
+  prune();
+  return saved;
+}
+
+RunError CheckpointManager::not_saved(std::int64_t step, const Error& reason) const {
+  const std::string kept =
+      before_ ? path_of(*before_).string() + " is untouched" : "there is no earlier one";
+  return RunError(
+      fmt::format("checkpoint of step {} not saved: {}; {}", step, reason.message(), kept),
+      reason.details());
+}
+
+// What `make` fills becomes the checkpoint of the step, whole or not at all.
+void CheckpointManager::replace(std::int64_t step, const Make& make) {
+  const std::filesystem::path temporary = directory_ / fmt::format("{}{:08}", kLeftover, step);
+  try {
+    make_directories(directory_);
+    remove_leftovers();
+    make_directories(temporary);
+    make(temporary);
+    publish(temporary, step);
+  } catch (const Error& failure) {
+    discard(temporary);
+    throw not_saved(step, failure);
+  } catch (...) {
+    discard(temporary);
+    throw;
+  }
+}
+
+void CheckpointManager::adopt(std::int64_t step, const std::filesystem::path& source) {
+  adopt(step, [&](const std::filesystem::path& temporary) { copy_files(source, temporary); });
+}
+
+// Links are looked at, not the source, which its process may replace at any moment.
+std::string CheckpointManager::adopt_if_whole(std::int64_t step,
+                                              const std::filesystem::path& source) {
+  struct Damaged {
+    std::string reason;
+  };
+  try {
+    adopt(step, [&](const std::filesystem::path& temporary) {
+      copy_files(source, temporary);
+      try {
+        const auto linked = with_patience(
+            [&] { return std::make_unique<CheckpointDirectoryReader>(temporary, source); });
+        check_step(*linked, step);
+      } catch (const FileError& failure) {
+        if (failure.may_pass()) throw;
+        throw Damaged{failure.message()};
+      } catch (const Error& failure) {
+        throw Damaged{failure.message()};  // no Error, which would say that a write failed
+      }
+    });
+  } catch (const Damaged& damaged) {
+    return damaged.reason;
+  }
+  return {};
+}
+
+void CheckpointManager::adopt(std::int64_t step, const Make& make) {
+  wait();
+  before_ = current_;
+  replace(step, make);
+  current_ = step;
+  damaged_.erase(step);
+  prune();
+  give_warnings();
+}
+
+void CheckpointManager::remove(std::int64_t step) {
+  wait();
+  discard(path_of(step));
+  give_warnings();
+}
+
+void CheckpointManager::outdate(std::int64_t step) {
+  wait();
+  if (current_ == step) current_.reset();
+}
+
+// A directory that has the name already is a damaged one, or belongs to steps that are being done
+// again after one: rename cannot replace it, so it goes first.
+void CheckpointManager::publish(const std::filesystem::path& temporary, std::int64_t step) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path_of(step), ignored)) discard(path_of(step));
+  rename_path(temporary, path_of(step));
+  sync_directory(directory_);
+}
+
+void CheckpointManager::prune() {
+  if (options_.max_to_keep == 0) return;
+  std::vector<std::int64_t> all = steps();
+  std::int64_t kept = 0;
+  for (auto step = all.rbegin(); step != all.rend(); ++step) {
+    if (options_.keep_every > 0 && *step % options_.keep_every == 0) continue;
+    if (kept >= options_.max_to_keep) {
+      discard(path_of(*step));
+    } else if (!damaged_.contains(*step)) {
+      ++kept;
+    }
+  }
+}
+
+void CheckpointManager::remove_leftovers() {
+  for (const std::string& name : names_in(directory_)) {
+    if (name.starts_with(kLeftover)) discard(directory_ / name);
+  }
+}
+
+// Under another name first: a kill in the middle of the removal leaves no half checkpoint.
+void CheckpointManager::discard(const std::filesystem::path& path) {
+  std::error_code failure;
+  std::filesystem::path doomed = path;
+  const std::string name = path.filename().string();
+  if (!name.starts_with(kLeftover)) {
+    doomed = directory_ / fmt::format("{}old_{}", kLeftover, name);
+    std::filesystem::remove_all(doomed, failure);
+    std::filesystem::rename(path, doomed, failure);
+    if (failure) {
+      warnings_.push_back(fmt::format("cannot remove {}: {}", path.string(), failure.message()));
+      return;
+    }
+  }
+  std::filesystem::remove_all(doomed, failure);
+  if (failure) {
+    warnings_.push_back(fmt::format("cannot remove {}: {}", doomed.string(), failure.message()));
+  }
+}
+
+// Warnings of the thread that writes wait for the run thread.
+void CheckpointManager::give_warnings() {
+  for (const std::string& text : std::exchange(warnings_, {})) warn_(text);
+}
+
+}  // namespace trivet

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// CheckpointSnapshot: a checkpoint in memory. Filling it is all that training waits for; writing it
+// to disk may happen on another thread while training goes on. It may also be read, by a trainer
+// that takes over from another one.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/checkpoint_directory.h"
+
+namespace trivet {
+
+class CheckpointSnapshot final : public CheckpointWriter, public CheckpointReader {
+ public:
+  // Forgets what it holds. The memory is kept: filling it again with the same tensors takes none.
+  void clear();
+
+  void tensors(std::string_view name, const NamedTensors& tensors) override;
+  void state(std::string_view key, const Value& value) override;
+
+  // Of the same names, shapes and types only: both come from one config. Throws Error otherwise.
+  void tensors(std::string_view name, NamedTensors& into, bool strict = true) const override;
+  bool has_state(std::string_view key) const override { return state_.find(key) != nullptr; }
+  const Value& state(std::string_view key) const override;
+  std::string description() const override { return "memory"; }
+  // What was given under a name; valid until the next call of `clear` or `tensors`.
+  std::vector<SafetensorsEntry> entries(std::string_view name) const;
+
+  // Everything that was given, in its order. [any thread, while nobody fills it]
+  void write(CheckpointDirectoryWriter& writer) const;
+
+ private:
+  struct Free {
+    void operator()(std::byte* block) const { std::free(block); }
+  };
+  struct Copy {
+    SafetensorsEntry entry() const { return {name, dtype, shape, {data.get(), size}}; }
+
+    std::string name;
+    DType dtype = DType::f32;
+    Shape shape;
+    std::unique_ptr<std::byte[], Free> data;
+    std::size_t size = 0, capacity = 0;
+  };
+  struct File {
+    std::string name;
+    std::vector<Copy> copies;
+    std::size_t used = 0;  // of copies
+  };
+
+  static std::unique_ptr<std::byte[], Free> block_of(std::size_t bytes);
+  const File& file(std::string_view name) const;
+
+  std::vector<File> files_;
+  std::size_t used_ = 0;  // of files_
+  Value state_ = Value::table();
+};
+
+}  // namespace trivet

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet cancel ID ...: ends work units.
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_command.h"
+#include "launch/store/experiment_view.h"
+#include "launch/control/unit_actions.h"
+
+namespace trivet {
+namespace {
+
+int run_cancel(std::span<const std::string> words) {
+  return run_on_experiments(
+      words, "cancel", [](LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
+        return fmt::format("experiment {}: {} cancelled\n", experiment.xid(),
+                           units_text(cancel_units(experiment, wid)));
+      });
+}
+
+}  // namespace
+
+const CommandInfo kCancelCommand{
+    .name = "cancel",
+    .usage = "cancel ID ...",
+    .summary = "Ends the jobs of an experiment or of a work unit",
+    .details =
+        "ID is XID or XID/WID. Jobs get SIGTERM and a while to save, then SIGKILL. What has ended "
+        "stays\n"
+        "as it is; 'trivet retry' takes it back.",
+    .options = kExperimentOptions,
+    .operand = Operand::path,
+    .run = run_cancel,
+};
+
+}  // namespace trivet

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet check CONFIG [K=V ...]
+#include <fmt/core.h>
+
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "config/config_arguments.h"
+#include "cli/host_catalog.h"
+#include "cli/view/inspection_text.h"
+#include "base/terminal.h"
+#include "config/run_rules.h"
+#include "builtin/config_jobs.h"
+#include "run/metric_uses.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+
+namespace trivet {
+namespace {
+
+constexpr OptionSpec kOwnCheckOptions[] = {
+    {.name = "json", .doc = "As JSON"},
+    {.name = "on-paper", .doc = kOnPaperDoc},
+};
+constexpr auto kCheckOptions = with_config_options(kOwnCheckOptions);
+
+std::string named_line(std::string_view name, const std::string& text) {
+  return fmt::format("  {:<10} {}\n", name, text);
+}
+
+std::string first_loss_text(const Inspection& seen) {
+  const std::string loss = fmt::format("{:.4g} over {} examples", seen.first_loss, seen.examples);
+  if (!seen.expected_loss) return loss + "; nothing to compare it with";
+  const FirstLoss::Range& range = *seen.expected_loss;
+  return fmt::format("{}; plausible between {:.2f} and {:.2f}: {}", loss, range.low, range.high,
+                     range.reason);
+}
+
+std::string gradients_text(const Inspection& seen) {
+  std::size_t trainable = 0, reached = 0;
+  for (const Inspection::Weights& weights : seen.weights) {
+    trainable += weights.trainable ? 1 : 0;
+    reached += weights.trainable && weights.has_gradient ? 1 : 0;
+  }
+  return fmt::format("reach {} of {} trainable tensors", reached, trainable);
+}
+
+std::string eval_text(const Inspection& seen) {
+  std::string text = "one batch:";
+  for (const auto& [name, value] : seen.eval_logs) text += fmt::format(" {}={:.4g}", name, value);
+  return text;
+}
+
+std::string checked_stage_text(const Inspection& seen) {
+  const std::string title = stage_title(seen);
+  std::string text = (title.empty() ? "" : title + "\n") + named_line("model", model_text(seen));
+  if (seen.trained) {
+    if (!seen.on_paper) text += named_line("first loss", first_loss_text(seen));
+    text += named_line("gradients", gradients_text(seen));
+  }
+  for (const NamedText& entry : work_lines(seen)) text += named_line(entry.name, entry.text);
+  if (seen.evaluated) text += named_line("eval", eval_text(seen));
+  for (const NamedText& entry : memory_lines(seen)) text += named_line(entry.name, entry.text);
+  return text;
+}
+
+// Of all stages, those of a stage with its name.
+std::vector<std::string> all_faults(const std::vector<Inspection>& stages) {
+  std::vector<std::string> found;
+  for (const Inspection& seen : stages) {
+    const std::string title = stage_title(seen);
+    for (const std::string& fault : faults(seen)) {
+      found.push_back((title.empty() ? "" : title + ": ") + fault);
+    }
+  }
+  return found;
+}
+
+std::string report(const std::string& source, const std::vector<Inspection>& stages,
+                   const std::vector<std::string>& found) {
+  std::string text = source + "\n";
+  for (const Inspection& seen : stages) text += checked_stage_text(seen);
+  for (const std::string& fault : found) text += "problem: " + fault + "\n";
+  return text + (found.empty() ? "ok\n" : "");
+}
+
+std::string json_report(const std::string& source, const std::vector<Inspection>& stages,
+                        const std::vector<std::string>& found) {
+  Value problems = Value::array();
+  for (const std::string& fault : found) problems.push_back(fault);
+  Value figures =
+      Value::table({{"config", source}, {"ok", found.empty()}, {"problems", std::move(problems)}});
+  add_figures(figures, stages);
+  return to_json(figures, JsonStyle::indented);
+}
+
+// Of a search only where its trials are runs of this config: other programs write what they like.
+MetricUses metrics_of(const ResolvedConfig& config, SchemaLookup& schemas) {
+  MetricUses uses = metric_uses(config.tree, schemas);
+  const Value* xp = config.tree.find("xp");
+  if (xp != nullptr && only_runs_config(*xp)) add_searched_metrics(config.tree, schemas, uses);
+  return uses;
+}
+
+int run_check(std::span<const std::string> words) {
+  const ConfigArguments given = parse_config_arguments(words, kCheckOptions);
+  HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
+  const ResolvedConfig config = resolve_config(given.request, catalog);
+  check_run(config);
+  const MetricUses metrics = metrics_of(config, catalog.schemas());
+  const std::vector<Inspection> stages =
+      inspect(config, {.on_paper = given.arguments.has("on-paper"), .metrics = metrics});
+  check_metric_names(metrics, stages);
+  const std::vector<std::string> found = all_faults(stages);
+  print_out(given.arguments.has("json") ? json_report(given.source, stages, found)
+                                        : report(given.source, stages, found));
+  return found.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+const CommandInfo kCheckCommand{
+    .name = "check",
+    .usage = "check CONFIG [K=V ...]",
+    .summary = "Does everything but train: builds all, takes two steps, writes nothing",
+    .details =
+        "Looks for weights that no gradient reaches and for a first loss that weights which have\n"
+        "learnt nothing would not have (about ln(classes) for a classifier), and tells the memory\n"
+        "a run takes; of a training in stages, for each of them. Names of metrics that the config\n"
+        "uses, a search's objective too, must be among those that the run gives. Exit code 1 if\n"
+        "something is wrong with the model, 2 with the config.\n\n"
+        "On paper (see trivet help summary) gradients are followed and memory is counted, but\n"
+        "there is no loss to look at. A mesh of several devices is always on paper.",
+    .options = kCheckOptions,
+    .operand = Operand::config,
+    .run = run_check,
+};
+
+}  // namespace trivet

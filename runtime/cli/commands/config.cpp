@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet config show CONFIG [K=V ...]
+#include "cli/commands.h"
+#include "config/config_arguments.h"
+#include "cli/host_catalog.h"
+#include "base/terminal.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+
+namespace trivet {
+namespace {
+
+constexpr OptionSpec kOwnConfigCommandOptions[] = {
+    {.name = "origin", .doc = "Behind each value, where it came from"},
+    {.name = "format", .value = "FORMAT", .doc = "toml (the default) or json"},
+};
+constexpr auto kConfigCommandOptions = with_config_options(kOwnConfigCommandOptions);
+
+int run_config(std::span<const std::string> words) {
+  if (words.empty() || words[0] != "show") {
+    throw UsageError(words.empty() ? "'trivet config' needs to know what to do"
+                                   : "'trivet config' cannot '" + words[0] + "'",
+                     {.hint = "trivet config show CONFIG"});
+  }
+  const ConfigArguments given = parse_config_arguments(words.subspan(1), kConfigCommandOptions);
+  const std::string* format = given.arguments.last("format");
+  if (format != nullptr && *format != "toml" && *format != "json") {
+    throw UsageError("there is no format '" + *format + "'", {.hint = "known: toml, json"});
+  }
+  const bool json = format != nullptr && *format == "json";
+  const bool origins = given.arguments.has("origin");
+  if (json && origins) throw UsageError("JSON has no comments: --origin is for --format toml");
+  HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
+  const ResolvedConfig config = resolve_config(given.request, catalog);
+  print_out(json ? to_json(config.tree, JsonStyle::indented) : config_text(config, origins));
+  return 0;
+}
+
+}  // namespace
+
+const CommandInfo kConfigCommand{
+    .name = "config",
+    .usage = "config show CONFIG [K=V ...]",
+    .summary = "Prints a config as a run would use it: complete, references resolved",
+    .details = "What it prints is a config that gives the same run.",
+    .options = kConfigCommandOptions,
+    .operand = Operand::config,
+    .run = run_config,
+};
+
+}  // namespace trivet

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet doctor [--peak]
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cli/commands.h"
+#include "config/config_arguments.h"
+#include "cli/host_catalog.h"
+#include "cli/view/inspection_text.h"
+#include "cli/view/progress.h"
+#include "base/terminal.h"
+#include "device/peak_flops.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+#include "trivet/process.h"
+#include "trivet/registry.h"
+#include "trivet/thread_pool.h"
+
+namespace trivet {
+namespace {
+
+constexpr OptionSpec kDoctorOptions[] = {
+    {.name = "peak", .doc = "Measure the peak of matrix products and keep it"},
+    {.name = "backend", .value = "KEY", .doc = "As runtime.backend; default cpu/OpenBlas"},
+    {.name = "device", .value = "N", .doc = "As runtime.device; default 0"},
+    {.name = "threads", .value = "N", .doc = "As runtime.threads; default one per core"},
+    {.name = "json", .doc = "As JSON"},
+    kPluginDirOption,
+};
+
+std::int64_t number_option(const Arguments& arguments, std::string_view option, std::int64_t most) {
+  const std::string* text = arguments.last(option);
+  if (text == nullptr) return 0;
+  std::int64_t number = 0;
+  const char* end = text->data() + text->size();
+  const auto [stop, error] = std::from_chars(text->data(), end, number);
+  if (error != std::errc() || stop != end || number < 0 || number > most) {
+    throw UsageError(
+        fmt::format("--{} takes a number from 0 to {}, '{}' is none", option, most, *text));
+  }
+  return number;
+}
+
+struct Patient {
+  std::unique_ptr<Device> device;
+  std::int64_t index = 0;
+};
+
+Patient open_patient(const Arguments& arguments) {
+  const std::string* named = arguments.last("backend");
+  DeviceOptions options;
+  options.key = named != nullptr ? *named : RuntimeConfig{}.backend;
+  options.index = static_cast<int>(number_option(arguments, "device", 1 << 20));
+  options.pool =
+      std::make_shared<ThreadPool>(static_cast<int>(number_option(arguments, "threads", 1024)));
+  const void* table = registry().table("backend", options.key, Origin{}, "--backend");
+  const std::int64_t index = options.index;
+  return {Device::open(static_cast<const tv_backend*>(table), std::move(options)), index};
+}
+
+std::filesystem::path expected_file() {
+  std::filesystem::path file = peaks_file();
+  if (!file.empty()) return file;
+  throw UsageError(
+      "there is no folder to keep the peak in: neither XDG_CACHE_HOME nor HOME is set");
+}
+
+std::string text_of(const Patient& patient, const std::optional<KnownPeak>& peak) {
+  const int threads = patient.device->pool().threads();
+  std::string text = fmt::format("backend  {} {} {}; {}\n", patient.device->key(), threads,
+                                 threads == 1 ? "thread" : "threads",
+                                 static_cast<const char*>(patient.device->info().name));
+  if (!peak) return text + "peak     not measured; 'trivet doctor --peak' does\n";
+  return text + fmt::format("peak     {}/s, measured {} ago\n", format_flops(peak->flops),
+                            format_duration(std::max(0.0, unix_time() - peak->measured_at)));
+}
+
+std::string json_of(const Patient& patient, const std::optional<KnownPeak>& peak) {
+  return to_json(
+      Value::table({{"backend", patient.device->key()},
+                    {"description", static_cast<const char*>(patient.device->info().name)},
+                    {"device", patient.index},
+                    {"threads", patient.device->pool().threads()},
+                    {"peak_flops", peak ? Value(peak->flops) : Value()},
+                    {"measured_at", peak ? Value(peak->measured_at) : Value()}}),
+      JsonStyle::indented);
+}
+
+int run_doctor(std::span<const std::string> words) {
+  const Arguments arguments = parse_arguments(words, kDoctorOptions);
+  if (!arguments.plain().empty()) {
+    throw UsageError("'trivet doctor' takes no '" + arguments.plain().front() + "'",
+                     {.hint = "a backend is named by --backend"});
+  }
+  const HostCatalog catalog(arguments.all("plugin-dir"));
+  const Patient patient = open_patient(arguments);
+  const std::filesystem::path file = expected_file();
+  if (arguments.has("peak")) {
+    keep_peak(file, *patient.device, patient.index,
+              {.flops = measure_peak(*patient.device), .measured_at = unix_time()});
+  }
+  const std::optional<KnownPeak> peak = find_peak(file, *patient.device, patient.index);
+  print_out(arguments.has("json") ? json_of(patient, peak) : text_of(patient, peak));
+  return 0;
+}
+
+}  // namespace
+
+const CommandInfo kDoctorCommand{
+    .name = "doctor",
+    .usage = "doctor [--peak]",
+    .summary = "Says what this machine computes with, and measures how fast it can be",
+    .details =
+        "With --peak, times products of large matrices and keeps the fastest in\n"
+        "~/.cache/trivet/peaks.json: runs of tasks that count tokens with the same backend and\n"
+        "number of threads then tell their model FLOPs utilisation (mfu). Measure while nothing\n"
+        "else is at work.",
+    .options = kDoctorOptions,
+    .operand = Operand::none,
+    .run = run_doctor,
+};
+
+}  // namespace trivet

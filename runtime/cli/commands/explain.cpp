@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `trivet explain`: what a key or a field of a config means, from the notes alone. Opens no
+// library, but for a given config those that it names.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "config/config_arguments.h"
+#include "cli/view/explain_value.h"
+#include "cli/view/field_text.h"
+#include "cli/host_catalog.h"
+#include "base/terminal.h"
+#include "base/terminal_text.h"
+#include "config/file_schema.h"
+#include "host/plugin_host.h"
+#include "trivet/config.h"
+
+namespace trivet {
+namespace {
+
+constexpr OptionSpec kOwnExplainOptions[] = {
+    {.name = "config",
+     .value = "FILE",
+     .doc = "Explain PATH as it is in this config: its value too, and where that is from"},
+};
+constexpr auto kExplainOptions = with_config_options(kOwnExplainOptions);
+
+class Explainer {
+ public:
+  explicit Explainer(const std::vector<std::string>& plugin_dirs)
+      : catalog_(plugin_dirs), host_(catalog_.host()), lookup_(catalog_.schemas()) {}
+
+  std::string explain(const std::string& subject) {
+    if (subject.find('/') != std::string::npos) return explain_key(subject);
+    if (const std::string text = explain_plugin(subject); !text.empty()) return text;
+    if (const std::vector<std::string> keys = catalog_.keys(subject); !keys.empty()) {
+      std::string text = fmt::format("Of the kind '{}' there are\n", subject);
+      for (const std::string& key : keys) text += "  " + key + "\n";
+      return text;
+    }
+    return explain_path(subject);
+  }
+
+ private:
+  // Of plugins, and what is part of the program.
+  std::vector<ManifestItem> items_of(const std::string& key) {
+    std::vector<ManifestItem> items = host_.items(key);
+    if (!items.empty()) return items;
+    for (const RegistryItem* item : registry().items()) {
+      if (item->key != key) continue;
+      items.push_back({item->kind, item->key, item->doc, item->from_number, {}});
+    }
+    return items;
+  }
+
+  std::string explain_key(const std::string& key) {
+    std::string text;
+    for (const ManifestItem& item : items_of(key)) {
+      text += fmt::format("{} ({})\n", item.key, item.kind);
+      if (!item.doc.empty()) text += fmt::format("  {}\n", item.doc);
+      if (!item.from_number.empty()) {
+        text += fmt::format("  A bare number stands for it and sets '{}'.\n", item.from_number);
+      }
+      Problems problems;
+      const Schema* schema = lookup_.find(item.kind, item.key, {}, {}, problems);
+      text += "\n" + (schema != nullptr ? fields_text(*schema) : "") + "\n";
+    }
+    if (!text.empty()) return text + origin_text(key);
+    for (const ExperimentFile& file : catalog_.experiment_files()) {
+      if (file.key == key) return experiment_text(file);
+    }
+    const std::string plugin = key.substr(0, key.find('/'));
+    if (const std::string refusal = host_.refusal(plugin); !refusal.empty()) {
+      throw PluginError("the plugin cannot be used: " + refusal, {.plugin = plugin, .key = key});
+    }
+    throw UsageError("there is no '" + key + "'",
+                     {.hint = suggestion(key, catalog_.keys({})) + "; " + host_.searched()});
+  }
+
+  static std::string experiment_text(const ExperimentFile& file) {
+    if (!file.error.empty()) {
+      return fmt::format("{} is refused: {}\n", file.path.string(), file.error);
+    }
+    return fmt::format("{} (experiment)\n  {}\n\nFrom {}\n", file.key, experiment_doc(file.path),
+                       file.path.string());
+  }
+
+  std::string origin_text(const std::string& key) {
+    for (const PluginFile& file : host_.files()) {
+      const bool usable = file.state == PluginState::available || file.state == PluginState::loaded;
+      if (!usable || file.manifest->name != key.substr(0, key.find('/'))) continue;
+      return fmt::format("From {} {} ({}), {}\n", file.manifest->name, file.manifest->version,
+                         file.manifest->license, file.path.string());
+    }
+    return "Part of the program\n";
+  }
+
+  std::string explain_plugin(const std::string& name) {
+    for (const PluginFile& file : host_.files()) {
+      if (file.name() != name || file.state == PluginState::shadowed) continue;
+      if (!file.manifest)
+        return fmt::format("{} is refused: {}\n", file.path.string(), file.reason);
+      std::string text = fmt::format("{} {} ({}), {}\n", name, file.manifest->version,
+                                     file.manifest->license, to_string(file.state));
+      if (!file.manifest->doc.empty()) text += "  " + file.manifest->doc + "\n";
+      if (!file.reason.empty()) text += "  " + file.reason + "\n";
+      for (const ManifestItem& item : file.manifest->items) {
+        text += fmt::format("\n  {} ({})\n      {}", item.key, item.kind, item.doc);
+      }
+      return text + "\n";
+    }
+    return {};
+  }
+
+  // A dotted path in the config of an experiment. Where a path goes through a ConfigOf, its default
+  // type is meant.
+  std::string explain_path(const std::string& path) {
+    std::vector<Field> fields = launch_file_schema().fields;
+    const Field* found = nullptr;
+    Field at;
+    std::string walked;
+    for (const PathStep& step : steps_of(path)) {
+      if (step.index >= 0) continue;
+      if (found != nullptr && at.type.form == FieldType::Form::map) {
+        at = named_element(at, step.name);
+        walked = joined_path(walked, step.name);
+        continue;
+      }
+      if (found != nullptr) fields = fields_below(at);
+      const auto field = std::find_if(fields.begin(), fields.end(),
+                                      [&](const Field& f) { return f.name == step.name; });
+      if (field == fields.end()) {
+        std::vector<std::string> names;
+        for (const Field& known : fields) names.push_back(joined_path(walked, known.name));
+        throw UsageError("there is no plugin, kind or field '" + path + "'",
+                         {.hint = suggestion(joined_path(walked, step.name), names)});
+      }
+      at = Field(*field);
+      found = &at;
+      walked = joined_path(walked, step.name);
+    }
+    if (found == nullptr) throw UsageError("'" + path + "' names no field");
+    std::string text = field_text(*found, 0);
+    if (found->type.form != FieldType::Form::config) return text;
+    text += fmt::format("\nThere are\n");
+    for (const std::string& key : catalog_.keys(found->type.kind)) text += "  " + key + "\n";
+    return text;
+  }
+
+  static Field named_element(const Field& map, const std::string& name) {
+    Field element;
+    element.name = name;
+    element.type = FieldType(map.type.element.front());
+    return element;
+  }
+
+  std::vector<Field> fields_below(const Field& field) {
+    if (field.type.form != FieldType::Form::config) return nested_fields(field.type);
+    const Value* key = field.default_value ? &*field.default_value : nullptr;
+    if (key != nullptr && key->is_table()) key = key->find("type");
+    if (key == nullptr || !key->is_text()) {
+      throw UsageError("what is below '" + field.name + "' depends on its type",
+                       {.hint = "trivet explain " + field.type.kind +
+                                " lists the types; --config FILE takes the one of a config"});
+    }
+    Problems problems;
+    const Schema* schema = lookup_.find(field.type.kind, key->as_text(), {}, field.name, problems);
+    problems.throw_if_any();
+    return schema->fields;
+  }
+
+  HostCatalog catalog_;
+  PluginHost& host_;
+  SchemaLookup& lookup_;
+};
+
+// The words of `trivet config show` for the same config.
+std::vector<std::string> config_words(const Arguments& arguments) {
+  std::vector<std::string> words;
+  bool subject = true;
+  for (const Arguments::Given& given : arguments.given()) {
+    if (given.name == "config") {
+      words.insert(words.begin(), given.value);
+    } else if (!given.name.empty()) {
+      words.push_back("--" + given.name + "=" + given.value);
+    } else if (!std::exchange(subject, false)) {
+      words.push_back(given.value);
+    }
+  }
+  return words;
+}
+
+int run_explain(std::span<const std::string> words) {
+  const Arguments arguments = parse_arguments(words, kExplainOptions);
+  const std::vector<std::string> subjects = arguments.plain();
+  const bool in_config =
+      arguments.has("config") || arguments.has("config_file") || arguments.has("experiment");
+  if (subjects.empty() || (subjects.size() > 1 && !in_config)) {
+    throw UsageError("'trivet explain' takes one key, plugin, kind or path",
+                     {.hint = "trivet plugins lists the keys"});
+  }
+  if (subjects[0].empty()) throw UsageError("there is nothing to explain: the name is empty");
+  if (!in_config) {
+    if (arguments.has("set")) throw UsageError("--set changes a config: name one with --config");
+    print_out(printable(Explainer(arguments.all("plugin-dir")).explain(subjects[0])));
+    return 0;
+  }
+  if (subjects[0].find('/') != std::string::npos && subjects[0].find('"') == std::string::npos) {
+    throw UsageError("'" + subjects[0] + "' is a key; with --config a path is explained",
+                     {.hint = "trivet explain " + subjects[0]});
+  }
+  const ConfigArguments given = parse_config_arguments(config_words(arguments), kExplainOptions);
+  HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
+  print_out(printable(explain_value(subjects[0], resolve_config(given.request, catalog), catalog)));
+  return 0;
+}
+
+}  // namespace
+
+constexpr CommandInfo kExplainCommand = {
+    .name = "explain",
+    .usage = "explain KEY|PLUGIN|KIND|PATH [--config FILE]",
+    .summary = "Tells what an item or a field of a config is",
+    .details =
+        "  trivet explain nn/Linear          an item: its fields, types, ranges, defaults\n"
+        "  trivet explain nn                 a plugin and its items\n"
+        "  trivet explain layer              all items of a kind\n"
+        "  trivet explain runtime.threads    a field of an experiment's config\n"
+        "  trivet explain task.model.hidden_dims --config mnist.toml [K=V ...]\n"
+        "                                    a field as it is in that config: what it means, its\n"
+        "                                    value, and the file and line the value is from\n"
+        "\nReads the notes in the files of plugins; the only libraries opened are those that the\n"
+        "config names.",
+    .options = kExplainOptions,
+    .operand = Operand::key_or_path,
+    .run = &run_explain,
+};
+
+}  // namespace trivet

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet generate: texts continued by the model of a run.
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "config/config_arguments.h"
+#include "cli/host_catalog.h"
+#include "cli/view/progress.h"
+#include "base/terminal.h"
+#include "base/terminal_text.h"
+#include "cli/trained_run.h"
+#include "trivet/error.h"
+#include "trivet/extensions/text_generator.h"
+#include "trivet/json.h"
+#include "trivet/thread_pool.h"
+
+namespace trivet {
+namespace {
+
+constexpr OptionSpec kGenerateOptions[] = {
+    {.name = "tokens", .letter = 'n', .value = "N", .doc = "Most tokens behind a prompt"},
+    {.name = "temperature",
+     .letter = 't',
+     .value = "T",
+     .doc = "Below 1 likely tokens become likelier; 0: always the likeliest"},
+    {.name = "top-k", .value = "K", .doc = "Draw from the K likeliest tokens; 0: from all"},
+    {.name = "top-p",
+     .value = "P",
+     .doc = "Draw from the likeliest tokens that together have probability P"},
+    {.name = "beams", .value = "N", .doc = "Beam search over N sequences instead of drawing"},
+    {.name = "seed", .value = "N", .doc = "Another one gives another text (0)"},
+    {.name = "samples", .value = "N", .doc = "Draw N texts for each prompt (1)"},
+    {.name = "stop",
+     .value = "TEXT",
+     .doc = "End a continuation where this would come",
+     .repeatable = true},
+    {.name = "file",
+     .letter = 'f',
+     .value = "FILE",
+     .doc = "A prompt on each line, continued together; -: standard input"},
+    {.name = "json", .doc = "Print a line of JSON for each prompt"},
+    {.name = "set",
+     .value = "K=V",
+     .doc = "Change the run's config, e.g. runtime.threads=1",
+     .repeatable = true},
+    kPluginDirOption,
+};
+
+template <class T>
+std::optional<T> optional_number(const Arguments& arguments, std::string_view option) {
+  const std::string* text = arguments.last(option);
+  if (text == nullptr) return {};
+  T number{};
+  const char* end = text->data() + text->size();
+  const auto [stop, error] = std::from_chars(text->data(), end, number);
+  if (error != std::errc() || stop != end || text->empty()) {
+    throw UsageError(fmt::format("--{} takes a number, '{}' is none", option, *text));
+  }
+  return number;
+}
+
+GenerateOptions options_of(const Arguments& arguments) {
+  return {.max_tokens = optional_number<std::int64_t>(arguments, "tokens"),
+          .temperature = optional_number<double>(arguments, "temperature"),
+          .top_k = optional_number<std::int64_t>(arguments, "top-k"),
+          .top_p = optional_number<double>(arguments, "top-p"),
+          .beam_size = optional_number<std::int64_t>(arguments, "beams"),
+          .stop = arguments.all("stop"),
+          .seed = optional_number<std::uint64_t>(arguments, "seed").value_or(0)};
+}
+
+std::uint64_t samples_of(const Arguments& arguments) {
+  const auto samples = optional_number<std::uint64_t>(arguments, "samples").value_or(1);
+  if (samples == 0) throw UsageError("--samples takes a number of at least 1");
+  return samples;
+}
+
+std::vector<std::string> lines_of(std::istream& stream) {
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(std::move(line));
+  return lines;
+}
+
+std::vector<std::string> prompts_in(const std::string& file) {
+  if (file == "-") return lines_of(std::cin);
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw UsageError("cannot read " + file);
+  return lines_of(stream);
+}
+
+std::string all_of_stdin() {
+  std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+  if (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+std::string_view name_of(GeneratedText::End end) {
+  switch (end) {
+    case GeneratedText::End::end_token:
+      return "end_token";
+    case GeneratedText::End::stop_text:
+      return "stop_text";
+    case GeneratedText::End::model_length:
+      return "model_length";
+    case GeneratedText::End::max_tokens:
+      break;
+  }
+  return "max_tokens";
+}
+
+class GenerateCommand {
+ public:
+  explicit GenerateCommand(const Arguments& arguments)
+      : options_(options_of(arguments)),
+        samples_(samples_of(arguments)),
+        json_(arguments.has("json")) {}
+
+  int run(const Arguments& arguments) {
+    const std::vector<std::string> words = arguments.plain();
+    if (words.empty()) {
+      throw UsageError("'trivet generate' takes a run and a prompt",
+                       {.hint = "trivet generate runs/1-licenses \"You may\""});
+    }
+    if (words.size() > 2) {
+      throw UsageError("'trivet generate' takes one prompt, '" + words[2] + "' is another",
+                       {.hint = "quote a prompt of several words; --file takes many"});
+    }
+    const std::string* file = arguments.last("file");
+    if (file != nullptr && words.size() == 2) {
+      throw UsageError("there is a prompt and a --file of prompts");
+    }
+    const RunCheckpoint place = find_run_checkpoint(run_named(words[0]));
+    HostCatalog catalog(arguments.all("plugin-dir"), UnknownDefaults::load_plugin);
+    const FlushDenormals flush;
+    TrainedModel trained(trained_config(place, arguments.all("set"), catalog), place);
+    const auto* generator =
+        static_cast<const TextGenerator*>(trained.task().extension(kTaskTextGenerator));
+    if (generator == nullptr) {
+      throw UsageError("the run's task does not continue texts",
+                       {.hint = "its config.toml says which task it is: " + place.config.string()});
+    }
+    generator_ = generator;
+    model_ = &trained.model();
+    averaged_ = trained.averaged();
+    if (file != nullptr) return continue_all(prompts_in(*file));
+    if (words.size() == 2) return continue_one(words[1]);
+    if (::isatty(STDIN_FILENO) == 0) return continue_one(all_of_stdin());
+    return converse(trained.step());
+  }
+
+ private:
+  // Prints the prompt, where it belongs to the text, and the pieces behind it as they come; nothing
+  // where the prompt is refused.
+  int continue_one(const std::string& prompt) {
+    if (json_ || samples_ > 1) return continue_all({prompt});
+    options_.draws = {{.prompt = prompts_before_}};
+    std::string due = before_text(prompt);
+    const auto start = std::chrono::steady_clock::now();
+    const std::vector<GeneratedText> texts = generator_->generate(
+        *model_, {&prompt, 1}, options_, [&](std::size_t, std::string_view piece) {
+          print_out(std::exchange(due, {}) + shown(piece));
+          flush_out();
+        });
+    print_out(due + "\n");
+    flush_out();
+    report(texts[0], start);
+    return 0;
+  }
+
+  std::string before_text(const std::string& prompt) const {
+    return generator_->continues_prompts() ? prompt : std::string();
+  }
+
+  // On a terminal text must not move the cursor or change colours.
+  static std::string shown(std::string_view piece) {
+    return is_screen(stdout) ? printable(piece) : std::string(piece);
+  }
+
+  void report(const GeneratedText& text, std::chrono::steady_clock::time_point start) const {
+    if (::isatty(STDERR_FILENO) == 0) return;
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    std::fputs(fmt::format("{} tokens, {:.0f} a second{}\n", text.tokens,
+                           static_cast<double>(text.tokens) / std::max(seconds, 1e-9),
+                           averaged_ ? "; by moving averages of the weights" : "")
+                   .c_str(),
+               stderr);
+  }
+
+  int continue_all(const std::vector<std::string>& prompts) {
+    std::vector<std::string> each;
+    options_.draws.clear();
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      for (std::uint64_t sample = 0; sample < samples_; ++sample) {
+        each.push_back(prompts[i]);
+        options_.draws.push_back({.prompt = prompts_before_ + i, .sample = sample});
+      }
+    }
+    const std::vector<GeneratedText> texts = generator_->generate(*model_, each, options_, {});
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      if (json_) {
+        print_out(to_json(record_of(each[i], options_.draws[i].sample, texts[i])) + "\n");
+      } else {
+        print_out((i > 0 ? "---\n" : "") + shown(before_text(each[i]) + texts[i].text) + "\n");
+      }
+    }
+    return 0;
+  }
+
+  static Value record_of(const std::string& prompt, std::uint64_t sample,
+                         const GeneratedText& text) {
+    return Value::table({{"prompt", prompt},
+                         {"sample", static_cast<std::int64_t>(sample)},
+                         {"text", text.text},
+                         {"prompt_tokens", text.prompt_tokens},
+                         {"tokens", text.tokens},
+                         {"log_probability", text.log_probability},
+                         {"end", name_of(text.end)}});
+  }
+
+  int converse(std::int64_t step) {
+    std::fputs(fmt::format("The model at step {}{}. A prompt, then Enter; Ctrl-D ends.\n", step,
+                           averaged_ ? " (moving averages)" : "")
+                   .c_str(),
+               stderr);
+    std::string prompt;
+    while (std::fputs("> ", stderr), std::getline(std::cin, prompt)) {
+      if (prompt.empty()) continue;
+      continue_one(prompt);
+      ++prompts_before_;
+    }
+    std::fputs("\n", stderr);
+    return 0;
+  }
+
+  GenerateOptions options_;
+  std::uint64_t samples_;
+  std::uint64_t prompts_before_ = 0;
+  bool json_;
+  bool averaged_ = false;
+  const TextGenerator* generator_ = nullptr;
+  Model* model_ = nullptr;
+};
+
+int run_generate(std::span<const std::string> words) {
+  const Arguments arguments = parse_arguments(words, kGenerateOptions);
+  return GenerateCommand(arguments).run(arguments);
+}
+
+}  // namespace
+
+const CommandInfo kGenerateCommand{
+    .name = "generate",
+    .usage = "generate RUN [PROMPT]",
+    .summary = "Continues texts with the model of a run",
+    .details =
+        "  trivet generate runs/1-licenses \"You may\"    prints the prompt and what the model\n"
+        "                                              puts behind it, as it comes\n"
+        "  echo \"You may\" | trivet generate 3/2         the prompt from standard input\n"
+        "  trivet generate RUN -f prompts.txt --json   every line of a file\n\n"
+        "RUN is the directory of a run (its newest checkpoint), a checkpoint, or a work unit as\n"
+        "XID/WID. On a terminal without a prompt it asks for one, again and again. What is not\n"
+        "said here is as the config's task.decode says. The same seed gives the same text to the\n"
+        "same line of a file, and its samples differ, as do equal lines.",
+    .options = kGenerateOptions,
+    .operand = Operand::path,
+    .run = run_generate,
+};
+
+}  // namespace trivet

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet index rebuild: the index of experiments, made anew from their files.
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_command.h"
+#include "base/terminal.h"
+#include "launch/store/experiment_id.h"
+#include "launch/index/experiment_index.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+constexpr OptionSpec kIndexOptions[] = {kRootOption};
+
+int run_index(std::span<const std::string> words) {
+  const Arguments arguments = parse_arguments(words, kIndexOptions);
+  const std::vector<std::string> plain = arguments.plain();
+  if (plain.size() != 1 || plain[0] != "rebuild") {
+    throw UsageError("'trivet index' takes one word: rebuild");
+  }
+  const std::filesystem::path root = experiments_root(arguments.last("root"));
+  ExperimentIndex index(root);
+  index.rebuild();
+  std::int64_t experiments = 0, units = 0;
+  for (const ExperimentView& view : index.experiments()) {
+    ++experiments;
+    units += view.unit_count();
+  }
+  print_out(fmt::format("{} experiment{}, {}\n", experiments, experiments == 1 ? "" : "s",
+                        units_text(static_cast<std::size_t>(units))));
+  return 0;
+}
+
+}  // namespace
+
+const CommandInfo kIndexCommand{
+    .name = "index",
+    .usage = "index rebuild",
+    .summary = "Makes the index of experiments anew from their files",
+    .details =
+        "The index, ROOT/.trivet/index.sqlite, lets listings be quick. It holds nothing that the\n"
+        "files of experiments do not, is brought up to date with them by every command that reads\n"
+        "it, and can be deleted. One that is damaged is replaced without being asked for.",
+    .options = kIndexOptions,
+    .run = run_index,
+};
+
+}  // namespace trivet

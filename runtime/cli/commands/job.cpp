@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet job FILE TASK: what the script of a cluster's job calls (trivet/launch/job_array.h).
+#include "cli/commands/job.h"
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <string>
+
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "base/terminal.h"
+#include "launch/store/disk_records.h"
+#include "trivet/arguments.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+#include "trivet/launch/job_array.h"
+#include "trivet/text_file.h"
+
+namespace trivet {
+namespace {
+
+constexpr OptionSpec kJobOptions[] = {
+    {.name = "detail", .value = "TEXT", .doc = "What 'trivet status' says of it while it runs"},
+    {.name = "ready", .doc = "Say 'ready PID' as soon as signals may come"},
+};
+
+std::size_t task_number(const std::string& text, std::size_t tasks) {
+  std::size_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end || number >= tasks) {
+    throw UsageError("'" + text + "' is no task of this array, which has " + std::to_string(tasks));
+  }
+  return number;
+}
+
+const launch::Job& job_of(const DiskRecords& records, std::int64_t wid, const std::string& name) {
+  const launch::WorkUnit* unit = records.find_unit(wid);
+  if (unit != nullptr) {
+    for (const launch::Job& job : unit->jobs) {
+      if (job.name == name) return job;
+    }
+  }
+  throw RunError(records.directory().string() + " records no job '" + name + "' of unit " +
+                 std::to_string(wid));
+}
+
+int run_array_job(std::span<const std::string> words) {
+  const Arguments arguments = parse_arguments(words, kJobOptions);
+  const std::vector<std::string> plain = arguments.plain();
+  if (plain.size() != 2) throw UsageError("'trivet job' takes an array's file and a task");
+  // They are held back since the program's begin, so that none is lost.
+  if (arguments.has("ready")) {
+    print_out("ready " + std::to_string(::getpid()) + "\n");
+    flush_out();
+  }
+  const launch::JobArray array =
+      launch::job_array_from(value_from_json(text_of_file(plain[0]), plain[0]));
+  const std::int64_t wid = array.wids[task_number(plain[1], array.wids.size())];
+  DiskRecords records(array.experiment);
+  const launch::Job job = job_of(records, wid, array.job);
+  launch::JobRunOptions options{.attempt = launch::attempt_options(array)};
+  if (const std::string* detail = arguments.last("detail")) options.detail = *detail;
+  return launch::run_job(records, wid, job, options);
+}
+
+}  // namespace
+
+void hold_job_signals() {
+  sigset_t held;
+  ::sigemptyset(&held);
+  for (const int signal : launch::kTaskSignals) ::sigaddset(&held, signal);
+  ::pthread_sigmask(SIG_BLOCK, &held, nullptr);
+}
+
+const CommandInfo kJobCommand{
+    .name = "job",
+    .usage = "job FILE TASK",
+    .summary = "",  // nobody calls it by hand, so the overview does not list it
+    .details = "Runs one task of an array of jobs; the script of a cluster's job calls it.",
+    .options = kJobOptions,
+    .operand = Operand::path,
+    .run = run_array_job,
+};
+
+}  // namespace trivet

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet launch [CONFIG] [--cfg F] [--xp F] [K=V ...]
+#include "launch/launcher.h"
+
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "config/config_arguments.h"
+#include "cli/experiment_command.h"
+#include "cli/host_catalog.h"
+#include "base/terminal.h"
+#include "base/terminal_text.h"
+#include "launch/unit_text.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+
+namespace trivet {
+namespace {
+
+constexpr OptionSpec kOwnLaunchOptions[] = {
+    {.name = "xp",
+     .value = "FILE",
+     .doc = "A file with [xp]: jobs, sweep, directories; xp/single.toml and xp/trainer.toml are "
+            "part of the program. Default: xp/trainer.toml below a run's config",
+     .repeatable = true},
+    {.name = "sweep",
+     .value = "PATH=V1,V2",
+     .doc = "Sweeps over these values: a value of the run's config, or an argument. Several make "
+            "their product. Also range(1, 5), linspace(0, 1, 5), logspace(1e-4, 1e-1, 4)",
+     .repeatable = true},
+    {.name = "xid",
+     .value = "N",
+     .doc = "Adds what is missing to experiment N; the same as xp.xid"},
+    {.name = "root",
+     .value = "DIR",
+     .doc = "The same as xp.root_dir; default where nothing says it: TRIVET_ROOT, else runs"},
+    {.name = "author", .value = "NAME", .doc = "The same as xp.author"},
+    {.name = "dry-run",
+     .letter = 'n',
+     .doc = "Print every work unit with its directory, arguments and environment; start nothing"},
+    {.name = "json", .doc = "Print JSON"},
+};
+constexpr auto kLaunchOptions = with_config_options(kOwnLaunchOptions);
+
+int run_launch(std::span<const std::string> words) {
+  ConfigArguments given = parse_config_arguments(words, kLaunchOptions, ConfigNeed::optional);
+  const std::vector<std::string> xp_files = given.arguments.all("xp");
+  if (given.source.empty() && xp_files.empty()) {
+    throw UsageError("there is nothing to launch",
+                     {.hint = "name a run's config, --cfg=FILE, or an experiment, --xp=FILE"});
+  }
+  for (const std::string& file : xp_files) given.request.files.emplace_back(file);
+  if (xp_files.empty()) given.request.below_run = "xp/trainer.toml";
+  add_override(given, "xid", "xp.xid");
+  add_override(given, "author", "xp.author");
+  add_override(given, "root", "xp.root_dir");
+  given.plugin_dirs = absolute_folders(std::move(given.plugin_dirs));
+  HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
+  Launcher launcher({.config = given.request,
+                     .source = given.source.empty() ? xp_files.back() : given.source,
+                     .plugin_dirs = given.plugin_dirs,
+                     .sweeps = given.arguments.all("sweep")},
+                    catalog);
+  const bool dry = given.arguments.has("dry-run");
+  const PlannedLaunch launched = dry ? launcher.plan() : launcher.launch();
+  if (given.arguments.has("json")) {
+    print_out(to_json(launch_value(launched), JsonStyle::indented));
+  } else {
+    print_out(printable(dry ? dry_run_text(launched) : launched_text(launched)));
+  }
+  return 0;
+}
+
+}  // namespace
+
+const CommandInfo kLaunchCommand{
+    .name = "launch",
+    .usage = "launch [CONFIG] [K=V ...]",
+    .summary = "Starts the jobs of every work unit of an experiment",
+    .details =
+        "  trivet launch CONFIG --sweep trainer.learning_rate=1e-3,1e-4\n"
+        "  trivet launch --cfg=CONFIG --cfg.seed=3 --xp.sweep=lr,width --xp.platform=cpu=2\n"
+        "  trivet launch --xp=xp/single.toml --xp.target=./program --xp.args.steps=100\n\n"
+        "Everything is checked before anything is started: every unit's config, programs, files.\n"
+        "The jobs go on when this command has ended; 'trivet status' tells how they are.\n"
+        "With --xid the units that the experiment has already are left alone.",
+    .options = kLaunchOptions,
+    .operand = Operand::config,
+    .run = run_launch,
+};
+
+}  // namespace trivet

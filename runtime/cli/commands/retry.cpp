@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet retry ID ...: starts what failed once more.
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_command.h"
+#include "launch/store/experiment_view.h"
+#include "launch/control/unit_actions.h"
+
+namespace trivet {
+namespace {
+
+int run_retry(std::span<const std::string> words) {
+  return run_on_experiments(
+      words, "retry", [](LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
+        return fmt::format("experiment {}: {} started afresh\n", experiment.xid(),
+                           units_text(retry_units(experiment, wid)));
+      });
+}
+
+}  // namespace
+
+const CommandInfo kRetryCommand{
+    .name = "retry",
+    .usage = "retry ID ...",
+    .summary = "Starts jobs once more that failed, were lost or cancelled",
+    .details =
+        "ID is XID or XID/WID. Jobs that have completed are left alone. A run continues from its "
+        "last\n"
+        "checkpoint.",
+    .options = kExperimentOptions,
+    .operand = Operand::path,
+    .run = run_retry,
+};
+
+}  // namespace trivet

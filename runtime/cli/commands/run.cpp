@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet run CONFIG [K=V ...]
+#include "run/run_command.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "cli/commands.h"
+#include "config/config_arguments.h"
+#include "cli/host_catalog.h"
+#include "run/run_arguments.h"
+#include "launch/store/experiment_id.h"
+#include "base/file.h"
+#include "trivet/error.h"
+#include "trivet/launch/attempt.h"
+
+namespace trivet {
+namespace {
+
+// The file by which whoever launched this process is told that the run is done: an exit code of 0
+// may be anybody's. Processes that the run starts are not asked for it.
+class DoneFile {
+ public:
+  DoneFile() {
+    if (const char* named = std::getenv(launch::kDoneFileVariable)) file_ = named;
+    ::unsetenv(launch::kDoneFileVariable);
+  }
+  void make() const {
+    if (!file_.empty()) replace_file(file_, "", Durability::cached);
+  }
+
+ private:
+  std::filesystem::path file_;
+};
+
+std::optional<std::int64_t> asked_step(const ConfigArguments& given, Mode mode) {
+  const std::string* text = given.arguments.last("step");
+  if (text == nullptr) return std::nullopt;
+  std::int64_t step = 0;
+  const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), step);
+  if (failure != std::errc() || end != text->data() + text->size() || step < 0) {
+    throw UsageError("--step is '" + *text + "', and a step is a whole number from 0 on");
+  }
+  if (mode != Mode::eval) {
+    throw UsageError("--step goes with --mode eval",
+                     {.hint = "training goes on from the newest checkpoint; task.init_checkpoint "
+                              "starts a new run from any"});
+  }
+  return step;
+}
+
+int run_run(std::span<const std::string> words) {
+  const DoneFile done;
+  const ConfigArguments given = parse_run_arguments(words);
+  HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
+  RunRequest request;
+  request.config = resolve_config(given.request, catalog);
+  if (const std::string* workdir = given.arguments.last("workdir")) {
+    // Most likely a variable that is not set; another directory than the one meant would be used.
+    if (workdir->empty()) throw UsageError("--workdir names no directory: it is empty");
+    request.workdir = *workdir;
+  }
+  request.root = experiments_root(given.arguments.last("root"));
+  request.name = std::filesystem::path(given.source).stem().string();
+  request.source = given.source;
+  request.quiet = given.arguments.has("quiet");
+  request.step = asked_step(given, request.config.experiment.mode);
+  const int code = run_command(request);
+  if (code == 0) done.make();
+  return code;
+}
+
+}  // namespace
+
+const CommandInfo kRunCommand{
+    .name = "run",
+    .usage = "run CONFIG [K=V ...]",
+    .summary = "Trains, evaluates or both, as the config's mode says",
+    .details =
+        "A run keeps everything in its directory and continues from its last checkpoint when it\n"
+        "is started again with --workdir. Ctrl-C saves and stops (exit code 130); so do SIGTERM,\n"
+        "SIGUSR1, SIGUSR2 and SIGXCPU (75). A second Ctrl-C or SIGTERM stops at once.\n\n"
+        "With --mode continuous_eval it follows the run of another process in --workdir, "
+        "evaluates\n"
+        "its newest checkpoints and ends with it; what it finds goes to continuous_eval/ there.\n"
+        "With --mode continuous_train_and_eval it follows the run that task.init_checkpoint names\n"
+        "and trains from each of its checkpoints, in from_step_N/ of its own directory.",
+    .options = kRunOptions,
+    .operand = Operand::config,
+    .run = run_run,
+};
+
+}  // namespace trivet

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet show ID: everything of an experiment, a work unit or a job.
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_command.h"
+#include "cli/experiment_refresh.h"
+#include "base/terminal.h"
+#include "base/terminal_text.h"
+#include "launch/store/experiment_id.h"
+#include "launch/index/experiment_index.h"
+#include "launch/store/disk_records.h"
+#include "launch/unit_text.h"
+#include "trivet/enums.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+
+namespace trivet {
+namespace {
+
+using launch::JobStatus;
+
+constexpr OptionSpec kShowOptions[] = {
+    kRootOption,
+    {.name = "json", .doc = "Print JSON"},
+};
+
+std::string job_text(const launch::Job& job, const JobStatus& status) {
+  std::string text = fmt::format("  {}  {}", job.name, enum_name(status.state));
+  const std::string detail = detail_text(status);
+  text += (detail.empty() ? "" : " (" + detail + ")") + "\n    " + command_line(job) + "\n";
+  for (const auto& [name, value] : job.env) text += "    " + name + "=" + shell_word(value) + "\n";
+  text += fmt::format(
+      "    cores {}{}{}\n", job.cores, job.gpus > 0 ? fmt::format("  gpus {}", job.gpus) : "",
+      job.memory_bytes > 0 ? fmt::format("  memory {} bytes", job.memory_bytes) : "");
+  if (status.attempt > 0) {
+    text += "    " + (job.directory / std::to_string(status.attempt)).string() + "\n";
+  }
+  return text;
+}
+
+int run_show(std::span<const std::string> words) {
+  const Arguments arguments = parse_arguments(words, kShowOptions);
+  const std::vector<std::string> plain = arguments.plain();
+  if (plain.size() != 1) throw UsageError("'trivet show' takes one ID");
+  const ExperimentId id = find_experiment(plain[0], experiments_root(arguments.last("root")));
+  ExperimentIndex index(id);
+  const ExperimentView view = ExperimentRefresher().view(index, id);
+  DiskRecords records(id.directory);
+  if (arguments.has("json")) {
+    Value all = view_value(view);
+    Value& units = *all.find("units");
+    for (std::size_t i = 0; i < view.units.size(); ++i) {
+      const launch::WorkUnit* unit = records.find_unit(view.units[i].wid);
+      if (unit != nullptr) units.items()[i].set("record", launch::to_value(*unit));
+    }
+    print_out(to_json(all, JsonStyle::indented));
+    return 0;
+  }
+  std::string text = head_text(view);
+  for (const UnitView& seen : view.units) {
+    const launch::WorkUnit* unit = records.find_unit(seen.wid);
+    if (unit == nullptr || unit->jobs.size() != seen.jobs.size()) continue;
+    text += fmt::format("unit {}  {}  {}\n", seen.wid, enum_name(seen.state),
+                        printable(seen.directory.string()));
+    for (std::size_t i = 0; i < seen.jobs.size(); ++i) {
+      if (id.job && seen.jobs[i].name != *id.job) continue;
+      text += job_text(unit->jobs[i], seen.jobs[i].status);
+    }
+  }
+  print_out(printable(text));
+  return 0;
+}
+
+}  // namespace
+
+const CommandInfo kShowCommand{
+    .name = "show",
+    .usage = "show ID",
+    .summary = "Everything of an experiment or a unit: commands, environment, directories",
+    .details = "",
+    .options = kShowOptions,
+    .operand = Operand::path,
+    .run = run_show,
+};
+
+}  // namespace trivet

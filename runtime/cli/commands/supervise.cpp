@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trivet supervise XP_DIR: what `trivet launch` starts in the background.
+#include <charconv>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+
+#include "cli/commands.h"
+#include "config/config_arguments.h"
+#include "cli/host_catalog.h"
+#include "launch/control/supervisor_process.h"
+#include "base/file.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+constexpr OptionSpec kSuperviseOptions[] = {
+    kPluginDirOption,
+    {.name = "ready",
+     .value = "FD",
+     .doc = "A file descriptor that is closed when this supervisor is at work"},
+};
+
+// No program that is started later may keep it open.
+FileHandle ready_file(const std::string* number) {
+  if (number == nullptr) return {};
+  int fd = -1;
+  const char* end = number->data() + number->size();
+  const auto [stop, error] = std::from_chars(number->data(), end, fd);
+  if (error != std::errc() || stop != end || ::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
+    throw UsageError("--ready is no open file descriptor: '" + *number + "'");
+  }
+  return FileHandle(fd);
+}
+
+int run_supervise(std::span<const std::string> words) {
+  const Arguments arguments = parse_arguments(words, kSuperviseOptions);
+  const std::vector<std::string> plain = arguments.plain();
+  if (plain.size() != 1) throw UsageError("'trivet supervise' takes an experiment's directory");
+  FileHandle ready = ready_file(arguments.last("ready"));
+  HostCatalog catalog(arguments.all("plugin-dir"), UnknownDefaults::load_plugin);
+  supervise(plain[0], catalog, std::move(ready));
+  return 0;
+}
+
+}  // namespace
+
+const CommandInfo kSuperviseCommand{
+    .name = "supervise",
+    .usage = "supervise XP_DIR",
+    .summary = "",  // nobody calls it by hand, so the overview does not list it
+    .details = "Works on an experiment's units until all have ended; 'trivet launch' starts it.",
+    .options = kSuperviseOptions,
+    .operand = Operand::path,
+    .run = run_supervise,
+};
+
+}  // namespace trivet

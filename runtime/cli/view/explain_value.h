@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// One place of a config: what may stand there, what does, and who says so.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/tree/catalog.h"
+#include "config/resolver.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+// The steps of a path that a user has typed. Throws UsageError for a malformed one.
+std::vector<PathStep> steps_of(const std::string& path);
+
+// Throws UsageError with the nearest names when the config has no such place.
+std::string explain_value(const std::string& path, const ResolvedConfig& config,
+                          ConfigCatalog& catalog);
+
+}  // namespace trivet

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/view/inspection_text.h"
+
+#include <fmt/core.h>
+
+#include "cli/view/progress.h"
+#include "run/run_summary.h"
+#include "trivet/thread_pool.h"
+
+namespace trivet {
+namespace {
+
+// The innermost layer that a parameter's path lies in.
+std::string layer_of(const std::string& path, const std::map<std::string, std::int64_t>& layers) {
+  for (std::string prefix = path; !prefix.empty();) {
+    const std::size_t cut = prefix.find_last_of('/');
+    prefix = cut == std::string::npos ? "" : prefix.substr(0, cut);
+    if (layers.contains(prefix)) return prefix;
+  }
+  return "";
+}
+
+Value layer_rows(const Inspection& seen) {
+  const auto counts = parameters_of_layers(seen);
+  Value rows = Value::array();
+  for (const LayerTrace::Entry& layer : seen.layers) {
+    rows.push_back(Value::table({{"path", layer.path},
+                                 {"type", layer.type()},
+                                 {"calls", layer.calls},
+                                 {"input", layer.input},
+                                 {"output", layer.output},
+                                 {"parameters", counts.at(layer.path)},
+                                 {"flops", layer.flops}}));
+  }
+  return rows;
+}
+
+Value weight_rows(const Inspection& seen) {
+  Value rows = Value::array();
+  for (const Inspection::Weights& entry : seen.weights) {
+    Value shape = Value::array();
+    for (const std::int64_t extent : entry.shape) shape.push_back(extent);
+    rows.push_back(Value::table({{"path", entry.path},
+                                 {"shape", std::move(shape)},
+                                 {"trainable", entry.trainable},
+                                 {"has_gradient", entry.has_gradient}}));
+  }
+  return rows;
+}
+
+Value memory_row(const MemoryReport& memory) {
+  return Value::table({{"persistent_bytes", memory.persistent_bytes},
+                       {"step_bytes", memory.arena_bytes},
+                       {"peak_bytes", memory.peak_bytes}});
+}
+
+std::vector<MemoryPart> device_memory(const Inspection& seen) {
+  std::vector<MemoryPart> parts = seen.memory_parts;
+  const std::uint64_t step = seen.memory.arena_bytes;
+  parts.push_back({"step", step, share_of_step(step, seen.mesh)});
+  return parts;
+}
+
+Value token_row(const TokenFigures& figures) {
+  return Value::table({{"step_tokens", figures.tokens},
+                       {"flops_per_token", figures.flops_per_token},
+                       {"closed_form_flops_per_token", figures.closed_form},
+                       {"step_flops", figures.step_flops},
+                       {"ideal_step_seconds", figures.ideal_seconds}});
+}
+
+Value mesh_row(const Inspection& seen) {
+  Value axes = Value::table();
+  for (const std::string& axis : seen.mesh.mesh_axis_names) axes.set(axis, seen.mesh.extent(axis));
+  return Value::table({{"devices", seen.mesh.devices()},
+                       {"processes", seen.mesh.processes},
+                       {"axes", std::move(axes)},
+                       {"global_batch", seen.global_batch},
+                       {"peak_flops", seen.peak_flops}});
+}
+
+Value device_memory_row(const Inspection& seen) {
+  Value row = Value::table();
+  for (const MemoryPart& part : device_memory(seen)) row.set(part.name, part.device_bytes);
+  return row;
+}
+
+void add_stage(Value& table, const Inspection& seen) {
+  table.set("model", seen.model);
+  table.set("backend", seen.device->key());
+  table.set("parameters", seen.trainable_count);
+  table.set("states", seen.count - seen.trainable_count);
+  table.set("examples", seen.examples);
+  table.set("step_flops", seen.flops.flops);
+  table.set("on_paper", seen.on_paper);
+  if (const TokenFigures figures = token_figures(seen); figures.tokens > 0) {
+    table.set("tokens", token_row(figures));
+  }
+  table.set("mesh", mesh_row(seen));
+  if (seen.trained && !seen.on_paper) table.set("first_loss", seen.first_loss);
+  if (seen.expected_loss) {
+    table.set("expected_first_loss", Value::table({{"low", seen.expected_loss->low},
+                                                   {"high", seen.expected_loss->high},
+                                                   {"reason", seen.expected_loss->reason}}));
+  }
+  if (seen.evaluated) {
+    Value& logs = table.set("eval", Value::table());
+    for (const auto& [name, value] : seen.eval_logs) logs.set(name, value);
+  }
+  table.set("memory", memory_row(seen.memory));
+  if (!seen.memory_parts.empty()) table.set("device_memory", device_memory_row(seen));
+  table.set("layers", layer_rows(seen));
+  table.set("weights", weight_rows(seen));
+}
+
+}  // namespace
+
+std::string format_flops(double flops) {
+  for (const auto& [unit, name] :
+       {std::pair{1e15, "PFLOP"}, std::pair{1e12, "TFLOP"}, std::pair{1e9, "GFLOP"},
+        std::pair{1e6, "MFLOP"}, std::pair{1e3, "kFLOP"}}) {
+    if (flops >= unit) return fmt::format("{:.3g} {}", flops / unit, name);
+  }
+  return flops > 0 ? fmt::format("{:.3g} FLOP", flops) : "0";
+}
+
+std::string model_text(const Inspection& seen) {
+  const auto states = static_cast<std::uint64_t>(seen.count - seen.trainable_count);
+  std::string text = fmt::format(
+      "{}{}{} parameters in {} tensors", seen.model, seen.model.empty() ? "" : "  ",
+      format_count(static_cast<std::uint64_t>(seen.trainable_count)), seen.weights.size());
+  if (states > 0) text += fmt::format(", {} of states among them", format_count(states));
+  return text;
+}
+
+std::map<std::string, std::int64_t> parameters_of_layers(const Inspection& seen) {
+  std::map<std::string, std::int64_t> counts;
+  for (const LayerTrace::Entry& layer : seen.layers) counts[layer.path] = 0;
+  for (const Inspection::Weights& entry : seen.weights) {
+    counts[layer_of(entry.path, counts)] += entry.shape.size();
+  }
+  return counts;
+}
+
+namespace {
+
+// With digits enough to compare two ways of counting.
+std::string exact_flops(double flops) {
+  return fmt::format("{:.4e} FLOP", flops);
+}
+
+std::string counted(std::int64_t count, const char* one, const std::string& many = {}) {
+  return fmt::format("{} {}", format_count(static_cast<std::uint64_t>(count)),
+                     count == 1     ? one
+                     : many.empty() ? std::string(one) + "s"
+                                    : many);
+}
+
+std::string flops_text(const Inspection& seen) {
+  return fmt::format("{} for {} examples{}", format_flops(seen.flops.flops), seen.examples,
+                     seen.trained ? ", forward and backward" : "");
+}
+
+std::string tokens_text(const TokenFigures& figures) {
+  std::string text = exact_flops(figures.flops_per_token) + " each, with all pairs of attention";
+  if (figures.closed_form > 0) {
+    text += "; 6 N + 12 L H Q T is " + exact_flops(figures.closed_form);
+  }
+  return text;
+}
+
+std::string mesh_text(const Inspection& seen) {
+  std::string axes;
+  for (const std::string& axis : seen.mesh.mesh_axis_names) {
+    axes += fmt::format("{}{} {}", axes.empty() ? "" : ", ", axis, seen.mesh.extent(axis));
+  }
+  return fmt::format("{} ({}) in {}", counted(seen.mesh.devices(), "device"), axes,
+                     counted(seen.mesh.processes, "process", "processes"));
+}
+
+std::string global_text(const Inspection& seen, const TokenFigures& figures) {
+  std::string text = counted(seen.global_batch, "example");
+  if (figures.tokens == 0) return text;
+  text +=
+      fmt::format(", {}, {}", counted(figures.tokens, "token"), exact_flops(figures.step_flops));
+  if (figures.ideal_seconds == 0) return text + "; runtime.peak_flops would tell the time";
+  return text + fmt::format(", {:.4g} s and {} tokens/s at the peak of {}/s a device",
+                            figures.ideal_seconds,
+                            format_count(static_cast<std::uint64_t>(
+                                static_cast<double>(figures.tokens) / figures.ideal_seconds)),
+                            format_flops(seen.peak_flops));
+}
+
+std::string device_memory_text(const Inspection& seen) {
+  std::uint64_t sum = 0;
+  std::string text;
+  for (const MemoryPart& part : device_memory(seen)) {
+    sum += part.device_bytes;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", part.name,
+                        format_bytes(part.device_bytes));
+  }
+  return fmt::format("about {} on each device: {} (of {} examples)", format_bytes(sum), text,
+                     seen.examples);
+}
+
+std::string memory_text(const Inspection& seen) {
+  const MemoryReport& memory = seen.memory;
+  return fmt::format("{} for weights, gradients and optimizer, {} for a step; peak {}",
+                     format_bytes(memory.persistent_bytes), format_bytes(memory.arena_bytes),
+                     format_bytes(memory.peak_bytes));
+}
+
+std::string backend_text(const Inspection& seen) {
+  if (seen.on_paper) return seen.device->key() + " on paper; " + slots_text(*seen.device);
+  const int threads = seen.device->pool().threads();
+  return fmt::format("{} {} {}; {}", seen.device->key(), threads,
+                     threads == 1 ? "thread" : "threads", slots_text(*seen.device));
+}
+
+}  // namespace
+
+std::vector<NamedText> work_lines(const Inspection& seen) {
+  std::vector<NamedText> lines = {{"step", flops_text(seen)}};
+  const TokenFigures figures = token_figures(seen);
+  if (figures.tokens > 0) lines.push_back({"tokens", tokens_text(figures)});
+  if (!seen.on_paper) return lines;
+  lines.push_back({"mesh", mesh_text(seen)});
+  lines.push_back({"batch", global_text(seen, figures)});
+  return lines;
+}
+
+std::vector<NamedText> memory_lines(const Inspection& seen) {
+  return {{"memory", seen.memory_parts.empty() ? memory_text(seen) : device_memory_text(seen)},
+          {"backend", backend_text(seen)}};
+}
+
+void add_figures(Value& table, const std::vector<Inspection>& stages) {
+  if (stages.size() == 1) return add_stage(table, stages.front());
+  Value& all = table.set("stages", Value::array());
+  for (const Inspection& seen : stages) {
+    Value figures = Value::table(
+        {{"stage", static_cast<std::int64_t>(seen.stage + 1)}, {"name", seen.stage_name}});
+    add_stage(figures, seen);
+    all.push_back(std::move(figures));
+  }
+}
+
+}  // namespace trivet

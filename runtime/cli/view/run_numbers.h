@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers of runs by the names that people give on the command line.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rundir/metrics_reader.h"
+
+namespace trivet {
+
+// "accuracy" of training, of evaluation or of both, "train/accuracy" and "eval/accuracy" of one.
+struct NumberName {
+  std::optional<RecordKind> kind;
+  std::string name;
+  bool fits(RecordKind of, std::string_view number) const {
+    return name == number && (!kind || *kind == of);
+  }
+};
+NumberName parse_number_name(std::string_view text);
+
+// Among the values and rates, the evaluation's first. Null when there is none.
+const double* find_number(const LastRecords& records, std::string_view name);
+
+}  // namespace trivet

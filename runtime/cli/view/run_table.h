@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs and launched work units side by side, as a table and as JSON.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/view/sweep_columns.h"
+#include "launch/index/index_queries.h"
+#include "rundir/run_status.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+struct ListedRun {
+  std::string name;                          // what people call it: "3/2", or its directory
+  std::string state;                         // of the work unit, else of the run
+  RunInfo run;                               // with its numbers where all are shown
+  std::string directory;                     // of a work unit
+  std::optional<UnitId> unit;                // nothing for a run that was not launched
+  std::string sweep = "{}";                  // a table, as JSON
+  SweepCells cells;                          // the same for people
+  double time = -1;                          // last sign of life
+  std::vector<NumberRange> ranges;           // of evaluations
+  std::vector<std::optional<double>> shown;  // by number column
+};
+
+// A column of numbers: the last of its name, or the best of evaluations.
+struct NumberColumn {
+  std::string head, name;  // name: as people write it, "eval/accuracy"
+  WhichNumber which = WhichNumber::last;
+};
+// "accuracy": what is better, by its name, or as "loss:min" and "score:max" say.
+NumberColumn best_column(const std::string& text);
+NumberColumn last_column(const std::string& name);
+
+std::optional<double> number_in(const ListedRun& run, const NumberColumn& column);
+
+// Orders by "run", "state", "step", "age", an argument of a sweep or the head or name of a column;
+// those without a value come last. Throws UsageError for another name.
+void sort_runs(std::vector<ListedRun>& runs, const std::string& by, bool reverse,
+               const std::vector<NumberColumn>& columns);
+
+std::string run_table(const std::vector<ListedRun>& runs, const std::vector<NumberColumn>& columns,
+                      int width);
+Value json_of_runs(const std::vector<ListedRun>& runs);
+
+// The step, with the one it goes to where that is known: "20/100", "-".
+std::string step_text(const RunInfo& run);
+
+}  // namespace trivet

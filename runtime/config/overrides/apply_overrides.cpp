@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/overrides/apply_overrides.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "config/overrides/override_applier.h"
+#include "config/overrides/override_effects.h"
+
+namespace trivet {
+namespace {
+
+using OverrideAction = ParsedOverride::Action;
+using Kind = OverrideStep::Kind;
+
+bool is_glob(const OverrideStep& step) {
+  return step.kind != Kind::name && step.kind != Kind::index;
+}
+
+bool has_globs(const PlacedOverride& placed) {
+  const auto& steps = placed.parsed.steps;
+  return std::any_of(steps.begin(), steps.end(), is_glob);
+}
+
+bool removes(const PlacedOverride& placed) {
+  return placed.parsed.action == OverrideAction::remove;
+}
+
+bool names_type(const std::vector<OverrideStep>& steps) {
+  return steps.size() > 1 && steps.back().kind == Kind::name && steps.back().name == "type";
+}
+
+// Short paths come before long ones, so parts before what stands inside them, and a part's type
+// before the part, whose table may name none. What is taken out is taken out last, the end of a
+// list first, so that numbers are those of the list as it stands.
+bool comes_before(const PlacedOverride& a, const PlacedOverride& b) {
+  const auto& left = a.parsed.steps;
+  const auto& right = b.parsed.steps;
+  if (!removes(a)) {
+    const auto depth = [](const auto& steps) {
+      return 2 * steps.size() - (names_type(steps) ? 3 : 0);
+    };
+    return std::tuple(depth(left), b.given->is_lower) < std::tuple(depth(right), a.given->is_lower);
+  }
+  if (left.size() != right.size()) return left.size() > right.size();
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (left[i].index != right[i].index) return left[i].index > right[i].index;
+  }
+  return false;
+}
+
+void add_all(const ConfigError& error, Problems& problems) {
+  for (const Problem& problem : error.problems()) problems.add(problem);
+}
+
+std::vector<AppliedOverride> apply_in_order(Value& root, const TypedTree& tree,
+                                            std::vector<PlacedOverride>& placed,
+                                            Problems& problems) {
+  std::stable_sort(placed.begin(), placed.end(), comes_before);
+  std::vector<AppliedOverride> applied;
+  for (const PlacedOverride& one : placed) {
+    try {
+      applied.push_back(OverrideApplier(root, tree, one).apply());
+    } catch (const ConfigError& error) {
+      add_all(error, problems);
+    }
+  }
+  return applied;
+}
+
+// Replaces globs by the places that they match once all other overrides are in. Globs may set types
+// that bring what other globs match, so this is tried until nothing new comes.
+class GlobPlacer {
+ public:
+  GlobPlacer(const Value& root, const TypedTree& tree, const std::vector<PlacedOverride>& given)
+      : root_(root), tree_(tree) {
+    for (const PlacedOverride& one : given) (has_globs(one) ? globs_ : plain_).push_back(one);
+    for (const PlacedOverride& one : plain_) {
+      if (!removes(one)) named_.insert(part_path(one.parsed.steps));
+    }
+  }
+
+  std::vector<PlacedOverride> place(Problems& problems) {
+    if (globs_.empty()) return plain_;
+    constexpr int kMostRounds = 4;
+    std::vector<PlacedOverride> all = plain_;
+    for (int round = 0; round < kMostRounds; ++round) {
+      const std::size_t before = all.size();
+      found_ = Problems();
+      all = matched(all);
+      if (round > 0 && all.size() == before) break;
+    }
+    for (const Problem& problem : found_.list()) problems.add(problem);
+    return all;
+  }
+
+ private:
+  // Without the last step of a path to a type.
+  static std::string part_path(std::vector<OverrideStep> steps) {
+    if (names_type(steps)) steps.pop_back();
+    return path_text(steps);
+  }
+
+  // Each glob on the tree as all others make it: on its own work it could match without end.
+  std::vector<PlacedOverride> matched(const std::vector<PlacedOverride>& last) {
+    std::vector<PlacedOverride> all = plain_;
+    for (const PlacedOverride& glob : globs_) {
+      std::vector<PlacedOverride> others;
+      std::copy_if(last.begin(), last.end(), std::back_inserter(others),
+                   [&](const auto& one) { return one.number != glob.number && !removes(one); });
+      Value changed = root_;
+      Problems ignored;  // the same again when they are applied
+      apply_in_order(changed, tree_, others, ignored);
+      add_matches(glob, filled_copy(changed, tree_), all);
+    }
+    return all;
+  }
+
+  void add_matches(const PlacedOverride& glob, const Value& filled,
+                   std::vector<PlacedOverride>& all) {
+    const std::vector<OverrideStep>& steps = glob.parsed.steps;
+    if (steps.back().kind == Kind::any_depth) {
+      return add(glob, steps.back().at, "bad override: a path cannot end with **", {});
+    }
+    const auto places = match_paths(filled, tree_, steps);
+    if (places.empty()) return report_no_match(glob, filled);
+    const std::size_t before = all.size();
+    for (const auto& place : places) {
+      if (!removes(glob) && named_.count(part_path(place)) > 0) continue;
+      all.push_back(glob);
+      all.back().parsed.steps = place;
+    }
+    if (all.size() == before) {
+      add(glob, steps[0].at, "this has no effect: other overrides name every place that it matches",
+          "leave it out");
+    }
+  }
+
+  void report_no_match(const PlacedOverride& glob, const Value& filled) {
+    const std::string& last = glob.parsed.steps.back().name;
+    std::vector<std::string> names;
+    const std::vector<OverrideStep> anything{{Kind::any_depth}, {Kind::name_glob, "*"}};
+    for (const auto& place : match_paths(filled, tree_, anything)) {
+      if (!place.back().name.empty()) names.push_back(place.back().name);
+    }
+    const bool near = !nearest_names(last, names).empty();
+    add(glob, glob.parsed.steps[0].at, "this matches nothing in the config",
+        near ? suggestion(last, names) : "trivet config show prints all paths");
+  }
+
+  void add(const PlacedOverride& glob, std::size_t at, std::string what, std::string hint) {
+    found_.add(
+        {override_origin(*glob.given, glob.number, at), {}, std::move(what), std::move(hint)});
+  }
+
+  const Value& root_;
+  const TypedTree& tree_;
+  std::vector<PlacedOverride> plain_, globs_;
+  std::set<std::string> named_;
+  Problems found_;
+};
+
+}  // namespace
+
+bool is_free_section(std::string_view name) noexcept {
+  return name == "xp" || name == "backend" || name == "defaults" || name == "sweep";
+}
+
+void apply_overrides(Value& root, const TypedTree& tree, const std::vector<Override>& overrides,
+                     Problems& problems) {
+  std::vector<PlacedOverride> given;
+  int number = 0;
+  for (const Override& one : overrides) {
+    ++number;
+    try {
+      given.push_back({&one, number, parse_override(one, number)});
+    } catch (const ConfigError& error) {
+      add_all(error, problems);
+    }
+  }
+  std::vector<PlacedOverride> placed = GlobPlacer(root, tree, given).place(problems);
+  std::vector<PlacedOverride> removing;
+  std::copy_if(placed.begin(), placed.end(), std::back_inserter(removing), removes);
+  std::erase_if(placed, removes);
+  const std::vector<AppliedOverride> applied = apply_in_order(root, tree, placed, problems);
+  // One that failed may be what another one needs.
+  if (applied.size() == placed.size()) check_effects(root, tree, applied, problems);
+  check_removed(applied, apply_in_order(root, tree, removing, problems), problems);
+}
+
+}  // namespace trivet

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/overrides/override.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "config/overrides/params_override.h"
+#include "config/toml/text_checks.h"
+#include "config/toml/toml_reader.h"
+
+namespace trivet {
+namespace {
+
+using Form = FieldType::Form;
+using Kind = OverrideStep::Kind;
+
+// A name and an index for each level that a file may have.
+constexpr std::size_t kMostSteps = 2 * kDeepestNesting;
+
+class OverrideParser {
+ public:
+  OverrideParser(const Override& given, int number)
+      : given_(given), text_(given.text), number_(number) {}
+
+  ParsedOverride parse() {
+    if (const auto bad = find_invalid_utf8(text_)) fail(*bad, "this is not UTF-8 text");
+    ParsedOverride parsed;
+    if (text_.starts_with('+')) parsed.action = ParsedOverride::Action::add;
+    if (text_.starts_with('~')) parsed.action = ParsedOverride::Action::remove;
+    at_ = parsed.action == ParsedOverride::Action::set ? 0 : 1;
+    parse_path(parsed.steps);
+    const bool has_value = at_ < text_.size();
+    if (parsed.action == ParsedOverride::Action::remove) {
+      if (has_value) fail(at_, "~ takes a value out and needs no '='");
+      return parsed;
+    }
+    if (!has_value && given_.is_bare) {
+      parsed.value = "true";
+      parsed.value_at = at_;
+      return parsed;
+    }
+    if (!has_value) fail(at_, "'=' and a value are missing", "an override looks like a.b=value");
+    parsed.value_at = at_ + 1;
+    parsed.value = text_.substr(parsed.value_at);
+    return parsed;
+  }
+
+ private:
+  [[noreturn]] void fail(std::size_t at, std::string what, std::string hint = {}) const {
+    throw ConfigError(Problem{override_origin(given_, number_, at),
+                              {},
+                              "bad override: " + std::move(what),
+                              std::move(hint)});
+  }
+
+  char peek() const { return at_ < text_.size() ? text_[at_] : '='; }
+
+  void parse_path(std::vector<OverrideStep>& steps) {
+    if (peek() == '=') fail(at_, "the path before '=' is missing");
+    for (;;) {
+      if (steps.size() == kMostSteps) {
+        fail(at_, "more than " + std::to_string(kMostSteps) + " parts", "no config is as deep");
+      }
+      steps.push_back(peek() == '[' ? parse_index(steps.empty()) : parse_name());
+      if (peek() == '=') return;
+      if (peek() == '[') continue;
+      if (peek() != '.') fail(at_, "expected '.', '[' or '=' here");
+      ++at_;
+      if (peek() == '[') fail(at_, "a name is missing after '.'");
+    }
+  }
+
+  OverrideStep parse_name() {
+    OverrideStep step;
+    step.at = at_;
+    if (peek() == '"' || peek() == '\'') {
+      step.name = parse_quoted();
+      return step;
+    }
+    while (at_ < text_.size() &&
+           std::string_view(".[=]\"' ").find(text_[at_]) == std::string::npos) {
+      step.name += text_[at_++];
+    }
+    if (step.name.empty()) fail(at_, "a name is missing");
+    if (step.name == "**") {
+      step.kind = Kind::any_depth;
+    } else if (step.name.find('*') != std::string::npos) {
+      step.kind = Kind::name_glob;
+    }
+    return step;
+  }
+
+  std::string parse_quoted() {
+    const char quote = text_[at_];
+    const std::size_t begin = at_++;
+    std::string name;
+    while (at_ < text_.size() && text_[at_] != quote) {
+      if (quote == '"' && text_[at_] == '\\' && at_ + 1 < text_.size()) ++at_;
+      name += text_[at_++];
+    }
+    if (at_ == text_.size()) fail(begin, "this quote is not closed");
+    ++at_;
+    return name;
+  }
+
+  OverrideStep parse_index(bool first) {
+    OverrideStep step;
+    step.at = at_;
+    if (first) fail(at_, "a path starts with a name");
+    const std::size_t close = text_.find(']', at_);
+    if (close == std::string::npos) fail(at_, "']' is missing");
+    const std::string_view inside = std::string_view(text_).substr(at_ + 1, close - at_ - 1);
+    step.kind = inside == "*" ? Kind::any_index : Kind::index;
+    if (step.kind == Kind::index) {
+      const char* end = inside.data() + inside.size();
+      const auto result = std::from_chars(inside.data(), end, step.index);
+      if (result.ec != std::errc{} || result.ptr != end) {
+        fail(at_ + 1, "brackets hold the number of an element, from 0, or *");
+      }
+    }
+    at_ = close + 1;
+    return step;
+  }
+
+  const Override& given_;
+  const std::string& text_;
+  int number_;
+  std::size_t at_ = 0;
+};
+
+bool is_quoted(const std::string& text) {
+  return text.size() >= 2 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0];
+}
+
+// Text for a string field: raw, or in quotes as in a file.
+Value value_from_text(const std::string& text) {
+  if (!is_quoted(text)) return text;
+  try {
+    return read_toml_value(text);
+  } catch (const ConfigError&) {
+    return text;
+  }
+}
+
+Value read_free(const std::string& text) {
+  try {
+    return read_toml_value(text);
+  } catch (const ConfigError&) {
+    return text;
+  }
+}
+
+bool looks_like_number(const std::string& text) {
+  const std::size_t at = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+  return at < text.size() && text[at] >= '0' && text[at] <= '9';
+}
+
+// True for a text that stands for something else where it is not in quotes: 5, true, [1], .5, null.
+bool reads_as_other(const std::string& text) {
+  constexpr std::array<std::string_view, 6> kWords{"True", "False", "null", "None", "none", ""};
+  if (is_quoted(text) || !toml_number(text).empty() || text.starts_with('{') ||
+      std::find(kWords.begin(), kWords.end(), text) != kWords.end()) {
+    return true;
+  }
+  try {
+    read_toml_value(text);
+    return true;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
+std::string form_hint(Form form) {
+  switch (form) {
+    case Form::boolean:
+      return "write true or false";
+    case Form::integer:
+      return "write an integer";
+    case Form::number:
+      return "write a number such as 0.5 or 1e-3";
+    case Form::list:
+      return "write a list as in a file: [1, 2] or [\"a\", \"b\"]";
+    default:
+      return "write a table as in a file: {a = 1, b = \"x\"}";
+  }
+}
+
+}  // namespace
+
+Origin override_origin(const Override& given, int number, std::size_t at) {
+  if (given.value) {
+    const std::size_t behind = at >= given.text.size() ? given.value_shift : 0;
+    const TextPlace place = place_of(given.shown, given.offset + behind);
+    return {.file = kCommandLine, .line = number, .column = place.column, .note = given.shown};
+  }
+  const std::size_t shift = at >= given.value_at ? given.value_shift : 0;
+  const TextPlace place = place_of(given.shown, given.offset + at + shift);
+  return {.file = kCommandLine, .line = number, .column = place.column, .note = given.shown};
+}
+
+ParsedOverride parse_override(const Override& given, int number) {
+  return OverrideParser(given, number).parse();
+}
+
+namespace {
+
+// YAML's words as TOML has them, where the place is for no text of its own.
+std::string without_yaml_words(const std::string& text, const Spot& spot) {
+  const Form form = spot.type != nullptr ? spot.type->form : Form::value;
+  const bool optional = spot.type != nullptr && (spot.type->optional || form == Form::config);
+  if (optional && (text == "null" || text == "None")) return "none";
+  // No file is meant by these: one of such a name is written in quotes.
+  const bool none = text == "null" || text == "None" || text == "none";
+  if (form == Form::path && none && !optional) return R"("")";
+  if (form == Form::text || form == Form::path) return text;
+  const bool truth = form == Form::boolean || form == Form::value;
+  if (truth && text == "True") return "true";
+  if (truth && text == "False") return "false";
+  const std::string number = toml_number(text);
+  return number.empty() ? text : number;
+}
+
+// 1e5 and 10.0 where an integer is wanted: exactly that integer.
+Value whole(Value value, const Spot& spot) {
+  const bool wanted = spot.type != nullptr && spot.type->form == Form::integer;
+  constexpr double kLargest = 9007199254740992.0;  // 2^53: all integers up to here are exact
+  if (!wanted || !value.is_number()) return value;
+  const double number = value.as_number();
+  if (!(std::fabs(number) <= kLargest) || number != std::floor(number)) return value;
+  const Origin origin = value.origin();
+  Value integer = static_cast<std::int64_t>(number);
+  integer.set_origin(origin);
+  return integer;
+}
+
+Value read_as_written(const std::string& text, const Spot& spot) {
+  if (text.starts_with("${") && text.ends_with('}')) return text;
+  if (spot.type == nullptr || spot.type->form == Form::value) return read_free(text);
+  const Form form = spot.type->form;
+  const bool plain = form == Form::text || form == Form::path || form == Form::choice;
+  if (plain || (spot.type->optional && text == "none")) return value_from_text(text);
+  const bool span = form == Form::duration || form == Form::interval;
+  if (span) return looks_like_number(text) ? read_free(text) : value_from_text(text);
+  if (form == Form::config && !text.starts_with('{') && !looks_like_number(text)) {
+    return value_from_text(text);
+  }
+  try {
+    return read_toml_value(text);
+  } catch (const ConfigError& error) {
+    Problem problem = error.problems().front();
+    problem.what = "'" + text + "' is not " +
+                   (form == Form::boolean   ? "true or false"
+                    : form == Form::integer ? "an integer"
+                    : form == Form::number  ? "a number"
+                    : form == Form::list    ? "a list"
+                                            : "a table");
+    problem.hint = form_hint(form);
+    throw ConfigError(std::move(problem));
+  }
+}
+
+}  // namespace
+
+Value read_override_value(const std::string& text, const Spot& spot) {
+  return whole(read_as_written(without_yaml_words(text, spot), spot), spot);
+}
+
+Value override_value(const Override& given, const ParsedOverride& parsed, const Spot& spot) {
+  if (given.value) return whole(*given.value, spot);
+  const Form form = spot.type != nullptr ? spot.type->form : Form::value;
+  if (given.is_bare && form != Form::boolean && form != Form::value) {
+    throw ConfigError(
+        Problem{{}, {}, "this option needs a value behind '='", "write " + given.shown + "=VALUE"});
+  }
+  return read_override_value(parsed.value, spot);
+}
+
+std::string override_value_text(const Value& value) {
+  const bool plain = value.is_text() && !reads_as_other(value.as_text());
+  return plain ? value.as_text() : to_toml(value);
+}
+
+}  // namespace trivet

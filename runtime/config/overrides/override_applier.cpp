@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/overrides/override_applier.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "config/overrides/apply_overrides.h"
+#include "config/tree/defaults.h"
+
+namespace trivet {
+namespace {
+
+using OverrideAction = ParsedOverride::Action;
+using Kind = OverrideStep::Kind;
+
+void set_origins(Value& value, const Origin& first) {
+  Origin origin = first;
+  if (value.origin().column > 0) origin.column = first.column + value.origin().column - 1;
+  value.set_origin(std::move(origin));
+  if (value.is_array()) {
+    for (Value& item : value.items()) set_origins(item, first);
+  }
+  if (!value.is_table()) return;
+  for (Value::Member& member : value.members()) {
+    const int column = first.column + std::max(1, member.key_origin.column) - 1;
+    member.key_origin = first;
+    member.key_origin.column = column;
+    set_origins(member.value, first);
+  }
+}
+
+const FieldType& text_type() {
+  static const FieldType kText = [] {
+    FieldType type;
+    type.form = FieldType::Form::text;
+    return type;
+  }();
+  return kText;
+}
+
+}  // namespace
+
+Value filled_copy(const Value& root, const TypedTree& tree) {
+  Value filled = root;
+  Problems ignored;  // the same again when everything is filled
+  const Value* by_type = root.find("defaults");
+  const Value none;
+  DefaultsFiller(tree, by_type != nullptr ? *by_type : none, ignored).fill(filled);
+  return filled;
+}
+
+AppliedOverride OverrideApplier::apply() {
+  refuse_reserved();
+  const ParsedOverride& parsed = placed_.parsed;
+  if (parsed.action == OverrideAction::remove) return remove();
+  const std::vector<OverrideStep>& steps = parsed.steps;
+  Place place{&root_, tree_.root(), {}, is_free_section(steps[0].name)};
+  for (std::size_t i = 0; i + 1 < steps.size(); ++i) descend(place, steps[i]);
+  const OverrideStep& last = steps.back();
+  if (last.kind == Kind::name && last.name == "type" && place.spot.is_config()) {
+    return set_type(place);
+  }
+  if (last.kind == Kind::name && parsed.action == OverrideAction::set) require_key(place, last);
+  descend(place, last);
+  return set_value(place);
+}
+
+void OverrideApplier::fail(std::size_t at, const std::string& path, std::string what,
+                           std::string hint) const {
+  throw ConfigError(Problem{origin(at), path, std::move(what), std::move(hint)});
+}
+
+Origin OverrideApplier::origin(std::size_t at) const {
+  return override_origin(*placed_.given, placed_.number, at);
+}
+
+const Value& OverrideApplier::filled() {
+  if (!filled_) filled_ = filled_copy(root_, tree_);
+  return *filled_;
+}
+
+void OverrideApplier::refuse_reserved() const {
+  const OverrideStep& first = placed_.parsed.steps[0];
+  if (first.name != "experiment" && first.name != "base") return;
+  fail(first.at, {}, "'" + first.name + "' cannot be an override",
+       first.name == "base" ? "give a further file with --config_file" : "use --experiment NAME");
+}
+
+AppliedOverride OverrideApplier::set_value(Place& place) {
+  const ParsedOverride& parsed = placed_.parsed;
+  Value value;
+  try {
+    value = override_value(*placed_.given, parsed, place.spot);
+  } catch (const ConfigError& error) {
+    const Problem& problem = error.problems().front();
+    fail(parsed.value_at, place.path, problem.what, problem.hint);
+  }
+  set_origins(value, origin(parsed.value_at));
+  AppliedOverride applied{&placed_, place.path, place.spot, value};
+  if (value.is_table() && !placed_.given->value) {
+    replace(place, std::move(value));
+  } else {
+    tree_.merge(*place.value, std::move(value), place.spot);
+  }
+  return applied;
+}
+
+// A table in one word is the whole part, but for a type that it does not name.
+void OverrideApplier::replace(Place& place, Value value) {
+  const std::string type = place.spot.is_config() ? tree_.key_at(*place.value, place.spot) : "";
+  if (!type.empty() && value.find("type") == nullptr) {
+    value.set("type", type).set_origin(value.origin());
+  }
+  *place.value = std::move(value);
+}
+
+AppliedOverride OverrideApplier::set_type(Place& place) {
+  const ParsedOverride& parsed = placed_.parsed;
+  const Origin where = origin(parsed.value_at);
+  Value type = override_value(*placed_.given, parsed, Spot{&text_type(), nullptr, nullptr});
+  type.set_origin(where);
+  Value table = Value::table();
+  table.set("type", std::move(type));
+  table.set_origin(where);
+  AppliedOverride applied{&placed_, place.path, place.spot, table};
+  tree_.merge(*place.value, std::move(table), place.spot);
+  return applied;
+}
+
+// A key that is new to a free table is more often a slip than not.
+void OverrideApplier::require_key(const Place& place, const OverrideStep& step) {
+  const bool free_table = place.free || (place.spot.type != nullptr && place.spot.is_free());
+  if (!free_table || is_free_section(place.path.substr(0, place.path.find_first_of(".["))) ||
+      is_free_section(step.name)) {
+    return;
+  }
+  const std::string path = joined_path(place.path, step.name);
+  if (place.value->find(step.name) != nullptr || filled().find_path(path) != nullptr) return;
+  fail(step.at, path, "there is no key '" + step.name + "' in this free table",
+       "write +" + path + "=... to add it");
+}
+
+void OverrideApplier::descend(Place& place, const OverrideStep& step) {
+  if (step.kind == Kind::index) return descend_list(place, step);
+  const Value& before = *place.value;
+  tree_.expand(*place.value, place.spot);
+  const bool none = before.is_text() && before.as_text() == "none";
+  if (before.is_null() || (none && place.spot.is_config())) {
+    *place.value = Value::table();
+    place.value->set_origin(origin(step.at));
+  }
+  if (!place.value->is_table()) {
+    fail(step.at, joined_path(place.path, step.name),
+         "'" + place.path + "' is " + std::string(to_string(place.value->type())) +
+             " and has no keys");
+  }
+  const Spot inner = tree_.child(*place.value, place.spot, step.name);
+  const std::string& name = inner.field != nullptr ? inner.field->name : step.name;
+  place.free = place.free || (place.spot.type != nullptr && place.spot.is_free());
+  Field wanted;
+  wanted.name = name;
+  Value::Member* member = find_member(*place.value, inner.field ? *inner.field : wanted);
+  if (member == nullptr) {
+    place.value->members().push_back({name, Value(), {}});
+    member = &place.value->members().back();
+  }
+  member->key_origin = origin(step.at);
+  place = {&member->value, inner, joined_path(place.path, name), place.free};
+}
+
+void OverrideApplier::descend_list(Place& place, const OverrideStep& step) {
+  if (place.value->is_null()) {
+    const Value* standing = filled().find_path(place.path);
+    if (standing != nullptr) *place.value = *standing;
+  }
+  const std::string path = joined_path(place.path, step.index);
+  if (!place.value->is_array()) fail(step.at, path, "'" + place.path + "' is not a list");
+  Value::Array& items = place.value->items();
+  if (step.index >= items.size()) {
+    fail(step.at, path, "the list has " + std::to_string(items.size()) + " elements",
+         "they are numbered from 0");
+  }
+  place = {&items[step.index], tree_.element(place.spot), path, place.free};
+}
+
+AppliedOverride OverrideApplier::remove() {
+  const std::vector<OverrideStep>& steps = placed_.parsed.steps;
+  Value* parent = &root_;
+  Spot spot = tree_.root();
+  std::string path;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const OverrideStep& step = steps[i];
+    const bool last = i + 1 == steps.size();
+    tree_.expand(*parent, spot);
+    if (step.kind == Kind::index) {
+      if (!parent->is_array() || step.index >= parent->items().size()) report_absent(step);
+      auto& items = parent->items();
+      path = joined_path(path, step.index);
+      if (last) {
+        items.erase(items.begin() + static_cast<std::ptrdiff_t>(step.index));
+        break;
+      }
+      parent = &items[step.index];
+      spot = tree_.element(spot);
+      continue;
+    }
+    const Spot inner = tree_.child(*parent, spot, step.name);
+    Field wanted;
+    wanted.name = step.name;
+    Value::Member* member = find_member(*parent, inner.field ? *inner.field : wanted);
+    if (member == nullptr) report_absent(step);
+    path = joined_path(path, inner.field != nullptr ? inner.field->name : step.name);
+    if (last) {
+      parent->erase(std::string(member->key));
+      break;
+    }
+    parent = &member->value;
+    spot = inner;
+  }
+  return {&placed_, path, {}, {}};
+}
+
+void OverrideApplier::report_absent(const OverrideStep& step) {
+  const std::vector<OverrideStep>& steps = placed_.parsed.steps;
+  const std::string path = path_text(steps);
+  if (filled().find_path(path) != nullptr) {
+    fail(steps[0].at, path, "there is nothing to take out: this is the default",
+         "set it instead; an optional part is switched off by =none");
+  }
+  fail(step.at, path, "there is nothing to take out");
+}
+
+}  // namespace trivet

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/overrides/override_effects.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace trivet {
+namespace {
+
+bool is_below(std::string_view path, std::string_view parent) {
+  return path.size() > parent.size() && path.starts_with(parent) &&
+         (path[parent.size()] == '.' || path[parent.size()] == '[');
+}
+
+bool touches(std::string_view a, std::string_view b) {
+  return a == b || is_below(a, b) || is_below(b, a);
+}
+
+bool is_same(const Value& found, const Value& wanted) {
+  const auto number = [](const Value& value) { return value.is_integer() || value.is_number(); };
+  return found == wanted ||
+         (number(found) && number(wanted) && found.as_number() == wanted.as_number());
+}
+
+// Whether the value of an override has something of its own at `path`.
+bool gives(const AppliedOverride& one, const std::string& path) {
+  if (!is_below(path, one.path)) return false;
+  const Value whole = Value::table({{"it", one.value}});
+  return whole.find_path("it" + path.substr(one.path.size())) != nullptr;
+}
+
+Problem vain(const AppliedOverride& one, std::string what) {
+  const OverrideStep& first = one.placed->parsed.steps.front();
+  return {override_origin(*one.placed->given, one.placed->number, first.at), one.path,
+          std::move(what), "leave one of them out"};
+}
+
+// What stands at a path, under today's names of fields or old ones, and what may stand there.
+std::pair<const Value*, Spot> find_at(const Value& root, const TypedTree& tree,
+                                      const std::string& path) {
+  const Value* found = &root;
+  Spot spot = tree.root();
+  for (const PathStep& step : split_path(path)) {
+    const Value* next = nullptr;
+    if (step.index < 0) {
+      const Spot inner = tree.child(*found, spot, step.name);
+      Field named;
+      named.name = step.name;
+      const Value::Member* member =
+          find_member(const_cast<Value&>(*found), inner.field ? *inner.field : named);
+      if (member != nullptr) next = &member->value;
+      spot = inner;
+    } else if (found->is_array() && static_cast<std::size_t>(step.index) < found->items().size()) {
+      next = &found->items()[static_cast<std::size_t>(step.index)];
+      spot = tree.element(spot);
+    }
+    if (next == nullptr) return {};
+    found = next;
+  }
+  return {found, spot};
+}
+
+// Compares what was set with what is there.
+class Comparison {
+ public:
+  explicit Comparison(const TypedTree& tree) : tree_(tree) {}
+
+  void compare(Value wanted, const Value* there, const Spot& spot, const std::string& path) {
+    Value found = there != nullptr ? *there : Value();
+    if (!is_same(found, wanted)) {
+      tree_.expand(wanted, spot);
+      tree_.expand(found, spot);
+    }
+    if (wanted.is_table() && !wanted.members().empty()) return members(wanted, found, spot, path);
+    const bool list = wanted.is_array() && found.is_array() && !wanted.items().empty() &&
+                      wanted.items().size() == found.items().size();
+    if (!list) {
+      const bool kept = is_same(found, wanted) || (wanted.is_table() && found.is_table());
+      return kept ? void(++kept_) : lost_.push_back(path);
+    }
+    for (std::size_t i = 0; i < wanted.items().size(); ++i) {
+      compare(wanted.items()[i], &found.items()[i], tree_.element(spot), joined_path(path, i));
+    }
+  }
+
+  std::size_t kept() const { return kept_; }
+  const std::vector<std::string>& lost() const { return lost_; }
+
+ private:
+  void members(const Value& wanted, Value& found, const Spot& spot, const std::string& path) {
+    const Value* type = wanted.find("type");
+    const bool other =
+        type != nullptr && spot.is_config() && tree_.key_at(found, spot) != type->as_text();
+    for (const Value::Member& member : wanted.members()) {
+      const Spot inner = tree_.child(wanted, spot, member.key);
+      Field named;
+      named.name = member.key;
+      const Field& field = inner.field != nullptr ? *inner.field : named;
+      // Under another type a key means something else.
+      const Value::Member* there = other ? nullptr : find_member(found, field);
+      compare(member.value, there != nullptr ? &there->value : nullptr, inner,
+              joined_path(path, field.name));
+    }
+  }
+
+  const TypedTree& tree_;
+  std::size_t kept_ = 0;
+  std::vector<std::string> lost_;
+};
+
+class EffectCheck {
+ public:
+  EffectCheck(const Value& root, const TypedTree& tree, const std::vector<AppliedOverride>& applied,
+              Problems& problems)
+      : root_(root), tree_(tree), applied_(applied), problems_(problems) {}
+
+  void check() {
+    for (const AppliedOverride& one : applied_) {
+      check(one);
+    }
+  }
+
+ private:
+  void check(const AppliedOverride& one) {
+    Comparison comparison(tree_);
+    comparison.compare(one.value, find_at(root_, tree_, one.path).first, one.spot, one.path);
+    const auto& lost = comparison.lost();
+    if (lost.empty()) return;
+    const bool said_inside =
+        comparison.kept() > 0 && std::all_of(lost.begin(), lost.end(), [&](const auto& path) {
+          return is_said_inside(one, path);
+        });
+    if (!said_inside && !gives_way(one)) report(one);
+  }
+
+  bool is_said_inside(const AppliedOverride& one, const std::string& path) const {
+    return std::any_of(applied_.begin(), applied_.end(), [&](const AppliedOverride& other) {
+      const bool weaker = is_lower(other) && !is_lower(one);
+      return is_below(other.path, one.path) && touches(other.path, path) && !weaker;
+    });
+  }
+
+  bool gives_way(const AppliedOverride& one) const {
+    return is_lower(one) &&
+           std::any_of(applied_.begin(), applied_.end(), [&](const AppliedOverride& other) {
+             return other.path == one.path && !is_lower(other);
+           });
+  }
+
+  static bool is_lower(const AppliedOverride& one) { return one.placed->given->is_lower; }
+
+  // The last one applied that touches the place is what replaced it.
+  void report(const AppliedOverride& one) {
+    if (!reported_.insert(one.placed->number).second) return;
+    std::string what = "this has no effect";
+    for (auto other = applied_.rbegin(); other != applied_.rend(); ++other) {
+      if (other->placed->number == one.placed->number || !touches(other->path, one.path)) continue;
+      what += ": '" + other->placed->given->shown + "' replaces it";
+      break;
+    }
+    problems_.add(vain(one, std::move(what)));
+  }
+
+  const Value& root_;
+  const TypedTree& tree_;
+  const std::vector<AppliedOverride>& applied_;
+  Problems& problems_;
+  std::set<int> reported_;
+};
+
+}  // namespace
+
+void check_effects(const Value& root, const TypedTree& tree,
+                   const std::vector<AppliedOverride>& applied, Problems& problems) {
+  EffectCheck(root, tree, applied, problems).check();
+}
+
+void check_removed(const std::vector<AppliedOverride>& applied,
+                   const std::vector<AppliedOverride>& removed, Problems& problems) {
+  for (const AppliedOverride& one : applied) {
+    for (const AppliedOverride& gone : removed) {
+      if (one.path != gone.path && !is_below(one.path, gone.path) && !gives(one, gone.path)) {
+        continue;
+      }
+      problems.add(
+          vain(one, "this has no effect: '" + gone.placed->given->shown + "' takes it out"));
+      break;
+    }
+  }
+}
+
+bool says(const Value& root, const TypedTree& tree, const std::string& path, const Value& wanted) {
+  const auto [found, spot] = find_at(root, tree, path);
+  if (found == nullptr) return false;
+  Comparison comparison(tree);
+  comparison.compare(wanted, found, spot, path);
+  return comparison.lost().empty();
+}
+
+}  // namespace trivet

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/registered_schemas.h"
+
+#include "trivet/registry.h"
+
+namespace trivet {
+
+const Schema* RegisteredSchemas::find(std::string_view kind, std::string_view key,
+                                      const Origin& where, const std::string& path,
+                                      Problems& problems) {
+  static const Schema kNoFields;
+  try {
+    const RegistryItem& item = registry().get(kind, key, where, path);
+    return item.schema != nullptr ? &item.schema() : &kNoFields;
+  } catch (const ConfigError& missing) {
+    for (const Problem& problem : missing.problems()) problems.add(problem);
+    return nullptr;
+  }
+}
+
+std::optional<NumberItem> RegisteredSchemas::for_number(std::string_view kind) {
+  return registry().for_number(kind);
+}
+
+}  // namespace trivet

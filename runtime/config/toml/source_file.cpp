@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/toml/source_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <vector>
+
+#include "trivet/schema.h"
+
+namespace trivet {
+namespace {
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int number) : number_(number) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int get() const noexcept { return number_; }
+
+ private:
+  int number_;
+};
+
+// Neighbours with a similar name; a folder with very many entries is not searched to its end.
+std::string similar_files(const std::filesystem::path& file) {
+  constexpr std::size_t kMostEntries = 2000;
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::error_code error;
+  std::vector<std::string> names;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    names.push_back(it->path().filename().string());
+    if (names.size() == kMostEntries) break;
+  }
+  const std::string wanted = file.filename().string();
+  return nearest_names(wanted, names).empty() ? std::string() : suggestion(wanted, names);
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& file, const Origin& named_at,
+                         std::string what, std::string hint = {}) {
+  const Origin where = named_at.known() ? named_at : Origin{.file = file.string()};
+  if (named_at.known()) what = "'" + file.string() + "': " + what;
+  throw ConfigError(Problem{where, {}, std::move(what), std::move(hint)});
+}
+
+}  // namespace
+
+std::string read_config_text(const std::filesystem::path& file, const Origin& named_at) {
+  const FileDescriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (descriptor.get() < 0) {
+    const int reason = errno;
+    refuse(file, named_at, std::string("cannot open this config: ") + std::strerror(reason),
+           reason == ENOENT ? similar_files(file) : std::string());
+  }
+  struct stat status {};
+  if (::fstat(descriptor.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    refuse(file, named_at, "this is a directory, not a config file");
+  }
+  std::string text;
+  std::vector<char> buffer(std::size_t{64} << 10);
+  // The size is counted while reading: pipes and devices do not tell theirs.
+  for (;;) {
+    const ssize_t count = ::read(descriptor.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      refuse(file, named_at, std::string("cannot read this config: ") + std::strerror(errno));
+    }
+    if (count == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+    if (text.size() > kLargestConfig) {
+      refuse(file, named_at, "larger than 8 MiB, the limit of a config",
+             "data belongs in files of its own that the config names");
+    }
+  }
+}
+
+}  // namespace trivet

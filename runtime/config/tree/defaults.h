@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Completes a config tree: struct defaults, the [defaults."plugin/Name"] tables, and explicit
+// types.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "config/tree/typed_tree.h"
+#include "trivet/schema.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+// The note in the origin of values that come from a struct.
+inline constexpr const char* kDefaultNote = "default";
+
+class DefaultsFiller {
+ public:
+  // `by_type` holds a table for each "plugin/Name"; null for none. All must outlive the filler.
+  DefaultsFiller(const TypedTree& tree, const Value& by_type, Problems& problems)
+      : tree_(tree), by_type_(by_type), problems_(problems) {}
+
+  // Adds what `root` lacks and has a known default, at every depth; writes ConfigOf values as
+  // tables with a `type`, gives old names their new ones, and puts members in the schema's order.
+  // Tolerates trees that are not valid. Defaults that contain themselves without end are reported.
+  void fill(Value& root);
+
+ private:
+  void fill_value(Value& value, const Spot& spot, const std::string& path);
+  void fill_config(Value& value, const Spot& spot, const std::string& path);
+  void fill_fields(Value& table, const std::vector<Field>& fields, const std::string& path);
+  bool may_go_deeper(const Value& value, const std::string& path);
+
+  const TypedTree& tree_;
+  const Value& by_type_;
+  Problems& problems_;
+  std::size_t depth_ = 0;
+  std::size_t count_ = 0;
+  bool endless_ = false;
+};
+
+}  // namespace trivet

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/tree/drop_defaults.h"
+
+#include <utility>
+
+namespace trivet {
+namespace {
+
+using Form = FieldType::Form;
+
+bool is_default(const Value& value, const TypedTree& tree, const Spot& spot) {
+  if (spot.field == nullptr || spot.field->required || spot.default_value == nullptr) return false;
+  Value standard = *spot.default_value;
+  Value given = value;
+  tree.expand(standard, spot);
+  tree.expand(given, spot);
+  return standard == given;
+}
+
+// A struct without anything left is what it is without being written; a ConfigOf still names its
+// type.
+bool says_nothing(const Value& value, const Spot& spot) {
+  return spot.type != nullptr && spot.type->form == Form::table && !spot.type->optional &&
+         value.is_table() && value.members().empty();
+}
+
+}  // namespace
+
+void drop_defaults(Value& value, const TypedTree& tree, const Spot& spot) {
+  if (value.is_array()) {
+    for (Value& item : value.items()) drop_defaults(item, tree, tree.element(spot));
+  }
+  if (!value.is_table() || spot.type == nullptr) return;
+  Value::Table kept;
+  for (Value::Member& member : value.members()) {
+    const Spot inner = tree.child(value, spot, member.key);
+    if (is_default(member.value, tree, inner)) continue;
+    Value::Member changed = member;
+    drop_defaults(changed.value, tree, inner);
+    if (!says_nothing(changed.value, inner)) kept.push_back(std::move(changed));
+  }
+  value.members() = std::move(kept);
+}
+
+}  // namespace trivet

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/tree/rules.h"
+
+#include <utility>
+
+#include "trivet/config_of.h"
+#include "trivet/error.h"
+
+namespace trivet {
+
+void RuleChecker::visit(const Value& value, const Spot& spot, const std::string& path) {
+  if (spot.type == nullptr) return;
+  if (value.is_array()) {
+    std::size_t index = 0;
+    for (const Value& item : value.items()) {
+      visit(item, tree_.element(spot), joined_path(path, index++));
+    }
+  }
+  if (!value.is_table()) return;
+  const Value* type = value.find("type");
+  if (spot.is_config() && type != nullptr && type->is_text()) {
+    check_table(value, spot.type->kind, type->as_text(), path);
+  }
+  for (const Value::Member& member : value.members()) {
+    visit(member.value, tree_.child(value, spot, member.key), joined_path(path, member.key));
+  }
+}
+
+void RuleChecker::check_table(const Value& table, const std::string& kind, const std::string& key,
+                              const std::string& path) {
+  if (tree_.schema(kind, key) == nullptr) return;  // reported by validate()
+  Value typed = table;
+  typed.set("type", key);
+  try {
+    catalog_.check_rules(kind, ConfigValue::from_value(typed, kind, path), problems_);
+  } catch (const PluginError&) {
+    if (refused_ == nullptr) refused_ = std::current_exception();
+  }
+}
+
+void RuleChecker::check_restrictions(const Value& experiments, const std::string& path,
+                                     const Value& whole) {
+  if (!experiments.is_array()) return;  // reported by validate(), as are keys that are no text
+  std::size_t index = 0;
+  for (const Value& key : experiments.items()) {
+    const std::string here = joined_path(path, index++);
+    if (!key.is_text()) continue;
+    try {
+      catalog_.check_experiment(key.as_text(), whole, problems_);
+    } catch (const ConfigError& refusal) {
+      for (const Problem& problem : refusal.problems()) add_missing(problem, key.origin(), here);
+    } catch (PluginError& error) {
+      error.amend({.where = key.origin(), .path = here});
+      if (refused_ == nullptr) refused_ = std::current_exception();
+    }
+  }
+}
+
+void RuleChecker::add_missing(Problem problem, const Origin& where, const std::string& path) {
+  if (problem.path.empty()) {
+    problem.where = where;
+    problem.path = path;
+    problem.hint = "install its plugin, or leave it out to do without its rules; " + problem.hint;
+  }
+  problems_.add(std::move(problem));
+}
+
+}  // namespace trivet

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/tree/typed_tree.h"
+
+#include <algorithm>
+
+namespace trivet {
+namespace {
+
+using Form = FieldType::Form;
+
+bool is_none(const Value& value) noexcept {
+  return value.is_text() && value.as_text() == "none";
+}
+
+const Value* type_of(const Value& table) noexcept {
+  const Value* type = table.find("type");
+  return type != nullptr && type->is_text() ? type : nullptr;
+}
+
+// Under how many of its names a table has this field.
+std::size_t names_given(const Value& table, const Field& field) {
+  std::size_t count = table.find(field.name) != nullptr ? 1 : 0;
+  for (const std::string& alias : field.aliases) count += table.find(alias) != nullptr ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+const Field* find_field(const std::vector<Field>* fields, std::string_view name) noexcept {
+  if (fields == nullptr) return nullptr;
+  for (const Field& field : *fields) {
+    if (field.name == name) return &field;
+  }
+  for (const Field& field : *fields) {
+    if (std::find(field.aliases.begin(), field.aliases.end(), name) != field.aliases.end()) {
+      return &field;
+    }
+  }
+  return nullptr;
+}
+
+Value::Member* find_member(Value& table, const Field& field) noexcept {
+  if (!table.is_table()) return nullptr;
+  Value::Member* old = nullptr;
+  for (Value::Member& member : table.members()) {
+    if (member.key == field.name) return &member;
+    const auto& aliases = field.aliases;
+    if (std::find(aliases.begin(), aliases.end(), member.key) != aliases.end()) old = &member;
+  }
+  return old;
+}
+
+bool has_reference(const Value& value) noexcept {
+  return value.is_text() && value.as_text().find("${") != std::string::npos;
+}
+
+TypedTree::TypedTree(const Schema& root, SchemaLookup& lookup) : lookup_(lookup) {
+  root_.form = Form::table;
+  root_.struct_name = root.name;
+  root_.fields = root.fields;
+}
+
+const Schema* TypedTree::schema(const std::string& kind, const std::string& key) const {
+  const auto [entry, is_new] = schemas_.try_emplace({kind, key}, nullptr);
+  if (is_new) {
+    Problems ignored;  // validation reports them with their place
+    entry->second = lookup_.find(kind, key, {}, {}, ignored);
+  }
+  return entry->second;
+}
+
+std::optional<NumberItem> TypedTree::for_number(const std::string& kind) const {
+  try {
+    return lookup_.for_number(kind);
+  } catch (const Error&) {
+    return std::nullopt;  // more than one item claims numbers: validation says so, with the place
+  }
+}
+
+std::string TypedTree::key_at(const Value& value, const Spot& spot) const {
+  if (!spot.is_config()) return {};
+  if (is_none(value) || has_reference(value)) return {};
+  if (value.is_text()) return value.as_text();
+  if (value.is_number() || value.is_integer()) {
+    const auto item = for_number(spot.type->kind);
+    return item ? item->key : std::string();
+  }
+  if (const Value* type = type_of(value)) return has_reference(*type) ? "" : type->as_text();
+  if (spot.default_value == nullptr || is_none(*spot.default_value)) return {};
+  if (spot.default_value->is_text()) return spot.default_value->as_text();
+  const Value* type = type_of(*spot.default_value);
+  return type != nullptr ? type->as_text() : std::string();
+}
+
+const std::vector<Field>* TypedTree::fields(const Value& value, const Spot& spot) const {
+  if (spot.type == nullptr) return nullptr;
+  if (spot.type->form == Form::table) return &spot.type->fields;
+  const std::string key = key_at(value, spot);
+  if (key.empty()) return nullptr;
+  const Schema* found = schema(spot.type->kind, key);
+  return found != nullptr ? &found->fields : nullptr;
+}
+
+Spot TypedTree::child(const Value& value, const Spot& spot, std::string_view name) const {
+  if (spot.type != nullptr && spot.type->form == Form::map) return element(spot);
+  const Field* field = find_field(fields(value, spot), name);
+  if (field == nullptr) return {};
+  return {&field->type, field->default_value ? &*field->default_value : nullptr, field};
+}
+
+Spot TypedTree::element(const Spot& spot) const noexcept {
+  if (spot.type == nullptr || spot.type->element.empty()) return {};
+  return {&spot.type->element[0], nullptr, nullptr};
+}
+
+void TypedTree::expand(Value& value, const Spot& spot) const {
+  if (!spot.is_config() || is_none(value) || has_reference(value)) return;
+  const bool number = value.is_number() || value.is_integer();
+  if (!number && !value.is_text()) return;
+  const Origin origin = value.origin();
+  Value table = Value::table();
+  if (value.is_text()) {
+    table.set("type", std::move(value));
+  } else {
+    const auto item = for_number(spot.type->kind);
+    if (!item) return;
+    table.set("type", item->key).set_origin(origin);
+    table.set(item->field, std::move(value));
+  }
+  table.set_origin(origin);
+  value = std::move(table);
+}
+
+void TypedTree::merge(Value& lower, Value upper, const Spot& spot) const {
+  if (!lower.is_null() && !upper.is_table()) {
+    const std::string key = key_at(upper, spot);
+    if (!key.empty() && key == key_at(lower, spot)) expand(upper, spot);
+  }
+  if (!upper.is_table()) {
+    lower = std::move(upper);
+    return;
+  }
+  const Value* type = spot.is_config() || spot.type == nullptr ? type_of(upper) : nullptr;
+  if (type != nullptr) {
+    const Value* below = type_of(lower);
+    const std::string before = spot.is_config()   ? key_at(lower, spot)
+                               : below != nullptr ? below->as_text()
+                                                  : "";
+    if (!before.empty() && before != type->as_text()) lower = Value();
+  }
+  expand(lower, spot);
+  if (!lower.is_table()) {
+    lower = std::move(upper);
+    return;
+  }
+  lower.set_origin(upper.origin());
+  merge_members(lower, std::move(upper), spot);
+}
+
+void TypedTree::merge_members(Value& lower, Value upper, const Spot& spot) const {
+  const Value typed =
+      type_of(upper) != nullptr ? Value::table({{"type", *type_of(upper)}}) : Value();
+  const Value& deciding = typed.is_null() ? lower : typed;
+  const std::vector<Field>* known = fields(deciding, spot);
+  std::vector<const Field*> owners;
+  for (const Value::Member& member : upper.members()) {
+    const Field* field = find_field(known, member.key);
+    // Old and new name in one layer: kept apart, for validation to report.
+    owners.push_back(field != nullptr && names_given(upper, *field) > 1 ? nullptr : field);
+  }
+  std::size_t index = 0;
+  for (Value::Member& member : upper.members()) {
+    const Field* field = owners[index++];
+    Field free;
+    free.name = member.key;
+    Value::Member* below = find_member(lower, field != nullptr ? *field : free);
+    if (below == nullptr) {
+      lower.members().push_back(std::move(member));
+      continue;
+    }
+    below->key_origin = member.key_origin;
+    const Spot inner = child(deciding, spot, member.key);
+    merge(below->value, std::move(member.value), inner);
+  }
+}
+
+}  // namespace trivet

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/memory_share.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "trivet/checkpoint.h"
+#include "trivet/scope.h"
+
+namespace trivet {
+namespace {
+
+std::int64_t product(const MeshConfig& mesh, std::initializer_list<std::string_view> axes) {
+  std::int64_t count = 1;
+  for (const std::string_view axis : axes) count *= mesh.extent(axis);
+  return count;
+}
+
+std::uint64_t divided(std::uint64_t amount, std::int64_t parts) {
+  const auto by = static_cast<std::uint64_t>(parts);
+  return (amount + by - 1) / by;
+}
+
+// Sums sizes by name, in the order in which names come up.
+class Parts {
+ public:
+  explicit Parts(const MeshConfig& mesh)
+      : split_(product(mesh, {"data", "data_expert", "mdl", "stage"})) {}
+
+  void add(std::string_view name, const Shape& shape) {
+    const std::uint64_t bytes = static_cast<std::uint64_t>(shape.size()) * sizeof(float);
+    MemoryPart& part = find(name);
+    part.bytes += bytes;
+    part.device_bytes += shape.rank() >= 2 ? divided(bytes, split_) : bytes;
+  }
+  std::vector<MemoryPart> take() { return std::move(parts_); }
+
+ private:
+  MemoryPart& find(std::string_view name) {
+    const auto found = std::find_if(parts_.begin(), parts_.end(),
+                                    [&](const MemoryPart& part) { return part.name == name; });
+    return found != parts_.end() ? *found : parts_.emplace_back(MemoryPart{std::string(name)});
+  }
+
+  std::int64_t split_;
+  std::vector<MemoryPart> parts_;
+};
+
+// Takes what a trainer saves for its shapes.
+class Sizes final : public CheckpointWriter {
+ public:
+  explicit Sizes(Parts& parts) : parts_(parts) {}
+
+  void tensors(std::string_view name, const NamedTensors& tensors) override {
+    for (const auto& [path, tensor] : tensors) {
+      // A slot is saved as PATH/SLOT.
+      if (name == "optimizer") parts_.add(path.substr(path.find_last_of('/') + 1), tensor.shape());
+      if (name == "ema") parts_.add("averages", tensor.shape());
+    }
+  }
+  void state(std::string_view, const Value&) override {}
+
+ private:
+  Parts& parts_;
+};
+
+}  // namespace
+
+std::int64_t global_batch(const ExperimentConfig& experiment) {
+  if (experiment.mesh.percore_batch_size > 0) return batch_share(experiment.mesh).global;
+  const Value& fields = experiment.task.fields();
+  const Value* rows = fields.find_path("train_input.batch_size");
+  const Value* hosts = fields.find_path("train_input.num_infeed_hosts");
+  if (rows == nullptr || !rows->is_integer()) return 0;
+  return rows->as_integer() * (hosts != nullptr && hosts->is_integer() ? hosts->as_integer() : 1);
+}
+
+std::int64_t rows_per_device(const ExperimentConfig& experiment) {
+  const std::int64_t groups = product(experiment.mesh, {"replica", "data", "data_expert"});
+  return std::max<std::int64_t>(1, (global_batch(experiment) + groups - 1) / groups);
+}
+
+ConfigOf<Task> with_rows(const ConfigOf<Task>& task, std::int64_t rows) {
+  Value value = task.to_value();
+  Value* input = value.find("train_input");
+  if (input == nullptr || !input->is_table()) return task;
+  input->set("batch_size", rows);
+  return ConfigOf<Task>(ConfigValue::from_value(value, Task::kKind, task.path()));
+}
+
+std::vector<MemoryPart> memory_parts(Trainer& trainer, const MeshConfig& mesh) {
+  Parts parts(mesh);
+  for (const auto& parameter : trainer.parameters().parameters()) {
+    if (parameter->trainable()) parts.add("weights", parameter->shape());
+  }
+  for (const auto& parameter : trainer.parameters().parameters()) {
+    parts.add(parameter->trainable() ? "gradients" : "states", parameter->shape());
+  }
+  Sizes sizes(parts);
+  trainer.save(sizes);
+  return parts.take();
+}
+
+std::uint64_t share_of_step(std::uint64_t bytes, const MeshConfig& mesh) {
+  return divided(bytes, product(mesh, {"mdl", "seq", "stage"}));
+}
+
+}  // namespace trivet

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/control/launched_experiment.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <sys/stat.h>
+
+#include "config/resolver.h"
+#include "launch/store/experiment_store.h"
+#include "launch/plan/job_plan.h"
+#include "launch/plan/launch_files.h"
+#include "launch/store/launch_record.h"
+#include "launch/control/supervisor_process.h"
+#include "launch/plan/unit_builder.h"
+#include "launch/plan/unit_check.h"
+#include "trivet/error.h"
+#include "trivet/launch/subdir_format.h"
+#include "trivet/registry.h"
+
+namespace trivet {
+
+namespace fs = std::filesystem;
+using launch::WorkUnit;
+
+void keep_private(const launch::Experiment& experiment) {
+  if (!experiment.shared) ::umask(077);
+}
+
+struct LaunchedExperiment::Impl {
+  fs::path directory;
+  ConfigCatalog& catalog;
+  Value facts;
+  ResolvedLaunch launch;
+  std::optional<LaunchFiles> files;
+  std::vector<JobPlan> plans;
+  std::unique_ptr<SubdirFormat> format;
+  ExperimentPlace place;
+  std::unique_ptr<DiskRecords> records;
+  std::unique_ptr<OrchestratorContext> context;
+  std::unique_ptr<Orchestrator> orchestrator;
+
+  void plan();
+  WorkUnit add(DiskRecords& to, const SweepItem& item);
+};
+
+LaunchedExperiment::LaunchedExperiment(fs::path directory, ConfigCatalog& catalog,
+                                       const std::vector<std::string>& plugin_dirs)
+    : impl_(std::make_unique<Impl>(Impl{fs::absolute(directory).lexically_normal(),
+                                        catalog,
+                                        {},
+                                        {},
+                                        {},
+                                        {},
+                                        {},
+                                        {},
+                                        {},
+                                        {},
+                                        {}})) {
+  Impl& impl = *impl_;
+  if (!holds_experiment(impl.directory)) {
+    throw RunError(impl.directory.string() + " holds no experiment");
+  }
+  impl.facts = experiment_facts(impl.directory);
+  impl.launch = resolve_record(impl.directory / "launch.toml", catalog);
+  keep_private(impl.launch.experiment);
+  impl.records = std::make_unique<DiskRecords>(
+      impl.directory,
+      [this](DiskRecords& to, const SweepItem& item) { return impl_->add(to, item); });
+  std::vector<std::string> folders = plugin_dirs;
+  const std::vector<std::string> recorded = recorded_plugin_dirs(impl.facts);
+  folders.insert(folders.end(), recorded.begin(), recorded.end());
+  impl.context = std::make_unique<OrchestratorContext>(OrchestratorContext{
+      impl.directory, *impl.records,
+      [at = impl.directory, folders] { start_supervisor(at, folders); }, own_program()});
+  impl.orchestrator = make(impl.launch.experiment.orchestrator, *impl.context);
+}
+
+LaunchedExperiment::~LaunchedExperiment() = default;
+
+std::int64_t LaunchedExperiment::xid() const {
+  return impl_->facts.find("xid")->as_integer();
+}
+const Value& LaunchedExperiment::facts() const {
+  return impl_->facts;
+}
+DiskRecords& LaunchedExperiment::records() {
+  return *impl_->records;
+}
+Orchestrator& LaunchedExperiment::orchestrator() {
+  return *impl_->orchestrator;
+}
+
+// What a further unit is made of; looked at when there is the first one to add.
+void LaunchedExperiment::Impl::plan() {
+  const auto text = [&](const char* key) {
+    const Value* fact = facts.find(key);
+    return fact != nullptr && fact->is_text() ? fact->as_text() : std::string();
+  };
+  const Value* recorded = facts.find("files");
+  place.working_directory = text("working_directory");
+  files.emplace(place.working_directory, directory, recorded != nullptr ? *recorded : Value());
+  plans = plan_jobs(launch, *files);
+  place.xid = facts.find("xid")->as_integer();
+  place.name = text("name");
+  place.author = text("author");
+  place.directory = directory;
+  place.plugin_dirs = recorded_plugin_dirs(facts);
+  if (const std::string file = text("config"); !file.empty()) place.config_file = directory / file;
+  if (const std::string file = text("unit_config"); !file.empty()) {
+    place.unit_file = directory / file;
+  }
+  format = make(launch.experiment.subdir_format);
+}
+
+WorkUnit LaunchedExperiment::Impl::add(DiskRecords& to, const SweepItem& item) {
+  if (format == nullptr) plan();
+  const bool sweeps_config = launch.run.has_value();
+  const std::vector<std::string> words = texts_in(facts, "overrides");
+  const UnitBuilder builder(launch, plans, *format, place, words);
+  UnitCheck check(catalog, place.config_file, words, {}, nullptr);
+  check.check(builder.build(item, sweeps_config, 1, 1), sweeps_config, 1);
+  check.throw_if_any();
+  const std::string identity = builder.identity(item, sweeps_config);
+  const FileHandle lock = lock_units(directory);
+  to.refresh();
+  std::int64_t last = 0;
+  for (const WorkUnit& unit : to.all_units()) {
+    if (unit.identity == identity) return unit;
+    last = std::max(last, unit.wid);
+  }
+  const WorkUnit unit = builder.build(item, sweeps_config, last + 1, last + 1);
+  to.append(std::vector{unit});
+  return unit;
+}
+
+}  // namespace trivet

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/control/supervisor_process.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launch/store/experiment_store.h"
+#include "launch/control/launched_experiment.h"
+#include "base/file.h"
+#include "base/process_info.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+
+extern char** environ;
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kHeartbeatSeconds = 5;
+// The descriptor that a supervisor which is started here gets beside the usual three.
+constexpr int kReady = 3;
+
+fs::path lock_file(const fs::path& experiment) {
+  return experiment / "supervisor.lock";
+}
+
+// A lock of the process, not of the open file: it must not live on in a keeper that a supervisor
+// has just made when it is killed. Such a lock goes with the first descriptor of the file that the
+// process closes, so a supervisor opens it once.
+struct flock whole_file() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+// Nothing when another process holds it.
+FileHandle try_lock(const fs::path& experiment) {
+  FileHandle file = open_file(lock_file(experiment), O_RDWR | O_CREAT);
+  struct flock lock = whole_file();
+  while (::fcntl(file.get(), F_SETLK, &lock) != 0) {
+    if (errno == EACCES || errno == EAGAIN) return {};
+    if (errno != EINTR) throw_system_error("lock", lock_file(experiment), errno);
+  }
+  return file;
+}
+
+fs::path full_path(const fs::path& path) {
+  return fs::absolute(path).lexically_normal();
+}
+
+// The experiment that this process supervises; empty for none.
+fs::path& own_experiment() {
+  static fs::path experiment;
+  return experiment;
+}
+
+// One file descriptor that tells of SIGTERM and SIGINT, of further units and of requests.
+class Wake {
+ public:
+  explicit Wake(const fs::path& experiment) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigprocmask(SIG_BLOCK, &signals, &before_);
+    signals_ = FileHandle(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+    files_ = FileHandle(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+    all_ = FileHandle(::epoll_create1(EPOLL_CLOEXEC));
+    if (!signals_ || !all_) throw RunError("the system has no more file descriptors");
+    add(signals_);
+    // Without it (the system allows a number of them) the supervisor looks once a second.
+    if (!files_) return;
+    for (const char* name : {"units.jsonl", "requests.jsonl"}) {
+      const fs::path file = experiment / name;
+      const FileHandle there = open_file(file, O_RDWR | O_CREAT);
+      ::inotify_add_watch(files_.get(), file.c_str(), IN_MODIFY);
+    }
+    add(files_);
+  }
+  Wake(const Wake&) = delete;
+  Wake& operator=(const Wake&) = delete;
+  ~Wake() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+  int fd() const { return all_.get(); }
+
+  // Reads everything that has come; whether a signal has, ever.
+  bool quiet() {
+    signalfd_siginfo signal{};
+    while (::read(signals_.get(), &signal, sizeof signal) > 0) stopped_ = true;
+    char events[4096];
+    while (files_ && ::read(files_.get(), events, sizeof events) > 0) {
+    }
+    return stopped_;
+  }
+
+ private:
+  void add(const FileHandle& file) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    ::epoll_ctl(all_.get(), EPOLL_CTL_ADD, file.get(), &event);
+  }
+
+  FileHandle signals_, files_, all_;
+  sigset_t before_{};
+  bool stopped_ = false;
+};
+
+class Heartbeat {
+ public:
+  explicit Heartbeat(fs::path file) : file_(std::move(file)), started_(unix_time()) {}
+
+  // Writes the file if it is time. A full disk must not end the supervisor.
+  void beat() {
+    const double now = steady_seconds();
+    if (last_ != 0 && now - last_ < kHeartbeatSeconds) return;
+    last_ = now;
+    const Value facts = Value::table({{"pid", static_cast<std::int64_t>(::getpid())},
+                                      {"boot_id", boot_id()},
+                                      {"host", host_name()},
+                                      {"started", started_},
+                                      {"time", unix_time()}});
+    try {
+      replace_file(file_, to_json(facts) + "\n", Durability::cached);
+    } catch (const RunError&) {
+    }
+  }
+
+ private:
+  fs::path file_;
+  double started_, last_ = 0;
+};
+
+bool is_done(const fs::path& experiment) {
+  DiskRecords records(experiment);
+  const auto& units = records.all_units();
+  return std::all_of(units.begin(), units.end(), [&](const launch::WorkUnit& unit) {
+    return std::all_of(unit.jobs.begin(), unit.jobs.end(), [&](const launch::Job& job) {
+      return is_final(records.status(unit.wid, job.name).state);
+    });
+  });
+}
+
+// Nothing is ever written to it.
+void wait_for_end(const FileHandle& pipe) {
+  char nothing = 0;
+  while (::read(pipe.get(), &nothing, 1) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace
+
+fs::path own_program() {
+  return fs::read_symlink("/proc/self/exe");
+}
+
+bool has_supervisor_at_work(const fs::path& experiment) {
+  if (own_experiment() == full_path(experiment)) return true;
+  std::error_code ignored;
+  if (!fs::exists(lock_file(experiment), ignored)) return false;
+  const FileHandle file = open_file(lock_file(experiment), O_RDONLY);
+  // Asks without taking it, so that a look never stands in the way of a start.
+  struct flock lock = whole_file();
+  if (::fcntl(file.get(), F_GETLK, &lock) != 0) {
+    throw_system_error("look at", lock_file(experiment), errno);
+  }
+  return lock.l_type != F_UNLCK;
+}
+
+void start_supervisor(const fs::path& experiment, const std::vector<std::string>& plugin_dirs) {
+  if (has_supervisor_at_work(experiment)) return;
+  const std::string program = own_program().string();
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw RunError("the system has no more file descriptors");
+  const FileHandle ready(ends[0]);
+  FileHandle given(ends[1]);
+  std::vector<std::string> words = {program, "supervise", experiment.string(),
+                                    "--ready=" + std::to_string(kReady)};
+  for (const std::string& folder : plugin_dirs) words.push_back("--plugin-dir=" + folder);
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const fs::path log = experiment / "supervisor.log";
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  posix_spawn_file_actions_adddup2(&actions, given.get(), kReady);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  // Signals as a fresh process has them, whatever this one blocks.
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  pid_t child = 0;
+  const int failure =
+      ::posix_spawn(&child, program.c_str(), &actions, &attributes, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (failure != 0) {
+    throw RunError("cannot start the supervisor: " + std::generic_category().message(failure));
+  }
+  // Its end of the pipe is open until it is at work or has ended.
+  given = FileHandle();
+  wait_for_end(ready);
+}
+
+void supervise(const fs::path& experiment, ConfigCatalog& catalog, FileHandle ready) {
+  bool stopped = false;
+  do {
+    const FileHandle lock = try_lock(experiment);
+    if (!lock) return;
+    own_experiment() = full_path(experiment);
+    Wake wake(experiment);
+    Heartbeat heartbeat(experiment / "supervisor.json");
+    heartbeat.beat();
+    ready = FileHandle();
+    LaunchedExperiment launched(experiment, catalog);
+    Supervision supervision;
+    supervision.wake_fd = wake.fd();
+    supervision.should_stop = [&] {
+      heartbeat.beat();
+      // Where somebody has removed the experiment there is nothing left to look after.
+      stopped = wake.quiet() || !holds_experiment(experiment);
+      return stopped;
+    };
+    launched.orchestrator().supervise(supervision);
+    // The lock is given back before the last look: whoever adds units now either finds it free or
+    // is seen.
+    own_experiment().clear();
+  } while (!stopped && !is_done(experiment));
+}
+
+}  // namespace trivet

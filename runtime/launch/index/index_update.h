@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// IndexIntake: brings the tables of the index up to date with the files of experiments. Files that
+// have not changed since they were read are not opened; what is damaged is noted, and the rest goes
+// on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/sqlite.h"
+#include "launch/store/experiment_store.h"
+
+namespace trivet {
+
+class IndexIntake {
+ public:
+  struct Scope {
+    std::optional<std::int64_t> xid{};  // of one experiment; nothing: of all, and those that are
+                                        // gone are forgotten
+    bool runs = false;                  // status.json and metrics.jsonl of units, too
+  };
+  // Both outlive it.
+  IndexIntake(Database& database, const std::vector<ExperimentStore::Place>& places)
+      : database_(database), places_(places) {}
+
+  // Whether there is something that the tables do not have yet.
+  bool is_behind(const Scope& scope) { return pass(scope, false); }
+  // Within a transaction.
+  void take(const Scope& scope) { pass(scope, true); }
+
+ private:
+  bool pass(const Scope& scope, bool write);
+  bool pass_gone(bool write);
+  bool pass_experiments(const Scope& scope, bool write);
+  bool pass_runs(const Scope& scope, bool write);
+
+  Database& database_;
+  const std::vector<ExperimentStore::Place>& places_;
+};
+
+}  // namespace trivet

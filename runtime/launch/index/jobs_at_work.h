@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Jobs and runs that are at work now: how far they are and what they use.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launch/index/experiment_index.h"
+#include "base/process_table.h"
+
+namespace trivet {
+
+struct JobAtWork {
+  std::string name;            // XID/WID/JOB, or the directory of a run that was not launched
+  std::optional<UnitId> unit;  // nothing for such a run
+  std::string state, host;
+  double started = 0;  // since 1970; 0: not known
+  RunInfo run;         // step -1 where the job is no run of trivet
+  // Nothing where they are not known: no record yet, another machine.
+  std::optional<double> steps_per_second{}, examples_per_second{}, loss{}, cores{};
+  std::optional<std::int64_t> memory_bytes{};
+  int processes = 0;
+
+  std::optional<double> seconds_left() const;
+};
+
+class JobsAtWork {
+ public:
+  // The experiments and runs below `root`.
+  explicit JobsAtWork(std::filesystem::path root);
+
+  // As of now. `cores`, how much of processors' time a job takes, is that since the last call, at
+  // the first since the job's start.
+  std::vector<JobAtWork> look();
+
+ private:
+  void add_launched(const ProcessTable& processes, std::vector<JobAtWork>& jobs);
+  void add_runs(const ProcessTable& processes, std::vector<JobAtWork>& jobs);
+  void set_usage(JobAtWork& job, const TreeUsage& usage);
+
+  std::filesystem::path root_;
+  ExperimentIndex index_;
+  struct Seen {
+    double time = 0, cpu_seconds = 0, started = 0;
+  };
+  std::map<std::string, Seen> before_, now_;
+};
+
+}  // namespace trivet

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/plan/launch_plan.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include <fmt/core.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include "config/run_rules.h"
+#include "launch/plan/launch_rules.h"
+#include "launch/store/disk_records.h"
+#include "launch/plan/unit_builder.h"
+#include "trivet/error.h"
+#include "trivet/launch/orchestrator.h"
+#include "trivet/registry.h"
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string user_name() {
+  if (const passwd* entry = ::getpwuid(::getuid())) return entry->pw_name;
+  const char* name = std::getenv("USER");
+  return name != nullptr && *name != '\0' ? name : "unknown";
+}
+
+void resolve_as(const ConfigRequest& told, const LaunchRequest& request, ConfigCatalog& catalog,
+                LaunchPlan& plan) {
+  plan.launch = resolve_launch(told, catalog);
+  plan.jobs = plan_jobs(plan.launch, plan.files);
+  if (!request.sweeps.empty()) imply_sweep(plan.launch);
+  plan.sweep = sweep_items(plan.launch, request.sweeps);
+}
+
+void resolve(const LaunchRequest& request, ConfigCatalog& catalog, LaunchPlan& plan) {
+  const ConfigRequest base = without_swept(request.config, request.sweeps);
+  resolve_as(base, request, catalog, plan);
+  // Where --sweep varies arguments, the config that all units share has every override.
+  const bool is_left_out = base.overrides.size() != request.config.overrides.size();
+  if (is_left_out && !plan.sweep.sweeps_config) resolve_as(request.config, request, catalog, plan);
+}
+
+// Where the orchestrator makes the units there are none at first, and no sweep.
+void ask_orchestrator(LaunchPlan& plan) {
+  DiskRecords none(plan.root);
+  OrchestratorContext context{plan.root, none, [] {}};
+  const launch::Experiment& experiment = plan.launch.experiment;
+  const std::unique_ptr<Orchestrator> orchestrator = make(experiment.orchestrator, context);
+  plan.makes_units = orchestrator->makes_units();
+  if (!plan.makes_units) return;
+  plan.intent = orchestrator->intent();
+  const bool is_swept = plan.sweep.items.size() != 1 || !plan.sweep.items.front().args.empty();
+  if (is_swept || experiment.repeats > 1) {
+    const std::string path = is_swept ? "xp.sweep" : "xp.repeats";
+    throw ConfigError(Problem{.where = {},
+                              .path = path,
+                              .what = fmt::format("{} is set, but {} makes the work units itself",
+                                                  path, experiment.orchestrator.key()),
+                              .hint = is_swept
+                                          ? "set xp.sweep to false, or take another orchestrator"
+                                          : "leave it out, or take another orchestrator"});
+  }
+  plan.sweep.items.clear();
+}
+
+bool varies_config(const LaunchPlan& plan) {
+  if (plan.makes_units) return true;
+  return plan.sweep.sweeps_config &&
+         std::any_of(plan.sweep.items.begin(), plan.sweep.items.end(),
+                     [](const SweepItem& item) { return !item.args.empty(); });
+}
+
+}  // namespace
+
+LaunchPlan plan_launch(const LaunchRequest& request, ConfigCatalog& catalog) {
+  LaunchPlan plan;
+  resolve(request, catalog, plan);
+  const launch::Experiment& experiment = plan.launch.experiment;
+  if (plan.launch.run && !plan.sweep.sweeps_config) check_run(*plan.launch.run);
+  refuse_lost_names(plan.sweep, plan.jobs);
+  plan.name = experiment.name;
+  if (plan.name.empty()) plan.name = fs::path(request.source).stem().string();
+  plan.author = experiment.author.empty() ? user_name() : experiment.author;
+  plan.root = root_directory(experiment, plan.name, plan.author, plan.main_cell());
+  // So that the record is complete.
+  if (experiment.root_dir.empty()) plan.launch.xp.set("root_dir", plan.root.string());
+  if (experiment.name.empty()) plan.launch.xp.set("name", plan.name);
+  ask_orchestrator(plan);
+  if (plan.launch.run) {
+    plan.config =
+        unit_config(plan.launch, request.config.overrides, varies_config(plan), plan.sweep.items);
+  }
+  return plan;
+}
+
+}  // namespace trivet

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LaunchPlan: what a launch was told, resolved: jobs, the items of the sweep, the run's config. It
+// knows of no number and of no directory below the root.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "config/tree/catalog.h"
+#include "config/resolver.h"
+#include "launch/plan/job_plan.h"
+#include "launch/plan/launch_files.h"
+#include "launch/plan/sweep_items.h"
+#include "launch/plan/unit_config.h"
+
+namespace trivet {
+
+struct LaunchRequest {
+  ConfigRequest config;
+  std::string source;  // the config's file, for the default of the name
+  std::vector<std::string> plugin_dirs;
+  // PATH=V1,V2 and so on, from --sweep.
+  std::vector<std::string> sweeps;
+};
+
+struct LaunchPlan {
+  ResolvedLaunch launch;
+  std::vector<JobPlan> jobs;
+  SweepItems sweep;   // no items where the orchestrator makes the units
+  UnitConfig config;  // where there is a run's config
+  LaunchFiles files{std::filesystem::current_path()};
+  std::string name, author;
+  std::filesystem::path root;
+  bool makes_units = false;
+  std::vector<std::string> intent;  // of an orchestrator that makes the units
+
+  std::string main_cell() const { return jobs.front().config.cell.value_or(""); }
+};
+
+// Throws ConfigError with what is wrong with it.
+LaunchPlan plan_launch(const LaunchRequest& request, ConfigCatalog& catalog);
+
+}  // namespace trivet

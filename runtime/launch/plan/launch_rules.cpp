@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/plan/launch_rules.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include <fmt/core.h>
+
+#include "trivet/error.h"
+
+namespace trivet {
+
+namespace fs = std::filesystem;
+using launch::WorkUnit;
+
+void imply_sweep(ResolvedLaunch& launch) {
+  if (launch.experiment.sweep_info.has_value()) return;
+  const std::string key = launch.run ? "sweeps/TrainerSweep" : "sweeps/ConfigSweep";
+  launch.experiment.sweep_info = {key, Value::table()};
+  launch.xp.set("sweep_info", Value::table({{"type", key}}));
+}
+
+void refuse_lost_names(const SweepItems& sweep, const std::vector<JobPlan>& plans) {
+  for (const SweepItem& item : sweep.items) {
+    for (const auto& swept : item.args) {
+      const std::string& name = swept.first;
+      if (std::any_of(plans.begin(), plans.end(),
+                      [&](const JobPlan& plan) { return plan.gets(name); })) {
+        continue;
+      }
+      throw ConfigError(Problem{.path = "xp.jobs",
+                                .what = "'" + name + "' is swept, and no job gets it",
+                                .hint = "add it to the `swept` of a job"});
+    }
+  }
+}
+
+void refuse_shared_directories(const std::vector<WorkUnit>& units,
+                               const std::vector<WorkUnit>& there) {
+  std::map<fs::path, std::int64_t> taken;
+  const auto take = [&](const WorkUnit& unit) {
+    const auto [found, fresh] = taken.emplace(unit.directory, unit.wid);
+    if (fresh) return;
+    throw ConfigError(
+        Problem{.path = "xp.subdir_format.wu_dirname",
+                .what = fmt::format("work units {} and {} would share the directory {}",
+                                    found->second, unit.wid, unit.directory.string()),
+                .hint = "take {wid} into the name"});
+  };
+  for (const WorkUnit& unit : there) take(unit);
+  for (const WorkUnit& unit : units) take(unit);
+}
+
+}  // namespace trivet

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/plan/sweep_items.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "config/overrides/params_override.h"
+#include "config/toml/toml_reader.h"
+#include "trivet/json.h"
+#include "trivet/registry.h"
+
+namespace trivet {
+namespace {
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (std::size_t end = text.find(separator); end != std::string::npos;
+       end = text.find(separator, begin)) {
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+// What xp.sweep says; nothing when it says nothing.
+struct SweepChoice {
+  bool on = false;
+  std::vector<std::string> names;
+};
+std::optional<SweepChoice> choice(const Value& sweep) {
+  if (sweep.is_null()) return std::nullopt;
+  if (sweep.is_boolean()) return SweepChoice{sweep.as_boolean(), {}};
+  if (sweep.is_array()) {
+    SweepChoice chosen{true, {}};
+    for (const Value& name : sweep.items()) chosen.names.push_back(name.as_text());
+    return chosen;
+  }
+  const std::string& text = sweep.as_text();
+  if (text == "True" || text == "true") return SweepChoice{true, {}};
+  if (text == "False" || text == "false") return SweepChoice{false, {}};
+  return SweepChoice{true, split(text, ',')};
+}
+
+bool is_blank(const std::string& text) {
+  return text.find_first_not_of(' ') == std::string::npos;
+}
+
+// Where lists and quotes are closed. A quote opens where a value begins or stands in a list: "it's"
+// is a word. False where something is not closed.
+bool split_at_commas(const std::string& text, std::vector<std::string>& parts) {
+  parts.assign(1, {});
+  int depth = 0;
+  char quote = 0;
+  for (const char c : text) {
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if ((c == '"' || c == '\'') && (depth > 0 || is_blank(parts.back()))) {
+      quote = c;
+    } else if (c == '[' || c == '{' || c == '(') {
+      ++depth;
+    } else if (c == ']' || c == '}' || c == ')') {
+      --depth;
+    }
+    if (c == ',' && depth == 0 && quote == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return quote == 0 && depth == 0;
+}
+
+Value toml_or_text(const std::string& text) {
+  const std::string number = toml_number(text);
+  try {
+    return read_toml_value(number.empty() ? text : number);
+  } catch (const ConfigError&) {
+    return text;
+  }
+}
+
+// "range(1, 5)" as {range = [1, 5]}; null for other text.
+Value function_value(const std::string& text) {
+  for (const std::string_view name : {"range", "linspace", "logspace"}) {
+    if (!text.starts_with(std::string(name) + "(") || !text.ends_with(")")) continue;
+    const std::string inside = text.substr(name.size() + 1, text.size() - name.size() - 2);
+    return Value::table({{name, toml_or_text("[" + inside + "]")}});
+  }
+  return {};
+}
+
+Value dimension(const std::string& text, const std::string& option) {
+  if (Value function = function_value(text); !function.is_null()) return function;
+  Value values = Value::array();
+  std::vector<std::string> parts;
+  if (!split_at_commas(text, parts)) {
+    throw UsageError("--sweep " + option + " has a quote or bracket that is not closed",
+                     {.hint = "a text with quotes stands in others: \"it's\""});
+  }
+  for (const std::string& part : parts) {
+    if (is_blank(part)) {
+      throw UsageError("--sweep " + option + " has an empty value",
+                       {.hint = "leave a comma out, or write \"\" for a text without letters"});
+    }
+    values.push_back(toml_or_text(part));
+  }
+  return values;
+}
+
+// The dimensions of --sweep as one named sweep.
+Value command_line_sweep(const std::vector<std::string>& further) {
+  Value table = Value::table();
+  for (const std::string& text : further) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      throw UsageError("--sweep " + text + " does not say what is swept",
+                       {.hint = "write --sweep PATH=V1,V2"});
+    }
+    const std::string path = text.substr(0, equals);
+    if (table.find(path) != nullptr) throw UsageError("--sweep names '" + path + "' twice");
+    table.set(path, dimension(text.substr(equals + 1), text));
+  }
+  return table;
+}
+
+}  // namespace
+
+SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::string>& further) {
+  const std::optional<SweepChoice> chosen = choice(launch.experiment.sweep);
+  const bool asked = (chosen && chosen->on) || !further.empty();
+  const Value* at = launch.xp.find("sweep");
+  const Origin where = at != nullptr ? at->origin() : Origin();
+  SweepItems nothing{{SweepItem()}, false, {}};
+  if (!launch.experiment.sweep_info.has_value()) {
+    if (!asked) return nothing;
+    throw ConfigError(Problem{where, "xp.sweep", "there is no sweep to run",
+                              "set xp.sweep_info: sweeps/TrainerSweep varies the run's config, "
+                              "sweeps/ConfigSweep arguments of programs"});
+  }
+  SweepContext context;
+  if (launch.run) context.config = launch.run->tree;
+  context.sweeps = launch.sweeps.is_table() ? launch.sweeps : Value::table();
+  if (chosen && chosen->on) context.names = chosen->names;
+  if (!further.empty()) {
+    context.command_line = command_line_sweep(further);
+    context.names_none = !chosen || !chosen->on;
+  }
+  const std::unique_ptr<SweepInfo> sweep = make(launch.experiment.sweep_info, context);
+  if (!further.empty() && !sweep->needs_names()) {
+    throw ConfigError(Problem{where, "xp.sweep_info",
+                              "this sweep is given in full and takes no --sweep",
+                              "leave --sweep out, or take sweeps/TrainerSweep"});
+  }
+  const bool off = chosen && !chosen->on && further.empty();
+  if (off || (sweep->needs_names() && !asked)) return nothing;
+  SweepItems found{sweep->items(), sweep->sweeps_config(), sweep->tags()};
+  if (found.items.empty()) {
+    throw ConfigError(Problem{where, "xp.sweep", "the sweep has no items",
+                              "an empty list of values makes a sweep of nothing"});
+  }
+  if (found.items.size() > kMostUnits) {
+    throw ConfigError(Problem{
+        where, "xp.sweep",
+        fmt::format("the sweep makes {} work units, more than {}", found.items.size(), kMostUnits),
+        "launch several experiments"});
+  }
+  if (found.sweeps_config && !launch.run) {
+    throw ConfigError(Problem{where, "xp.sweep_info",
+                              "the sweep varies a run's config, and there is none",
+                              "name one: --cfg=FILE"});
+  }
+  if (found.sweeps_config) refuse_conflicts(launch, found.items);
+  return found;
+}
+
+void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>& items) {
+  if (!launch.run) return;
+  Problems problems;
+  std::set<std::string> seen;
+  for (const SweepItem& item : items) {
+    for (const auto& entry : item.args) {
+      const std::string& name = entry.first;
+      if (name.find('*') != std::string::npos || !seen.insert(name).second) continue;
+      const Value* set = launch.run->tree.find_path(name);
+      if (set == nullptr || set->origin().file != kCommandLine) continue;
+      problems.add({set->origin(), name, "this is both swept and set", "leave one of them out"});
+    }
+  }
+  problems.throw_if_any();
+}
+
+}  // namespace trivet

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/plan/unit_builder.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "launch/store/experiment_id.h"
+#include "launch/store/experiment_store.h"
+#include "launch/plan/unit_config.h"
+#include "trivet/digest.h"
+#include "trivet/error.h"
+#include "trivet/json.h"
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+using launch::Job;
+using launch::JobConfig;
+using launch::WorkUnit;
+
+std::string expanded(const SubdirFormat& format, const std::string& text,
+                     const DirProperties& properties, const std::string& path) {
+  try {
+    return format.expand(text, properties);
+  } catch (const Error& error) {
+    throw ConfigError(Problem{.path = path, .what = error.what()});
+  }
+}
+
+// Found before anything is made: the system's limits, with room for the files of an attempt.
+void check_length(const fs::path& directory, const std::string& path) {
+  constexpr std::size_t kRoom = std::string_view("/jobs//1000000/started.json.tmp").size();
+  const bool is_long = std::any_of(directory.begin(), directory.end(), [](const fs::path& part) {
+    return part.native().size() > NAME_MAX;
+  });
+  if (!is_long && directory.native().size() + kRoom + launch::kMostJobName < PATH_MAX) return;
+  throw ConfigError(
+      Problem{.path = path,
+              .what = fmt::format("the path '{}...' is too long: {} bytes",
+                                  directory.string().substr(0, 100), directory.native().size()),
+              .hint = fmt::format("a name may have {} bytes, a path with what is in it {}",
+                                  NAME_MAX, PATH_MAX - 1)});
+}
+
+// "a/b" may make nested directories; nothing may lead out of the directory above.
+fs::path below(const fs::path& parent, const std::string& name, const std::string& path) {
+  const fs::path relative = fs::path(name).lexically_normal();
+  if (!stays_below(relative)) {
+    throw ConfigError(Problem{.path = path,
+                              .what = "'" + name + "' is no directory below " + parent.string(),
+                              .hint = "a relative name without '..', not empty"});
+  }
+  const fs::path directory = parent / (relative.has_filename() ? relative : relative.parent_path());
+  check_length(directory, path);
+  return directory;
+}
+
+// Nor may a symbolic link on the way.
+void refuse_way_out(const fs::path& root, const fs::path& directory, const std::string& path) {
+  const fs::path real = fs::weakly_canonical(directory);
+  if (stays_below(real.lexically_relative(fs::weakly_canonical(root)))) return;
+  throw ConfigError(Problem{.path = path,
+                            .what = directory.string() + " leads to " + real.string() +
+                                    " by a symbolic link, out of " + root.string()});
+}
+
+// What fills the braces in a job's strings beside the placeholders of directories.
+struct Proxies {
+  const DirProperties& properties;
+  const ExperimentPlace& place;
+  const JobPlan& plan;
+  fs::path wu_dir, config_file;
+};
+
+class JobText final : public SubdirFormat {
+ public:
+  JobText(const SubdirFormat& dirs, const Proxies& proxies) : dirs_(dirs), proxies_(proxies) {}
+
+  std::vector<std::string> own_placeholders() const override {
+    std::vector<std::string> names = dirs_.own_placeholders();
+    names.insert(names.end(), {"wu_dir", "xp_dir", "cfg"});
+    return names;
+  }
+
+  Value own_placeholder(std::string_view name, const DirProperties& properties) const override {
+    if (name == "wu_dir") return proxies_.wu_dir.string();
+    if (name == "xp_dir") return proxies_.place.directory.string();
+    if (name != "cfg") return dirs_.own_placeholder(name, properties);
+    if (!proxies_.config_file.empty()) return proxies_.config_file.string();
+    throw Error("{cfg} has no value: there is no run's config", {.hint = "name one: --cfg=FILE"});
+  }
+
+  Value with_format(std::string_view name, std::string_view format) const override {
+    if (name != "file") return {};
+    const std::map<std::string, LaunchFile>& files = proxies_.plan.files;
+    const auto found = files.find(std::string(format));
+    if (found != files.end()) return found->second.path(proxies_.place.directory).string();
+    std::vector<std::string> known;
+    for (const auto& entry : files) known.push_back(entry.first);
+    throw Error(fmt::format("there is no file '{}' in the job's `files`", format),
+                {.hint = suggestion(format, known)});
+  }
+
+ private:
+  const SubdirFormat& dirs_;
+  const Proxies& proxies_;
+};
+
+// Every text in a value, in tables and lists as well.
+Value expanded_value(const SubdirFormat& format, const Value& value,
+                     const DirProperties& properties, const std::string& path) {
+  if (value.is_text()) return expanded(format, value.as_text(), properties, path);
+  if (value.is_array()) {
+    Value array = Value::array();
+    for (const Value& item : value.items()) {
+      array.push_back(expanded_value(format, item, properties, path));
+    }
+    return array;
+  }
+  if (!value.is_table()) return value;
+  Value table = Value::table();
+  for (const Value::Member& member : value.members()) {
+    table.set(member.key, expanded_value(format, member.value, properties, path));
+  }
+  return table;
+}
+
+Value without_launch(Value config) {
+  for (const char* key : {"xp", "defaults"}) config.erase(key);
+  return config;
+}
+
+std::string environment_text(const Value& value) {
+  if (value.is_text()) return value.as_text();
+  return value.is_null() ? std::string() : to_json(value);
+}
+
+// What argv begins with.
+std::vector<std::string> program_words(const JobProgram& program, const fs::path& directory) {
+  std::vector<std::string> words = program.interpreter;
+  words.push_back(program.file.path(directory).string());
+  return words;
+}
+
+void refuse_nul(const std::string& text, const std::string& path) {
+  if (text.find('\0') == std::string::npos) return;
+  throw ConfigError(Problem{
+      .path = path, .what = "a text with a zero byte cannot be passed to a program", .hint = {}});
+}
+
+// A script in Python looks for its modules where it was written, beside what it is told.
+void add_module_path(Job& job, const JobProgram& program) {
+  if (!program.is_python || program.file.copy.empty()) return;
+  constexpr const char* kName = "PYTHONPATH";
+  std::string path = program.file.original.parent_path().string();
+  const auto given = std::find_if(job.env.begin(), job.env.end(),
+                                  [&](const auto& entry) { return entry.first == kName; });
+  if (given != job.env.end()) {
+    given->second = path + ":" + given->second;
+    return;
+  }
+  const char* passed = launch::passes_through(job, kName) ? std::getenv(kName) : nullptr;
+  if (passed != nullptr) path += std::string(":") + passed;
+  job.env.emplace_back(kName, path);
+}
+
+// Whether the job is a run of this program.
+bool is_run(const JobPlan& plan) {
+  const bool is_own =
+      plan.config.target == "trivet" && plan.config.interpreter.value_or("").empty();
+  const std::vector<Argument>& words = plan.arguments;
+  return is_own && !words.empty() && words[0].name.empty() && words[0].value == Value("run");
+}
+
+bool has_argument(const JobPlan& plan, std::string_view name) {
+  return std::any_of(plan.arguments.begin(), plan.arguments.end(),
+                     [&](const Argument& given) { return given.name == name; });
+}
+
+// Overrides as a job is told them. One with a mode of its own, as that of standalone_eval, keeps
+// it.
+std::vector<std::string> as_options(const std::vector<std::string>& overrides,
+                                    const JobPlan& plan) {
+  const bool has_mode = has_argument(plan, "mode");
+  std::vector<std::string> words;
+  for (const std::string& word : overrides) {
+    if (!has_mode || !word.starts_with("mode=")) words.push_back("--set=" + word);
+  }
+  return words;
+}
+
+}  // namespace
+
+fs::path root_directory(const launch::Experiment& experiment, const std::string& name,
+                        const std::string& author, const std::string& cell) {
+  DirProperties properties;
+  properties.name = name;
+  properties.author = author;
+  properties.cell = cell;
+  const std::string text =
+      experiment.root_dir.empty()
+          ? experiments_root(nullptr).string()
+          : expanded(SubdirFormat(), experiment.root_dir, properties, "xp.root_dir");
+  const fs::path path = fs::absolute(text).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
+fs::path experiment_directory(const SubdirFormat& format, const fs::path& root,
+                              const ExperimentPlace& place, const std::string& cell) {
+  DirProperties properties;
+  properties.xid = place.xid;
+  properties.name = place.name;
+  properties.author = place.author;
+  properties.cell = cell;
+  constexpr const char* kPath = "xp.subdir_format.xp_dirname";
+  const fs::path directory =
+      below(root, expanded(format, format.config().xp_dirname, properties, kPath), kPath);
+  refuse_way_out(root, directory, kPath);
+  return directory;
+}
+
+UnitBuilder::UnitBuilder(const ResolvedLaunch& launch, const std::vector<JobPlan>& plans,
+                         const SubdirFormat& format, const ExperimentPlace& place,
+                         std::vector<std::string> overrides)
+    : launch_(launch),
+      plans_(plans),
+      format_(format),
+      place_(place),
+      overrides_(std::move(overrides)) {
+  cell_ = plans.front().config.cell.value_or("");
+}
+
+std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepItem& item,
+                                             bool sweeps_config) const {
+  std::vector<Argument> arguments = plan.arguments;
+  for (const auto& swept : item.args) {
+    const std::string& name = swept.first;
+    const Value& value = swept.second;
+    if (!plan.gets(name)) continue;
+    if (!sweeps_config && !launch::is_argument_name(name)) {
+      throw ConfigError(Problem{.path = "xp.sweep",
+                                .what = "'" + name + "' is swept, and is no name of an argument",
+                                .hint = "leave the dashes out"});
+    }
+    if (sweeps_config && name == "mode" && has_argument(plan, name)) {
+      throw ConfigError(Problem{.path = "xp.sweep",
+                                .what = "the job '" + plan.name + "' has a mode of its own",
+                                .hint = "leave mode out of the sweep, or set "
+                                        "xp.jobs_provider.standalone_eval=false"});
+    }
+    if (sweeps_config) {
+      set_argument(arguments, "cfg." + name, override_value_text(value));
+      continue;
+    }
+    const auto found = std::find_if(arguments.begin(), arguments.end(),
+                                    [&](const Argument& given) { return given.name == name; });
+    if (found != arguments.end() && found->value.origin().file == kCommandLine) {
+      throw ConfigError(Problem{.where = found->value.origin(),
+                                .path = joined_path("xp.jobs", plan.name) + ".args",
+                                .what = "'" + name + "' is both swept and set",
+                                .hint = "leave one of them out"});
+    }
+    set_argument(arguments, name, value);
+  }
+  return arguments;
+}
+
+std::string UnitBuilder::identity(const SweepItem& item, bool sweeps_config,
+                                  std::int64_t repeat) const {
+  std::string text = repeat > 1 ? fmt::format("repeat {}\n", repeat) : std::string();
+  for (const JobPlan& plan : plans_) {
+    text += "job " + plan.name + "\n";
+    for (const std::string& word : plan.program.interpreter) text += to_json(word) + "\n";
+    text += to_json(plan.program.file.original.string()) + "\n";
+    if (plan.program.is_script) text += "script " + plan.program.file.digest + "\n";
+    for (const Argument& argument : arguments(plan, item, sweeps_config)) {
+      text += to_json(argument_text(argument)) + "\n";
+    }
+    // In whatever order they were said. The config below has the others.
+    std::vector<std::string> further;
+    if (sweeps_config) further = as_options(said_inside(overrides_, item), plan);
+    std::sort(further.begin(), further.end());
+    for (const std::string& word : further) text += to_json(word) + "\n";
+    for (const auto& [name, value] : plan.config.env) {
+      text += name + "=" + to_json(environment_text(value)) + "\n";
+    }
+    for (const auto& [name, file] : plan.config.files) {
+      const std::string& content = plan.files.at(name).digest;
+      text += "file " + name + " " + (content.empty() ? file.text : content) + "\n";
+    }
+  }
+  if (launch_.run) {
+    const Value tree = without_launch(launch_.run->tree);
+    const Value referring = without_launch(launch_.run->referring);
+    text += to_json(tree) + "\n";
+    // What refers to a value is other work than what holds it.
+    if (!(referring == tree)) text += to_json(referring) + "\n";
+  }
+  return digest(text);
+}
+
+WorkUnit UnitBuilder::build(const SweepItem& item, bool sweeps_config, std::int64_t wid,
+                            std::int64_t units, std::int64_t repeat) const {
+  DirProperties properties;
+  properties.xid = place_.xid;
+  properties.name = place_.name;
+  properties.author = place_.author;
+  properties.cell = cell_;
+  properties.wid = wid;
+  properties.units = units;
+  properties.repeat = repeat;
+  properties.sweep = item;
+  constexpr const char* kPath = "xp.subdir_format.wu_dirname";
+  WorkUnit unit;
+  unit.wid = wid;
+  unit.identity = identity(item, sweeps_config, repeat);
+  unit.repeat = repeat;
+  unit.directory = below(place_.directory,
+                         expanded(format_, format_.config().wu_dirname, properties, kPath), kPath);
+  unit.sweep = item;
+  for (const JobPlan& plan : plans_) {
+    unit.jobs.push_back(job(plan, item, sweeps_config, properties, unit.directory));
+  }
+  return unit;
+}
+
+void UnitBuilder::add_plugin_dirs(Job& job, std::size_t at) const {
+  std::vector<std::string> words;
+  for (const std::string& folder : place_.plugin_dirs) words.push_back("--plugin-dir=" + folder);
+  job.argv.insert(job.argv.begin() + static_cast<std::ptrdiff_t>(at), words.begin(), words.end());
+}
+
+Job UnitBuilder::job(const JobPlan& plan, const SweepItem& item, bool sweeps_config,
+                     const DirProperties& properties, const fs::path& directory) const {
+  const JobConfig& config = plan.config;
+  const bool says_all = sweeps_config && !place_.unit_file.empty() && is_run(plan);
+  const Proxies proxies{properties, place_, plan, directory,
+                        says_all ? place_.unit_file : place_.config_file};
+  const JobText text(format_, proxies);
+  const std::string path = joined_path("xp.jobs", plan.name);
+  Job job;
+  job.name = plan.name;
+  job.argv = program_words(plan.program, place_.directory);
+  if (plan.program.file.copy.empty() && !plan.program.file.digest.empty()) {
+    job.programs = {{plan.program.file.original, plan.program.file.digest}};
+  }
+  const std::size_t command = job.argv.size();
+  for (Argument& argument : arguments(plan, item, sweeps_config)) {
+    // What a sweep gives is a value and holds no placeholders.
+    const bool swept = std::any_of(item.args.begin(), item.args.end(), [&](const auto& given) {
+      return argument.name == (sweeps_config ? "cfg." + given.first : given.first);
+    });
+    if (!swept) argument.value = expanded_value(text, argument.value, properties, path + ".args");
+    job.argv.push_back(argument_text(argument));
+    refuse_nul(job.argv.back(), path + ".args");
+  }
+  if (is_run(plan)) add_plugin_dirs(job, command + 1);
+  if (sweeps_config) {
+    // The config of a program that is none of ours has the others.
+    const auto& said = says_all ? overrides_ : said_inside(overrides_, item);
+    for (std::string& word : as_options(said, plan)) job.argv.push_back(std::move(word));
+  }
+  for (const auto& [name, value] : config.env) {
+    job.env.emplace_back(name,
+                         environment_text(expanded_value(text, value, properties, path + ".env")));
+    refuse_nul(job.env.back().second, joined_path(path + ".env", name));
+  }
+  job.env_pass = config.env_pass.value_or(std::vector<std::string>());
+  add_module_path(job, plan.program);
+  job.working_directory = place_.working_directory;
+  job.directory = directory / "jobs" / plan.name;
+  const launch::Platform platform =
+      launch::parse_platform(config.platform.value_or("")).value_or(launch::Platform());
+  const bool on_cpu = platform.name == "cpu";
+  job.platform = platform.name;
+  job.cell = config.cell.value_or("");
+  const std::int64_t cores = config.cores.value_or(0);
+  job.cores = cores > 0 ? cores : on_cpu && platform.count > 0 ? platform.count : 1;
+  job.gpus = config.gpus.value_or(on_cpu ? 0 : platform.count);
+  job.memory_bytes = launch::parse_bytes(config.memory.value_or("")).value_or(0);
+  job.time_limit_seconds = config.time_limit.value_or(Duration()).seconds;
+  job.priority = config.priority.value_or(job.priority);
+  job.retries = config.retries.value_or(0);
+  job.shared = launch_.experiment.shared;
+  job.after = plan.after;
+  job.tells_done = is_run(plan);
+  return job;
+}
+
+}  // namespace trivet

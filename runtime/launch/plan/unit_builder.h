@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// UnitBuilder: work units of an experiment from its jobs and the items of its sweep.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "config/tree/catalog.h"
+#include "config/resolver.h"
+#include "launch/plan/job_plan.h"
+#include "trivet/launch/job.h"
+#include "trivet/launch/subdir_format.h"
+#include "trivet/launch/sweep_info.h"
+
+namespace trivet {
+
+// What an experiment is called and where it lies.
+struct ExperimentPlace {
+  std::int64_t xid = 0;
+  std::string name;
+  std::string author;
+  std::filesystem::path directory;          // absolute
+  std::filesystem::path working_directory;  // where it is launched from; absolute
+  std::filesystem::path config_file;        // the run's, as the jobs get it; empty without one
+  std::filesystem::path unit_file;          // with overrides: for the runs that say them; or empty
+  std::vector<std::string> plugin_dirs{};   // of the launch, absolute: runs look there as well
+};
+
+// With {author}, {name} and {cell} in root_dir; experiments_root() where it is not set. Absolute.
+// Throws ConfigError for other placeholders, and for a {cell} without one.
+std::filesystem::path root_directory(const launch::Experiment& experiment, const std::string& name,
+                                     const std::string& author, const std::string& cell);
+// Of the experiment: below root_dir. Throws ConfigError for names that lead out of it.
+std::filesystem::path experiment_directory(const SubdirFormat& format,
+                                           const std::filesystem::path& root,
+                                           const ExperimentPlace& place, const std::string& cell);
+
+class UnitBuilder {
+ public:
+  // All must outlive it, but for `overrides`: what the runs of units say (UnitConfig::words).
+  UnitBuilder(const ResolvedLaunch& launch, const std::vector<JobPlan>& plans,
+              const SubdirFormat& format, const ExperimentPlace& place,
+              std::vector<std::string> overrides = {});
+
+  // What decides what the unit does: equal for equal work, wherever it lies. `sweeps_config`: the
+  // item's names are paths in the run's config. `repeat`: which of xp.repeats. Throws ConfigError
+  // for an argument that is both swept and set on the command line.
+  std::string identity(const SweepItem& item, bool sweeps_config, std::int64_t repeat = 1) const;
+
+  // `units`: how many there are in all, for {wid}.
+  launch::WorkUnit build(const SweepItem& item, bool sweeps_config, std::int64_t wid,
+                         std::int64_t units, std::int64_t repeat = 1) const;
+
+  const std::string& main_cell() const { return cell_; }
+
+ private:
+  std::vector<Argument> arguments(const JobPlan& plan, const SweepItem& item,
+                                  bool sweeps_config) const;
+  launch::Job job(const JobPlan& plan, const SweepItem& item, bool sweeps_config,
+                  const DirProperties& properties, const std::filesystem::path& directory) const;
+
+  // A run looks for plugins where the launch did.
+  void add_plugin_dirs(launch::Job& job, std::size_t at) const;
+
+  const ResolvedLaunch& launch_;
+  const std::vector<JobPlan>& plans_;
+  const SubdirFormat& format_;
+  const ExperimentPlace& place_;
+  std::vector<std::string> overrides_;
+  std::string cell_;
+};
+
+}  // namespace trivet

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/plan/unit_check.h"
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "run/run_arguments.h"
+#include "config/overrides/override_effects.h"
+#include "config/run_rules.h"
+#include "launch/plan/unit_config.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostProblems = 20;
+
+// What directories and listings say of a unit must be what it runs with. A reference or a glob says
+// nothing of its own.
+void compare(const SweepItem& item, std::size_t number, const Value& config, const TypedTree& tree,
+             Problems& problems) {
+  for (const auto& [path, value] : item.args) {
+    const std::string text = override_value_text(value);
+    if (path.find('*') != std::string::npos || text.find("${") != std::string::npos) continue;
+    if (says(config, tree, path, value)) continue;
+    const Value* found = config.find_path(path);
+    problems.add({value.origin(), path,
+                  fmt::format("item {} of the sweep says {}, and its config has {}", number,
+                              to_toml(value), found != nullptr ? to_toml(*found) : "nothing there"),
+                  "write the value as the config holds it"});
+  }
+}
+
+// The request that the job's process will make of its words.
+ConfigRequest request_of(const launch::Job& job, const std::map<fs::path, std::string>& texts) {
+  ConfigRequest request = parse_run_arguments(std::span(job.argv).subspan(2)).request;
+  for (fs::path& file : request.files) {
+    std::error_code ignored;
+    const fs::path there = job.working_directory / file;
+    if (fs::exists(there, ignored)) file = there;
+  }
+  request.texts = texts;
+  return request;
+}
+
+}  // namespace
+
+UnitCheck::UnitCheck(ConfigCatalog& catalog, fs::path config_file, std::vector<std::string> words,
+                     std::map<fs::path, std::string> texts, const ConfigRequest* told)
+    : catalog_(catalog),
+      config_file_(std::move(config_file)),
+      words_(std::move(words)),
+      texts_(std::move(texts)),
+      told_(told) {}
+
+void UnitCheck::check(const launch::WorkUnit& unit, bool sweeps_config, std::size_t number) {
+  bool runs = false;
+  for (const launch::Job& job : unit.jobs) {
+    runs = runs || job.tells_done;
+    if (job.tells_done) check_job(unit, job, sweeps_config, number);
+  }
+  if (runs || !sweeps_config) return;
+  ConfigRequest request{.files = {config_file_}, .texts = texts_};
+  request.overrides = item_overrides(unit.sweep, number);
+  for (const std::string& word : said_inside(words_, unit.sweep)) {
+    request.overrides.push_back(make_override(word));
+  }
+  check_config(unit, request, sweeps_config, number);
+}
+
+void UnitCheck::check_job(const launch::WorkUnit& unit, const launch::Job& job, bool sweeps_config,
+                          std::size_t number) {
+  try {
+    check_config(unit, request_of(job, texts_), sweeps_config, number);
+  } catch (const UsageError& error) {
+    problems_.add({{}, joined_path("xp.jobs", job.name) + ".args", error.message(), error.hint()});
+  }
+}
+
+void UnitCheck::check_config(const launch::WorkUnit& unit, const ConfigRequest& request,
+                             bool sweeps_config, std::size_t number) {
+  try {
+    const ResolvedConfig config = resolve_config(request, catalog_);
+    if (sweeps_config) {
+      const TypedTree tree(config_file_schema(), catalog_.schemas());
+      compare(unit.sweep, number, config.tree, tree, problems_);
+    }
+    check_run(config);
+  } catch (const ConfigError& error) {
+    tell(unit, sweeps_config, number, error);
+  }
+}
+
+namespace {
+
+// What is wrong with a value of a sweep in a file is told there. `given`: how many overrides stand
+// before those of the item.
+void set_place(Problem& problem, const SweepItem& item, std::size_t number, std::size_t given) {
+  const Origin& where = problem.where;
+  const auto line = static_cast<std::size_t>(std::max(where.line, 0));
+  if (where.file != kCommandLine || line <= given || line > given + item.args.size()) return;
+  const auto& [path, value] = item.args[line - given - 1];
+  if (value.origin().file.empty() || value.origin().file == kCommandLine) return;
+  problem.where = value.origin();
+  problem.where.note =
+      fmt::format("item {} of the sweep: {}={}", number, path, override_value_text(value));
+}
+
+}  // namespace
+
+void UnitCheck::tell(const launch::WorkUnit& unit, bool sweeps_config, std::size_t number,
+                     const ConfigError& error) {
+  std::vector<Problem> problems = error.problems();
+  if (told_ != nullptr) {
+    ConfigRequest request = *told_;
+    if (sweeps_config) {
+      for (Override& given : item_overrides(unit.sweep, number)) {
+        request.overrides.push_back(std::move(given));
+      }
+    }
+    try {
+      const ResolvedLaunch resolved = resolve_launch(request, catalog_);
+      if (resolved.run) check_run(*resolved.run);
+    } catch (const ConfigError& as_told) {
+      problems = as_told.problems();
+      for (Problem& problem : problems) {
+        set_place(problem, unit.sweep, number, told_->overrides.size());
+      }
+    }
+  }
+  for (Problem& problem : problems) problems_.add(std::move(problem));
+}
+
+bool UnitCheck::has_enough() const {
+  return problems_.list().size() > kMostProblems;
+}
+
+void UnitCheck::throw_if_any() const {
+  std::set<std::pair<std::string, std::string>> seen;
+  Problems distinct;
+  for (const Problem& problem : problems_.list()) {
+    if (seen.emplace(problem.path, problem.what).second) distinct.add(problem);
+  }
+  distinct.throw_if_any();
+}
+
+}  // namespace trivet

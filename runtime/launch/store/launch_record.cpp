@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/store/launch_record.h"
+
+#include <system_error>
+#include <utility>
+
+#include "config/overrides/override.h"
+#include "config/tree/references.h"
+#include "config/toml/toml_writer.h"
+#include "launch/store/experiment_store.h"
+#include "base/file.h"
+#include "trivet/digest.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_in(const Value& facts, std::string_view key) {
+  const Value* text = facts.find(key);
+  return text != nullptr && text->is_text() ? text->as_text() : std::string();
+}
+
+}  // namespace
+
+std::string launch_text(const ResolvedLaunch& launch, const std::string& config_name) {
+  Value file = Value::table();
+  if (!config_name.empty()) file.set("base", text_list({config_name}));
+  file.set("xp", launch.xp);
+  escape_references(file);
+  // What a sweep refers to is the run's.
+  if (launch.sweeps.is_table()) file.set("sweep", launch.sweeps);
+  return write_toml(file, {.header = "What trivet launch was told, complete."});
+}
+
+Value text_list(const std::vector<std::string>& texts) {
+  Value list = Value::array();
+  for (const std::string& text : texts) list.push_back(text);
+  return list;
+}
+
+std::vector<std::string> texts_in(const Value& facts, std::string_view key) {
+  std::vector<std::string> texts;
+  const Value* list = facts.is_table() ? facts.find(key) : nullptr;
+  if (list == nullptr || !list->is_array()) return texts;
+  for (const Value& text : list->items()) {
+    if (text.is_text()) texts.push_back(text.as_text());
+  }
+  return texts;
+}
+
+fs::path file_for(const fs::path& directory, const std::string& stem, const std::string& text) {
+  std::error_code ignored;
+  fs::path first = directory / (stem + ".toml");
+  if (!fs::exists(first, ignored) || read_text(first) == text) return first;
+  return directory / (stem + "-" + digest(text).substr(0, 8) + ".toml");
+}
+
+void start_from_record(ConfigRequest& request) {
+  std::vector<Override> recorded;
+  for (const fs::path& file : request.files) {
+    const fs::path directory = file.parent_path();
+    if (file.filename() != "launch.toml" || !holds_experiment(directory)) continue;
+    const Value facts = experiment_facts(directory);
+    const std::string config = text_in(facts, "config"), unit = text_in(facts, "unit_config");
+    if (config.empty() || unit.empty()) continue;
+    request.texts[(directory / config).lexically_normal()] = read_text(directory / unit);
+    for (const std::string& word : texts_in(facts, "overrides")) {
+      recorded.push_back({.text = word, .shown = "--set=" + word, .offset = 6, .is_lower = true});
+    }
+  }
+  request.overrides.insert(request.overrides.begin(), recorded.begin(), recorded.end());
+}
+
+ResolvedLaunch resolve_record(const fs::path& file, ConfigCatalog& catalog) {
+  try {
+    return resolve_launch({.files = {file}}, catalog);
+  } catch (const ConfigError& error) {
+    Problems problems;
+    for (Problem problem : error.problems()) {
+      if (!problem.hint.empty()) problem.hint += "; ";
+      problem.hint += "a plugin may be missing: --plugin-dir names the folder where it lies";
+      problems.add(std::move(problem));
+    }
+    throw ConfigError(problems.list());
+  }
+}
+
+}  // namespace trivet

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// ContinuousEval: evaluates the checkpoints of a run while another process trains it.
+//
+// It works in a directory of its own below the run's, so both may go on at once. The checkpoint to
+// evaluate is held by links to its files while it is read: the run may remove its own meanwhile.
+// It ends when a checkpoint of train_steps is evaluated, when the run's status.json says that it is
+// done, or when no checkpoint came for the time given. Only the newest one is taken: those between
+// may be passed over, as in the original.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "cli/view/progress.h"
+#include "checkpoint/checkpoint_manager.h"
+#include "checkpoint/checkpoint_watch.h"
+#include "train/controller.h"
+#include "rundir/metrics_log.h"
+#include "run/run_recorder.h"
+#include "rundir/status_file.h"
+#include "trivet/trainer.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+class ContinuousEval {
+ public:
+  struct Parts {
+    Trainer& trainer;
+    Controller& controller;
+    CheckpointManager& checkpoints;  // of this process; keeps one
+    RunRecorder& recorder;
+    Progress& progress;
+    StatusFile& status;
+    MetricsLog& metrics;
+  };
+  struct Options {
+    std::filesystem::path directory;  // of the run to follow
+    Value config;                     // of this process
+    std::int64_t train_steps = 0;     // 0: no target
+    double timeout = 3600;
+  };
+
+  ContinuousEval(Parts parts, Options options);
+
+  Controller::Outcome run();
+
+ private:
+  bool take();
+  void check_config();
+
+  Parts parts_;
+  Options options_;
+  CheckpointWatch watch_;
+  bool checked_ = false;
+};
+
+}  // namespace trivet

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/continuous_train.h"
+
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "config/tree/references.h"
+#include "config/toml/toml_reader.h"
+#include "base/file.h"
+#include "rundir/metrics_reader.h"
+#include "run/run_session.h"
+#include "run/run_start.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+std::string init_checkpoint_of(const ResolvedConfig& config) {
+  const Value* given = config.tree.find_path("task.init_checkpoint");
+  return given != nullptr && given->is_text() ? given->as_text() : std::string();
+}
+
+}  // namespace
+
+void check_continuous_train(const ResolvedConfig& config) {
+  if (!init_checkpoint_of(config).empty()) return;
+  throw ConfigError(
+      Problem{.path = "task.init_checkpoint",
+              .what = "is not set: mode continuous_train_and_eval has no run to watch",
+              .hint = "set it to the directory of the run whose checkpoints to train "
+                      "from"});
+}
+
+ContinuousTrain::ContinuousTrain(const RunRequest& request, const RunDirectory& directory,
+                                 const TrainerConfig& fields, const StopSignals& signals)
+    : request_(request),
+      directory_(directory),
+      fields_(fields),
+      signals_(signals),
+      progress_(detect_terminal(request.quiet)),
+      metrics_(directory.file("metrics.jsonl")),
+      log_(directory.file("log.jsonl")),
+      status_(directory.file("status.json"), std::string(name_of(request.config.experiment.mode)),
+              fields.train_steps),
+      source_(directory.file("source"), {.max_to_keep = 1},
+              [this](const std::string& text) { warn(text); }),
+      watch_(init_checkpoint_of(request.config), fields.continuous_eval_timeout.seconds,
+             {.must_stop = [&signals] { return signals.requested(); },
+              .say = [this](const std::string& text) { note(text); },
+              .warn = [this](const std::string& text) { warn(text); }}) {}
+
+void ContinuousTrain::note(const std::string& text) {
+  log_.write("info", "note", Value::table({{"message", text}}));
+  progress_.print("  note      " + text);
+}
+
+void ContinuousTrain::warn(const std::string& text) {
+  std::fputs(fmt::format("warning: {}\n", text).c_str(), stderr);
+  log_.write("warning", "warning", Value::table({{"message", text}}));
+}
+
+int ContinuousTrain::run() {
+  status_.set_state("starting");
+  replace_file(
+      directory_.file("config.toml"),
+      run_config_text(request_.config,
+                      fmt::format("The whole config of this run, from {}.", request_.source)),
+      Durability::cached);
+  status_.start_heartbeat();
+  try {
+    const int code = work();
+    status_.set_state(code == 0     ? "done"
+                      : code == 130 ? "interrupted"
+                                    : "preempted",
+                      signals_.requested() ? signals_.name() : "");
+    return code;
+  } catch (const std::exception& failure) {
+    try {
+      status_.set_state("failed", failure.what());
+    } catch (const Error&) {  // what went wrong first is what is reported
+    }
+    throw;
+  }
+}
+
+int ContinuousTrain::work() {
+  metrics_.truncate_after(std::numeric_limits<std::int64_t>::max());  // keeps whole records
+  const std::vector<std::int64_t> begun = source_.steps();
+  if (!begun.empty() && begun.back() > metrics_.last_step()) {
+    if (const int code = train_from(begun.back()); code != 0) return code;
+  }
+  while (true) {
+    status_.set_state("waiting");
+    switch (watch_.wait_for(metrics_.last_step())) {
+      case CheckpointWatch::Found::stopped:
+        return signals_.exit_code();
+      case CheckpointWatch::Found::finished:
+        note("the watched run is done");
+        return 0;
+      case CheckpointWatch::Found::timeout:
+        warn(fmt::format("no checkpoint came for {}",
+                         format_duration(fields_.continuous_eval_timeout.seconds)));
+        return 0;
+      case CheckpointWatch::Found::checkpoint:
+        break;
+    }
+    if (!watch_.take(source_)) continue;
+    if (const int code = train_from(watch_.step()); code != 0) return code;
+  }
+}
+
+RunRequest ContinuousTrain::request_for(std::int64_t step) const {
+  RunRequest request = request_;
+  const std::string from = source_.path_of(step).string();
+  ResolvedConfig& config = request.config;
+  Value plain = from;
+  escape_references(plain);
+  config.tree.set_path("task.init_checkpoint", from);
+  config.referring.set_path("task.init_checkpoint", std::move(plain));
+  for (Value* tree : {&config.tree, &config.referring}) {
+    tree->set_path("mode", name_of(Mode::train_and_eval));
+  }
+  Value fields = config.experiment.task.fields();
+  fields.set("init_checkpoint", from);
+  fields.set("type", config.experiment.task.key());
+  config.experiment.task = ConfigOf<Task>(ConfigValue::from_value(fields, Task::kKind, "task"));
+  config.experiment.mode = Mode::train_and_eval;
+  return request;
+}
+
+int ContinuousTrain::train_from(std::int64_t step) {
+  status_.set_step(step);
+  status_.set_state("running");
+  note(fmt::format("training from the checkpoint of step {}", step));
+  const RunRequest request = request_for(step);
+  RunDirectory directory = RunDirectory::at(directory_.file(fmt::format("from_step_{:08}", step)));
+  const std::unique_ptr<Device> device = open_device(request);
+  Logs logs;
+  int code = 0;
+  try {
+    // Others may come behind it: the work is not done when this session is.
+    code = run_in(request, {directory}, *device, fields_, signals_, nullptr, &logs);
+  } catch (const Error& failure) {
+    const bool started = is_there(directory.file("checkpoints"));
+    if (is_refusal(failure) && !started) directory.remove_if_made();
+    if (is_there(directory.path())) directory_.keep();
+    throw;
+  }
+  directory_.keep();
+  if (code != 0) return code;
+  // None where a process before this one had finished it.
+  if (logs.empty()) {
+    const LastRecords last = last_records(directory.file("metrics.jsonl"));
+    if (last.eval) logs = last.eval->values;
+  }
+  metrics_.append(RecordKind::eval, step, logs, {});
+  return 0;
+}
+
+}  // namespace trivet

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// ContinuousTrain: a short training run of its own from each checkpoint of another run, as fine
+// tuning during pretraining. It watches task.init_checkpoint, a run's directory.
+//
+//   from_step_00001000/     a whole run that started from the checkpoint of step 1000
+//   source/step_00002000/   the checkpoint in use, held by links: its run may remove its own
+//   metrics.jsonl           the final evaluation of each run, at the step it started from
+//
+// It ends when the watched run's status.json says that it is done, or when no checkpoint came for
+// trainer.continuous_eval_timeout. Started again it first finishes what it had begun. After Model
+// Garden's continuous_finetune_lib, which uses one directory for all and so forgets the runs before
+// the last.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "cli/view/progress.h"
+#include "checkpoint/checkpoint_manager.h"
+#include "checkpoint/checkpoint_watch.h"
+#include "rundir/event_log.h"
+#include "rundir/metrics_log.h"
+#include "run/run_command.h"
+#include "rundir/run_directory.h"
+#include "base/stop_signals.h"
+#include "rundir/status_file.h"
+#include "trivet/trainer.h"
+
+namespace trivet {
+
+// Throws ConfigError when there is nothing to watch.
+void check_continuous_train(const ResolvedConfig& config);
+
+class ContinuousTrain {
+ public:
+  ContinuousTrain(const RunRequest& request, const RunDirectory& directory,
+                  const TrainerConfig& fields, const StopSignals& signals);
+
+  // The exit code.
+  int run();
+
+ private:
+  int work();
+  int train_from(std::int64_t step);
+  RunRequest request_for(std::int64_t step) const;
+  void note(const std::string& text);
+  void warn(const std::string& text);
+
+  const RunRequest& request_;
+  const RunDirectory& directory_;
+  const TrainerConfig& fields_;
+  const StopSignals& signals_;
+  Progress progress_;
+  MetricsLog metrics_;
+  EventLog log_;
+  StatusFile status_;
+  CheckpointManager source_;
+  CheckpointWatch watch_;
+};
+
+}  // namespace trivet

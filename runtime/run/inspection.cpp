@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/inspection.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "train/config_faults.h"
+#include "config/registered_schemas.h"
+#include "run/run_command.h"
+#include "run/run_start.h"
+#include "trivet/error.h"
+#include "trivet/paper.h"
+#include "trivet/registry.h"
+#include "trivet/thread_pool.h"
+#include "trivet/trainer.h"
+
+namespace trivet {
+namespace {
+
+// The second one finds its memory planned, and a unit that was idle in the first may not be in it.
+constexpr std::int64_t kSteps = 2;
+// A task that trains parts of a model in turn needs more to reach all of them.
+constexpr std::int64_t kMostSteps = 32;
+// Named in a message; the rest is counted.
+constexpr std::size_t kMostNames = 8;
+
+class FirstStep final : public TrainerObserver {
+ public:
+  bool wants_loss() const override { return true; }
+  void on_train_step(std::int64_t, double loss, std::int64_t examples) override {
+    if (seen_) return;
+    seen_ = true;
+    loss_ = loss;
+    examples_ = examples;
+  }
+  void on_eval_step(std::int64_t, std::int64_t examples) override {
+    if (examples_ == 0) examples_ = examples;
+  }
+  void on_train_tokens(std::int64_t tokens) override {
+    if (!seen_) tokens_ = tokens;
+  }
+  bool stop_requested() const override { return false; }
+
+  double loss() const { return loss_; }
+  std::int64_t examples() const { return examples_; }
+  std::int64_t tokens() const { return tokens_; }
+  bool seen() const { return seen_; }
+
+ private:
+  bool seen_ = false;
+  double loss_ = 0;
+  std::int64_t examples_ = 0, tokens_ = 0;
+};
+
+FlopCount since(const FlopCount& before, const Device& device) {
+  const FlopCount& now = device.flop_count();
+  return {now.flops - before.flops, now.model_flops - before.model_flops,
+          now.attention_flops - before.attention_flops};
+}
+
+bool is_zero(const Tensor& gradient) {
+  const std::vector<float> values = gradient.to_host<float>();
+  return std::all_of(values.begin(), values.end(), [](float value) { return value == 0.0F; });
+}
+
+// Of what the store still has: a trainer may go on to another model.
+void note_gradients(ParameterStore& store, std::vector<Inspection::Weights>& weights) {
+  for (Inspection::Weights& entry : weights) {
+    if (entry.has_gradient) continue;
+    Parameter* parameter = store.find(entry.path);
+    if (parameter == nullptr || !parameter->trainable()) continue;
+    // Gradients on paper have no values; that the loss depends on a weight is known there, too.
+    entry.has_gradient =
+        is_on_paper(store.device()) ? parameter->has_gradient() : !is_zero(parameter->gradient());
+  }
+}
+
+bool all_have_gradients(const std::vector<Inspection::Weights>& weights) {
+  return std::all_of(weights.begin(), weights.end(),
+                     [](const Inspection::Weights& entry) { return entry.has_gradient; });
+}
+
+class Inspector {
+ public:
+  Inspector(const ResolvedConfig& config, std::size_t stage, bool on_paper,
+            const MetricUses& metrics)
+      : config_(config), metrics_(metrics), mode_(config.tree.find("mode")->as_text()) {
+    result_.stage = stage;
+    result_.on_paper = on_paper;
+    result_.mesh = config.experiment.mesh;
+    result_.global_batch = global_batch(config.experiment);
+  }
+
+  Inspection inspect();
+
+ private:
+  void look();
+  bool does(std::string_view what) const { return mode_.find(what) != std::string::npos; }
+  // What a batch of evaluation takes on paper is less than what one of training does.
+  bool evaluates() const { return does("eval") && !(result_.on_paper && does("train")); }
+  void open();
+  void build();
+  void enter_stage();
+  void take_weights();
+  void train();
+  void evaluate();
+  void name_numbers();
+
+  const ResolvedConfig& config_;
+  const MetricUses& metrics_;
+  const std::string mode_;  // its name says which halves a run has
+  std::string stage_path_;
+  Inspection result_;
+  FirstStep observer_;
+  std::optional<LayerTrace> trace_{std::in_place};
+  std::unique_ptr<Task> task_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+Inspection Inspector::inspect() {
+  try {
+    with_places(config_.tree, [this] { look(); });
+  } catch (Error& error) {
+    error.amend({.path = stage_path_});
+    throw;
+  }
+  // Tensors must go before their device does.
+  trainer_.reset();
+  task_.reset();
+  return std::move(result_);
+}
+
+void Inspector::look() {
+  build();
+  enter_stage();
+  take_weights();
+  if (does("train")) train();
+  if (evaluates()) evaluate();
+  if (!result_.on_paper) name_numbers();
+  result_.examples = observer_.examples();
+  result_.tokens = observer_.tokens();
+  result_.memory = result_.device->memory();
+  if (result_.on_paper && result_.trained) {
+    result_.memory_parts = memory_parts(*trainer_, result_.mesh);
+  }
+}
+
+void Inspector::open() {
+  if (result_.on_paper) {
+    result_.device = open_device_on_paper(config_);
+  } else {
+    RunRequest request;
+    request.config = config_;
+    result_.device = open_device(request);
+  }
+  const double given = config_.experiment.runtime.peak_flops;
+  result_.peak_flops = given > 0 ? given : result_.device->info().peak_flops[TV_F32];
+}
+
+void Inspector::build() {
+  const ExperimentConfig& experiment = config_.experiment;
+  open();
+  TaskContext task_context{*result_.device, {}};
+  build_from_config("task", experiment.task.origin(), [&] {
+    task_ = make(result_.on_paper ? with_rows(experiment.task, rows_per_device(experiment))
+                                  : experiment.task,
+                 task_context);
+  });
+  TrainerContext context{.task = *task_,
+                         .device = *result_.device,
+                         .key = Key(static_cast<std::uint64_t>(experiment.seed)),
+                         .train = does("train"),
+                         .eval = evaluates(),
+                         .observer = observer_};
+  build_from_config("", experiment.trainer.origin(),
+                    [&] { trainer_ = make(experiment.trainer, context); });
+  build_from_config("task.init_checkpoint", experiment.task.origin(),
+                    [this] { trainer_->initialize(); });
+  const bool fresh = task_->config().init_checkpoint.empty() && !result_.on_paper;
+  const auto* first = static_cast<const FirstLoss*>(task_->extension(kTaskFirstLoss));
+  if (fresh && first != nullptr) result_.expected_loss = first->first_loss();
+}
+
+// Through those before it, so that what it takes over is tried, too.
+void Inspector::enter_stage() {
+  const std::vector<TrainingStage> stages = trainer_->stages();
+  result_.stages = stages.size();
+  stage_path_ = stages.at(0).path;
+  while (trainer_->stage() < result_.stage) {
+    stage_path_ = stages.at(trainer_->stage() + 1).path;
+    trace_.emplace();  // of the next stage's model alone
+    trainer_->next_stage();
+  }
+  const TrainingStage& stage = stages.at(result_.stage);
+  result_.stage_name = stage.name;
+  result_.model = stage.model.empty() ? std::string(task_->config().model.key()) : stage.model;
+}
+
+void Inspector::take_weights() {
+  ParameterStore& store = trainer_->parameters();
+  for (const auto& parameter : store.parameters()) {
+    const bool wants = does("train") && parameter->trainable();
+    result_.weights.push_back(
+        {parameter->path(), parameter->shape(), parameter->trainable(), !wants});
+  }
+  result_.trainable_count = store.trainable_count();
+  result_.count = store.count();
+}
+
+void Inspector::train() {
+  for (std::int64_t step = 1; step <= kMostSteps && !trainer_->exhausted(); ++step) {
+    if (step > kSteps && all_have_gradients(result_.weights)) break;
+    trace_->reset_calls();
+    const FlopCount before = result_.device->flop_count();
+    trainer_->train(step);
+    result_.device->sync();
+    if (trainer_->stage() != result_.stage) break;  // it was shorter than what is looked at
+    result_.flops = since(before, *result_.device);
+    note_gradients(trainer_->parameters(), result_.weights);
+    if (step == 1) result_.layers = trace_->layers();
+  }
+  if (!observer_.seen()) {
+    throw InputError("the training data has no batch", {.path = "task.train_input"});
+  }
+  result_.trained = true;
+  result_.first_loss = observer_.loss();
+}
+
+void Inspector::evaluate() {
+  trace_->reset_calls();
+  const FlopCount before = result_.device->flop_count();
+  result_.eval_logs = trainer_->evaluate(1);
+  result_.evaluated = true;
+  if (result_.trained) return;
+  result_.flops = since(before, *result_.device);
+  result_.layers = trace_->layers();
+}
+
+// An evaluation of one batch may not come to every number, of several tasks for example, so where
+// one is missing all batches are evaluated.
+void Inspector::name_numbers() {
+  if (metrics_.empty()) return;
+  const TrainerConfig fields = trainer_fields(config_.experiment.trainer);
+  MetricNames& names = result_.names = known_names(*task_, fields, metrics_);
+  if (!does("train")) names.training.clear();
+  if (!does("eval")) names.evaluation.clear();
+  if (result_.trained) add_names(names.training, trainer_->train_logs());
+  add_names(names.evaluation, result_.eval_logs);
+  if (!result_.evaluated || unknown_metrics({{}, metrics_.evaluation}, names).empty()) return;
+  add_names(names.evaluation, trainer_->evaluate(fields.validation_steps));
+}
+
+std::string names_of(const std::vector<std::string>& paths) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(paths.size(), kMostNames); ++i) {
+    text += (i > 0 ? ", " : "") + paths[i];
+  }
+  if (paths.size() > kMostNames) text += fmt::format(" and {} more", paths.size() - kMostNames);
+  return text;
+}
+
+}  // namespace
+
+std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptions& options) {
+  const FlushDenormals flush;
+  const bool on_paper = options.on_paper || config.experiment.mesh.devices() > 1;
+  check_before_start(config, trainer_fields(config.experiment.trainer));
+  std::vector<Inspection> stages;
+  do {
+    stages.push_back(Inspector(config, stages.size(), on_paper, options.metrics).inspect());
+  } while (stages.size() < stages.front().stages);
+  return stages;
+}
+
+void check_metric_names(const MetricUses& uses, const std::vector<Inspection>& stages) {
+  MetricNames names;
+  for (const Inspection& stage : stages) {
+    if (stage.on_paper) return;
+    names.training.insert(stage.names.training.begin(), stage.names.training.end());
+    names.evaluation.insert(stage.names.evaluation.begin(), stage.names.evaluation.end());
+  }
+  std::vector<Problem> problems = unknown_metrics(uses, names);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+}
+
+void check_metric_names(const ResolvedConfig& config, Task& task, const TrainerConfig& trainer) {
+  RegisteredSchemas schemas;
+  const MetricUses uses = metric_uses(config.tree, schemas);
+  if (uses.empty() || unknown_metrics(uses, known_names(task, trainer, uses)).empty()) return;
+  check_metric_names(uses, inspect(config, {.metrics = uses}));
+}
+
+TokenFigures token_figures(const Inspection& seen) {
+  TokenFigures figures;
+  if (!seen.trained || seen.tokens == 0 || seen.examples == 0) return figures;
+  const auto tokens = static_cast<double>(seen.tokens);
+  const std::int64_t examples = seen.global_batch > 0 ? seen.global_batch : seen.examples;
+  figures.tokens = seen.tokens / seen.examples * examples;
+  figures.flops_per_token = seen.flops.model_flops / tokens;
+  if (seen.trainable_count == seen.count) {
+    figures.closed_form = 6 * static_cast<double>(seen.count) + seen.flops.attention_flops / tokens;
+  }
+  figures.step_flops = figures.flops_per_token * static_cast<double>(figures.tokens);
+  if (seen.peak_flops > 0) {
+    figures.ideal_seconds =
+        figures.step_flops / (seen.peak_flops * static_cast<double>(seen.mesh.devices()));
+  }
+  return figures;
+}
+
+std::string stage_title(const Inspection& inspection) {
+  if (inspection.stages == 1) return "";
+  const std::string& name = inspection.stage_name;
+  return fmt::format("stage {} of {}{}", inspection.stage + 1, inspection.stages,
+                     name.empty() ? "" : " (" + name + ")");
+}
+
+std::vector<std::string> faults(const Inspection& inspection) {
+  std::vector<std::string> found;
+  std::vector<std::string> dead;
+  for (const Inspection::Weights& weights : inspection.weights) {
+    if (!weights.has_gradient) dead.push_back(weights.path);
+  }
+  if (!dead.empty()) {
+    found.push_back(fmt::format("no gradient reaches {}: training leaves {} as {}", names_of(dead),
+                                dead.size() == 1 ? "it" : "them",
+                                dead.size() == 1 ? "it is" : "they are"));
+  }
+  if (!inspection.trained || !inspection.expected_loss) return found;
+  const FirstLoss::Range& range = *inspection.expected_loss;
+  if (!(inspection.first_loss >= range.low && inspection.first_loss <= range.high)) {
+    found.push_back(
+        fmt::format("the first loss {:.4g} is not between {:.2f} and {:.2f}, as weights that have "
+                    "learnt nothing should have ({})",
+                    inspection.first_loss, range.low, range.high, range.reason));
+  }
+  return found;
+}
+
+}  // namespace trivet

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/metric_uses.h"
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "config/file_schema.h"
+#include "config/tree/typed_tree.h"
+#include "train/step_parts.h"
+#include "trivet/schema.h"
+
+namespace trivet {
+namespace {
+
+// That a trainer gives, all or some of the time.
+constexpr const char* kOfTraining[] = {"training_loss", "learning_rate", "skipped_steps",
+                                       "restores"};
+constexpr const char* kOfEvaluation[] = {"validation_loss"};
+
+// Adds a use for each field below a value that names a metric.
+class UseCollector {
+ public:
+  UseCollector(const Schema& root, SchemaLookup& schemas, std::vector<MetricUse>& uses)
+      : tree_(root, schemas), uses_(uses) {}
+
+  // `path`: members of tables alone.
+  void collect(const Value& config, std::string_view path) {
+    const Value* value = &config;
+    Spot spot = tree_.root();
+    for (const PathStep& step : split_path(path)) {
+      spot = tree_.child(*value, spot, step.name);
+      value = value->is_table() ? value->find(step.name) : nullptr;
+      if (value == nullptr) return;
+    }
+    look(*value, spot, std::string(path));
+  }
+
+ private:
+  void look(const Value& value, const Spot& spot, const std::string& path);
+
+  TypedTree tree_;
+  std::vector<MetricUse>& uses_;
+};
+
+void UseCollector::look(const Value& value, const Spot& spot, const std::string& path) {
+  if (spot.type == nullptr) return;
+  if (spot.field != nullptr && spot.field->names_metric && value.is_text()) {
+    if (!value.as_text().empty()) uses_.push_back({value.as_text(), path, value.origin()});
+  } else if (value.is_table()) {
+    for (const Value::Member& member : value.members()) {
+      look(member.value, tree_.child(value, spot, member.key), joined_path(path, member.key));
+    }
+  } else if (value.is_array()) {
+    for (std::size_t i = 0; i < value.items().size(); ++i) {
+      look(value.items()[i], tree_.element(spot), joined_path(path, i));
+    }
+  }
+}
+
+void add_problems(const std::vector<MetricUse>& uses, const std::set<std::string>& names,
+                  std::string_view giver, std::vector<Problem>& problems) {
+  for (const MetricUse& use : uses) {
+    if (names.contains(use.name)) continue;
+    problems.push_back(
+        {.where = use.where,
+         .path = use.path,
+         .what = names.empty()
+                     ? fmt::format("'{}' is a number of {}, which the config's mode leaves "
+                                   "out",
+                                   use.name, giver)
+                     : fmt::format("{} has no number '{}'", giver, use.name),
+         .hint = suggestion(use.name, {names.begin(), names.end()})});
+  }
+}
+
+}  // namespace
+
+MetricUses metric_uses(const Value& config, SchemaLookup& schemas) {
+  const Value* found = config.find("mode");
+  const std::string mode = found != nullptr && found->is_text() ? found->as_text() : "";
+  MetricUses uses;
+  if (mode.find("train") != std::string::npos) {
+    UseCollector(config_file_schema(), schemas, uses.training)
+        .collect(config, "trainer.train_actions");
+  }
+  if (mode.find("eval") == std::string::npos) return uses;
+  UseCollector evaluated(config_file_schema(), schemas, uses.evaluation);
+  // An evaluation alone keeps no best checkpoints.
+  if (mode != "eval") evaluated.collect(config, "trainer.best_checkpoint");
+  evaluated.collect(config, "trainer.eval_actions");
+  return uses;
+}
+
+void add_searched_metrics(const Value& config, SchemaLookup& schemas, MetricUses& uses) {
+  std::vector<MetricUse> found;
+  UseCollector(launch_file_schema(), schemas, found).collect(config, "xp");
+  for (MetricUse& use : found) {
+    const bool of_training = use.name.starts_with("train/");
+    if (of_training || use.name.starts_with("eval/")) use.name.erase(0, use.name.find('/') + 1);
+    (of_training ? uses.training : uses.evaluation).push_back(std::move(use));
+  }
+}
+
+void add_names(std::set<std::string>& names, const Logs& logs) {
+  for (const Logs::Entry& entry : logs) names.insert(entry.first);
+}
+
+MetricNames known_names(Task& task, const TrainerConfig& trainer, const MetricUses& uses) {
+  MetricNames names{{std::begin(kOfTraining), std::end(kOfTraining)},
+                    {std::begin(kOfEvaluation), std::end(kOfEvaluation)}};
+  for (const LearnerConfig& learner : trainer.learners) {
+    names.training.insert("learning_rate/" + learner.name);
+  }
+  if (!uses.training.empty()) add_names(names.training, results(task.build_metrics(true)));
+  if (!uses.evaluation.empty()) add_names(names.evaluation, results(task.build_metrics(false)));
+  return names;
+}
+
+std::vector<Problem> unknown_metrics(const MetricUses& uses, const MetricNames& names) {
+  std::vector<Problem> problems;
+  add_problems(uses.training, names.training, "training", problems);
+  add_problems(uses.evaluation, names.evaluation, "the evaluation", problems);
+  return problems;
+}
+
+}  // namespace trivet

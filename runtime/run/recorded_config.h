@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The config that a run goes on with against the one that it was started with. That one stands in
+// config.toml and, guarded by the sums of a manifest, in every checkpoint: so a config.toml that is
+// damaged or lost stops no run, and is not taken for that of another model.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/checkpoint_manager.h"
+#include "rundir/config_changes.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+// The state of a checkpoint in which its run's config stands, as text under "config".
+inline constexpr std::string_view kRunState = "run";
+
+// What changed since the run with these checkpoints began; nothing where there are none. Warns of a
+// `file` (config.toml) that cannot be what the checkpoints were made with. Throws RunError when the
+// system does not give it, or when it is damaged and the checkpoints keep no config.
+std::vector<ConfigChange> changes_since_start(const std::filesystem::path& file,
+                                              CheckpointManager& checkpoints, const Value& now,
+                                              const std::function<void(const std::string&)>& warn);
+
+}  // namespace trivet

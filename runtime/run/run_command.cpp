@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/run_command.h"
+
+#include <memory>
+#include <optional>
+
+#include "config/resolver.h"
+#include "config/run_rules.h"
+#include "run/continuous_train.h"
+#include "rundir/evaluations.h"
+#include "rundir/run_directory.h"
+#include "run/run_session.h"
+#include "run/run_start.h"
+#include "base/stop_signals.h"
+#include "trivet/error.h"
+#include "trivet/thread_pool.h"
+
+namespace trivet {
+namespace {
+
+// Continuous evaluation has a directory of its own in that of the run it follows.
+RunDirectory directory_of(const RunRequest& request) {
+  const ExperimentConfig& experiment = request.config.experiment;
+  const std::string name = experiment.name.empty() ? request.name : experiment.name;
+  if (experiment.mode == Mode::continuous_eval) {
+    if (request.workdir.empty()) {
+      throw UsageError("mode continuous_eval needs --workdir: the directory of the run to follow");
+    }
+    return RunDirectory::at(request.workdir / "continuous_eval");
+  }
+  return request.workdir.empty() ? RunDirectory::next(request.root, name)
+                                 : RunDirectory::at(request.workdir);
+}
+
+// Whether a run of training has its records in the directory.
+bool holds_training(const std::filesystem::path& directory) {
+  std::error_code ignored;
+  if (std::filesystem::exists(directory / "checkpoints", ignored)) return true;
+  const std::filesystem::path config = directory / "config.toml";
+  if (!std::filesystem::exists(config, ignored)) return false;
+  const Value tree = read_run_config(config);
+  const Value* mode = tree.find("mode");
+  return mode == nullptr || !(*mode == name_of(Mode::eval));
+}
+
+// An evaluation of a run leaves the records of its training alone and has its own in evals/N/.
+std::optional<RunDirectory> evaluation_in(const RunDirectory& run, Mode mode) {
+  if (mode != Mode::eval || !holds_training(run.path())) return std::nullopt;
+  return RunDirectory::next_number(run.path() / kEvaluationsDirectory);
+}
+
+std::filesystem::path followed_by(const RunDirectory& run, Mode mode, bool apart) {
+  if (mode == Mode::continuous_eval) return run.path().parent_path();
+  return apart ? run.path() : std::filesystem::path();
+}
+
+// Better than to train as if the rest of the mesh were not meant.
+void check_mesh(const ResolvedConfig& config) {
+  const MeshConfig& mesh = config.experiment.mesh;
+  if (mesh.devices() <= 1) return;
+  const Value* shape = config.tree.find_path("mesh.ici_mesh_shape");
+  throw ConfigError(
+      Problem{.where = shape != nullptr ? shape->origin() : Origin{},
+              .path = "mesh",
+              .what = "is of " + std::to_string(mesh.devices()) +
+                      " devices, and a run uses one: it cannot be done here",
+              .hint = "trivet summary tells what each device would do and hold; for a run on this "
+                      "one, leave [mesh] out or set mesh.ici_mesh_shape=[] and "
+                      "mesh.dcn_mesh_shape=[]"});
+}
+
+}  // namespace
+
+int run_command(const RunRequest& request) {
+  const FlushDenormals flush;
+  const StopSignals signals;
+  const ExperimentConfig& experiment = request.config.experiment;
+  const TrainerConfig fields = trainer_fields(experiment.trainer);
+  check_run(request.config);
+  check_before_start(request.config, fields);
+  check_mesh(request.config);
+  const bool many = experiment.mode == Mode::continuous_train_and_eval;
+  if (many) check_continuous_train(request.config);
+  std::optional<WorkIsDone> done;  // while the objects of the run go, its device among them
+  const std::unique_ptr<Device> device = many ? nullptr : open_device(request);
+  RunDirectory run = directory_of(request);
+  std::optional<RunDirectory> evaluation = evaluation_in(run, experiment.mode);
+  RunDirectory& directory = evaluation ? *evaluation : run;
+  try {
+    if (many) return ContinuousTrain(request, directory, fields, signals).run();
+    return run_in(request, {directory, followed_by(run, experiment.mode, evaluation.has_value())},
+                  *device, fields, signals, &done);
+  } catch (const Error& failure) {
+    std::error_code ignored;
+    const bool started = std::filesystem::exists(directory.file("checkpoints"), ignored);
+    if (is_refusal(failure) && !started) directory.remove_if_made();
+    throw;
+  }
+}
+
+}  // namespace trivet

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunRecorder: writes down what trainer and controller tell: metrics.jsonl, summary writers,
+// log.jsonl, status.json, the screen; and passes on the wish to stop.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "cli/view/progress.h"
+#include "train/controller.h"
+#include "rundir/event_log.h"
+#include "rundir/metrics_log.h"
+#include "run/process_watch.h"
+#include "run/run_stats.h"
+#include "base/stop_signals.h"
+#include "rundir/status_file.h"
+#include "train/summary_writers.h"
+#include "trivet/trainer.h"
+
+namespace trivet {
+
+class RunRecorder final : public TrainerObserver, public ControllerEvents {
+ public:
+  struct Parts {
+    Progress& progress;
+    MetricsLog& metrics;
+    SummaryWriters& writers;
+    EventLog& log;
+    StatusFile& status;
+    RunStats& stats;
+    const StopSignals& signals;
+    const ProcessWatch& process;
+    // Goes on with the training, and so drops records of later steps. Others drop none.
+    bool trains = true;
+    std::filesystem::path directory{};  // of the run
+  };
+  // `target` is the step to train to; `state` goes into every checkpoint as "run", with the plugins
+  // that are loaded then.
+  RunRecorder(Parts parts, std::int64_t target, Value state);
+
+  // A line on the screen and in log.jsonl, from an action.
+  void say(const std::string& text);
+
+  const Logs& last_train_logs() const { return train_logs_; }
+  const Logs& last_eval_logs() const { return eval_logs_; }
+  std::int64_t last_eval_step() const { return eval_step_; }  // -1: none
+
+  // Asked before every training step whether the trainer should return at it.
+  void set_pause(std::function<bool()> pause) { pause_ = std::move(pause); }
+
+  // TrainerObserver
+  bool wants_loss() const override;
+  void on_train_step(std::int64_t step, double loss, std::int64_t examples) override;
+  void on_train_tokens(std::int64_t tokens) override { step_tokens_ = tokens; }
+  void on_eval_step(std::int64_t step, std::int64_t examples) override;
+  bool wants_summaries() const override { return !parts_.writers.empty(); }
+  void on_summaries(std::string_view group, std::int64_t step, const Summaries& summaries) override;
+  void note(const std::string& text) override;  // on the screen and in log.jsonl
+  void warn(const std::string& text) override;  // on standard error and in log.jsonl
+  bool stop_requested() const override;         // must_stop, or the pause asked for while training
+
+  // ControllerEvents
+  void on_start(std::int64_t step, const std::filesystem::path& path) override;
+  void on_restored(const CheckpointReader& checkpoint) override;
+  void on_recovered(std::int64_t step, const std::filesystem::path& path,
+                    const std::string& reason) override;
+  void on_left_unsaved(std::int64_t step, const std::string& reason) override;
+  bool is_evaluated(std::int64_t step) const override;
+  void on_train_begin(std::int64_t step) override;
+  void on_train_end(std::int64_t step) override;
+  void on_train_logs(std::int64_t step, const Logs& logs) override;
+  void on_eval_begin(std::int64_t step) override;
+  void on_eval_logs(std::int64_t step, const Logs& logs) override;
+  void on_eval_done(std::int64_t step, const Logs& logs) override;
+  void on_save_begin(std::int64_t step) override;
+  void on_save_goes_on(std::int64_t step) override;
+  void on_saved(const SavedCheckpoint& saved) override;
+  void on_best(const BestCheckpoints::Entry& entry, const std::filesystem::path& path) override;
+  void add_state(CheckpointWriter& writer) override;
+  void on_end_of_data(std::int64_t step) override;
+  bool must_stop() const override;
+
+ private:
+  void compare_plugins(const CheckpointReader& checkpoint);
+  void take_up_records(std::int64_t step, bool starts);
+  void line(const std::string& name, const std::string& text);
+  void record(RecordKind kind, std::int64_t step, const Logs& values, const Logs& rates);
+  void show(std::int64_t step, double loss);
+  Logs rates_of_loop();
+
+  Parts parts_;
+  const std::int64_t target_;
+  const Value state_;
+  std::function<bool()> pause_;
+  bool training_ = false;
+  Logs train_logs_, eval_logs_;
+  std::string metric_;  // of train_logs_, for the progress line
+  double metric_value_ = 0;
+  double eval_start_ = 0;
+  double eval_seconds_ = 0;
+  std::int64_t eval_examples_ = 0, eval_step_ = -1;
+  // At the last line of training metrics.
+  double loop_seconds_ = 0;
+  std::int64_t loop_steps_ = 0, loop_examples_ = 0, loop_tokens_ = 0;
+  double loop_flops_ = 0;
+  std::int64_t step_tokens_ = 0;  // of the step that is about to be told
+};
+
+}  // namespace trivet

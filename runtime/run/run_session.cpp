@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/run_session.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+#include <libdeflate.h>
+
+#include "base/terminal_text.h"
+#include "config/resolver.h"
+#include "host/loaded_plugins.h"
+#include "train/config_faults.h"
+#include "run/continuous_eval.h"
+#include "base/file.h"
+#include "run/inspection.h"
+#include "rundir/metrics_reader.h"
+#include "device/peak_flops.h"
+#include "base/process_info.h"
+#include "run/recorded_config.h"
+#include "run/schedule_check.h"
+#include "trivet/enums.h"
+#include "trivet/error.h"
+#include "trivet/extensions/tokens.h"
+#include "trivet/json.h"
+#include "trivet/plugin_call.h"
+#include "trivet/registry.h"
+#include "trivet/thread_pool.h"
+#include "trivet/version.h"
+
+namespace trivet {
+namespace {
+
+std::string config_id(const std::string& text) {
+  return fmt::format("{:08x}", libdeflate_crc32(0, text.data(), text.size()));
+}
+
+// Continuous evaluation holds the checkpoint it works on, and that alone.
+std::int64_t kept_by(Mode mode, const TrainerConfig& fields) {
+  return mode == Mode::continuous_eval ? 1 : fields.max_to_keep;
+}
+
+}  // namespace
+
+std::string_view name_of(Mode mode) {
+  return enum_name(mode);
+}
+
+bool trains(Mode mode) {
+  return mode != Mode::eval && mode != Mode::continuous_eval;
+}
+
+bool evaluates(Mode mode) {
+  return mode != Mode::train;
+}
+
+bool is_refusal(const std::exception& failure) {
+  const auto* error = dynamic_cast<const Error*>(&failure);
+  return error != nullptr && error->exit_code() != RunError("").exit_code();
+}
+
+RunSession::RunSession(const RunRequest& request, const RunPlace& place, Device& device,
+                       const TrainerConfig& fields, const StopSignals& signals)
+    : request_(request),
+      experiment_(request.config.experiment),
+      directory_(place.directory),
+      followed_(place.followed),
+      device_(device),
+      fields_(fields),
+      signals_(signals),
+      config_text_(run_config_text(
+          request.config, fmt::format("The whole config of this run, from {}.", request.source))),
+      progress_(detect_terminal(request.quiet)),
+      process_(device),
+      stats_(device),
+      metrics_(directory_.file("metrics.jsonl")),
+      log_(directory_.file("log.jsonl")),
+      status_(directory_.file("status.json"), std::string(name_of(experiment_.mode)),
+              fields.train_steps),
+      recorder_({progress_, metrics_, writers_, log_, status_, stats_, signals, process_,
+                 trains(experiment_.mode), directory_.path()},
+                fields.train_steps,
+                Value::table({{"config_id", config_id(config_text_)},
+                              {"trivet", version()},
+                              {"config", config_text_}})),
+      checkpoints_(checkpoint_dir(),
+                   {.max_to_keep = kept_by(experiment_.mode, fields),
+                    .keep_every = fields.keep_checkpoint_every,
+                    .async = fields.checkpoint_async,
+                    .step = request.step,
+                    .pass_over_damaged = trains(experiment_.mode)},
+                   [this](const std::string& text) { recorder_.warn(text); }),
+      best_(directory_.file("best"), fields.best_checkpoint,
+            [this](const std::string& text) { recorder_.warn(text); }) {}
+
+int RunSession::execute() {
+  Controller::Outcome outcome = Controller::Outcome::done;
+  with_places(request_.config.tree, [&] {
+    status_.set_state("starting");
+    check_config();
+    make_parts();
+    print_header();
+    start();
+    begun_ = true;
+    if (!changes_.empty()) {
+      recorder_.warn("the config changed since the run began:\n" + to_string(changes_));
+    }
+    keep_config();
+    outcome = work();
+  });
+  if (outcome == Controller::Outcome::done) {
+    finish("done");
+    return 0;
+  }
+  finish(signals_.exit_code() == 130 ? "interrupted" : "preempted");
+  return signals_.exit_code();
+}
+
+// A file of measurements that is damaged costs a figure, not the run.
+void RunSession::find_peak() {
+  if (task_->extension(kTaskTokenCount) == nullptr) return;
+  try {
+    stats_.set_peak_flops(peak_of(device_, experiment_.runtime));
+  } catch (const Error& unreadable) {
+    recorder_.warn(fmt::format("{}; the run tells no MFU", unreadable.message()));
+  }
+}
+
+void RunSession::make_parts() {
+  TaskContext task_context{device_, directory_.path(), followed_};
+  build_from_config("task", experiment_.task.origin(),
+                    [&] { task_ = make(experiment_.task, task_context); });
+  check_metric_names(request_.config, *task_, fields_);
+  find_peak();
+  TrainerContext trainer_context{.task = *task_,
+                                 .device = device_,
+                                 .key = Key(static_cast<std::uint64_t>(experiment_.seed)),
+                                 .train = trains(experiment_.mode),
+                                 .eval = evaluates(experiment_.mode),
+                                 .observer = recorder_};
+  build_from_config("", experiment_.trainer.origin(),
+                    [&] { trainer_ = make(experiment_.trainer, trainer_context); });
+  ActionContext action_context{.task = *task_,
+                               .trainer = *trainer_,
+                               .directory = directory_.path(),
+                               .say = [this](const std::string& text) { recorder_.say(text); }};
+  writers_.open(fields_.summary_writers, directory_.path());
+  train_actions_ = ActionList(fields_.train_actions, action_context);
+  eval_actions_ = ActionList(fields_.eval_actions, action_context);
+  controller_.emplace(Controller::Parts{.trainer = *trainer_,
+                                        .checkpoints = checkpoints_,
+                                        .events = recorder_,
+                                        .best = experiment_.mode != Mode::eval ? &best_ : nullptr,
+                                        .train_actions = &train_actions_,
+                                        .eval_actions = &eval_actions_},
+                      ControllerOptions{.train_steps = fields_.train_steps,
+                                        .steps_per_loop = fields_.steps_per_loop,
+                                        .validation_steps = fields_.validation_steps,
+                                        .validation_interval = fields_.validation_interval,
+                                        .checkpoint_interval = fields_.checkpoint_interval,
+                                        .recovers = fields_.recovery == Recovery::restore &&
+                                                    fields_.recovery_max_trials > 0});
+  recorder_.set_pause([this] { return controller_->wants_pause(); });
+}
+
+// Refuses a config whose weights are others than those of the run's checkpoints, before anything is
+// changed. An evaluation only needs weights that fit.
+void RunSession::check_config() {
+  const bool follows = experiment_.mode == Mode::continuous_eval;
+  const std::filesystem::path before =
+      follows || followed_.empty() ? directory_.file("config.toml") : followed_ / "config.toml";
+  changes_ = changes_since_start(before, checkpoints_, plain_config(request_.config),
+                                 [this](const std::string& text) { recorder_.warn(text); });
+  const bool breaks = std::any_of(changes_.begin(), changes_.end(),
+                                  [](const ConfigChange& change) { return change.breaks; });
+  if (breaks && trains(experiment_.mode)) throw other_weights("");
+}
+
+// `reason` is what restoring said, where it came to that.
+ConfigError RunSession::other_weights(const std::string& reason) const {
+  std::vector<ConfigChange> breaking;
+  for (const ConfigChange& change : changes_) {
+    if (change.breaks || !reason.empty()) breaking.push_back(change);
+  }
+  return ConfigError(Problem{
+      .path = breaking.front().path,
+      .what = fmt::format("{} holds checkpoints of another task or model:\n{}{}{}", shown_run(),
+                          to_string(breaking), reason.empty() ? "" : "\n", reason),
+      .hint = "choose another --workdir; task.init_checkpoint starts a new run from these weights; "
+              "trivet explain KEY says which fields may change when a run goes on"});
+}
+
+// Behind the restored checkpoint: what is refused leaves the config as it was. An evaluation has
+// its own beside what it found.
+void RunSession::keep_config() {
+  const std::filesystem::path path = directory_.file("config.toml");
+  const bool follows = experiment_.mode == Mode::continuous_eval;
+  if (follows && is_there(path)) return;
+  // On the disk before the first checkpoint, which is useless without it.
+  replace_file(path, config_text_, Durability::synced);
+}
+
+// Restores the run's checkpoint or initializes.
+void RunSession::start() {
+  if (experiment_.mode == Mode::continuous_eval) return;
+  if (checkpoints_.steps().empty()) {
+    build_from_config("task.init_checkpoint", experiment_.task.origin(),
+                      [&] { controller_->restore_or_initialize(); });
+    return;
+  }
+  try {
+    controller_->restore_or_initialize();
+  } catch (const UnusableCheckpoint&) {
+    throw;
+  } catch (const RunError& failure) {
+    if (changes_.empty() || is_of_machine(failure)) throw;
+    throw other_weights(failure.message());
+  }
+}
+
+void RunSession::print_header() {
+  const std::string about =
+      fmt::format("  seed {}  {}  {} {}  f32", experiment_.seed, device_.key(),
+                  device_.pool().threads(), device_.pool().threads() == 1 ? "thread" : "threads");
+  std::string text = progress_.bold(fmt::format("trivet {}", version())) +
+                     fmt::format("  {} -> {}", request_.source, directory_.shown().string()) +
+                     progress_.dim(about);
+  const std::string_view model = task_->config().model.key();
+  const auto count = static_cast<std::uint64_t>(trainer_->parameters().trainable_count());
+  for (const LoadedPlugin& plugin : loaded_plugins()) {
+    if (plugin.replaces.empty()) continue;
+    text += printable(fmt::format("\n  plugin    {} {} in {} takes the place of the shipped one",
+                                  plugin.name, plugin.version, plugin.file.string()));
+  }
+  text += fmt::format("\n  task      {}", experiment_.task.key());
+  text += fmt::format("\n  model     {}{}{} parameters", model, model.empty() ? "" : "  ",
+                      format_count(count));
+  if (trains(experiment_.mode)) {
+    text += fmt::format("\n  train     to step {}", fields_.train_steps);
+  }
+  progress_.print(text);
+}
+
+Controller::Outcome RunSession::work() {
+  if (trains(experiment_.mode) && fields_.learning_rate.has_value()) {
+    const auto rate = make(fields_.learning_rate);
+    const std::string odd = in_plugin(item_of(*rate), "value", "trainer.learning_rate",
+                                      [&] { return schedule_warning(*rate, fields_.train_steps); });
+    if (!odd.empty()) recorder_.warn(odd);
+  }
+  if (experiment_.mode == Mode::continuous_eval) return follow();
+  show_config();
+  report_init();
+  if (trains(experiment_.mode)) {
+    if (trainer_->global_step() >= fields_.train_steps) {
+      progress_.print(
+          fmt::format("  step {} is reached already: nothing to train "
+                      "(mode=eval evaluates, a larger trainer.train_steps goes on)",
+                      trainer_->global_step()));
+    }
+    if (experiment_.mode == Mode::train) return controller_->train();
+    if (experiment_.mode == Mode::train_and_post_eval) return post_evaluate(controller_->train());
+    return controller_->train_and_evaluate();
+  }
+  if (checkpoints_.steps().empty() && task_->config().init_checkpoint.empty()) {
+    recorder_.warn(
+        fmt::format("{} has no checkpoint and task.init_checkpoint is not set: "
+                    "evaluating untrained weights",
+                    shown_run()));
+  }
+  return controller_->evaluate();
+}
+
+Controller::Outcome RunSession::post_evaluate(Controller::Outcome trained) {
+  const bool on_record = recorder_.is_evaluated(trainer_->global_step());
+  return trained == Controller::Outcome::done && !on_record ? controller_->evaluate() : trained;
+}
+
+// Continuous evaluation holds checkpoints of its own, as they come; a single one reads the run's.
+std::filesystem::path RunSession::checkpoint_dir() const {
+  const bool reads = experiment_.mode == Mode::eval && !followed_.empty();
+  return (reads ? followed_ : directory_.path()) / "checkpoints";
+}
+
+// The directory of those checkpoints as the user named it.
+std::string RunSession::shown_run() const {
+  const bool reads = experiment_.mode == Mode::eval && !followed_.empty();
+  return (reads ? followed_ : directory_.shown()).string();
+}
+
+Controller::Outcome RunSession::follow() {
+  ContinuousEval eval({.trainer = *trainer_,
+                       .controller = *controller_,
+                       .checkpoints = checkpoints_,
+                       .recorder = recorder_,
+                       .progress = progress_,
+                       .status = status_,
+                       .metrics = metrics_},
+                      {.directory = followed_,
+                       .config = plain_config(request_.config),
+                       .train_steps = fields_.train_steps,
+                       .timeout = fields_.continuous_eval_timeout.seconds});
+  return eval.run();
+}
+
+// To the summary writers, once in a run.
+void RunSession::show_config() {
+  if (trains(experiment_.mode) && trainer_->global_step() > 0) return;
+  Summaries summaries;
+  summaries.want();
+  summaries.text("config", "```toml\n" + config_text_ + "```\n");
+  writers_.summaries(trains(experiment_.mode) ? "train" : "eval", trainer_->global_step(),
+                     summaries);
+}
+
+// What task.init_checkpoint gave: the sum on the screen, every variable in log.jsonl.
+void RunSession::report_init() {
+  if (!task_->init_report()) return;
+  const LoadReport& report = *task_->init_report();
+  Value variables = Value::array();
+  for (const LoadReport::Entry& entry : report.entries) {
+    variables.push_back(Value::table({{"variable", entry.variable},
+                                      {"shape", entry.shape},
+                                      {"status", name_of(entry.status)},
+                                      {"source", entry.source},
+                                      {"note", entry.note}}));
+  }
+  Value unused = Value::array();
+  for (const std::string& name : report.unused) unused.push_back(name);
+  log_.write("info", "init",
+             Value::table({{"file", report.file.string()},
+                           {"variables", std::move(variables)},
+                           {"unused", std::move(unused)}}));
+  std::string text = "  init      " + report.summary();
+  for (const LoadReport::Entry& entry : report.entries) {
+    if (entry.status == LoadReport::Status::loaded) continue;
+    text += fmt::format("\n            {} {} {}{}{}", name_of(entry.status), entry.variable,
+                        entry.shape, entry.note.empty() ? "" : "; ", entry.note);
+  }
+  progress_.print(printable(text));
+}
+
+void RunSession::finish(const std::string& state) {
+  const RunSummary summary{.state = state,
+                           .source = request_.source,
+                           .task = std::string(experiment_.task.key()),
+                           .model = std::string(task_->config().model.key()),
+                           .backend = device_.key(),
+                           .directory = directory_.shown().string(),
+                           .mode = std::string(name_of(experiment_.mode)),
+                           .seed = experiment_.seed,
+                           .step = trainer_->global_step(),
+                           .target = fields_.train_steps,
+                           .parameters = trainer_->parameters().trainable_count(),
+                           .eval_step = recorder_.last_eval_step(),
+                           .threads = device_.pool().threads(),
+                           .wall_seconds = seconds_since_process_start(),
+                           .train = recorder_.last_train_logs(),
+                           .eval = recorder_.last_eval_logs()};
+  keep_summary(summary);
+  writers_.flush();
+  status_.set_step(summary.step);
+  status_.set_state(state, signals_.requested() ? signals_.name() : "");
+  log_.write("info", state, Value::table({{"step", summary.step}}));
+  progress_.print(summary_text(summary, stats_, device_, progress_.columns()));
+  if (state != "done") {
+    const std::filesystem::path& workdir = followed_.empty() ? directory_.path() : followed_;
+    progress_.print(fmt::format("  stopped by {}; continue with --workdir {}", signals_.name(),
+                                workdir.string()));
+  }
+}
+
+// With the numbers of the processes before this one, where it has found none itself: one of them
+// may have been killed before it wrote them down.
+RunSummary RunSession::with_records(RunSummary summary) const {
+  const LastRecords last = last_records(directory_.file("metrics.jsonl"));
+  if (summary.train.empty() && last.train) summary.train = last.train->values;
+  if (summary.eval.empty() && last.eval) {
+    summary.eval = last.eval->values;
+    summary.eval_step = last.eval->step;
+  }
+  return summary;
+}
+
+// A process that found everything done leaves the figures of the one that did it.
+void RunSession::keep_summary(const RunSummary& summary) {
+  const std::filesystem::path path = directory_.file("summary.json");
+  const bool exists = is_there(path);
+  if (exists && stats_.steps() == 0 && summary.eval.empty()) return;
+  Value value = summary_value(exists ? summary : with_records(summary), stats_, device_);
+  if (exists && stats_.steps() == 0) {
+    try {
+      value = with_evaluation(value_from_json(read_text(path), path.string()), value);
+    } catch (const Error& unreadable) {
+      recorder_.warn(fmt::format("{}; it is written anew", unreadable.message()));
+    }
+  }
+  replace_file(path, to_json(value, JsonStyle::indented), Durability::cached);
+}
+
+// The reason itself is reported by main; here it is only kept. What cannot be written any more
+// (often the very reason) is left.
+void RunSession::fail(const std::exception& failure) noexcept {
+  progress_.clear();
+  const std::string reason = failure.what();
+  try {
+    if (!begun_ && is_refusal(failure) && status_.put_back()) return;
+    if (trainer_) status_.set_step(trainer_->global_step());
+    if (trainer_ && trainer_->global_step() > 0) directory_.keep();
+    status_.set_state("failed", reason);
+    log_.write("error", "failed", Value::table({{"message", reason}}));
+  } catch (const std::exception&) {
+  }
+}
+
+}  // namespace trivet

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunSession: one process's work on one run directory: makes task and trainer, continues or starts,
+// does what the mode says and leaves config.toml, status.json and summary.json behind.
+#pragma once
+
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/view/progress.h"
+#include "train/action_list.h"
+#include "checkpoint/best_checkpoints.h"
+#include "checkpoint/checkpoint_manager.h"
+#include "train/controller.h"
+#include "rundir/event_log.h"
+#include "rundir/metrics_log.h"
+#include "rundir/config_changes.h"
+#include "run/run_command.h"
+#include "rundir/run_directory.h"
+#include "run/run_recorder.h"
+#include "run/run_stats.h"
+#include "run/run_summary.h"
+#include "base/stop_signals.h"
+#include "rundir/status_file.h"
+#include "train/summary_writers.h"
+#include "trivet/error.h"
+#include "trivet/task.h"
+
+namespace trivet {
+
+std::string_view name_of(Mode mode);
+bool trains(Mode mode);
+bool evaluates(Mode mode);
+
+// A config or a plugin at fault: before the first step it is as if nothing had been started.
+bool is_refusal(const std::exception& failure);
+
+// Members are made in this order and die in the opposite one. [run thread]
+class RunSession {
+ public:
+  RunSession(const RunRequest& request, const RunPlace& place, Device& device,
+             const TrainerConfig& fields, const StopSignals& signals);
+
+  // The exit code.
+  int execute();
+  // Puts the reason on record, where that can be done. A process that was refused before it began
+  // leaves the records of the run as they were.
+  void fail(const std::exception& failure) noexcept;
+
+  const Logs& last_eval_logs() const { return recorder_.last_eval_logs(); }
+
+ private:
+  void check_config();
+  ConfigError other_weights(const std::string& reason) const;
+  void start();
+  void keep_config();
+  void print_header();
+  void make_parts();
+  void find_peak();
+  Controller::Outcome work();
+  Controller::Outcome post_evaluate(Controller::Outcome trained);
+  Controller::Outcome follow();
+  std::filesystem::path checkpoint_dir() const;
+  std::string shown_run() const;
+  void report_init();
+  void show_config();
+  void finish(const std::string& state);
+  RunSummary with_records(RunSummary summary) const;
+  void keep_summary(const RunSummary& summary);
+
+  const RunRequest& request_;
+  const ExperimentConfig& experiment_;
+  const RunDirectory& directory_;
+  const std::filesystem::path followed_;  // as RunPlace says
+  Device& device_;
+  const TrainerConfig& fields_;
+  const StopSignals& signals_;
+  const std::string config_text_;
+  Progress progress_;
+  ProcessWatch process_;
+  RunStats stats_;
+  MetricsLog metrics_;
+  SummaryWriters writers_;
+  EventLog log_;
+  StatusFile status_;
+  RunRecorder recorder_;
+  CheckpointManager checkpoints_;
+  BestCheckpoints best_;
+  std::unique_ptr<Task> task_;
+  std::unique_ptr<Trainer> trainer_;
+  std::vector<ConfigChange> changes_;  // since the run began
+  ActionList train_actions_, eval_actions_;
+  std::optional<Controller> controller_;
+  bool begun_ = false;  // restored or initialized
+};
+
+}  // namespace trivet

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/run_stats.h"
+
+#include <utility>
+
+namespace trivet {
+namespace {
+
+double ratio(double amount, double per) {
+  return per > 0 ? amount / per : 0;
+}
+
+}  // namespace
+
+double TrainingCost::examples_per_second() const {
+  return ratio(static_cast<double>(examples), seconds);
+}
+double TrainingCost::examples_per_cpu_second() const {
+  return ratio(static_cast<double>(examples), cpu_seconds);
+}
+double TrainingCost::tokens_per_second() const {
+  return ratio(static_cast<double>(tokens), seconds);
+}
+double TrainingCost::flops_per_token() const {
+  return ratio(model_flops, static_cast<double>(tokens));
+}
+double TrainingCost::mfu() const {
+  return ratio(tokens_per_second() * flops_per_token(), peak_flops);
+}
+double TrainingCost::steps_per_second() const {
+  return ratio(static_cast<double>(steps), seconds);
+}
+double TrainingCost::page_faults_per_step() const {
+  return ratio(static_cast<double>(page_faults), static_cast<double>(steps));
+}
+double TrainingCost::backend_allocations_per_step() const {
+  return ratio(static_cast<double>(backend_allocations), static_cast<double>(steps));
+}
+
+RunStats::Mark RunStats::mark() const {
+  return {steady_seconds(), process_usage(), device_.memory().backend_allocations};
+}
+
+void RunStats::add_since(const Mark& start, TrainingCost& cost) const {
+  const Mark end = mark();
+  cost.seconds += end.time - start.time;
+  cost.cpu_seconds += end.usage.cpu_seconds - start.usage.cpu_seconds;
+  cost.page_faults += end.usage.page_faults - start.usage.page_faults;
+  cost.backend_allocations += static_cast<std::int64_t>(end.allocations - start.allocations);
+}
+
+void RunStats::begin_training() {
+  training_ = true;
+  segment_start_ = steady_seconds();
+  flops_before_ = device_.flop_count().model_flops;
+  measuring_ = steps_ >= kUnmeasuredSteps;
+  if (measuring_) start_ = mark();
+}
+
+void RunStats::end_training() {
+  if (measuring_) add_since(start_, cost_);
+  if (training_) training_seconds_ += steady_seconds() - segment_start_;
+  measuring_ = training_ = false;
+}
+
+void RunStats::on_step(std::int64_t examples, std::int64_t tokens) {
+  const double flops = device_.flop_count().model_flops;
+  const double of_step = flops - std::exchange(flops_before_, flops);
+  ++steps_;
+  examples_ += examples;
+  tokens_ += tokens;
+  model_flops_ += of_step;
+  if (steps_ == 1) first_step_seconds_ = seconds_since_process_start();
+  if (measuring_) {
+    ++cost_.steps;
+    cost_.examples += examples;
+    cost_.tokens += tokens;
+    cost_.model_flops += of_step;
+  } else if (steps_ == kUnmeasuredSteps) {
+    measuring_ = true;
+    start_ = mark();
+  }
+}
+
+double RunStats::training_seconds() const {
+  return training_seconds_ + (training_ ? steady_seconds() - segment_start_ : 0);
+}
+
+TrainingCost RunStats::cost() const {
+  TrainingCost cost = cost_;
+  if (measuring_) add_since(start_, cost);
+  return cost;
+}
+
+}  // namespace trivet

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/run_summary.h"
+
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "cli/view/progress.h"
+#include "base/terminal_text.h"
+#include "rundir/run_plugins.h"
+
+namespace trivet {
+namespace {
+
+Value to_value(const Logs& logs) {
+  Value table = Value::table();
+  for (const auto& [name, number] : logs) table.set(name, number);
+  return table;
+}
+
+// Null for what is not known.
+Value known(double number) {
+  return number > 0 ? Value(number) : Value();
+}
+
+Value slots_value(const Device& device) {
+  Value slots = Value::array();
+  for (const SlotUse& use : device.slot_uses()) {
+    slots.push_back(
+        Value::table({{"slot", use.slot}, {"native", use.native}, {"composed", use.composed}}));
+  }
+  return slots;
+}
+
+std::string logs_text(const char* name, const Logs& logs, int width) {
+  if (logs.empty()) return "";
+  std::vector<std::string> facts;
+  for (const auto& [metric, number] : logs) {
+    facts.push_back(fmt::format("{} {}", metric, format_number(number)));
+  }
+  return "\n" + facts_line(fmt::format("  {:<8}", name), facts, "", width);
+}
+
+std::string cost_text(const RunStats& stats) {
+  const TrainingCost cost = stats.cost();
+  if (cost.steps == 0) return "";
+  return fmt::format("   {} examples/s, {} per CPU-second",
+                     format_count(static_cast<std::uint64_t>(cost.examples_per_second())),
+                     format_count(static_cast<std::uint64_t>(cost.examples_per_cpu_second())));
+}
+
+std::string tokens_text(const TrainingCost& cost) {
+  if (cost.tokens == 0) return "";
+  std::string text = fmt::format("\n  tokens    {} a second of {:.4g} FLOP each",
+                                 format_count(static_cast<std::uint64_t>(cost.tokens_per_second())),
+                                 cost.flops_per_token());
+  if (cost.peak_flops == 0) return text + "; 'trivet doctor --peak' lets runs tell their MFU";
+  return text + fmt::format(", MFU {:.1f} % of {:.4g} FLOP/s", 100 * cost.mfu(), cost.peak_flops);
+}
+
+}  // namespace
+
+Value summary_value(const RunSummary& summary, const RunStats& stats, const Device& device) {
+  const TrainingCost cost = stats.cost();
+  const MemoryReport memory = device.memory();
+  return Value::table({{"state", summary.state},
+                       {"step", summary.step},
+                       {"target", summary.target},
+                       {"train", to_value(summary.train)},
+                       {"eval", to_value(summary.eval)},
+                       {"eval_step", summary.eval_step < 0 ? Value() : Value(summary.eval_step)},
+                       {"config", summary.source},
+                       {"mode", summary.mode},
+                       {"seed", summary.seed},
+                       {"task", summary.task},
+                       {"model", summary.model},
+                       {"parameters", summary.parameters},
+                       {"backend", summary.backend},
+                       {"backend_description", static_cast<const char*>(device.info().name)},
+                       {"threads", static_cast<std::int64_t>(summary.threads)},
+                       {"plugins", loaded_plugins_value()},
+                       {"wall_seconds", summary.wall_seconds},
+                       {"first_step_seconds", stats.first_step_seconds()},
+                       {"train_seconds", stats.training_seconds()},
+                       {"steps_done", stats.steps()},
+                       {"measured_steps", cost.steps},
+                       {"steps_per_second", cost.steps_per_second()},
+                       {"examples_per_second", cost.examples_per_second()},
+                       {"examples_per_cpu_second", cost.examples_per_cpu_second()},
+                       {"tokens_per_second", known(cost.tokens_per_second())},
+                       {"flops_per_token", known(cost.flops_per_token())},
+                       {"peak_flops", known(cost.peak_flops)},
+                       {"mfu", known(cost.mfu())},
+                       {"peak_rss_bytes", process_usage().peak_resident_bytes},
+                       {"persistent_bytes", memory.persistent_bytes},
+                       {"arena_bytes", memory.arena_bytes},
+                       {"arena_lower_bound_bytes", memory.lower_bound_bytes},
+                       {"peak_device_bytes", memory.peak_bytes},
+                       {"page_faults_per_step", cost.page_faults_per_step()},
+                       {"backend_allocations_per_step", cost.backend_allocations_per_step()},
+                       {"flops", device.flops()},
+                       {"slots", slots_value(device)}});
+}
+
+Value with_evaluation(Value before, const Value& now) {
+  const Value* trained = before.find("train");
+  if (trained == nullptr || !trained->is_table() || trained->members().empty()) return now;
+  for (const char* name : {"eval", "eval_step"}) before.set(name, *now.find(name));
+  return before;
+}
+
+std::string slots_text(const Device& device) {
+  std::string composed;
+  for (const SlotUse& use : device.slot_uses()) {
+    if (use.composed == 0) continue;
+    composed +=
+        fmt::format("{}{} ({} calls)", composed.empty() ? "" : ", ", use.slot, use.composed);
+  }
+  return composed.empty() ? "every function native" : "composed: " + composed;
+}
+
+std::string summary_text(const RunSummary& summary, const RunStats& stats, const Device& device,
+                         int width) {
+  const TrainingCost cost = stats.cost();
+  const MemoryReport memory = device.memory();
+  std::string text =
+      fmt::format("  {:<9} step {} of {} in {}{}", summary.state, summary.step, summary.target,
+                  format_duration(summary.wall_seconds), cost_text(stats));
+  text += tokens_text(cost);
+  text += logs_text("train", summary.train, width) + logs_text("eval", summary.eval, width);
+  text += fmt::format(
+      "\n  memory    peak {}, of it {} for a step and {} for weights, gradients and optimizer",
+      format_bytes(static_cast<std::uint64_t>(process_usage().peak_resident_bytes)),
+      format_bytes(memory.arena_bytes), format_bytes(memory.persistent_bytes));
+  if (cost.steps > 0) {
+    text += fmt::format(
+        "\n  steady    {:.3g} backend allocations and {:.3g} page faults per step after step 2",
+        cost.backend_allocations_per_step(), cost.page_faults_per_step());
+  }
+  if (!device.slot_uses().empty()) {
+    text += fmt::format("\n  backend   {} {}", summary.backend, slots_text(device));
+  }
+  text += fmt::format("\n  files     {}", summary.directory);
+  return text;
+}
+
+}  // namespace trivet

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/trained_model.h"
+
+#include <algorithm>
+#include <string>
+
+#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/checkpoint_tools.h"
+#include "run/run_start.h"
+#include "train/step_parts.h"
+#include "trivet/error.h"
+#include "trivet/registry.h"
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+
+// RUN/checkpoints/step_100 and RUN/best/step_100 are two below the run.
+constexpr int kLevels = 3;
+
+NamedTensors tensors_of(const ParameterStore& store) {
+  NamedTensors tensors;
+  for (const auto& parameter : store.parameters()) {
+    tensors.emplace_back(parameter->path(), parameter->value());
+  }
+  return tensors;
+}
+
+// An average of no update is none. Trainers of others may not count them.
+std::int64_t updates_of(const Value& state) {
+  const Value* updates = state.find("updates");
+  return updates != nullptr && updates->is_integer() ? updates->as_integer() : 1;
+}
+
+}  // namespace
+
+RunCheckpoint find_run_checkpoint(const fs::path& path) {
+  std::error_code ignored;
+  fs::path directory = fs::absolute(path).lexically_normal();
+  if (!directory.has_filename()) directory = directory.parent_path();
+  for (int level = 0; level < kLevels; ++level, directory = directory.parent_path()) {
+    const fs::path config = directory / "config.toml";
+    if (fs::is_regular_file(config, ignored)) return {config, checkpoint_at(path)};
+  }
+  throw UsageError(
+      "'" + path.string() + "' is no run and no checkpoint of one: there is no config.toml",
+      {.hint = "trivet ls DIR lists the runs below a directory"});
+}
+
+TrainedModel::TrainedModel(const ResolvedConfig& config, const RunCheckpoint& place) {
+  RunRequest request;
+  request.config = config;
+  device_ = open_device(request);
+  TaskContext context{*device_, {}, place.config.parent_path()};
+  task_ = make(config.experiment.task, context);
+  store_.emplace(*device_, Key(static_cast<std::uint64_t>(config.experiment.seed)));
+  Scope scope(*store_);
+  model_ = build_model(*task_, task_->config().model, scope);
+  store_->build();
+  load(place.checkpoint);
+}
+
+TrainedModel::~TrainedModel() = default;
+
+NamedTensors TrainedModel::weights() const {
+  return tensors_of(*store_);
+}
+
+void TrainedModel::load(const fs::path& checkpoint) {
+  const CheckpointDirectoryReader reader(checkpoint);
+  step_ = reader.step();
+  NamedTensors weights = this->weights();
+  reader.tensors("model", weights);
+  const std::vector<std::string> files = tensor_files(checkpoint);
+  const std::optional<bool>& wanted = task_->config().init_load.averages;
+  const bool has_averages = std::find(files.begin(), files.end(), "ema") != files.end() &&
+                            updates_of(reader.state("trainer")) > 0;
+  if (wanted.value_or(false) && !has_averages) {
+    throw RunError(reader.description() + " has no moving averages",
+                   {.path = "task.init_load.averages"});
+  }
+  if (has_averages && wanted.value_or(true)) load_averages(reader);
+}
+
+void TrainedModel::load_averages(const CheckpointReader& reader) {
+  NamedTensors weights = this->weights();
+  const Value* states = reader.state("trainer").find("ema_states");
+  const bool with_states = states != nullptr && states->as_boolean();
+  std::erase_if(weights, [&](const auto& entry) {
+    return !with_states && !store_->find(entry.first)->trainable();
+  });
+  reader.tensors("ema", weights, false);
+  averaged_ = true;
+}
+
+}  // namespace trivet

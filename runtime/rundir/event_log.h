@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// EventLog: log.jsonl, what happened in a run, one JSON object a line:
+//
+//   {"time": 1763690431.25, "level": "info", "event": "checkpoint", "step": 400, ...}
+//
+// Levels are info, warning and error. Processes that continue a run append. Every line is whole:
+// one that could not be finished is cut off, by the next process if this one is killed.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "base/file.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+class EventLog {
+ public:
+  explicit EventLog(std::filesystem::path path);
+
+  // `fields` is a table. Throws RunError when the line cannot be written.
+  void write(std::string_view level, std::string_view event, const Value& fields);
+
+ private:
+  std::filesystem::path path_;
+  FileHandle file_;
+};
+
+}  // namespace trivet

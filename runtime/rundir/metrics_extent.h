@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far metrics.jsonl goes: kept in a checkpoint, it tells later whether every record that stood
+// in the file then is still there. Rates and times of the records do not count, so that the state
+// of a checkpoint stays a function of config and step.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/file.h"
+#include "trivet/value.h"
+
+namespace trivet {
+
+class FileExtent {
+ public:
+  // Takes in the lines that were added since the last call, up to `most` in all.
+  void extend(const FileHandle& file, const std::filesystem::path& path,
+              std::uint64_t most = UINT64_MAX);
+
+  Value to_value() const;  // {"lines", "crc32"}
+  std::uint64_t lines() const { return lines_; }
+
+ private:
+  void take(std::string_view line);
+
+  std::uint64_t bytes_ = 0, lines_ = 0;
+  std::uint32_t crc_ = 0;
+};
+
+// What the beginning of the file is instead of what it was; empty where it is that.
+std::string loss_since(const Value& before, const FileHandle& file,
+                       const std::filesystem::path& path);
+
+}  // namespace trivet

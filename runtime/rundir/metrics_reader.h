@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the metrics.jsonl of any run, also of one that goes on meanwhile or was killed in the
+// middle of a line. Files may be damaged or of a later version: lines that are no records are
+// counted and left out.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rundir/metrics_record.h"
+
+namespace trivet {
+
+struct MetricsSeries {
+  struct Point {
+    std::int64_t step = 0;
+    double value = 0;  // NaN where the run had no number
+  };
+  RecordKind kind = RecordKind::train;
+  std::string name;
+  std::vector<Point> points;  // in the order of the file
+};
+
+struct MetricsContent {
+  std::vector<MetricsSeries> series;  // in the order in which their names come first
+  std::int64_t records = 0;
+  std::int64_t unreadable = 0;  // whole lines that are no records
+};
+
+// All names, values and rates alike, and the points of those that are wanted. A line of more than
+// 16 MiB counts as unreadable. Throws RunError when the file cannot be read.
+MetricsContent read_metrics(const std::filesystem::path& file,
+                            const std::function<bool(RecordKind, std::string_view)>& wanted);
+
+struct LastRecords {
+  std::optional<MetricsRecord> train, eval;
+};
+
+// The last record of each kind. Looks at the last `most_bytes` of the file, or all of it. Nothing
+// when there is no such file. Throws RunError when it cannot be read.
+LastRecords last_records(const std::filesystem::path& file,
+                         std::optional<std::uint64_t> most_bytes = {});
+
+}  // namespace trivet

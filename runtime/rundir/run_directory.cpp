@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rundir/run_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <ctime>
+#include <system_error>
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include "base/process_info.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+constexpr const char* kLockFile = ".lock";
+// What replace_file writes; a kill leaves NAME.tmp.
+constexpr const char* kReplaced[] = {"config.toml", "metrics.jsonl", "samples.jsonl",
+                                     "status.json", "summary.json",  "best/best.json"};
+
+// N of "N-NAME", or of "N" where runs have no names; 0 for other names.
+std::int64_t run_number(const std::string& name, bool named) {
+  std::int64_t number = 0;
+  const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const bool at_end = end == name.data() + name.size();
+  const bool is_run = failure == std::errc() && (named ? !at_end && *end == '-' : at_end);
+  return is_run ? number : 0;
+}
+
+std::string directory_name(std::string_view name) {
+  std::string clean(name.empty() ? "run" : name.substr(0, 100));
+  for (char& c : clean) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '_' || c == '-';
+    if (!plain) c = '-';
+  }
+  return clean;
+}
+
+// The folders around it that are not there, the nearest first.
+std::vector<std::filesystem::path> missing_above(const std::filesystem::path& path) {
+  std::vector<std::filesystem::path> missing;
+  std::error_code failure;
+  std::filesystem::path folder = std::filesystem::absolute(path, failure).parent_path();
+  while (!failure && folder.has_relative_path() && !std::filesystem::exists(folder, failure)) {
+    missing.push_back(folder);
+    folder = folder.parent_path();
+  }
+  return missing;
+}
+
+// A run that was refused takes its empty folders away again, maybe while another one makes its own
+// in them.
+template <typename Make>
+auto with_folders(const Make& make) {
+  for (int attempt = 1; attempt < 10; ++attempt) {
+    try {
+      return make();
+    } catch (const FileError& failure) {
+      if (failure.number() != ENOENT) throw;
+    }
+  }
+  return make();
+}
+
+std::int64_t highest_run_number(const std::filesystem::path& root, bool named) {
+  std::int64_t highest = 0;
+  std::error_code failure;
+  std::filesystem::directory_iterator entry(root, failure), end;
+  for (; !failure && entry != end; entry.increment(failure)) {
+    highest = std::max(highest, run_number(entry->path().filename().string(), named));
+  }
+  if (failure) throw_system_error("read", root, failure.value());
+  return highest;
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(std::filesystem::path path, bool made,
+                           std::vector<std::filesystem::path> made_above)
+    : shown_(std::move(path)), made_above_(std::move(made_above)), made_(made) {
+  std::error_code failure;
+  path_ = std::filesystem::absolute(shown_, failure);
+  if (failure) path_ = shown_;  // where the process stands has no name any more
+  lock();
+  remove_leftovers();
+}
+
+RunDirectory RunDirectory::at(std::filesystem::path path) {
+  std::error_code failure;
+  const bool there = std::filesystem::exists(path, failure);
+  if (there && !std::filesystem::is_directory(path, failure)) {
+    throw RunError(path.string() + " is not a directory");
+  }
+  std::vector<std::filesystem::path> missing = missing_above(path);
+  with_folders([&] { make_directories(path); });
+  return RunDirectory(std::move(path), !there, std::move(missing));
+}
+
+RunDirectory RunDirectory::next(const std::filesystem::path& root, std::string_view name) {
+  return next_after(root, "-" + directory_name(name));
+}
+
+RunDirectory RunDirectory::next_number(const std::filesystem::path& root) {
+  return next_after(root, "");
+}
+
+// `behind`: what stands behind the number.
+RunDirectory RunDirectory::next_after(const std::filesystem::path& root, std::string_view behind) {
+  std::vector<std::filesystem::path> missing = missing_above(root / "1");
+  return with_folders([&] {
+    make_directories(root);
+    // Held while the number is found and taken; released with the handle.
+    const FileHandle turn = open_file(root, O_RDONLY | O_DIRECTORY);
+    while (::flock(turn.get(), LOCK_EX) != 0) {
+      if (errno != EINTR) throw_system_error("lock", root, errno);
+    }
+    const std::int64_t number = highest_run_number(root, !behind.empty()) + 1;
+    const std::filesystem::path path = root / fmt::format("{}{}", number, behind);
+    std::error_code failure;
+    std::filesystem::create_directory(path, failure);
+    if (failure) throw_system_error("create the directory", path, failure.value());
+    return RunDirectory(path, true, missing);
+  });
+}
+
+void RunDirectory::lock() {
+  const std::filesystem::path path = file(kLockFile);
+  lock_ = open_file(path, O_RDWR | O_CREAT);
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) throw_system_error("lock", path, errno);
+    std::string owner = read_text(path, 4096);
+    if (owner.empty()) owner = "another process";
+    throw RunError(fmt::format("{} is in use by {}", shown_.string(), owner),
+                   {.hint = "wait for it, stop it, or choose another --workdir"});
+  }
+  if (::ftruncate(lock_.get(), 0) != 0) throw_system_error("write", path, errno);
+  const std::time_t now = std::time(nullptr);
+  write_all(lock_,
+            fmt::format("process {} on {} since {:%Y-%m-%d %H:%M:%S}", ::getpid(), host_name(),
+                        fmt::localtime(now)),
+            path);
+}
+
+void RunDirectory::remove_leftovers() const noexcept {
+  for (const char* const name : kReplaced) {
+    std::error_code ignored;  // one that stays is written over by the next
+    std::filesystem::remove(file(std::string(name) + ".tmp"), ignored);
+  }
+}
+
+void RunDirectory::remove_if_made() noexcept {
+  if (!made_) return;
+  std::error_code ignored;  // what cannot be removed is left: a second error would hide the first
+  std::filesystem::remove_all(path_, ignored);
+  for (const std::filesystem::path& folder : made_above_) {
+    std::filesystem::remove(folder, ignored);  // one that another run has a directory in stays
+  }
+}
+
+}  // namespace trivet

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/default_trainer.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "train/batch_size.h"
+#include "train/evaluation.h"
+#include "train/learner_setup.h"
+#include "train/prefetch_input.h"
+#include "train/step_parts.h"
+#include "train/training_half.h"
+#include "train/weight_summaries.h"
+#include "trivet/error.h"
+#include "trivet/ops.h"
+#include "trivet/optim_update.h"
+#include "trivet/thread_pool.h"
+
+namespace trivet {
+DefaultTrainer::DefaultTrainer(Config config, TrainerContext& context)
+    : DefaultTrainer(std::move(config), TrainingParts(context.task.config()), context, nullptr) {}
+
+DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContext& context,
+                               std::unique_ptr<Evaluation> evaluation)
+    : config_(std::move(config)),
+      parts_(std::move(parts)),
+      task_(context.task),
+      device_(context.device),
+      observer_(context.observer),
+      key_(context.key),
+      store_(context.device, context.key) {
+  if (context.train) check_learner(config_, parts_.train_input);
+  Scope root(store_);
+  model_ = build_model(task_, parts_.model, root);
+  token_count_ = static_cast<const TokenCount*>(task_.extension(kTaskTokenCount));
+  freeze(store_, config_.frozen);
+  if (!config_.trainable.empty()) freeze_others(store_, config_.trainable);
+  store_.build();
+  if (context.train) build_training();
+  if (!context.eval) return;
+  evaluation_ = std::move(evaluation);
+  if (evaluation_) return;
+  evaluation_ = std::make_unique<Evaluation>(task_, parts_.eval_input, config_.validation_data);
+}
+
+DefaultTrainer::~DefaultTrainer() = default;
+
+void DefaultTrainer::build_training() {
+  training_ = std::make_unique<Training>(device_, config_);
+  training_->learner = make_learner(config_, task_, store_);
+  if (training_->bad_steps.skips()) {
+    training_->before.states = Tensor::zeros(device_, store_.states().shape());
+  }
+  training_->metrics = build_metrics(task_, true);
+  training_->metric_names = metric_names(training_->metrics);
+  training_->input = build_input(task_, parts_.train_input, true);
+}
+
+DefaultTrainer::Training& DefaultTrainer::training() {
+  if (!training_) throw Error("this trainer was made for evaluation only");
+  return *training_;
+}
+
+Evaluation& DefaultTrainer::evaluation() {
+  if (!evaluation_) throw Error("this trainer was made for training only");
+  return *evaluation_;
+}
+
+std::unique_ptr<Evaluation> DefaultTrainer::release_evaluation() {
+  return std::move(evaluation_);
+}
+
+FpropContext DefaultTrainer::step_context(bool train) const {
+  FpropContext context;
+  context.train = train;
+  context.step = global_step_;
+  context.key = key_.fold(static_cast<std::uint64_t>(global_step_));
+  return context;
+}
+
+void DefaultTrainer::initialize() {
+  task_.initialize(store_);
+  // What is evaluated is that checkpoint, and records say its step.
+  const std::optional<LoadReport>& report = task_.init_report();
+  if (!training_ && report && report->step) global_step_ = *report->step;
+  if (auto* prefetch = training_ ? dynamic_cast<Prefetch*>(training_->input.get()) : nullptr) {
+    prefetch->start();
+  }
+}
+
+void DefaultTrainer::train(std::int64_t target) {
+  const FlushDenormals flush;
+  training();
+  while (global_step_ < target && !exhausted_) {
+    if (observer_.stop_requested()) return;
+    exhausted_ = !train_one();
+  }
+}
+
+bool DefaultTrainer::train_one() {
+  Training& training = *training_;
+  const std::optional<Batch> batch = next_batch(*training.input, parts_.train_input);
+  if (!batch) return false;
+  const BatchSize size = size_of(*batch);
+  BadSteps& bad_steps = training.bad_steps;
+  BadSteps::Step step{.number = global_step_ + 1,
+                      .loss = std::numeric_limits<double>::quiet_NaN(),
+                      .learning_rate = training.learner->learning_rate(),
+                      .batch_size = size.rows};
+  const bool read_loss = device_.host_visible() || bad_steps.watches() || observer_.wants_loss();
+  const std::vector<Batch> parts = in_task(task_, "split_batch", [&] {
+    return task_.split_batch(*batch, config_.gradient_accumulation);
+  });
+  training.learner->accumulate(static_cast<std::int64_t>(parts.size()));
+  training.learner->set_loss_bound(bad_steps.bound(step.number));
+  if (bad_steps.skips()) keep_before_step();
+  Summaries summaries;
+  if (wants_summaries(step.number)) summaries.want();
+  training.in_doubt = true;
+  device_.begin_step();
+  in_step("training", step.number, [&] {
+    const Tensor mean_loss = train_on(parts, summaries);
+    if (read_loss) step.loss = mean_loss.item();
+    const bool bad = read_loss && bad_steps.is_bad(step);
+    if (!bad && !training.learner->last_update().skipped) {
+      training.loss.add(mean_loss, bad_steps.has_bound(step.number));
+    }
+    if (config_.summary_histograms) add_weight_histograms(store_, summaries);
+  });
+  device_.end_step();
+  if (!training.learner->last_update().skipped) {
+    if (read_loss) bad_steps.check(step);
+  } else if (bad_steps.skips()) {
+    put_back();
+    bad_steps.add_skipped(step);
+    observer_.warn(bad_steps.skipped_text(step));
+  } else {
+    bad_steps.refuse(step);
+  }
+  training.in_doubt = false;
+  ++global_step_;
+  if (summaries.wanted()) observer_.on_summaries("train", global_step_, summaries);
+  if (token_count_ != nullptr) observer_.on_train_tokens(token_count_->tokens(*batch));
+  observer_.on_train_step(global_step_, step.loss, size.examples);
+  return true;
+}
+
+bool DefaultTrainer::wants_summaries(std::int64_t step) const {
+  const std::int64_t interval = config_.summary_interval;
+  return interval > 0 && step % interval == 0 && observer_.wants_summaries();
+}
+
+// One update; the loss is the mean over the examples of all parts. Summaries are of the first part.
+Tensor DefaultTrainer::train_on(const std::vector<Batch>& parts, Summaries& summaries) {
+  Tensor loss;
+  double weight = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    FpropContext context = step_context(true);
+    if (i > 0) context.key = context.key.fold(static_cast<std::uint64_t>(i));
+    if (i == 0) context.summaries = std::move(summaries);
+    training_->learner->add_noise(context.key);
+    StepState state{*model_, store_, training_->learner.get(), training_->metrics, context};
+    const StepOutput output = in_task(task_, "train_step", [&] {
+      StepOutput made = task_.train_step(parts[i], state);
+      if (!made.loss.defined()) throw PluginError("its train_step gave no loss");
+      return made;
+    });
+    if (i == 0) summaries = std::move(context.summaries);
+    training_->logs.add(output.logs);
+    if (parts.size() == 1) return output.loss;
+    const NoGrad no_grad;
+    const Tensor share = ops::mul(output.loss, static_cast<float>(output.weight));
+    loss = i == 0 ? share : ops::add(loss, share);
+    weight += output.weight;
+  }
+  const NoGrad no_grad;
+  return ops::mul(loss, static_cast<float>(weight > 0 ? 1 / weight : 0));
+}
+
+void DefaultTrainer::keep_before_step() {
+  Training::Before& before = training_->before;
+  assign(before.states, store_.states());
+  before.metrics = save_metrics(training_->metrics);
+  before.logs = training_->logs;
+}
+
+// The learner changed nothing; what the layers and the task changed goes back, too.
+void DefaultTrainer::put_back() {
+  const Training::Before& before = training_->before;
+  assign(store_.states(), before.states);
+  restore_metrics(before.metrics, training_->metrics);
+  training_->logs = before.logs;
+}
+
+// Where losses are not read as they come, the loop's end is the first chance to look: the bound is
+// for the largest of them, not for their mean. A run that may recover reads every loss.
+void DefaultTrainer::check_unread_losses(double mean) {
+  const Training& training = *training_;
+  if (device_.host_visible() || training.bad_steps.watches()) return;
+  training.bad_steps.check({.number = global_step_,
+                            .loss = std::isfinite(mean) ? training.loss.largest() : mean,
+                            .learning_rate = training.learner->learning_rate(),
+                            .steps = training.loss.count()});
+}
+
+Logs DefaultTrainer::train_logs() {
+  Training& training = this->training();
+  Logs logs;
+  if (training.loss.count() == 0) return logs;
+  const double mean = training.loss.mean();
+  check_unread_losses(mean);
+  logs.set("training_loss", mean);
+  if (!training.in_doubt) {  // else they count the step that was refused, which the loss does not
+    logs.merge(results(training.metrics));
+    logs.merge(training.logs.means());
+  }
+  for (const auto& [name, rate] : training.learner->learning_rates()) {
+    logs.set(name.empty() ? "learning_rate" : "learning_rate/" + name, rate);
+  }
+  logs.merge(training.bad_steps.logs());
+  training.loss.reset();
+  training.logs.reset();
+  reset(training.metrics);
+  return logs;
+}
+
+Logs DefaultTrainer::evaluate(std::int64_t steps) {
+  const FlushDenormals flush;
+  Evaluation& evaluation = this->evaluation();
+  std::optional<Learner::UseAverages> averages;
+  if (training_) averages.emplace(*training_->learner);
+  FpropContext context = step_context(false);
+  if (wants_summaries(0)) context.summaries.want();
+  return evaluation.run(*model_, store_, context, steps, observer_);
+}
+
+NamedTensors DefaultTrainer::model_tensors() const {
+  NamedTensors tensors;
+  for (const auto& parameter : store_.parameters()) {
+    tensors.emplace_back(parameter->path(), parameter->value());
+  }
+  return tensors;
+}
+
+NamedTensors DefaultTrainer::export_tensors() {
+  NamedTensors tensors = model_tensors();
+  if (!training_ || training_->learner->step() == 0) return tensors;
+  const NamedTensors averages = training_->learner->averages();
+  const std::map<std::string_view, Tensor> average_of(averages.begin(), averages.end());
+  for (auto& [path, tensor] : tensors) {
+    if (const auto found = average_of.find(path); found != average_of.end()) tensor = found->second;
+  }
+  return tensors;
+}
+
+}  // namespace trivet

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The half of DefaultTrainer that saves and restores.
+#include <optional>
+#include <utility>
+
+#include "train/evaluation.h"
+#include "checkpoint/state_value.h"
+#include "train/step_parts.h"
+#include "train/default_trainer.h"
+#include "train/training_half.h"
+#include "trivet/error.h"
+#include "trivet/optim_update.h"
+
+namespace trivet {
+namespace {
+
+// The first update starts an average, so that of no update is none.
+bool has_averages(const Value& state) {
+  return member(state, "ema").as_boolean() && member(state, "updates").as_integer() > 0;
+}
+
+}  // namespace
+
+// Weights that no later step can mend are no checkpoint: the last good one must stay the last.
+void DefaultTrainer::check_weights() {
+  const NoGrad no_grad;
+  const Tensor& weights = store_.trainable_values();
+  Tensor square = Tensor::empty(device_, {1});
+  sum_of_squares(square, weights);
+  training().bad_steps.check_weights(
+      square.to_host<float>().front(),
+      {.number = global_step_, .learning_rate = training().learner->learning_rate()});
+}
+
+void DefaultTrainer::save(CheckpointWriter& writer) {
+  Training& training = this->training();
+  check_weights();
+  writer.tensors("model", model_tensors());
+  writer.tensors("optimizer", training.learner->slots());
+  const NamedTensors averages = training.learner->averages();
+  if (!averages.empty()) writer.tensors("ema", averages);
+  writer.state("trainer", Value::table({{"global_step", global_step_},
+                                        {"updates", training.learner->step()},
+                                        {"ema", !averages.empty()},
+                                        {"ema_states", !config_.ema.trainable_weights_only},
+                                        {"recovery_trials", training.bad_steps.trials()},
+                                        {"loss", training.loss.save_state()},
+                                        {"logs", training.logs.save_state()},
+                                        {"metrics", save_metrics(training.metrics)},
+                                        {"metric_names", training.metric_names}}));
+  writer.state("train_input", training.input->save_state());
+  if (config_.validation_data == ValidationData::start_over) return;
+  if (evaluation_) next_evaluation_ = evaluation_->save_state();
+  if (next_evaluation_) writer.state("eval_input", *next_evaluation_);
+}
+
+// Where nothing is trained the averages are the weights: those that evaluations used while the run
+// was trained.
+void DefaultTrainer::restore_averages(const CheckpointReader& reader) {
+  const std::optional<bool>& wanted = task_.config().init_load.averages;
+  const Value& state = reader.state("trainer");
+  if (!has_averages(state)) {
+    if (!wanted.value_or(false)) return;
+    throw RunError(reader.description() + " has no moving averages",
+                   {.path = "task.init_load.averages",
+                    .hint = "leave it out to evaluate the weights where there are none"});
+  }
+  const bool takes = wanted.value_or(true);
+  if (!std::exchange(averages_told_, true)) {
+    observer_.note(takes ? "evaluates the moving averages of the weights"
+                         : "evaluates the weights, not their moving averages "
+                           "(task.init_load.averages = false)");
+  }
+  if (!takes) return;
+  const bool states = member(state, "ema_states").as_boolean();
+  NamedTensors weights;
+  for (const auto& parameter : store_.parameters()) {
+    if (parameter->trainable() || states) {
+      weights.emplace_back(parameter->path(), parameter->value());
+    }
+  }
+  reader.tensors("ema", weights, false);
+}
+
+void DefaultTrainer::restore(const CheckpointReader& reader) {
+  restore_all_but_input(reader);
+  if (config_.validation_data == ValidationData::go_on && reader.has_state("eval_input")) {
+    next_evaluation_ = reader.state("eval_input");
+    if (evaluation_) evaluation_->restore_state(*next_evaluation_);
+  }
+  if (training_) training_->input->restore_state(reader.state("train_input"));
+}
+
+void DefaultTrainer::recover(const CheckpointReader& reader) {
+  const std::int64_t trials = recovery_trials();
+  restore_all_but_input(reader);
+  set_recovery_trials(trials + 1);
+}
+
+void DefaultTrainer::take_over(const CheckpointReader& last, TakeOver what) {
+  if (what.learner) {
+    restore_all_but_input(last);
+  } else {
+    global_step_ = member(last.state("trainer"), "global_step").as_integer();
+    restore_sums(last);
+  }
+  if (what.input) training().input->restore_state(last.state("train_input"));
+}
+
+Input& DefaultTrainer::train_input() {
+  return *training().input;
+}
+
+std::int64_t DefaultTrainer::recovery_trials() {
+  return training().bad_steps.trials();
+}
+
+void DefaultTrainer::set_recovery_trials(std::int64_t trials) {
+  training().bad_steps.set_trials(trials);
+}
+
+void DefaultTrainer::restore_all_but_input(const CheckpointReader& reader) {
+  NamedTensors model = model_tensors();
+  reader.tensors("model", model);
+  const Value& state = reader.state("trainer");
+  global_step_ = member(state, "global_step").as_integer();
+  exhausted_ = false;
+  if (training_) {
+    restore_learner(reader);
+    restore_sums(reader);
+  } else {
+    restore_averages(reader);
+  }
+}
+
+void DefaultTrainer::restore_learner(const CheckpointReader& reader) {
+  const Value& state = reader.state("trainer");
+  Learner& learner = *training_->learner;
+  NamedTensors slots = learner.slots();
+  reader.tensors("optimizer", slots);
+  learner.set_step(member(state, "updates").as_integer());
+  learner.restart_average();  // of what the checkpoint has no average of
+  NamedTensors averages = learner.averages();
+  if (averages.empty() || !has_averages(state)) return;
+  if (!member(state, "ema_states").as_boolean()) {
+    std::erase_if(averages,
+                  [&](const auto& entry) { return !store_.find(entry.first)->trainable(); });
+  }
+  reader.tensors("ema", averages, false);
+}
+
+// Those of other metrics, as a config that has changed asks for, are of no use.
+void DefaultTrainer::restore_metric_sums(const Value& state) {
+  const Value* names = state.find("metric_names");  // older checkpoints have none
+  if (names == nullptr || *names == training_->metric_names) {
+    restore_metrics(member(state, "metrics"), training_->metrics);
+    return;
+  }
+  reset(training_->metrics);
+  observer_.warn(
+      "the task's metrics changed: in the next line of training they are of the steps from here "
+      "on");
+}
+
+void DefaultTrainer::restore_sums(const CheckpointReader& reader) {
+  const Value& state = reader.state("trainer");
+  set_recovery_trials(member(state, "recovery_trials").as_integer());
+  training_->loss.restore_state(member(state, "loss"));
+  training_->logs.restore_state(member(state, "logs"));
+  restore_metric_sums(state);
+  training_->in_doubt = false;
+}
+
+}  // namespace trivet

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// ProgressiveTrainer: the trainer behind "trivet/Progressive". Trains in stages, each with a model,
+// data and an optimizer of its own, or with those of the task and the trainer where it sets none.
+//
+//   [trainer]
+//   type = "trivet/Progressive"
+//   train_steps = 300
+//   [[trainer.stages]]
+//   name = "narrow"
+//   steps = 100
+//   model = { type = "vision/Mlp", hidden_dims = [16] }
+//   [[trainer.stages]]            # the last one: until train_steps
+//   name = "deep"
+//   model = { type = "vision/Mlp", hidden_dims = [16, 16] }
+//   transfer = { rules = [{ pattern = "output/(.*)", name = "output/$1" }] }
+//
+// A stage begins with the weights that the one before has for the same paths; `transfer` has rules
+// for other names. It goes on with the optimizer, its slots and its count of updates where model,
+// optimizer, schedule and frozen variables are those of the stage before; else they start anew, and
+// schedules count from 0. Data goes on where both stages have the same, else it starts at its
+// beginning.
+//
+// The stage of a step is the one it was trained in: what is evaluated and saved right at the end of
+// a stage is that stage's. A restored run is in the stage its checkpoint was saved in. After Model
+// Garden's official/modeling/fast_training/progressive; checkpoints are normal ones throughout, so
+// nothing has to be exported.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/default_trainer.h"
+
+namespace trivet {
+
+struct StageTransferConfig {
+  std::vector<LoadRule> rules;
+  std::vector<std::string> ignore;
+  bool partial = true;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(StageTransferConfig, trivet::NoBase,
+              (rules, "Names in the stage before, the first that matches counts."),
+              (ignore, "Patterns of variables that start anew."),
+              (partial,
+               "Variables that the stage before has not, or in another shape, start anew; else "
+               "they are an error."))
+
+struct StageConfig {
+  std::string name;
+  std::int64_t steps = 0;
+  ConfigOf<Model> model;
+  ConfigOf<Input> train_input;
+  ConfigOf<Input> eval_input;
+  ConfigOf<Optimizer> optimizer;
+  ConfigOf<Schedule> learning_rate;
+  std::optional<std::vector<std::string>> frozen;
+  std::optional<std::vector<std::string>> trainable;
+  StageTransferConfig transfer;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(
+    StageConfig, trivet::NoBase, (name, "Name in messages; empty: its number."),
+    (steps, "How long it lasts; the last one goes on until train_steps.", at_least(0)),
+    (model, "What is trained; not set: the task's."),
+    (train_input, "Where training batches come from; not set: the task's."),
+    (eval_input, "Where evaluation batches come from; not set: the task's."),
+    (optimizer, "How gradients change weights; not set: the trainer's."),
+    (learning_rate, "A schedule or a number; not set: the trainer's."),
+    (frozen,
+     "Patterns of variables that are not trained; where neither this nor trainable is set, "
+     "the trainer's are."),
+    (trainable, "Patterns of those that are, all others are frozen."),
+    (transfer, "Which weights of the stage before it starts from."))
+
+struct ProgressiveConfig : TrainerConfig {
+  std::vector<StageConfig> stages;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(ProgressiveConfig, TrainerConfig,
+              (stages, "What is trained in turn.", required, adjustable))
+
+class ProgressiveTrainer final : public Trainer {
+ public:
+  using Config = ProgressiveConfig;
+
+  // Begins in the first stage. `context` is copied; what it refers to must outlive the trainer.
+  ProgressiveTrainer(Config config, TrainerContext& context);
+  ~ProgressiveTrainer() override;
+
+  std::int64_t global_step() const override;
+  void train(std::int64_t target) override;
+  Logs train_logs() override { return trainer_->train_logs(); }
+  bool exhausted() const override { return trainer_->exhausted(); }
+  Logs evaluate(std::int64_t steps) override { return trainer_->evaluate(steps); }
+  void initialize() override { trainer_->initialize(); }
+  void save(CheckpointWriter& writer) override;
+  void restore(const CheckpointReader& reader) override;
+  void recover(const CheckpointReader& reader) override;
+  // Of the stage it is in: the references end with it.
+  ParameterStore& parameters() override { return trainer_->parameters(); }
+  NamedTensors export_tensors() override { return trainer_->export_tensors(); }
+
+  std::vector<TrainingStage> stages() const override;
+  std::size_t stage() const override { return stage_; }
+  void next_stage() override;
+
+ private:
+  TrainerConfig trainer_config(std::size_t stage) const;
+  TrainingParts parts(std::size_t stage) const;
+  bool same_learner(std::size_t stage, std::size_t other) const;
+  std::int64_t end_of(std::size_t stage) const;
+  std::string title(std::size_t stage) const;
+  std::size_t saved_stage(const CheckpointReader& reader) const;
+  void make_trainer(std::size_t stage);
+  void enter(std::size_t stage);
+  void advance();
+
+  const Config config_;
+  TrainerContext context_;
+  std::size_t stage_ = 0;
+  std::unique_ptr<DefaultTrainer> trainer_;  // of the stage; null when it could not be made
+  std::int64_t last_step_ = 0;               // of the trainer of the stage before
+  // Where the data of later stages stood when a bad step took the run back to an earlier one.
+  std::map<std::size_t, Value> data_ahead_;
+};
+
+}  // namespace trivet
