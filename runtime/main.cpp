@@ -5,7 +5,7 @@
 
 #include "cli/main.h"
 #include "base/process_end.h"
-#include "trivet/abi_tag.h"
+#include "trivet/plugin/abi_tag.h"
 
 int main(int argc, char** argv) {
   const int code = trivet::cli_main(argc, argv);

@@ -2,7 +2,7 @@
 // The table of the backend cpu/OpenBlas.
 #pragma once
 
-#include <trivet/backend.h>
+#include <trivet/backend/backend.h>
 
 namespace cpu {
 

@@ -3,7 +3,7 @@
 // memory, errors, and small questions about views.
 #pragma once
 
-#include <trivet/backend_support.h>
+#include <trivet/backend/backend_support.h>
 
 #include <algorithm>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // fill and copy: every type, any strides. Rows that are contiguous on both sides are memcpy'd; what
 // remains are transposes, done in square blocks that fit the first-level cache.
 
-#include <trivet/half.h>
+#include <trivet/backend/half.h>
 
 #include <cmath>
 #include <cstring>

@@ -3,7 +3,7 @@
 // around it, in which every tap of every window is a fixed distance from the window's first pixel.
 #pragma once
 
-#include <trivet/extensions/vision.h>
+#include <trivet/backend/kernels/vision.h>
 
 #include "cpu/context.h"
 

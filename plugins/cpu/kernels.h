@@ -2,9 +2,9 @@
 // The functions of the table, by file.
 #pragma once
 
-#include <trivet/backend.h>
-#include <trivet/extensions/norm.h>
-#include <trivet/extensions/vision.h>
+#include <trivet/backend/backend.h>
+#include <trivet/backend/kernels/norm.h>
+#include <trivet/backend/kernels/vision.h>
 
 namespace cpu {
 

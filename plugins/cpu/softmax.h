@@ -3,7 +3,7 @@
 // those that belong to the row, and none of its arrays of logits.
 #pragma once
 
-#include <trivet/backend.h>
+#include <trivet/backend/backend.h>
 
 #include <cstdint>
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "config.h"
-#include "trivet/random.h"
-#include "trivet/shape.h"
+#include "trivet/tensor/random.h"
+#include "trivet/tensor/shape.h"
 
 namespace trivet::data {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "csv_table.h"
-#include "trivet/example_order.h"
+#include "trivet/train/example_order.h"
 #include "trivet/extensions/table.h"
 #include "trivet/input.h"
 

@@ -8,7 +8,7 @@
 
 #include "input_bytes.h"
 #include "trivet/error.h"
-#include "trivet/utf8.h"
+#include "trivet/text/utf8.h"
 
 namespace trivet::data {
 namespace {

@@ -14,7 +14,7 @@
 #include "csv.h"
 #include "memory.h"
 #include "trivet/extensions/table.h"
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::data {
 

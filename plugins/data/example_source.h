@@ -11,7 +11,7 @@
 
 #include "augment.h"
 #include "config.h"
-#include "trivet/example_order.h"
+#include "trivet/train/example_order.h"
 #include "trivet/input.h"
 
 namespace trivet::data {

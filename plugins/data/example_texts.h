@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trivet/data_source.h"
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet::data {
 

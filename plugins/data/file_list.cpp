@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "trivet/error.h"
-#include "trivet/input_file.h"
+#include "trivet/os/input_file.h"
 
 namespace trivet::data {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "trivet/field_types.h"
+#include "trivet/config/field_types.h"
 
 namespace trivet::data {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "gzip.h"
-#include "trivet/backend.h"
+#include "trivet/backend/backend.h"
 #include "trivet/error.h"
 
 namespace trivet::data {

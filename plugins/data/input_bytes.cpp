@@ -7,7 +7,7 @@
 #include <span>
 
 #include "trivet/error.h"
-#include "trivet/input_file.h"
+#include "trivet/os/input_file.h"
 
 namespace trivet::data {
 

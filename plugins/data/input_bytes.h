@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of a file of data, in memory and decompressed (trivet/input_file.h).
+// The contents of a file of data, in memory and decompressed (trivet/os/input_file.h).
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include "file_list.h"
 #include "input_bytes.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet::data {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "row_source.h"
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 #include "trivet/tokenizer.h"
 
 namespace trivet::data {

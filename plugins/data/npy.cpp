@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "trivet/backend.h"
+#include "trivet/backend/backend.h"
 #include "trivet/error.h"
 
 namespace trivet::data {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/digest.h"
+#include "trivet/config/digest.h"
 
 namespace trivet::data {
 namespace {

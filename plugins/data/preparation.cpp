@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "token_file.h"
-#include "trivet/digest.h"
+#include "trivet/config/digest.h"
 #include "trivet/error.h"
-#include "trivet/text_file.h"
-#include "trivet/value.h"
+#include "trivet/os/text_file.h"
+#include "trivet/config/value.h"
 
 namespace trivet::data {
 namespace {

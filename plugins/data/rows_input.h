@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "row_source.h"
-#include "trivet/example_order.h"
+#include "trivet/train/example_order.h"
 #include "trivet/extensions/text.h"
 #include "trivet/input.h"
 

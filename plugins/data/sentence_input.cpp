@@ -10,7 +10,7 @@
 #include "labelled_rows.h"
 #include "marks.h"
 #include "tokenize.h"
-#include "trivet/digest.h"
+#include "trivet/config/digest.h"
 #include "trivet/error.h"
 
 namespace trivet::data {

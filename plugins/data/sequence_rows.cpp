@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "trivet/digest.h"
+#include "trivet/config/digest.h"
 
 namespace trivet::data {
 namespace {

@@ -14,7 +14,7 @@
 #include "sequence_config.h"
 #include "token_store.h"
 #include "trivet/input.h"
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::data {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trivet/data_source.h"
-#include "trivet/field_types.h"
+#include "trivet/config/field_types.h"
 
 namespace trivet::data {
 

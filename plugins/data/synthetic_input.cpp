@@ -5,7 +5,7 @@
 
 #include "normalize.h"
 #include "trivet/error.h"
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::data {
 namespace {

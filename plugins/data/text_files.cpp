@@ -7,7 +7,7 @@
 
 #include "file_list.h"
 #include "input_bytes.h"
-#include "trivet/input_file.h"
+#include "trivet/os/input_file.h"
 
 namespace trivet::data {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <string_view>
 
-#include "trivet/digest.h"
+#include "trivet/config/digest.h"
 #include "trivet/error.h"
-#include "trivet/text_file.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet::data {
 namespace {

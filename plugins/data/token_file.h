@@ -12,7 +12,7 @@
 //    32  u64      documents
 //    40  i32[2]   BOS and EOS, -1 where there is none; they are not in the file
 //    48  char[32] fingerprint of the tokenizer, zeros where it is not known
-//    80  char[32] digest (trivet/digest.h: XXH3, 128 bits, in hex) of all that follows byte 128
+//    80  char[32] digest (trivet/config/digest.h: XXH3, 128 bits, in hex) of all that follows byte 128
 //   112  zeros up to 128
 //   128  u64[]    where each document ends, counted in ids
 //        u16[] or u32[]  the ids

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "trivet/digest.h"
+#include "trivet/config/digest.h"
 
 namespace trivet::data {
 namespace {

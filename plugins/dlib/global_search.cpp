@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::dlib {
 namespace {

@@ -24,7 +24,7 @@
 #include <span>
 #include <vector>
 
-#include "trivet/launch/sampler.h"
+#include "trivet/search/sampler.h"
 
 namespace trivet::dlib {
 

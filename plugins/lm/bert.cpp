@@ -5,7 +5,7 @@
 
 #include "token_losses.h"
 #include "trivet/error.h"
-#include "trivet/layer_template.h"
+#include "trivet/layer/layer_template.h"
 
 namespace trivet::lm {
 namespace {

@@ -19,7 +19,7 @@
 #include <optional>
 
 #include "encoder.h"
-#include "trivet/softmax_head.h"
+#include "trivet/layer/softmax_head.h"
 
 namespace trivet::lm {
 

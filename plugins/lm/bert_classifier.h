@@ -21,7 +21,7 @@
 #include <memory>
 
 #include "encoder.h"
-#include "trivet/softmax_head.h"
+#include "trivet/layer/softmax_head.h"
 
 namespace trivet::lm {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "class_scores.h"
 
-#include "trivet/predictions.h"
+#include "trivet/train/predictions.h"
 
 namespace trivet::lm {
 

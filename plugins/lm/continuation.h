@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "trivet/tokenizer.h"
-#include "trivet/utf8_stream.h"
+#include "trivet/text/utf8_stream.h"
 
 namespace trivet::lm {
 

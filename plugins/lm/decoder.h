@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoder: what models that continue sequences make of embedded tokens, x [B, T, D] -> the same
 // shape: positions, blocks, final norm; of whole sequences, or a few places at a time with a cache
-// (trivet/extend_step.h).
+// (trivet/layer/extend_step.h).
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "transformer_parts.h"
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 
 namespace trivet::lm {
 

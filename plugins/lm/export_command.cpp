@@ -11,10 +11,10 @@
 #include "published_form.h"
 #include "published_layout.h"
 #include "stored_tokenizer.h"
-#include "trivet/arguments.h"
+#include "trivet/config/arguments.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/text_file.h"
+#include "trivet/config/json.h"
+#include "trivet/os/text_file.h"
 #include "trivet/tokenizer.h"
 #include "weight_exchange.h"
 

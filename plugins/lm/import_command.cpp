@@ -10,9 +10,9 @@
 #include "published_layout.h"
 #include "published_tokenizer.h"
 #include "stored_tokenizer.h"
-#include "trivet/arguments.h"
+#include "trivet/config/arguments.h"
 #include "trivet/error.h"
-#include "trivet/text_file.h"
+#include "trivet/os/text_file.h"
 #include "weight_exchange.h"
 
 namespace trivet::lm {

@@ -20,7 +20,7 @@
 #include "token_embedding.h"
 #include "trivet/extensions/next_token.h"
 #include "trivet/model.h"
-#include "trivet/softmax_head.h"
+#include "trivet/layer/softmax_head.h"
 
 namespace trivet::lm {
 

@@ -6,9 +6,9 @@
 
 #include "generate.h"
 #include "token_metrics.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet::lm {
 namespace {

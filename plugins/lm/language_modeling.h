@@ -16,7 +16,7 @@
 #include "decode_config.h"
 #include "text_task.h"
 #include "trivet/extensions/text_generator.h"
-#include "trivet/run_log.h"
+#include "trivet/train/run_log.h"
 
 namespace trivet::lm {
 

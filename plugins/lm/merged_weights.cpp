@@ -4,9 +4,9 @@
 #include <map>
 #include <string>
 
-#include "trivet/layer_trace.h"
+#include "trivet/layer/layer_trace.h"
 #include "trivet/ops.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 #include "trivet/tape.h"
 
 namespace trivet::lm {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "language_model.h"
-#include "trivet/checkpoint.h"
+#include "trivet/train/checkpoint.h"
 
 namespace trivet::lm {
 

@@ -2,7 +2,7 @@
 // A model as decoding needs it: with a cache where it has one, else from the start at every step.
 //
 // With a cache, prompts of different lengths are padded at the left to one length, with positions
-// of their own (trivet/extend_step.h). Without one, each row is computed by itself.
+// of their own (trivet/layer/extend_step.h). Without one, each row is computed by itself.
 #pragma once
 
 #include <memory>

@@ -9,7 +9,7 @@
 #include "ngrams.h"
 #include "trivet/error.h"
 #include "trivet/extensions/text.h"
-#include "trivet/host_array.h"
+#include "trivet/tensor/host_array.h"
 #include "trivet/input.h"
 
 namespace trivet::lm {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::lm {
 namespace {

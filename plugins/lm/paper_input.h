@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// PaperInput: batches for a device on paper (trivet/paper.h), of the shape that an input of rows
+// PaperInput: batches for a device on paper (trivet/backend/meta_device.h), of the shape that an input of rows
 // would give; no file is opened. Every row is one segment that fills it, every id is 0. Has no end.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
-#include "trivet/config_of.h"
+#include "trivet/config/config_of.h"
 #include "trivet/input.h"
 
 namespace trivet::lm {

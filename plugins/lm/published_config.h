@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet::lm {
 

@@ -10,8 +10,8 @@
 
 #include "published_parts.h"
 #include "trivet/error.h"
-#include "trivet/layer_trace.h"
-#include "trivet/registry.h"
+#include "trivet/layer/layer_trace.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet::lm {
 namespace {

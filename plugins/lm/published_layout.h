@@ -18,8 +18,8 @@
 
 #include "decoder_shape.h"
 #include "published_config.h"
-#include "trivet/shape.h"
-#include "trivet/value.h"
+#include "trivet/tensor/shape.h"
+#include "trivet/config/value.h"
 
 namespace trivet::lm {
 

@@ -9,7 +9,7 @@
 
 #include "decoder_shape.h"
 #include "published_config.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet::lm {
 

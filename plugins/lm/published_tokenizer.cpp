@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "trivet/error.h"
-#include "trivet/registry.h"
-#include "trivet/text_file.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet::lm {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/text_file.h"
+#include "trivet/config/json.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet::lm {
 namespace {

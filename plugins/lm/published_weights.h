@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/safetensors.h"
+#include "trivet/train/safetensors.h"
 
 namespace trivet::lm {
 

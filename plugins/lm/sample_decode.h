@@ -12,7 +12,7 @@
 
 #include "decode_config.h"
 #include "step_model.h"
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::lm {
 

@@ -9,9 +9,9 @@
 #include "correlation.h"
 #include "model_fields.h"
 #include "trivet/error.h"
-#include "trivet/host_array.h"
+#include "trivet/tensor/host_array.h"
 #include "trivet/ops.h"
-#include "trivet/predictions.h"
+#include "trivet/train/predictions.h"
 
 namespace trivet::lm {
 namespace {

@@ -10,7 +10,7 @@
 #include "token_metrics.h"
 #include "trivet/error.h"
 #include "trivet/extensions/target_decoding.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet::lm {
 namespace {

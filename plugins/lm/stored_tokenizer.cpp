@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/registry.h"
-#include "trivet/text_file.h"
+#include "trivet/config/json.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet::lm {
 namespace {

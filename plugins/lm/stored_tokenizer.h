@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-#include "trivet/init_checkpoint.h"
+#include "trivet/train/init_checkpoint.h"
 #include "trivet/tokenizer.h"
 
 namespace trivet::lm {

@@ -13,8 +13,8 @@
 #include "stored_tokenizer.h"
 #include "trivet/error.h"
 #include "trivet/extensions/next_token.h"
-#include "trivet/paper.h"
-#include "trivet/registry.h"
+#include "trivet/backend/meta_device.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet::lm {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "trivet/softmax_head.h"
+#include "trivet/layer/softmax_head.h"
 
 namespace trivet::lm {
 

@@ -2,7 +2,7 @@
 // What a model that tells tokens gives for what it found at each place.
 #pragma once
 
-#include "trivet/softmax_head.h"
+#include "trivet/layer/softmax_head.h"
 
 namespace trivet::lm {
 

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "decode_config.h"
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::lm {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "trivet/error.h"
-#include "trivet/layer_template.h"
+#include "trivet/layer/layer_template.h"
 
 namespace trivet::lm {
 namespace {

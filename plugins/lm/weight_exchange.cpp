@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "trivet/error.h"
-#include "trivet/float_values.h"
+#include "trivet/tensor/float_values.h"
 
 namespace trivet::lm {
 namespace {

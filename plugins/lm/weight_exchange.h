@@ -8,8 +8,8 @@
 
 #include "published_layout.h"
 #include "published_weights.h"
-#include "trivet/checkpoint.h"
-#include "trivet/safetensors.h"
+#include "trivet/train/checkpoint.h"
+#include "trivet/train/safetensors.h"
 
 namespace trivet::lm {
 

@@ -10,7 +10,7 @@
 
 #include "trivet/error.h"
 #include "trivet/launch/memory_cgroup.h"
-#include "trivet/text_file.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet::local {
 namespace {

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/process.h"
+#include "trivet/config/json.h"
+#include "trivet/os/process.h"
 
 namespace trivet::local {
 namespace {

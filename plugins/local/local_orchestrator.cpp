@@ -9,7 +9,7 @@
 #include "supervisor.h"
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 namespace trivet::local {
 namespace {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "trivet/error.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 namespace trivet::local {
 

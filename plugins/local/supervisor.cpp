@@ -10,7 +10,7 @@
 
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 namespace trivet::local {
 namespace {

@@ -8,7 +8,7 @@
 #include "metric_group.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet::multitask {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::multitask {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "activations.h"
 
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/extensions/activation.h"
 
 namespace trivet::nn {

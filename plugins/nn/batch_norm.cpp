@@ -3,7 +3,7 @@
 
 #include "checks.h"
 #include "trivet/extensions/activation.h"
-#include "trivet/ops_norm.h"
+#include "trivet/tensor/ops_norm.h"
 #include "trivet/tape.h"
 
 namespace trivet::nn {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "composed_activations.h"
 
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {

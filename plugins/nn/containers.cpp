@@ -4,7 +4,7 @@
 #include "checks.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/remat.h"
+#include "trivet/tensor/remat.h"
 
 namespace trivet::nn {
 

@@ -9,20 +9,20 @@
 // Residual: y = shortcut(x) + residual_weight * sub(x), He et al. 2016; children "sub" and
 // "shortcut", which by default is x itself.
 //
-// All three decode with a cache where the layers in them do (trivet/extend_step.h).
+// All three decode with a cache where the layers in them do (trivet/layer/extend_step.h).
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/layer.h"
 
 namespace trivet::nn {
 
 // What is kept of each of a stack's layers for its gradients, in training; the rest is computed
-// again (trivet/remat.h). The names are Praxis'.
+// again (trivet/tensor/remat.h). The names are Praxis'.
 enum class CheckpointPolicy {
   save_everything,
   save_nothing,  // but the layer's input

@@ -6,7 +6,7 @@
 #include "checks.h"
 #include "places.h"
 #include "trivet/extensions/activation.h"
-#include "trivet/ops_vision.h"
+#include "trivet/tensor/ops_vision.h"
 
 namespace trivet::nn {
 

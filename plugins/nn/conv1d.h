@@ -6,13 +6,13 @@
 // with offset = kernel - 1 where it is causal, else (kernel - 1) / 2; places outside the sequence,
 // and padding (the context's paddings), count as 0. Segments of packed rows see each other.
 // Parameters "w" [kernel, input_dims, output_dims], xavier_uniform unless set, and "b"
-// [output_dims]. Causal ones decode with a cache (trivet/extend_step.h).
+// [output_dims]. Causal ones decode with a cache (trivet/layer/extend_step.h).
 #pragma once
 
 #include <optional>
 #include <string>
 
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/layer.h"
 #include "trivet/ops.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "checks.h"
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {

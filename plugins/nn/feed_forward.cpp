@@ -3,7 +3,7 @@
 
 #include "checks.h"
 #include "templates.h"
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {

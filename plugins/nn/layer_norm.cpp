@@ -2,7 +2,7 @@
 #include "layer_norm.h"
 
 #include "checks.h"
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {

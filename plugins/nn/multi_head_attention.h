@@ -32,14 +32,14 @@
 // With cross_attention, keys and values come from the context's cross_inputs [B, S, cross_dims],
 // with cross_segment_ids and cross_paddings; causality, window and positions are not for it.
 //
-// Causal attention and cross-attention decode with a cache (trivet/extend_step.h).
+// Causal attention and cross-attention decode with a cache (trivet/layer/extend_step.h).
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "lora.h"
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/layer.h"
 #include "trivet/ops.h"
 

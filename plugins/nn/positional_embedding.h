@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Positions added to a sequence, x [B, T, D] -> x + p(position) of the same shape. Positions are
-// the context's, else 0, 1, .. in each row; with a cache (trivet/extend_step.h) they go on where it
+// the context's, else 0, 1, .. in each row; with a cache (trivet/layer/extend_step.h) they go on where it
 // ends. (Praxis' layers of these names give p, which its models add.)
 //
 // PositionalEmbedding, Vaswani et al. 2017 in Praxis' layout: p is the sines of all angles, then
@@ -17,7 +17,7 @@
 
 #include <string>
 
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/layer.h"
 
 namespace trivet::nn {

@@ -5,7 +5,7 @@
 // The state starts at 0. Padding (the context's paddings) leaves it as it is. Where the context has
 // segment_ids, it starts again at 0 in front of each segment. With `reverse` the places are read
 // from the last to the first. Those that are not reversed decode with a cache
-// (trivet/extend_step.h), which holds the state.
+// (trivet/layer/extend_step.h), which holds the state.
 //
 // With `zoneout` (Krueger et al. 2016) each element of each tensor of the state stays as it was
 // before a place with that probability in training, and elsewhere becomes what it is then on
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/layer.h"
 
 namespace trivet::nn {

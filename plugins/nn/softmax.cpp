@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "checks.h"
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 #include "trivet/tape.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmaxes that end a language model (trivet/softmax_head.h): logits = h w + b, capped.
+// The softmaxes that end a language model (trivet/layer/softmax_head.h): logits = h w + b, capped.
 //
 // FullSoftmax has weights of its own, "w" [input_dims, num_classes], xavier_uniform unless set.
 // SharedEmbeddingSoftmax shares them with the embedding (Press and Wolf 2017): "table"
@@ -21,7 +21,7 @@
 #include <string>
 
 #include "trivet/layer.h"
-#include "trivet/softmax_head.h"
+#include "trivet/layer/softmax_head.h"
 
 namespace trivet::nn {
 

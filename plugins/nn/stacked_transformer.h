@@ -8,7 +8,7 @@
 // leaves them out (and has no `dropout`). With moe_layers, the blocks of these numbers have
 // moe_layer_tpl as their ffn_tpl.
 //
-// Decodes with a cache where the blocks do (trivet/extend_step.h).
+// Decodes with a cache where the blocks do (trivet/layer/extend_step.h).
 #pragma once
 
 #include <vector>

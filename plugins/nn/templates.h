@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Templates that layers make for their children (trivet/layer_template.h).
+// Templates that layers make for their children (trivet/layer/layer_template.h).
 #pragma once
 
 #include <cstdint>
 
 #include "lora.h"
 #include "trivet/layer.h"
-#include "trivet/layer_template.h"
+#include "trivet/layer/layer_template.h"
 
 namespace trivet::nn {
 

@@ -5,7 +5,7 @@
 #include "multi_head_attention.h"
 #include "templates.h"
 #include "trivet/ops.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet::nn {
 namespace {

@@ -25,7 +25,7 @@
 // with nn/Linear of the depth adapter_dims in between; adapter_out starts at 0, so that the block
 // starts as the one without it.
 //
-// Decodes with a cache where its attention does (trivet/extend_step.h).
+// Decodes with a cache where its attention does (trivet/layer/extend_step.h).
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@
 #include <vector>
 
 #include "lora.h"
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/layer.h"
 
 namespace trivet::nn {

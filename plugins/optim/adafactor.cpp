@@ -6,8 +6,8 @@
 
 #include "moments.h"
 #include "trivet/ops.h"
-#include "trivet/optim_update.h"
-#include "trivet/scope.h"
+#include "trivet/tensor/optim_update.h"
+#include "trivet/layer/scope.h"
 
 namespace trivet::optim {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "trivet/error.h"
-#include "trivet/scope.h"
+#include "trivet/layer/scope.h"
 
 namespace trivet::optim {
 

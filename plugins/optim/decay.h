@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "trivet/optimizer.h"
-#include "trivet/patterns.h"
+#include "trivet/config/patterns.h"
 
 namespace trivet {
 class Parameter;

@@ -2,7 +2,7 @@
 #include "lion.h"
 
 #include "moments.h"
-#include "trivet/optim_update.h"
+#include "trivet/tensor/optim_update.h"
 
 namespace trivet::optim {
 

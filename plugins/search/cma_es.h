@@ -19,7 +19,7 @@
 
 #include "cma_state.h"
 #include "encoding.h"
-#include "trivet/launch/sampler.h"
+#include "trivet/search/sampler.h"
 
 namespace trivet::search {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "trivet/launch/trial.h"
+#include "trivet/search/trial.h"
 
 namespace trivet::search {
 

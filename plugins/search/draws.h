@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::search {
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "trivet/launch/search_space.h"
+#include "trivet/search/search_space.h"
 
 namespace trivet::search {
 

@@ -24,7 +24,7 @@
 #include "encoding.h"
 #include "gp_model.h"
 #include "sobol.h"
-#include "trivet/launch/sampler.h"
+#include "trivet/search/sampler.h"
 
 namespace trivet::search {
 

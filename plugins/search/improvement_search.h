@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "trivet/launch/search_space.h"
+#include "trivet/search/search_space.h"
 
 namespace trivet::search {
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 #include "trivet/launch/unit_files.h"
 
 namespace trivet::search {

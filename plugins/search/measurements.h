@@ -22,7 +22,7 @@
 
 #include <sys/types.h>
 
-#include "trivet/launch/trial.h"
+#include "trivet/search/trial.h"
 
 namespace trivet::search {
 

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "trivet/launch/stopper.h"
+#include "trivet/search/stopper.h"
 
 namespace trivet::search {
 

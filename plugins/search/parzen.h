@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "draws.h"
-#include "trivet/launch/search_space.h"
+#include "trivet/search/search_space.h"
 
 namespace trivet::search {
 

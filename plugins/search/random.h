@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "draws.h"
-#include "trivet/launch/sampler.h"
+#include "trivet/search/sampler.h"
 
 namespace trivet::search {
 

@@ -17,9 +17,9 @@
 #include "measurements.h"
 #include "study.h"
 #include "study_runner.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet::search {
 namespace {

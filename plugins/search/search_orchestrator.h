@@ -38,9 +38,9 @@
 
 #include "search_records.h"
 #include "trivet/launch/orchestrator.h"
-#include "trivet/launch/sampler.h"
-#include "trivet/launch/search_space.h"
-#include "trivet/launch/stopper.h"
+#include "trivet/search/sampler.h"
+#include "trivet/search/search_space.h"
+#include "trivet/search/stopper.h"
 
 namespace trivet::search {
 

@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "trivet/launch/sampler.h"
-#include "trivet/random.h"
+#include "trivet/search/sampler.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::search {
 

@@ -9,11 +9,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/process.h"
-#include "trivet/text_file.h"
+#include "trivet/config/json.h"
+#include "trivet/os/process.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet::search {
 namespace {

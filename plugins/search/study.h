@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "trivet/launch/search_space.h"
-#include "trivet/launch/trial.h"
+#include "trivet/search/search_space.h"
+#include "trivet/search/trial.h"
 
 namespace trivet::search {
 

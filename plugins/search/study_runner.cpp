@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
 #include "trivet/launch/unit_files.h"
 

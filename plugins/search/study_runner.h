@@ -18,8 +18,8 @@
 #include "search_records.h"
 #include "study.h"
 #include "trivet/launch/job.h"
-#include "trivet/launch/sampler.h"
-#include "trivet/launch/stopper.h"
+#include "trivet/search/sampler.h"
+#include "trivet/search/stopper.h"
 
 namespace trivet::search {
 

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "parzen.h"
-#include "trivet/launch/sampler.h"
+#include "trivet/search/sampler.h"
 
 namespace trivet::search {
 

@@ -3,9 +3,9 @@
 
 #include <charconv>
 
-#include "trivet/digest.h"
+#include "trivet/config/digest.h"
 #include "trivet/error.h"
-#include "trivet/text_file.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet::sentencepieces {
 namespace {

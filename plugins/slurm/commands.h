@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/subprocess.h"
+#include "trivet/os/subprocess.h"
 
 namespace trivet::slurm {
 

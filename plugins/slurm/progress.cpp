@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "trivet/launch/attempt.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 namespace trivet::slurm {
 namespace {

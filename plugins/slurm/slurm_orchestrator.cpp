@@ -13,7 +13,7 @@
 #include "submitter.h"
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 namespace trivet::slurm {
 namespace {

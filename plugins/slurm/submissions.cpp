@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/text_file.h"
+#include "trivet/config/json.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet::slurm {
 namespace {

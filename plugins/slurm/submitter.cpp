@@ -7,10 +7,10 @@
 #include <tuple>
 
 #include "batch.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 namespace trivet::slurm {
 

@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet::sweeps {
 

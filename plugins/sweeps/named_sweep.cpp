@@ -6,7 +6,7 @@
 
 #include "dimension.h"
 #include "trivet/error.h"
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet::sweeps {
 namespace {

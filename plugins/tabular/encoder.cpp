@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "trivet/error.h"
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet::tabular {
 namespace {

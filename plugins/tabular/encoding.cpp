@@ -6,7 +6,7 @@
 #include <set>
 
 #include "trivet/error.h"
-#include "trivet/text_file.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet::tabular {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::tabular {
 namespace {

@@ -4,7 +4,7 @@
 #include "scores.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/predictions.h"
+#include "trivet/train/predictions.h"
 
 namespace trivet::tabular {
 namespace {

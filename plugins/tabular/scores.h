@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trivet/metric.h"
-#include "trivet/predictions.h"
+#include "trivet/train/predictions.h"
 #include "trivet/task.h"
 
 namespace trivet::tabular {

@@ -7,7 +7,7 @@
 #include "encoder.h"
 #include "fingerprint.h"
 #include "trivet/error.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet::tabular {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/logs.h"
-#include "trivet/summaries.h"
+#include "trivet/train/logs.h"
+#include "trivet/layer/summaries.h"
 
 namespace trivet::tensorboard {
 

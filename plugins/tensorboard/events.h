@@ -18,7 +18,7 @@
 #include <string>
 
 #include "record_file.h"
-#include "trivet/run_log.h"
+#include "trivet/train/run_log.h"
 #include "trivet/summary_writer.h"
 
 namespace trivet::tensorboard {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "trivet/summaries.h"
+#include "trivet/layer/summaries.h"
 
 namespace trivet::tensorboard {
 

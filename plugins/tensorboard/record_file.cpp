@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "trivet/error.h"
-#include "trivet/text_file.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet::tensorboard {
 namespace {

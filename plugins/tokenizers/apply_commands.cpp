@@ -9,10 +9,10 @@
 #include <cstdio>
 
 #include "tokenizer_choice.h"
-#include "trivet/arguments.h"
+#include "trivet/config/arguments.h"
 #include "trivet/error.h"
-#include "trivet/input_file.h"
-#include "trivet/json.h"
+#include "trivet/os/input_file.h"
+#include "trivet/config/json.h"
 
 namespace trivet::tokenizers {
 namespace {

@@ -9,7 +9,7 @@
 #include "gpt2_split.h"
 #include "json_file.h"
 #include "tokenizer_json.h"
-#include "trivet/text_file.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet::tokenizers {
 namespace {

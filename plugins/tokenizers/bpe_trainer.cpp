@@ -16,7 +16,7 @@
 
 #include "byte_characters.h"
 #include "trivet/error.h"
-#include "trivet/utf8.h"
+#include "trivet/text/utf8.h"
 
 namespace trivet::tokenizers {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "trivet/utf8.h"
+#include "trivet/text/utf8.h"
 
 namespace trivet::tokenizers {
 namespace {

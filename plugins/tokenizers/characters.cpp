@@ -8,7 +8,7 @@
 
 #include "corpus.h"
 #include "trivet/error.h"
-#include "trivet/utf8.h"
+#include "trivet/text/utf8.h"
 
 namespace trivet::tokenizers {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "trivet/input_file.h"
+#include "trivet/os/input_file.h"
 
 namespace trivet::tokenizers {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that tokenizers learn from: files, compressed or not (trivet/input_file.h).
+// Texts that tokenizers learn from: files, compressed or not (trivet/os/input_file.h).
 #pragma once
 
 #include <filesystem>

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/digest.h"
+#include "trivet/config/digest.h"
 
 namespace trivet::tokenizers {
 

@@ -3,7 +3,7 @@
 
 #include <utf8proc.h>
 
-#include "trivet/utf8.h"
+#include "trivet/text/utf8.h"
 
 namespace trivet::tokenizers {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet::tokenizers {
 namespace {

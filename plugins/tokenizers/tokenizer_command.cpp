@@ -7,7 +7,7 @@
 #include "apply_commands.h"
 #include "train_command.h"
 #include "trivet/error.h"
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet::tokenizers {
 namespace {

@@ -10,10 +10,10 @@
 #include "characters.h"
 #include "corpus.h"
 #include "tokenizer_json.h"
-#include "trivet/arguments.h"
+#include "trivet/config/arguments.h"
 #include "trivet/error.h"
-#include "trivet/text_file.h"
-#include "trivet/utf8.h"
+#include "trivet/os/text_file.h"
+#include "trivet/text/utf8.h"
 #include "word_counts.h"
 
 namespace trivet::tokenizers {

@@ -6,7 +6,7 @@
 
 #include "corpus.h"
 #include "gpt2_split.h"
-#include "trivet/input_file.h"
+#include "trivet/os/input_file.h"
 
 namespace trivet::tokenizers {
 namespace {

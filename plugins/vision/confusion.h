@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "trivet/logs.h"
-#include "trivet/predictions.h"
+#include "trivet/train/logs.h"
+#include "trivet/train/predictions.h"
 #include "trivet/task.h"
 
 namespace trivet::vision {

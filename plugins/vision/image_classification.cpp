@@ -7,7 +7,7 @@
 #include "metrics.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/predictions.h"
+#include "trivet/train/predictions.h"
 
 namespace trivet::vision {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "trivet/nested_map.h"
-#include "trivet/schema.h"
+#include "trivet/tensor/nested_map.h"
+#include "trivet/config/schema.h"
 
 namespace trivet::vision {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "trivet/predictions.h"
+#include "trivet/train/predictions.h"
 
 namespace trivet::vision {
 namespace {

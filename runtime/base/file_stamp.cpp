@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/reverse_line_reader.h"
-#include "trivet/digest.h"
+#include "trivet/config/digest.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 namespace trivet {
 

@@ -7,8 +7,8 @@
 
 #include "checkpoint/checkpoint_directory.h"
 #include "trivet/error.h"
-#include "trivet/registry.h"
-#include "trivet/schema.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/schema.h"
+#include "trivet/config/json.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 namespace {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_manager.h"
-#include "trivet/logs.h"
+#include "trivet/train/logs.h"
 #include "trivet/trainer.h"
 
 namespace trivet {

@@ -20,8 +20,8 @@
 
 #include "base/file.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/safetensors.h"
+#include "trivet/config/json.h"
+#include "trivet/train/safetensors.h"
 
 namespace trivet {
 namespace {

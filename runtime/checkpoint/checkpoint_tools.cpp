@@ -15,8 +15,8 @@
 #include "checkpoint/checkpoint_manager.h"
 #include "base/file.h"
 #include "trivet/error.h"
-#include "trivet/half.h"
-#include "trivet/safetensors.h"
+#include "trivet/backend/half.h"
+#include "trivet/train/safetensors.h"
 
 namespace trivet {
 namespace {

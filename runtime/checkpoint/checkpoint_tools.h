@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "trivet/dtype.h"
-#include "trivet/safetensors.h"
-#include "trivet/shape.h"
+#include "trivet/backend/dtype.h"
+#include "trivet/train/safetensors.h"
+#include "trivet/tensor/shape.h"
 
 namespace trivet {
 

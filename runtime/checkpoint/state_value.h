@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/arguments.h"
+#include "trivet/config/arguments.h"
 
 namespace trivet {
 

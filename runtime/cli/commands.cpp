@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/terminal_text.h"
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 namespace {

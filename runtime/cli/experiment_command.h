@@ -14,7 +14,7 @@
 
 #include "config/config_arguments.h"
 #include "launch/control/launched_experiment.h"
-#include "trivet/arguments.h"
+#include "trivet/config/arguments.h"
 
 namespace trivet {
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "builtin/builtin_plugin.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 namespace {

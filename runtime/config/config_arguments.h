@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "config/resolver.h"
-#include "trivet/arguments.h"
+#include "trivet/config/arguments.h"
 
 namespace trivet {
 

@@ -3,7 +3,7 @@
 // The fields of a config file.
 #pragma once
 
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "config/tree/catalog.h"
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 

@@ -22,8 +22,8 @@
 #include "config/tree/typed_tree.h"
 #include "trivet/experiment.h"
 #include "trivet/launch/experiment.h"
-#include "trivet/schema.h"
-#include "trivet/value.h"
+#include "trivet/config/schema.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "trivet/checkpoint.h"
-#include "trivet/scope.h"
+#include "trivet/train/checkpoint.h"
+#include "trivet/layer/scope.h"
 
 namespace trivet {
 namespace {

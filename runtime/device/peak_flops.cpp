@@ -9,11 +9,11 @@
 #include "base/file.h"
 #include "base/process_info.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 #include "trivet/ops.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 #include "trivet/tape.h"
-#include "trivet/thread_pool.h"
+#include "trivet/backend/thread_pool.h"
 
 namespace trivet {
 namespace {

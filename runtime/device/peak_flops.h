@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "trivet/device.h"
+#include "trivet/backend/device.h"
 #include "trivet/experiment.h"
 
 namespace trivet {

@@ -17,8 +17,8 @@
 #include "base/process_end.h"
 #include "base/signal_safe_text.h"
 #include "trivet/error.h"
-#include "trivet/plugin_call.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/plugin_call.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 namespace {

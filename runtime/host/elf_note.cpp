@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/abi.h"
+#include "trivet/plugin/abi.h"
 
 namespace trivet {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 

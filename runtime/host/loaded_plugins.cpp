@@ -14,8 +14,8 @@
 
 #include <fmt/core.h>
 
-#include "trivet/digest.h"
-#include "trivet/text_file.h"
+#include "trivet/config/digest.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet {
 namespace {

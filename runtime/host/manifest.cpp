@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "trivet/abi.h"
-#include "trivet/abi_tag.h"
+#include "trivet/plugin/abi.h"
+#include "trivet/plugin/abi_tag.h"
 #include "trivet/error.h"
 
 namespace trivet {

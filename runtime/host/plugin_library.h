@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "host/manifest.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 

@@ -20,10 +20,10 @@
 #include "launch/plan/unit_config.h"
 #include "base/file.h"
 #include "base/process_info.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/registry.h"
+#include "trivet/config/json.h"
+#include "trivet/plugin/registry.h"
 #include "trivet/version.h"
 
 namespace trivet {

@@ -13,7 +13,7 @@
 #include "config/tree/catalog.h"
 #include "launch/plan/launch_plan.h"
 #include "trivet/launch/job.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

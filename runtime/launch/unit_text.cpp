@@ -9,7 +9,7 @@
 
 #include "launch/store/experiment_id.h"
 #include "launch/store/experiment_view.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/launch/subdir_format.h"
 
 namespace trivet {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "launch/launcher.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

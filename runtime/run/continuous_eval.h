@@ -20,7 +20,7 @@
 #include "run/run_recorder.h"
 #include "rundir/status_file.h"
 #include "trivet/trainer.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

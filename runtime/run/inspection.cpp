@@ -12,9 +12,9 @@
 #include "run/run_command.h"
 #include "run/run_start.h"
 #include "trivet/error.h"
-#include "trivet/paper.h"
-#include "trivet/registry.h"
-#include "trivet/thread_pool.h"
+#include "trivet/backend/meta_device.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/backend/thread_pool.h"
 #include "trivet/trainer.h"
 
 namespace trivet {

@@ -4,7 +4,7 @@
 // would start from if nothing had been learnt before it. Behind `trivet check` and `trivet
 // summary`.
 //
-// On paper (trivet/paper.h) nothing is computed: shapes, parameters, FLOPs and memory are those of
+// On paper (trivet/backend/meta_device.h) nothing is computed: shapes, parameters, FLOPs and memory are those of
 // the device's share of a training batch, and neither loss nor evaluation says anything.
 #pragma once
 
@@ -18,11 +18,11 @@
 #include "config/resolver.h"
 #include "device/memory_share.h"
 #include "run/metric_uses.h"
-#include "trivet/device.h"
+#include "trivet/backend/device.h"
 #include "trivet/extensions/first_loss.h"
-#include "trivet/layer_trace.h"
-#include "trivet/logs.h"
-#include "trivet/shape.h"
+#include "trivet/layer/layer_trace.h"
+#include "trivet/train/logs.h"
+#include "trivet/tensor/shape.h"
 
 namespace trivet {
 

@@ -10,7 +10,7 @@
 #include "config/file_schema.h"
 #include "config/tree/typed_tree.h"
 #include "train/step_parts.h"
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 namespace {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "trivet/logs.h"
-#include "trivet/schema.h"
+#include "trivet/train/logs.h"
+#include "trivet/config/schema.h"
 #include "trivet/trainer.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

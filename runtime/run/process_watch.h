@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "host/process_state.h"
-#include "trivet/device.h"
+#include "trivet/backend/device.h"
 
 namespace trivet {
 

@@ -12,7 +12,7 @@
 
 #include "checkpoint/checkpoint_manager.h"
 #include "rundir/config_changes.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -9,7 +9,7 @@
 
 #include "config/config_arguments.h"
 #include "cli/experiment_command.h"
-#include "trivet/arguments.h"
+#include "trivet/config/arguments.h"
 
 namespace trivet {
 

@@ -13,7 +13,7 @@
 #include "run/run_start.h"
 #include "base/stop_signals.h"
 #include "trivet/error.h"
-#include "trivet/thread_pool.h"
+#include "trivet/backend/thread_pool.h"
 
 namespace trivet {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/terminal_text.h"
 #include "rundir/run_plugins.h"
-#include "trivet/run_log.h"
+#include "trivet/train/run_log.h"
 
 namespace trivet {
 namespace {

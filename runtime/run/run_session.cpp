@@ -20,13 +20,13 @@
 #include "base/process_info.h"
 #include "run/recorded_config.h"
 #include "run/schedule_check.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
 #include "trivet/extensions/tokens.h"
-#include "trivet/json.h"
-#include "trivet/plugin_call.h"
-#include "trivet/registry.h"
-#include "trivet/thread_pool.h"
+#include "trivet/config/json.h"
+#include "trivet/plugin/plugin_call.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/backend/thread_pool.h"
 #include "trivet/version.h"
 
 namespace trivet {

@@ -8,9 +8,9 @@
 #include "config/toml/toml_reader.h"
 #include "run/run_session.h"
 #include "trivet/error.h"
-#include "trivet/paper.h"
-#include "trivet/registry.h"
-#include "trivet/thread_pool.h"
+#include "trivet/backend/meta_device.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/backend/thread_pool.h"
 
 namespace trivet {
 namespace {

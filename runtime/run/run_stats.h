@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/process_info.h"
-#include "trivet/device.h"
+#include "trivet/backend/device.h"
 
 namespace trivet {
 

@@ -9,7 +9,7 @@
 #include "run/run_start.h"
 #include "train/step_parts.h"
 #include "trivet/error.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 namespace {

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "config/resolver.h"
-#include "trivet/checkpoint.h"
-#include "trivet/device.h"
+#include "trivet/train/checkpoint.h"
+#include "trivet/backend/device.h"
 #include "trivet/model.h"
 #include "trivet/task.h"
 

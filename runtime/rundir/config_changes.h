@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "trivet/schema.h"
-#include "trivet/value.h"
+#include "trivet/config/schema.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

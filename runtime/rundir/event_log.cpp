@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/process_info.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/file.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -17,7 +17,7 @@
 #include "base/reverse_line_reader.h"
 #include "base/process_info.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

@@ -20,7 +20,7 @@
 #include "rundir/metrics_extent.h"
 #include "base/file.h"
 #include "rundir/metrics_record.h"
-#include "trivet/logs.h"
+#include "trivet/train/logs.h"
 
 namespace trivet {
 

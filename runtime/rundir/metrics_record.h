@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "trivet/logs.h"
-#include "trivet/value.h"
+#include "trivet/train/logs.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/reverse_line_reader.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trivet/action.h"
-#include "trivet/config_of.h"
+#include "trivet/config/config_of.h"
 
 namespace trivet {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "trivet/nested_map.h"
+#include "trivet/tensor/nested_map.h"
 
 namespace trivet {
 

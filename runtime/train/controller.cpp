@@ -9,7 +9,7 @@
 #include <fmt/core.h>
 
 #include "trivet/error.h"
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 namespace {

@@ -33,7 +33,7 @@
 #include "checkpoint/best_checkpoints.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "base/process_info.h"
-#include "trivet/logs.h"
+#include "trivet/train/logs.h"
 #include "trivet/trainer.h"
 
 namespace trivet {

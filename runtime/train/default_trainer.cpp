@@ -17,8 +17,8 @@
 #include "train/weight_summaries.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/optim_update.h"
-#include "trivet/thread_pool.h"
+#include "trivet/tensor/optim_update.h"
+#include "trivet/backend/thread_pool.h"
 
 namespace trivet {
 DefaultTrainer::DefaultTrainer(Config config, TrainerContext& context)

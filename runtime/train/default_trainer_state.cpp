@@ -9,7 +9,7 @@
 #include "train/default_trainer.h"
 #include "train/training_half.h"
 #include "trivet/error.h"
-#include "trivet/optim_update.h"
+#include "trivet/tensor/optim_update.h"
 
 namespace trivet {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-#include "trivet/logs.h"
+#include "trivet/train/logs.h"
 #include "trivet/trainer.h"
 
 namespace trivet {

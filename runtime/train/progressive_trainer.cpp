@@ -12,7 +12,7 @@
 #include "train/learner_setup.h"
 #include "checkpoint/state_value.h"
 #include "trivet/error.h"
-#include "trivet/init_checkpoint.h"
+#include "trivet/train/init_checkpoint.h"
 #include "trivet/tape.h"
 
 namespace trivet {

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/device.h"
-#include "trivet/logs.h"
+#include "trivet/backend/device.h"
+#include "trivet/train/logs.h"
 #include "trivet/tensor.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -12,7 +12,7 @@
 #include "trivet/error.h"
 #include "trivet/input.h"
 #include "trivet/metric.h"
-#include "trivet/plugin_call.h"
+#include "trivet/plugin/plugin_call.h"
 #include "trivet/task.h"
 
 namespace trivet {

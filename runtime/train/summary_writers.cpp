@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/config_of.h"
+#include "trivet/config/config_of.h"
 #include "trivet/summary_writer.h"
 
 namespace trivet {

@@ -7,7 +7,7 @@
 #include "train/divergence_guard.h"
 #include "train/running_means.h"
 #include "train/default_trainer.h"
-#include "trivet/learner.h"
+#include "trivet/train/learner.h"
 #include "trivet/metric.h"
 
 namespace trivet {

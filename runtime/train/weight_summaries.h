@@ -2,8 +2,8 @@
 // Distributions of weights and gradients, for trainer.summary_histograms.
 #pragma once
 
-#include "trivet/scope.h"
-#include "trivet/summaries.h"
+#include "trivet/layer/scope.h"
+#include "trivet/layer/summaries.h"
 
 namespace trivet {
 

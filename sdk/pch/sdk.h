@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 #include "trivet/tensor.h"
 
 #endif

@@ -6,9 +6,9 @@
 //   kernels_bench [threads]
 
 #include <cblas.h>
-#include <trivet/extensions/norm.h>
-#include <trivet/extensions/vision.h>
-#include <trivet/thread_pool.h>
+#include <trivet/backend/kernels/norm.h>
+#include <trivet/backend/kernels/vision.h>
+#include <trivet/backend/thread_pool.h>
 
 #include <chrono>
 #include <cstdio>

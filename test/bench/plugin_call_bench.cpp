@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs that every call of a plugin's method leaves a trace (trivet/plugin_call.h): a call
+// What it costs that every call of a plugin's method leaves a trace (trivet/plugin/plugin_call.h): a call
 // inside in_plugin() against the bare call in the same run, and what all of them come to in a
 // training step of a small Transformer, which computes little between two of them. Prints ratios;
 // the seconds are this machine's.
@@ -15,8 +15,8 @@
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
 #include "trivet/ops.h"
-#include "trivet/plugin_call.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/plugin_call.h"
+#include "trivet/plugin/registry.h"
 #include "trivet/tape.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include "support/paths.h"
 #include "support/plugin_folder.h"
 #include "support/shell.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/experiment.h"
 
 using Catch::Contains;

@@ -14,10 +14,10 @@
 #include "support/paths.h"
 #include "support/plugins.h"
 #include "trivet/error.h"
-#include "trivet/init_checkpoint.h"
-#include "trivet/json.h"
+#include "trivet/train/init_checkpoint.h"
+#include "trivet/config/json.h"
 #include "trivet/model.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace import_test {
 

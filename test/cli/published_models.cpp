@@ -4,7 +4,7 @@
 #include <fstream>
 #include <random>
 
-#include "trivet/half.h"
+#include "trivet/backend/half.h"
 
 namespace trivet::test {
 

@@ -12,8 +12,8 @@
 #include "support/shell.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "base/file.h"
-#include "trivet/json.h"
-#include "trivet/value.h"
+#include "trivet/config/json.h"
+#include "trivet/config/value.h"
 #include "watched_run.h"
 
 using namespace trivet;

@@ -20,8 +20,8 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "base/file.h"
-#include "trivet/json.h"
-#include "trivet/value.h"
+#include "trivet/config/json.h"
+#include "trivet/config/value.h"
 #include "watched_run.h"
 
 namespace slow_disk_test {

@@ -17,7 +17,7 @@
 #include "run_fixture.h"
 #include "support/experiment_files.h"
 #include "support/paths.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 namespace terminal_test {
 

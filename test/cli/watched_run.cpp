@@ -17,8 +17,8 @@
 #include "support/paths.h"
 #include "support/shell.h"
 #include "base/file.h"
-#include "trivet/json.h"
-#include "trivet/value.h"
+#include "trivet/config/json.h"
+#include "trivet/config/value.h"
 
 namespace trivet::test {
 namespace {

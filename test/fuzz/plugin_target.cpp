@@ -11,7 +11,7 @@
 #include "trivet/error.h"
 #include "trivet/plugin.h"
 #include "trivet/schedule.h"
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace fuzz {
 

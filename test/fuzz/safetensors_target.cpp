@@ -9,7 +9,7 @@
 #include "fuzz_target.h"
 #include "support/shell.h"
 #include "trivet/error.h"
-#include "trivet/safetensors.h"
+#include "trivet/train/safetensors.h"
 
 namespace trivet::test {
 namespace {

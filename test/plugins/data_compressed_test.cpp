@@ -14,7 +14,7 @@
 #include "data_sequences.h"
 #include "tokenizers/corpus.h"
 #include "tokenizers/word_counts.h"
-#include "trivet/input_file.h"
+#include "trivet/os/input_file.h"
 
 namespace data_compressed_test {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "data/text_input.h"
 #include "data_files.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet::test {
 

@@ -8,7 +8,7 @@
 #include "config_round_trip.h"
 #include "data/tokens_input.h"
 #include "data_sequences.h"
-#include "trivet/digest.h"
+#include "trivet/config/digest.h"
 
 using namespace trivet;
 using namespace trivet::test;

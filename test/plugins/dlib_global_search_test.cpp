@@ -13,7 +13,7 @@
 #include "sampler_promises.h"
 #include "search/random.h"
 #include "support/plugins.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 using namespace trivet;
 using namespace trivet::test;

@@ -13,7 +13,7 @@
 #include "support/plugins.h"
 #include "trivet/error.h"
 #include "trivet/input.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace lm_decoding_test {
 namespace {

@@ -12,7 +12,7 @@
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 #include "trivet/task.h"
 
 namespace lm_model_test {

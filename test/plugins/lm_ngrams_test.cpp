@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "lm/ngrams.h"
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 
 using trivet::lm::Ngrams;
 using Tokens = std::vector<std::int32_t>;

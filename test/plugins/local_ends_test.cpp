@@ -14,7 +14,7 @@
 
 #include "local_experiment.h"
 #include "trivet/launch/attempt.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 using namespace trivet;
 using namespace trivet::launch;

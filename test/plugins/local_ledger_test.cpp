@@ -14,7 +14,7 @@
 #include "support/jobs.h"
 #include "support/shell.h"
 #include "trivet/error.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 namespace local_ledger_test {
 

@@ -13,7 +13,7 @@
 #include "local/cgroup_place.h"
 #include "local_experiment.h"
 #include "trivet/launch/attempt.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 namespace local_memory_test {
 

@@ -12,7 +12,7 @@
 #include "support/plugins.h"
 #include "support/shell.h"
 #include "trivet/error.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 #include "trivet/task.h"
 
 using namespace trivet;

@@ -7,7 +7,7 @@
 #include "support/plugins.h"
 #include "transformer_reference.h"
 #include "trivet/error.h"
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 #include "trivet/tape.h"
 #include "trivet/testing/layer_check.h"
 

@@ -6,7 +6,7 @@
 #include "support/plugins.h"
 #include "training_step.h"
 #include "trivet/error.h"
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace nn_extend_step_test {

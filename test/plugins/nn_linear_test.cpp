@@ -8,7 +8,7 @@
 #include "support/plugins.h"
 #include "trivet/error.h"
 #include "trivet/extensions/activation.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace nn_linear_test {
 namespace {

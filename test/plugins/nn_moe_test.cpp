@@ -9,7 +9,7 @@
 #include "support/plugins.h"
 #include "transformer_reference.h"
 #include "trivet/error.h"
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 #include "trivet/testing/layer_check.h"
 

@@ -5,7 +5,7 @@
 
 #include "support/plugins.h"
 #include "training_step.h"
-#include "trivet/remat.h"
+#include "trivet/tensor/remat.h"
 
 namespace nn_remat_test {
 namespace {

@@ -9,7 +9,7 @@
 #include "transformer_reference.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/softmax_head.h"
+#include "trivet/layer/softmax_head.h"
 #include "trivet/tape.h"
 #include "trivet/testing/layer_check.h"
 

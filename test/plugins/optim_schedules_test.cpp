@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "support/plugins.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 #include "trivet/schedule.h"
 
 namespace optim_schedules_test {

@@ -13,7 +13,7 @@
 
 #include "support/layer_fixture.h"
 #include "transformer_reference.h"
-#include "trivet/extend_step.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::test::recurrent {

@@ -11,7 +11,7 @@
 #include <numbers>
 #include <vector>
 
-#include "trivet/launch/sampler.h"
+#include "trivet/search/sampler.h"
 
 namespace trivet::test {
 

@@ -12,7 +12,7 @@
 
 #include "lm/decode_config.h"
 #include "lm/step_model.h"
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::lm {
 

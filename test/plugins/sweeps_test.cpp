@@ -9,7 +9,7 @@
 #include "sweeps/dimension.h"
 #include "sweeps/named_sweep.h"
 #include "sweeps/simple_sweep.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 using namespace trivet;
 using namespace trivet::sweeps;

@@ -12,7 +12,7 @@
 #include "tabular/mlp.h"
 #include "tabular/regression.h"
 #include "tabular_table.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 #include "vision_batch.h"
 
 namespace tabular_task_test {

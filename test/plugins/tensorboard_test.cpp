@@ -14,7 +14,7 @@
 #include "tensorboard/png.h"
 #include "tensorboard/record_file.h"
 #include "trivet/error.h"
-#include "trivet/run_log.h"
+#include "trivet/train/run_log.h"
 
 namespace tensorboard_test {
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "trivet/utf8.h"
+#include "trivet/text/utf8.h"
 
 namespace trivet::test {
 

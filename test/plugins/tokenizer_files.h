@@ -11,7 +11,7 @@
 
 #include "support/plugins.h"
 #include "support/shell.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 #include "trivet/tokenizer.h"
 
 namespace trivet::test {

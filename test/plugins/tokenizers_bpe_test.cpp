@@ -9,7 +9,7 @@
 #include "tokenizer_files.h"
 #include "tokenizers/gpt2_split.h"
 #include "trivet/error.h"
-#include "trivet/utf8_stream.h"
+#include "trivet/text/utf8_stream.h"
 
 namespace tokenizers_bpe_test {
 

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "tokenizer_files.h"
-#include "trivet/utf8.h"
+#include "trivet/text/utf8.h"
 
 using namespace trivet;
 using namespace trivet::test;

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "support/layer_fixture.h"
-#include "trivet/device.h"
+#include "trivet/backend/device.h"
 #include "trivet/layer.h"
 #include "trivet/ops.h"
-#include "trivet/scope.h"
+#include "trivet/layer/scope.h"
 #include "trivet/tape.h"
 
 namespace trivet::test {

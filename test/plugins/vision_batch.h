@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/logs.h"
-#include "trivet/nested_map.h"
+#include "trivet/train/logs.h"
+#include "trivet/tensor/nested_map.h"
 #include "trivet/tensor.h"
 
 namespace trivet::test {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "trivet/error.h"
-#include "trivet/predictions.h"
+#include "trivet/train/predictions.h"
 #include "vision/metrics.h"
 #include "vision_batch.h"
 

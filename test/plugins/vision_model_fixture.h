@@ -10,7 +10,7 @@
 
 #include "support/plugins.h"
 #include "trivet/model.h"
-#include "trivet/scope.h"
+#include "trivet/layer/scope.h"
 
 namespace trivet::test {
 

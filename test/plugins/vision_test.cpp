@@ -9,7 +9,7 @@
 #include "support/shell.h"
 #include "trivet/error.h"
 #include "trivet/metric.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 #include "trivet/task.h"
 
 namespace vision_test {

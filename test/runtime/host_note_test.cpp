@@ -14,7 +14,7 @@
 #include "host/manifest.h"
 #include "support/plugin_folder.h"
 #include "trivet/error.h"
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 using namespace trivet;
 

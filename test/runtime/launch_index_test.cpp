@@ -16,9 +16,9 @@
 #include "base/file_stamp.h"
 #include "support/experiment_files.h"
 #include "support/shell.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 using namespace trivet;
 using Catch::Contains;

@@ -20,9 +20,9 @@
 #include "checkpoint/checkpoint_manager.h"
 #include "base/file.h"
 #include "train_parts.h"
-#include "trivet/device.h"
+#include "trivet/backend/device.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 using namespace trivet;
 using Catch::Contains;

@@ -22,7 +22,7 @@
 #include "rundir/run_directory.h"
 #include "rundir/status_file.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 using namespace trivet;
 using Catch::Contains;

@@ -11,7 +11,7 @@
 #include "train/default_trainer.h"
 #include "train_parts.h"
 #include "trivet/error.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace train_learner_test {
 

@@ -14,7 +14,7 @@
 #include "support/task_calls.h"
 #include "train/default_trainer.h"
 #include "train_parts.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace train_life_test {
 

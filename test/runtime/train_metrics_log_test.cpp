@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "rundir/metrics_log.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 using namespace trivet;
 namespace fs = std::filesystem;

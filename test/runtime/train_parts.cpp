@@ -10,7 +10,7 @@
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/plugin.h"
-#include "trivet/thread_pool.h"
+#include "trivet/backend/thread_pool.h"
 
 namespace trivet::test {
 

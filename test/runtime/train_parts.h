@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "train/default_trainer.h"
-#include "trivet/checkpoint.h"
+#include "trivet/train/checkpoint.h"
 #include "trivet/input.h"
 #include "trivet/task.h"
 #include "trivet/trainer.h"

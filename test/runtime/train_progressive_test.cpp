@@ -10,7 +10,7 @@
 #include "train/progressive_trainer.h"
 #include "train_parts.h"
 #include "trivet/error.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace train_progressive_test {
 

@@ -13,7 +13,7 @@
 #include "checkpoint/checkpoint_manager.h"
 #include "base/file.h"
 #include "trivet/error.h"
-#include "trivet/safetensors.h"
+#include "trivet/train/safetensors.h"
 
 namespace train_saving_test {
 

@@ -9,7 +9,7 @@
 
 #include "train/default_trainer.h"
 #include "train_parts.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 using namespace trivet;
 

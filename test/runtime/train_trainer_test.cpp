@@ -10,7 +10,7 @@
 #include "train/default_trainer.h"
 #include "train_parts.h"
 #include "trivet/error.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace train_trainer_test {
 

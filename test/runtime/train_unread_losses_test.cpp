@@ -12,10 +12,10 @@
 #include "train_parts.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/optim_update.h"
+#include "trivet/tensor/optim_update.h"
 #include "trivet/plugin.h"
 #include "trivet/testing/backend_wrappers.h"
-#include "trivet/thread_pool.h"
+#include "trivet/backend/thread_pool.h"
 
 namespace train_unread_losses_test {
 

@@ -19,7 +19,7 @@
 #include "support/shell.h"
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 using namespace trivet::launch;
 using namespace trivet::test;

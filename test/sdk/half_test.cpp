@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 16-bit floats of trivet/half.h, over all of their 65,536 patterns where that says more than
+// The 16-bit floats of trivet/backend/half.h, over all of their 65,536 patterns where that says more than
 // samples do.
-#include "trivet/half.h"
+#include "trivet/backend/half.h"
 
 #include <bit>
 #include <catch2/catch.hpp>

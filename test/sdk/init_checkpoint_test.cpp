@@ -12,8 +12,8 @@
 #include "support/plugins.h"
 #include "support/shell.h"
 #include "trivet/error.h"
-#include "trivet/init_checkpoint.h"
-#include "trivet/safetensors.h"
+#include "trivet/train/init_checkpoint.h"
+#include "trivet/train/safetensors.h"
 
 using namespace trivet;
 using Catch::Contains;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starting values: their distributions against the published bounds and deviations.
-#include "trivet/initializer.h"
+#include "trivet/layer/initializer.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -14,9 +14,9 @@
 #include "support/file_records.h"
 #include "support/jobs.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 #include "trivet/launch/job_array.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 using namespace trivet;
 using namespace trivet::launch;

@@ -6,7 +6,7 @@
 #include <initializer_list>
 
 #include "trivet/config.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 #include "trivet/launch/experiment.h"
 #include "trivet/launch/job.h"
 

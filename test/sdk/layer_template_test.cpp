@@ -2,7 +2,7 @@
 // Which fields of a template are completed, and which are its own to say.
 #include <catch2/catch.hpp>
 
-#include "trivet/layer_template.h"
+#include "trivet/layer/layer_template.h"
 
 using trivet::complete;
 using trivet::ConfigOf;

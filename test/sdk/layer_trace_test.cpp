@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerTrace: what is seen of layers while one lives, and nothing of those made before or after.
-#include "trivet/layer_trace.h"
+#include "trivet/layer/layer_trace.h"
 
 #include <catch2/catch.hpp>
 
 #include "support/plugins.h"
 #include "trivet/extensions/activation.h"
-#include "trivet/scope.h"
+#include "trivet/layer/scope.h"
 
 namespace {
 

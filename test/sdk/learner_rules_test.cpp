@@ -9,7 +9,7 @@
 
 #include "support/plugins.h"
 #include "trivet/error.h"
-#include "trivet/learner.h"
+#include "trivet/train/learner.h"
 
 namespace learner_rules_test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learner: clipping, segments, slots, and what an optimizer is given.
-#include "trivet/learner.h"
+#include "trivet/train/learner.h"
 
 #include <catch2/catch.hpp>
 #include <limits>

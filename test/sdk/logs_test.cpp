@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trivet/logs.h"
+#include "trivet/train/logs.h"
 
 #include <catch2/catch.hpp>
 

@@ -13,7 +13,7 @@
 #include "support/shell.h"
 #include "trivet/error.h"
 #include "trivet/launch/memory_cgroup.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 using namespace trivet::launch;
 using namespace trivet::test;

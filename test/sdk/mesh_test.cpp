@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Meshes as configs describe them, and Pax' arithmetic of batches on them.
-#include "trivet/mesh.h"
+#include "trivet/backend/mesh.h"
 
 #include <catch2/catch.hpp>
 

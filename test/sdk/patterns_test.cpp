@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trivet/patterns.h"
+#include "trivet/config/patterns.h"
 
 #include <catch2/catch.hpp>
 

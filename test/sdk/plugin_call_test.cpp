@@ -7,8 +7,8 @@
 #include <string>
 
 #include "trivet/config.h"
-#include "trivet/plugin_call.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/plugin_call.h"
+#include "trivet/plugin/registry.h"
 
 namespace plugin_call_test {
 

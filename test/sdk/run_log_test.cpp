@@ -7,7 +7,7 @@
 
 #include "support/shell.h"
 #include "trivet/error.h"
-#include "trivet/run_log.h"
+#include "trivet/train/run_log.h"
 
 namespace run_log_test {
 

@@ -17,7 +17,7 @@
 
 #include "support/shell.h"
 #include "trivet/error.h"
-#include "trivet/safetensors.h"
+#include "trivet/train/safetensors.h"
 
 namespace fs = std::filesystem;
 using trivet::DType;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scopes and parameter stores: paths, blocks, starting values, shared layers.
-#include "trivet/scope.h"
+#include "trivet/layer/scope.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spaces of a search: from TOML's tables to the unit cube and back.
-#include "trivet/launch/search_space.h"
+#include "trivet/search/search_space.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
 
 #include "support/property.h"
-#include "trivet/launch/trial.h"
+#include "trivet/search/trial.h"
 #include "trivet/testing/config_check.h"
 
 using Catch::Matchers::Contains;

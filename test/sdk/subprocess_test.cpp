@@ -9,8 +9,8 @@
 #include "support/jobs.h"
 #include "support/shell.h"
 #include "trivet/error.h"
-#include "trivet/process.h"
-#include "trivet/subprocess.h"
+#include "trivet/os/process.h"
+#include "trivet/os/subprocess.h"
 
 using namespace trivet;
 using namespace trivet::test;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trivet/error.h"
-#include "trivet/summaries.h"
+#include "trivet/layer/summaries.h"
 
 using namespace trivet;
 

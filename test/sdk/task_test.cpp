@@ -10,7 +10,7 @@
 #include "support/plugins.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/safetensors.h"
+#include "trivet/train/safetensors.h"
 
 namespace task_test {
 namespace {

@@ -5,7 +5,7 @@
 #include "support/paths.h"
 #include "support/shell.h"
 #include "trivet/error.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 #include "trivet/testing/plugins.h"
 
 using Catch::Contains;

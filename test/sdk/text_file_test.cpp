@@ -6,7 +6,7 @@
 
 #include "support/shell.h"
 #include "trivet/error.h"
-#include "trivet/text_file.h"
+#include "trivet/os/text_file.h"
 
 using namespace trivet;
 using Catch::Contains;

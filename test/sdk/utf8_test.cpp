@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trivet/utf8.h"
+#include "trivet/text/utf8.h"
 
 #include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "trivet/utf8_stream.h"
+#include "trivet/text/utf8_stream.h"
 
 using namespace trivet;
 

@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-#include "trivet/field_types.h"
-#include "trivet/schema.h"
-#include "trivet/value.h"
+#include "trivet/config/field_types.h"
+#include "trivet/config/schema.h"
+#include "trivet/config/value.h"
 
 using trivet::Value;
 

@@ -8,7 +8,7 @@
 
 #include "support/plugins.h"
 #include "trivet/error.h"
-#include "trivet/learner.h"
+#include "trivet/train/learner.h"
 
 namespace variational_noise_test {
 namespace {

@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "launch/store/disk_records.h"
-#include "trivet/enums.h"
-#include "trivet/json.h"
+#include "trivet/config/enums.h"
+#include "trivet/config/json.h"
 #include "trivet/launch/job.h"
 
 namespace trivet::test {

@@ -8,8 +8,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "trivet/enums.h"
-#include "trivet/json.h"
+#include "trivet/config/enums.h"
+#include "trivet/config/json.h"
 
 namespace trivet::test {
 

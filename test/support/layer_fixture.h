@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "trivet/layer.h"
-#include "trivet/scope.h"
+#include "trivet/layer/scope.h"
 
 namespace trivet::test {
 

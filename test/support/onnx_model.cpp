@@ -4,8 +4,8 @@
 #include <cstring>
 #include <protozero/pbf_message.hpp>
 
-#include "trivet/half.h"
-#include "trivet/text_file.h"
+#include "trivet/backend/half.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet::test::onnx {
 namespace {

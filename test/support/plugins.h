@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/device.h"
+#include "trivet/backend/device.h"
 
 namespace trivet::test {
 

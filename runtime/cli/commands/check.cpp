@@ -15,7 +15,7 @@
 #include "builtin/config_jobs.h"
 #include "run/metric_uses.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

@@ -17,9 +17,9 @@
 #include "checkpoint/checkpoint_tools.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/safetensors.h"
-#include "trivet/schema.h"
+#include "trivet/config/json.h"
+#include "trivet/train/safetensors.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/host_catalog.h"
 #include "base/terminal.h"
 #include "config/overrides/apply_overrides.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
 #include "trivet/experiment.h"
 

@@ -6,7 +6,7 @@
 #include "cli/host_catalog.h"
 #include "base/terminal.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

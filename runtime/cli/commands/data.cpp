@@ -25,8 +25,8 @@
 #include "trivet/extensions/preparation.h"
 #include "trivet/extensions/text.h"
 #include "trivet/input.h"
-#include "trivet/json.h"
-#include "trivet/schema.h"
+#include "trivet/config/json.h"
+#include "trivet/config/schema.h"
 #include "trivet/task.h"
 
 namespace trivet {

@@ -19,7 +19,7 @@
 #include "rundir/metrics_reader.h"
 #include "rundir/run_plugins.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

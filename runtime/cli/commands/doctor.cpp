@@ -18,10 +18,10 @@
 #include "base/terminal.h"
 #include "device/peak_flops.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/process.h"
-#include "trivet/registry.h"
-#include "trivet/thread_pool.h"
+#include "trivet/config/json.h"
+#include "trivet/os/process.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/backend/thread_pool.h"
 
 namespace trivet {
 namespace {

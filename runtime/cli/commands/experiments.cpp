@@ -14,7 +14,7 @@
 #include "base/terminal.h"
 #include "base/terminal_text.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

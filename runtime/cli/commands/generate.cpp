@@ -23,8 +23,8 @@
 #include "cli/trained_run.h"
 #include "trivet/error.h"
 #include "trivet/extensions/text_generator.h"
-#include "trivet/json.h"
-#include "trivet/thread_pool.h"
+#include "trivet/config/json.h"
+#include "trivet/backend/thread_pool.h"
 
 namespace trivet {
 namespace {

@@ -13,11 +13,11 @@
 #include "cli/commands.h"
 #include "base/terminal.h"
 #include "launch/store/disk_records.h"
-#include "trivet/arguments.h"
+#include "trivet/config/arguments.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 #include "trivet/launch/job_array.h"
-#include "trivet/text_file.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet {
 namespace {

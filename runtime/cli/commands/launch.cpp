@@ -15,7 +15,7 @@
 #include "base/terminal_text.h"
 #include "launch/unit_text.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

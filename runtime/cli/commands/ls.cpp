@@ -20,9 +20,9 @@
 #include "launch/index/experiment_index.h"
 #include "base/file_stamp.h"
 #include "rundir/run_status.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

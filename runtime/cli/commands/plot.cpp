@@ -21,8 +21,8 @@
 #include "rundir/evaluations.h"
 #include "rundir/metrics_reader.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/schema.h"
+#include "trivet/config/json.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 namespace {

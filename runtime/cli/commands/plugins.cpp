@@ -12,7 +12,7 @@
 #include "base/terminal.h"
 #include "base/terminal_text.h"
 #include "host/plugin_host.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

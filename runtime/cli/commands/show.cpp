@@ -12,9 +12,9 @@
 #include "launch/index/experiment_index.h"
 #include "launch/store/disk_records.h"
 #include "launch/unit_text.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

@@ -22,9 +22,9 @@
 #include "launch/store/search_view.h"
 #include "rundir/evaluations.h"
 #include "base/process_info.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

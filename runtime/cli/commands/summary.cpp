@@ -16,7 +16,7 @@
 #include "cli/view/progress.h"
 #include "base/terminal.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

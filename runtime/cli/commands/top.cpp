@@ -21,7 +21,7 @@
 #include "launch/index/jobs_at_work.h"
 #include "base/process_info.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

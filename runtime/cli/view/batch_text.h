@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "trivet/extensions/text.h"
-#include "trivet/nested_map.h"
-#include "trivet/value.h"
+#include "trivet/tensor/nested_map.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -7,7 +7,7 @@
 
 #include "config/tree/catalog.h"
 #include "config/resolver.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

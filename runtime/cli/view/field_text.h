@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 

@@ -5,7 +5,7 @@
 
 #include "cli/view/progress.h"
 #include "run/run_summary.h"
-#include "trivet/thread_pool.h"
+#include "trivet/backend/thread_pool.h"
 
 namespace trivet {
 namespace {

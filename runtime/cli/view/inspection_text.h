@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "run/inspection.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

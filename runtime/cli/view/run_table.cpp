@@ -14,8 +14,8 @@
 #include "cli/view/text_table.h"
 #include "base/process_info.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/schema.h"
+#include "trivet/config/json.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 namespace {

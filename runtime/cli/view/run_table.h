@@ -11,7 +11,7 @@
 #include "cli/view/sweep_columns.h"
 #include "launch/index/index_queries.h"
 #include "rundir/run_status.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

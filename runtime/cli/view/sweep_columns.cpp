@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "config/toml/text_checks.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/value.h"
+#include "trivet/config/json.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 namespace {

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <vector>
 
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 namespace {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string_view>
 
-#include "trivet/utf8.h"
+#include "trivet/text/utf8.h"
 
 namespace trivet {
 

@@ -10,7 +10,7 @@
 
 #include "config/toml/source_file.h"
 #include "config/toml/text_checks.h"
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "trivet/error.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

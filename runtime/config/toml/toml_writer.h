@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

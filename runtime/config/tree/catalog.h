@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/config_of.h"
+#include "trivet/config/config_of.h"
 #include "trivet/error.h"
-#include "trivet/schema.h"
-#include "trivet/value.h"
+#include "trivet/config/schema.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

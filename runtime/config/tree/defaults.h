@@ -8,8 +8,8 @@
 #include <string>
 
 #include "config/tree/typed_tree.h"
-#include "trivet/schema.h"
-#include "trivet/value.h"
+#include "trivet/config/schema.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

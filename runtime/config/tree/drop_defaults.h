@@ -4,7 +4,7 @@
 #pragma once
 
 #include "config/tree/typed_tree.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

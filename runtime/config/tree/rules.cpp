@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "trivet/config_of.h"
+#include "trivet/config/config_of.h"
 #include "trivet/error.h"
 
 namespace trivet {

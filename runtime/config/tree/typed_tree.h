@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/schema.h"
-#include "trivet/value.h"
+#include "trivet/config/schema.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -17,7 +17,7 @@
 #include "launch/plan/unit_check.h"
 #include "trivet/error.h"
 #include "trivet/launch/subdir_format.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 

@@ -14,7 +14,7 @@
 #include "launch/store/disk_records.h"
 #include "trivet/launch/experiment.h"
 #include "trivet/launch/orchestrator.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -20,7 +20,7 @@
 #include "base/file.h"
 #include "base/process_info.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 extern char** environ;
 

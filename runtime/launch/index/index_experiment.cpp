@@ -6,9 +6,9 @@
 #include <fmt/core.h>
 
 #include "launch/store/disk_records.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 #include "trivet/launch/job.h"
 
 namespace trivet {

@@ -11,9 +11,9 @@
 #include "launch/index/index_run.h"
 #include "launch/index/live_job_state.h"
 #include "launch/store/disk_records.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "launch/index/live_job_state.h"
 #include "base/process_info.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/file_stamp.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 #include "trivet/launch/attempt.h"
 
 namespace trivet {

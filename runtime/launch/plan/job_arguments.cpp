@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "config/overrides/override.h"
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

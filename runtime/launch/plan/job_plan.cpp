@@ -13,7 +13,7 @@
 #include "launch/plan/job_layers.h"
 #include "trivet/config.h"
 #include "trivet/launch/jobs_provider.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 namespace {

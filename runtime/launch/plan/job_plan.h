@@ -18,7 +18,7 @@
 #include "launch/plan/job_program.h"
 #include "launch/plan/launch_files.h"
 #include "trivet/launch/job.h"
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 

@@ -9,13 +9,13 @@
 #include <map>
 #include <string>
 
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 
 struct LaunchFile {
   std::filesystem::path original;  // absolute
-  std::string digest;              // trivet/digest.h; empty: a directory, or too large to be read
+  std::string digest;              // trivet/config/digest.h; empty: a directory, or too large to be read
   std::filesystem::path copy;      // below the experiment's directory; empty: used where it lies
 
   // Where jobs of the experiment in `directory` find it.

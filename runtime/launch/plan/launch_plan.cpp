@@ -15,7 +15,7 @@
 #include "launch/plan/unit_builder.h"
 #include "trivet/error.h"
 #include "trivet/launch/orchestrator.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 namespace {

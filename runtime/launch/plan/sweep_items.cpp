@@ -10,8 +10,8 @@
 
 #include "config/overrides/params_override.h"
 #include "config/toml/toml_reader.h"
-#include "trivet/json.h"
-#include "trivet/registry.h"
+#include "trivet/config/json.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 namespace {

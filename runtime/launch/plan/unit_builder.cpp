@@ -14,9 +14,9 @@
 #include "launch/store/experiment_id.h"
 #include "launch/store/experiment_store.h"
 #include "launch/plan/unit_config.h"
-#include "trivet/digest.h"
+#include "trivet/config/digest.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

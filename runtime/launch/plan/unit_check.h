@@ -13,7 +13,7 @@
 #include "config/tree/catalog.h"
 #include "config/resolver.h"
 #include "trivet/launch/job.h"
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/process_info.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

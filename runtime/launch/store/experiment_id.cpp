@@ -10,7 +10,7 @@
 #include "launch/store/experiment_store.h"
 #include "base/file.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

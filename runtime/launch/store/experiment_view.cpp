@@ -10,7 +10,7 @@
 #include "launch/store/experiment_store.h"
 #include "launch/store/launch_record.h"
 #include "launch/store/disk_records.h"
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
 
 namespace trivet {

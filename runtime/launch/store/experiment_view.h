@@ -12,7 +12,7 @@
 
 #include "trivet/launch/job.h"
 #include "trivet/launch/unit_records.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

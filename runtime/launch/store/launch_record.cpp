@@ -9,7 +9,7 @@
 #include "config/toml/toml_writer.h"
 #include "launch/store/experiment_store.h"
 #include "base/file.h"
-#include "trivet/digest.h"
+#include "trivet/config/digest.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -9,7 +9,7 @@
 #include "base/terminal_text.h"
 #include "base/file_stamp.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 
 namespace trivet {
 namespace {

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/export.h"
-#include "trivet/logs.h"
+#include "trivet/plugin/export.h"
+#include "trivet/train/logs.h"
 
 namespace trivet {
 

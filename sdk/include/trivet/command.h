@@ -18,13 +18,13 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/checkpoint.h"
+#include "trivet/train/checkpoint.h"
 #include "trivet/config.h"
-#include "trivet/device.h"
-#include "trivet/export.h"
-#include "trivet/registry.h"
-#include "trivet/safetensors.h"
-#include "trivet/value.h"
+#include "trivet/backend/device.h"
+#include "trivet/plugin/export.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/train/safetensors.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -64,14 +64,14 @@
 #include <type_traits>
 #include <utility>
 
-#include "trivet/config_of.h"
+#include "trivet/config/config_of.h"
 #include "trivet/detail/codec.h"
 #include "trivet/detail/describe.h"
 #include "trivet/detail/for_each.h"
 #include "trivet/detail/schema_json.h"
-#include "trivet/field_types.h"
-#include "trivet/schema.h"
-#include "trivet/value.h"
+#include "trivet/config/field_types.h"
+#include "trivet/config/schema.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

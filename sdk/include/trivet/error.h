@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "trivet/export.h"
+#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -36,8 +36,8 @@
 #include <string>
 
 #include "trivet/config.h"
-#include "trivet/export.h"
-#include "trivet/mesh.h"
+#include "trivet/plugin/export.h"
+#include "trivet/backend/mesh.h"
 #include "trivet/task.h"
 #include "trivet/trainer.h"
 

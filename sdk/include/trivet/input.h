@@ -14,10 +14,10 @@
 #include <string_view>
 
 #include "trivet/config.h"
-#include "trivet/export.h"
-#include "trivet/nested_map.h"
-#include "trivet/random.h"
-#include "trivet/value.h"
+#include "trivet/plugin/export.h"
+#include "trivet/tensor/nested_map.h"
+#include "trivet/tensor/random.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

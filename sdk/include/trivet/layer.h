@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/export.h"
-#include "trivet/nested_map.h"
-#include "trivet/random.h"
-#include "trivet/scope.h"
-#include "trivet/summaries.h"
+#include "trivet/plugin/export.h"
+#include "trivet/tensor/nested_map.h"
+#include "trivet/tensor/random.h"
+#include "trivet/layer/scope.h"
+#include "trivet/layer/summaries.h"
 #include "trivet/tensor.h"
 
 namespace trivet {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/export.h"
-#include "trivet/logs.h"
-#include "trivet/nested_map.h"
-#include "trivet/registry.h"
-#include "trivet/value.h"
+#include "trivet/plugin/export.h"
+#include "trivet/train/logs.h"
+#include "trivet/tensor/nested_map.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "trivet/config.h"
-#include "trivet/export.h"
+#include "trivet/plugin/export.h"
 #include "trivet/layer.h"
-#include "trivet/nested_map.h"
+#include "trivet/tensor/nested_map.h"
 
 namespace trivet {
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 #include "trivet/tensor.h"
 
 namespace trivet {

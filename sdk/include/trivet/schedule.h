@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "trivet/config.h"
-#include "trivet/export.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/export.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 

@@ -13,10 +13,10 @@
 #include <string_view>
 
 #include "trivet/config.h"
-#include "trivet/export.h"
-#include "trivet/logs.h"
-#include "trivet/registry.h"
-#include "trivet/summaries.h"
+#include "trivet/plugin/export.h"
+#include "trivet/train/logs.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/layer/summaries.h"
 
 namespace trivet {
 

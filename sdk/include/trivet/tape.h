@@ -21,7 +21,7 @@
 #include <span>
 #include <type_traits>
 
-#include "trivet/export.h"
+#include "trivet/plugin/export.h"
 #include "trivet/tensor.h"
 
 namespace trivet {

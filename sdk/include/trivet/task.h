@@ -20,11 +20,11 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/export.h"
-#include "trivet/init_checkpoint.h"
+#include "trivet/plugin/export.h"
+#include "trivet/train/init_checkpoint.h"
 #include "trivet/input.h"
-#include "trivet/learner.h"
-#include "trivet/logs.h"
+#include "trivet/train/learner.h"
+#include "trivet/train/logs.h"
 #include "trivet/metric.h"
 #include "trivet/model.h"
 #include "trivet/tape.h"
@@ -117,7 +117,7 @@ class TRIVET_API Task {
   // none is configured.
   virtual std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope);
   // The same for task.train_input and task.eval_input. Default: make<Input>. Where device() is on
-  // paper (trivet/paper.h) the data need not be there: a task that knows what its batches look like
+  // paper (trivet/backend/meta_device.h) the data need not be there: a task that knows what its batches look like
   // may give an input that makes some.
   virtual std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config, InputContext& context);
 

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/dtype.h"
-#include "trivet/export.h"
-#include "trivet/shape.h"
+#include "trivet/backend/dtype.h"
+#include "trivet/plugin/export.h"
+#include "trivet/tensor/shape.h"
 
 namespace trivet {
 

@@ -31,8 +31,8 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/export.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/export.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 

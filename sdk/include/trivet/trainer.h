@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "trivet/action.h"
-#include "trivet/checkpoint.h"
+#include "trivet/train/checkpoint.h"
 #include "trivet/config.h"
 #include "trivet/error.h"
-#include "trivet/export.h"
-#include "trivet/learner.h"
-#include "trivet/logs.h"
+#include "trivet/plugin/export.h"
+#include "trivet/train/learner.h"
+#include "trivet/train/logs.h"
 #include "trivet/summary_writer.h"
 #include "trivet/task.h"
 

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "trivet/export.h"
+#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "attempt_files.h"
-#include "trivet/process.h"
+#include "launch/attempt_files.h"
+#include "trivet/os/process.h"
 
 namespace trivet::launch {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attempt_files.h"
+#include "launch/attempt_files.h"
 
 #include <algorithm>
 #include <array>
@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 #include "trivet/launch/attempt.h"
-#include "trivet/process.h"
-#include "trivet/text_file.h"
+#include "trivet/os/process.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet::launch {
 namespace {

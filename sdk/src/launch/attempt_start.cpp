@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attempt_files.h"
-#include "keeper.h"
+#include "launch/attempt_files.h"
+#include "launch/keeper.h"
 #include "trivet/launch/attempt.h"
 
 namespace trivet::launch {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "braces.h"
+#include "launch/braces.h"
 
 #include "trivet/error.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "changed_programs.h"
+#include "launch/changed_programs.h"
 
-#include "trivet/digest.h"
+#include "trivet/config/digest.h"
 #include "trivet/error.h"
-#include "trivet/text_file.h"
+#include "trivet/os/text_file.h"
 
 namespace trivet::launch {
 namespace {

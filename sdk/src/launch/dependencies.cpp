@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/launch/dependencies.h"
 
-#include "trivet/enums.h"
+#include "trivet/config/enums.h"
 
 namespace trivet::launch {
 namespace {

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <limits>
 
-#include "../value_list.h"
-#include "trivet/enums.h"
+#include "config/value_list.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
 
 namespace trivet::launch {

@@ -9,9 +9,9 @@
 
 #include <unistd.h>
 
-#include "../value_list.h"
+#include "config/value_list.h"
 #include "trivet/error.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 extern char** environ;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "job_process.h"
+#include "launch/job_process.h"
 
 #include <algorithm>
 #include <array>
@@ -18,8 +18,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "attempt_files.h"
-#include "trivet/process.h"
+#include "launch/attempt_files.h"
+#include "trivet/os/process.h"
 
 extern char** environ;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "keeper.h"
+#include "launch/keeper.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "changed_programs.h"
-#include "trivet/process.h"
+#include "launch/changed_programs.h"
+#include "trivet/os/process.h"
 
 namespace trivet::launch {
 namespace {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "attempt_files.h"
-#include "job_process.h"
+#include "launch/attempt_files.h"
+#include "launch/job_process.h"
 #include "trivet/launch/memory_cgroup.h"
 
 namespace trivet::launch {

@@ -12,9 +12,9 @@
 
 #include "trivet/config.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
+#include "trivet/config/json.h"
 #include "trivet/launch/experiment.h"
-#include "trivet/subprocess.h"
+#include "trivet/os/subprocess.h"
 #include "trivet/version.h"
 
 namespace trivet::launch {

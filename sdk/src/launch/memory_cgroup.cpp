@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attempt_files.h"
+#include "launch/attempt_files.h"
 #include "trivet/error.h"
-#include "trivet/process.h"
+#include "trivet/os/process.h"
 
 namespace trivet::launch {
 namespace {

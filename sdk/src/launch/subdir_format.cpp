@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "braces.h"
-#include "trivet/digest.h"
+#include "launch/braces.h"
+#include "trivet/config/digest.h"
 #include "trivet/error.h"
-#include "trivet/json.h"
-#include "trivet/utf8.h"
+#include "trivet/config/json.h"
+#include "trivet/text/utf8.h"
 
 namespace trivet {
 namespace {

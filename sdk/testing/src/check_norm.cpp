@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conformance of norm_fwd and norm_bwd, and of the batch norm kernels (trivet/extensions/norm.h).
+// Conformance of norm_fwd and norm_bwd, and of the batch norm kernels (trivet/backend/kernels/norm.h).
 
 #include <cmath>
 
 #include "conformance.h"
-#include "trivet/extensions/norm.h"
+#include "trivet/backend/kernels/norm.h"
 
 namespace trivet::testing {
 namespace {

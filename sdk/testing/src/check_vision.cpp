@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conformance of the image kernels, see trivet/extensions/vision.h.
+// Conformance of the image kernels, see trivet/backend/kernels/vision.h.
 
 #include <cmath>
 #include <limits>
 
 #include "conformance.h"
 #include "reference_activation.h"
-#include "trivet/extensions/vision.h"
+#include "trivet/backend/kernels/vision.h"
 
 namespace trivet::testing {
 namespace {

@@ -10,7 +10,7 @@
 #include <limits>
 #include <sstream>
 
-#include "trivet/half.h"
+#include "trivet/backend/half.h"
 
 namespace trivet::testing {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "conformance_host.h"
-#include "trivet/backend.h"
+#include "trivet/backend/backend.h"
 #include "trivet/testing/backend_conformance.h"
 
 namespace trivet::testing {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "trivet/backend.h"
+#include "trivet/backend/backend.h"
 
 namespace trivet::testing {
 

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "trivet/error.h"
-#include "trivet/extensions/norm.h"
-#include "trivet/extensions/vision.h"
+#include "trivet/backend/kernels/norm.h"
+#include "trivet/backend/kernels/vision.h"
 #include "trivet/testing/backend_wrappers.h"
 
 namespace trivet::testing {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "trivet/error.h"
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 #include "trivet/tape.h"
 
 namespace trivet::testing {

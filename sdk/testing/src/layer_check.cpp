@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 #include "trivet/tape.h"
 
 namespace trivet::testing {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "operand_cases.h"
-#include "trivet/device.h"
+#include "trivet/backend/device.h"
 #include "trivet/error.h"
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 #include "trivet/tape.h"
 
 namespace trivet::testing {

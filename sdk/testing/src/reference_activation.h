@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "trivet/backend.h"
+#include "trivet/backend/backend.h"
 
 namespace trivet::testing {
 

@@ -2,7 +2,7 @@
 #include "engine/backends.h"
 
 #include "trivet/testing/backend_wrappers.h"
-#include "trivet/thread_pool.h"
+#include "trivet/backend/thread_pool.h"
 #ifdef TRIVET_TEST_CPU
 #include "cpu/backend.h"
 #endif

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "trivet/device.h"
+#include "trivet/backend/device.h"
 
 namespace trivet::test {
 

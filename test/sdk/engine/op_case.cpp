@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "engine/backends.h"
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 #include "trivet/testing/gradient_check.h"
 
 namespace trivet::test {

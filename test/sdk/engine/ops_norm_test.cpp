@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch norm against plain loops in double.
-#include "trivet/ops_norm.h"
+#include "trivet/tensor/ops_norm.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

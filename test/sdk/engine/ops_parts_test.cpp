@@ -7,7 +7,7 @@
 
 #include "engine/backends.h"
 #include "engine/op_case.h"
-#include "trivet/ops_vision.h"
+#include "trivet/tensor/ops_vision.h"
 #include "trivet/tape.h"
 
 namespace trivet::test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution and pooling against direct loops in double.
-#include "trivet/ops_vision.h"
+#include "trivet/tensor/ops_vision.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

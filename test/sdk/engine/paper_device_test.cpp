@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices on paper: shapes, FLOPs and memory of ops that are not computed.
-#include "trivet/paper.h"
+#include "trivet/backend/meta_device.h"
 
 #include <catch2/catch.hpp>
 
 #include "backends.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/scope.h"
+#include "trivet/layer/scope.h"
 
 namespace trivet::test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers: known answers, the same bits for any part, distributions, permutations.
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 
 #include <Random123/threefry.h>
 

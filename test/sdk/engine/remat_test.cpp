@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rematerialisation of functions. (Of layers: test/plugins/nn_stack_test.cpp.)
-#include "trivet/remat.h"
+#include "trivet/tensor/remat.h"
 
 #include <catch2/catch.hpp>
 #include <memory>
 
 #include "engine/backends.h"
 #include "trivet/ops.h"
-#include "trivet/random.h"
+#include "trivet/tensor/random.h"
 #include "trivet/tape.h"
 
 namespace trivet::test {

@@ -9,13 +9,13 @@
 
 #include "engine/backends.h"
 #include "trivet/error.h"
-#include "trivet/extensions/norm.h"
-#include "trivet/ops_norm.h"
-#include "trivet/ops_vision.h"
-#include "trivet/optim_update.h"
+#include "trivet/backend/kernels/norm.h"
+#include "trivet/tensor/ops_norm.h"
+#include "trivet/tensor/ops_vision.h"
+#include "trivet/tensor/optim_update.h"
 #include "trivet/tape.h"
 #include "trivet/testing/backend_wrappers.h"
-#include "trivet/thread_pool.h"
+#include "trivet/backend/thread_pool.h"
 #ifdef TRIVET_TEST_CPU
 #include "cpu/backend.h"
 #endif

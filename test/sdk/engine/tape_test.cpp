@@ -7,7 +7,7 @@
 #include "engine/backends.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/scope.h"
+#include "trivet/layer/scope.h"
 
 namespace trivet::test {
 namespace {

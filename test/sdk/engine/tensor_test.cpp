@@ -8,7 +8,7 @@
 
 #include "engine/backends.h"
 #include "trivet/error.h"
-#include "trivet/nested_map.h"
+#include "trivet/tensor/nested_map.h"
 #include "trivet/ops.h"
 
 namespace trivet::test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pool: pieces, workers, errors, nesting, several callers.
-#include "trivet/thread_pool.h"
+#include "trivet/backend/thread_pool.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "onnx/operators.h"
-#include "trivet/ops_norm.h"
-#include "trivet/ops_volume.h"
+#include "trivet/tensor/ops_norm.h"
+#include "trivet/tensor/ops_volume.h"
 #include "trivet/tape.h"
 
 namespace trivet::test::onnx {

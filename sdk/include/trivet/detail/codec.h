@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "trivet/detail/schema_json.h"
-#include "trivet/schema.h"
+#include "trivet/config/schema.h"
 
 namespace trivet::detail {
 

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/config_of.h"
-#include "trivet/field_types.h"
-#include "trivet/value.h"
+#include "trivet/config/config_of.h"
+#include "trivet/config/field_types.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

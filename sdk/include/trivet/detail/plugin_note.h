@@ -12,10 +12,10 @@
 #include <tuple>
 #include <type_traits>
 
-#include "trivet/abi.h"
-#include "trivet/abi_tag.h"
+#include "trivet/plugin/abi.h"
+#include "trivet/plugin/abi_tag.h"
 #include "trivet/config.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 

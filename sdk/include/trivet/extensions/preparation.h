@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "trivet/input.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "trivet/error.h"
-#include "trivet/export.h"
+#include "trivet/plugin/export.h"
 #include "trivet/input.h"
 
 namespace trivet {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/export.h"
+#include "trivet/plugin/export.h"
 #include "trivet/input.h"
 #include "trivet/tokenizer.h"
 

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "trivet/nested_map.h"
+#include "trivet/tensor/nested_map.h"
 
 namespace trivet {
 

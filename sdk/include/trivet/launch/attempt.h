@@ -35,7 +35,7 @@
 
 #include "trivet/config.h"
 #include "trivet/error.h"
-#include "trivet/export.h"
+#include "trivet/plugin/export.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/unit_records.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/export.h"
+#include "trivet/plugin/export.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/unit_records.h"
 

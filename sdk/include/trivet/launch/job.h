@@ -27,9 +27,9 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/export.h"
+#include "trivet/plugin/export.h"
 #include "trivet/launch/sweep_info.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet::launch {
 
@@ -139,7 +139,7 @@ struct Job {
   std::vector<std::string> argv;                         // argv[0]: absolute path of the program
   std::vector<std::pair<std::string, std::string>> env;  // beside pass_through_environment()
   std::vector<std::string> env_pass;                     // further names, "HF_*" for many
-  // What runs from where it lies, with its digest (trivet/digest.h) at the launch.
+  // What runs from where it lies, with its digest (trivet/config/digest.h) at the launch.
   std::vector<std::pair<std::filesystem::path, std::string>> programs;
   std::filesystem::path working_directory;  // where `trivet launch` was called
   std::filesystem::path directory;          // {wu_dir}/jobs/NAME: its attempts

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "trivet/export.h"
+#include "trivet/plugin/export.h"
 
 namespace trivet::launch {
 

@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/export.h"
+#include "trivet/plugin/export.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/unit_records.h"
-#include "trivet/registry.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 

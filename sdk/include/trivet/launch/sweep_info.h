@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/export.h"
-#include "trivet/registry.h"
-#include "trivet/value.h"
+#include "trivet/plugin/export.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/config/value.h"
 
 namespace trivet {
 

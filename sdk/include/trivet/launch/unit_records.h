@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/export.h"
+#include "trivet/plugin/export.h"
 #include "trivet/launch/job.h"
-#include "trivet/value.h"
+#include "trivet/config/value.h"
 
 namespace trivet::launch {
 

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/backend.h"
+#include "trivet/backend/backend.h"
 
 namespace trivet::testing {
 

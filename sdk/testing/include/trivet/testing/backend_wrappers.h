@@ -2,7 +2,7 @@
 // Backends made out of backends, to test what stands above them.
 #pragma once
 
-#include "trivet/backend.h"
+#include "trivet/backend/backend.h"
 
 namespace trivet::testing {
 

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "trivet/layer.h"
-#include "trivet/scope.h"
+#include "trivet/layer/scope.h"
 #include "trivet/tensor.h"
 #include "trivet/testing/gradient_check.h"
 

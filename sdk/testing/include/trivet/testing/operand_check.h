@@ -8,12 +8,12 @@
 // type, on another device, on the host, missing and with no rows. A view must give what its packed
 // copy gives, forward and backward, also where the gradient arrives as a view; what an op does not
 // take must be an Error that names the op, and the operand where it is missing. So a kernel that
-// relies on the packed inputs that trivet/backend.h promises gets them from every op.
+// relies on the packed inputs that trivet/backend/backend.h promises gets them from every op.
 #pragma once
 
 #include <string>
 
-#include "trivet/backend.h"
+#include "trivet/backend/backend.h"
 
 namespace trivet::testing {
 

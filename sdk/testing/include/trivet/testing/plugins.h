@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "trivet/device.h"
+#include "trivet/backend/device.h"
 
 namespace trivet::testing {
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The devices that a config is written for, as Pax describes them: a mesh with named axes, within a
+// slice (ICI) and over slices (DCN).
+//
+//   [mesh]
+//   ici_mesh_shape = [1, 16, 2]      # 32 devices; of replica, data and mdl
+//   processes = 8                    # 4 devices each
+//   percore_batch_size = 16          # 512 examples in a global batch
+//
+// A mesh of more than one device is for looking at on paper (trivet/backend/meta_device.h): `trivet check` and
+// `trivet summary` tell what a device of it would have to hold and to do.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trivet/config.h"
+#include "trivet/plugin/export.h"
+
+namespace trivet {
+
+struct MeshConfig {
+  std::vector<std::int64_t> ici_mesh_shape;
+  std::vector<std::int64_t> dcn_mesh_shape;
+  std::vector<std::string> mesh_axis_names = {"replica", "data", "mdl"};
+  std::int64_t processes = 1;
+  double percore_batch_size = 0;
+
+  // Shapes have an extent of at least 1 for each axis, axes differ and are known, processes have as
+  // many devices each, and percore_batch_size times all devices is an integer.
+  TRIVET_API void validate(Problems& problems) const;
+
+  // Extents over all slices: the product of both shapes, axis by axis. One device where no shape is
+  // given.
+  TRIVET_API std::vector<std::int64_t> shape() const;
+  TRIVET_API std::int64_t devices() const;
+  // Of an axis; 1 for one that the mesh does not have.
+  TRIVET_API std::int64_t extent(std::string_view axis) const;
+};
+TRIVET_CONFIG(MeshConfig, trivet::NoBase,
+              (ici_mesh_shape,
+               "Devices along each axis within a slice, e.g. [1, 4, 1]; none: one device.",
+               at_least(1)),
+              (dcn_mesh_shape, "Slices along each axis; none: one slice.", at_least(1)),
+              (mesh_axis_names,
+               "What the axes are for: replica (data alone is split), data (data and weights), mdl "
+               "(weights and depths), data_expert (as data, and experts), stage (layers), seq "
+               "(places)."),
+              (processes, "Processes that the devices are shared by, equally.", at_least(1)),
+              (percore_batch_size,
+               "Examples of a global batch per device, also below 1; 0: the inputs' batch_size "
+               "says.",
+               at_least(0)))
+
+// The global batch and what an input of each process has of it. As Pax computes it, hosts that have
+// less than an example for each device read a batch of one per device, and fewer of them read.
+struct BatchShare {
+  std::int64_t global = 0;      // int(percore_batch_size * devices + 1e-6)
+  std::int64_t batch_size = 0;  // of a process that reads
+  std::int64_t num_infeed_hosts = 1;
+};
+// Of a mesh whose percore_batch_size is more than 0.
+TRIVET_API BatchShare batch_share(const MeshConfig& mesh);
+
+}  // namespace trivet

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoding with a cache: a layer is given a sequence a few places at a time and does not compute
+// again what it knows of the earlier ones.
+//
+//   auto cache = make_cache(*layer, "decoder", batch, max_length);
+//   Tensor y = extend_step(*layer, prompt, cache.get(), context);      // [B, n, ..]
+//   y = extend_step(*layer, next, cache.get(), context);               // [B, 1, ..]
+//
+// Cut into chunks of any sizes, a sequence gives what fprop gives for the whole of it. A layer
+// whose output at a place depends on its input at other places implements ExtendStep; one that is
+// local in time (Linear, norms, activations, embeddings) says so with kLayerLocalInTime, and its
+// fprop is called. Any other layer cannot decode with a cache, which make_cache says.
+//
+// What an FpropContext holds for [B, T] is here that of the new places, [B, n]:
+//   positions     where the rows' places stand in their sequences; undefined: in all rows, those
+//                 that follow the places in the cache.
+//   paddings      1 = the place is put in the cache, and no other place ever sees it. So rows whose
+//                 prompts have different lengths are padded to one length, at the left, with
+//                 positions that count each row's own places. (Sliding windows count padding, too;
+//                 at the left it is in nobody's way.)
+//   segment_ids   a cache that began with them goes on with them.
+//   inputs_indicator   a prefix that sees itself (prefix language models) comes in one chunk.
+//   cross_inputs, cross_paddings, cross_segment_ids   are read with the first chunk and not again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "trivet/plugin/export.h"
+#include "trivet/layer.h"
+#include "trivet/tensor.h"
+
+namespace trivet {
+
+// What a layer knows of the places it was given. It is made and used outside training steps, whose
+// memory ends with them (device.h). [run thread]
+class TRIVET_API LayerCache {
+ public:
+  virtual ~LayerCache();
+  LayerCache(const LayerCache&) = delete;
+  LayerCache& operator=(const LayerCache&) = delete;
+
+  // Row i goes on as what was row rows[i], for beam search; there may be more rows or fewer than
+  // before. Throws Error for a row that is not there.
+  virtual void reorder(std::span<const std::int32_t> rows) = 0;
+
+ protected:
+  LayerCache() = default;
+};
+
+// Id for Layer::extension; what it returns points to an ExtendStep.
+inline constexpr std::string_view kLayerExtendStep = "trivet.layer.extend_step/1";
+// Id for Layer::extension; not null: outside training, fprop computes each place of [B, T, ..] (or
+// of ids [B, T]) from that place alone.
+inline constexpr std::string_view kLayerLocalInTime = "trivet.layer.local_in_time/1";
+
+class ExtendStep {
+ public:
+  // Room for max_length places in each of `batch` rows. Throws Error where the layer, as it is
+  // configured, sees places that are still to come.
+  virtual std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
+                                                 std::int64_t max_length) const = 0;
+  // x holds the places after those in the cache, which is one of this layer's make_cache, and then
+  // also holds these. Throws Error when they are more than it has room for.
+  virtual Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) = 0;
+
+ protected:
+  ~ExtendStep() = default;
+};
+
+// Null where the layer needs none. Throws Error, naming the layer by `name`, where it can do
+// without neither: a layer is neither an ExtendStep nor local in time.
+TRIVET_API std::unique_ptr<LayerCache> make_cache(const Layer& layer, std::string_view name,
+                                                  std::int64_t batch, std::int64_t max_length);
+
+// `cache` is what make_cache returned for this layer. Nothing goes on a tape.
+TRIVET_API Tensor extend_step(Layer& layer, const Tensor& x, LayerCache* cache,
+                              FpropContext& context);
+
+// For layers made of layers: one cache for each that is there, null ones included.
+class TRIVET_API LayerCaches final : public LayerCache {
+ public:
+  // A null layer has a null cache.
+  void add(const Layer* layer, std::string_view name, std::int64_t batch, std::int64_t max_length);
+  LayerCache* at(std::size_t i) const { return caches_[i].get(); }
+  void reorder(std::span<const std::int32_t> rows) override;
+
+ private:
+  std::vector<std::unique_ptr<LayerCache>> caches_;
+};
+
+// For caches: the values of the places so far, in memory for all that may come.
+class TRIVET_API PlaceBuffer {
+ public:
+  // [rows, max_length, extents..] of `dtype`.
+  PlaceBuffer(Device& device, std::int64_t rows, std::int64_t max_length,
+              std::span<const std::int64_t> extents, DType dtype = DType::f32);
+
+  std::int64_t rows() const { return values_.dim(0); }
+  std::int64_t length() const { return length_; }
+  // values [rows, n, extents..]. Throws Error when they do not fit.
+  void append(const Tensor& values);
+  void append_zeros(std::int64_t n);  // the same for n places of zeros
+  Tensor values() const;              // [rows, length, extents..], a view
+  void reorder(std::span<const std::int32_t> rows);
+
+ private:
+  void expect_room(std::int64_t n) const;
+  Tensor values_;
+  std::int64_t length_ = 0;  // what lies behind is zero
+};
+
+}  // namespace trivet

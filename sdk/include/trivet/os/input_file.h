@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of data as people have them: plain, or compressed with gzip (RFC 1952) or zstd (RFC 8878).
+// Which one a file is, its first bytes say, not its name.
+//
+//   InputFile file("books.txt.gz");
+//   TextCheck check(file.name(), "this wants text");
+//   for (std::string piece(1 << 16, '\0'); const std::size_t n = file.read(piece);) {
+//     check.add(std::string_view(piece).substr(0, n));
+//     ...
+//   }
+//   check.finish();
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "trivet/plugin/export.h"
+
+namespace trivet {
+
+enum class Compression { none, gzip, zstd };
+
+// What these first bytes of a file say; four are enough.
+TRIVET_API Compression compression_of(std::span<const std::uint8_t> front) noexcept;
+
+// The contents of a file, decompressed. Several gzip members or zstd frames in a row are one file.
+// [one thread at a time]
+class TRIVET_API InputFile {
+ public:
+  // Throws InputError with the system's reason for what cannot be opened.
+  explicit InputFile(const std::string& name);
+  // Of bytes that are there already, and outlive it; `name` is for messages.
+  InputFile(std::span<const std::uint8_t> bytes, std::string name);
+  ~InputFile();
+  InputFile(InputFile&&) noexcept;
+  InputFile& operator=(InputFile&&) noexcept;
+
+  const std::string& name() const;
+  Compression compression() const;
+  // Fills `out`, less only at the end; 0: nothing more comes. Throws InputError, with the name and
+  // how many bytes came before, for compressed data that is cut off or damaged, or that something
+  // else follows.
+  std::size_t read(std::span<char> out);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// All of it. Throws InputError, also for more than `limit` bytes.
+TRIVET_API std::string input_text(const std::string& name, std::uint64_t limit);
+
+// Refuses what is no text: with a zero byte in it, or of which more than a tenth is no UTF-8 (text
+// of another encoding that is mostly ASCII passes).
+class TRIVET_API TextCheck {
+ public:
+  // `hint` says what to do with a file that is refused.
+  TextCheck(std::string name, std::string hint);
+  // The text's pieces, cut anywhere. Throws InputError for a zero byte.
+  void add(std::string_view piece);
+  // Throws InputError where too little of the whole is UTF-8.
+  void finish() const;
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const;
+  std::string name_, hint_;
+  std::string front_;  // the first bytes
+  std::uint64_t bytes_ = 0, invalid_ = 0;
+};
+
+}  // namespace trivet

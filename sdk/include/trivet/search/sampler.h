@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sampler: the strategy of a search for hyper-parameters; it says where the next trial is made.
+//
+//   SamplerContext context{.space = space, .goal = Goal::min, .seed = 1};
+//   auto sampler = trivet::make(config.sampler, context);         // "search/Tpe"
+//   SearchPoint point = sampler->ask(number, history);
+//
+// A sampler keeps nothing between two calls: the list of trials is the whole state of a search. The
+// same space, goal, seed, number and history give the same point, so that a search goes on after a
+// restart as if there had been none, and whoever keeps the list decides where and how.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "trivet/config.h"
+#include "trivet/plugin/export.h"
+#include "trivet/search/search_space.h"
+#include "trivet/search/trial.h"
+#include "trivet/plugin/registry.h"
+
+namespace trivet {
+
+struct SamplerConfig {};
+TRIVET_CONFIG(SamplerConfig, trivet::NoBase)
+
+struct SamplerContext {
+  SearchSpace space;
+  Goal goal = Goal::min;
+  std::int64_t seed = 0;
+};
+
+class TRIVET_API Sampler {
+ public:
+  static constexpr std::string_view kKind = "sampler";
+  using Config = SamplerConfig;
+  using Context = SamplerContext;
+
+  virtual ~Sampler();
+  // The point of trial `number`. `history` holds all trials asked for before: first those that
+  // ended, in the order in which they did, then those that run. Throws Error for a point in it that
+  // the space does not have. [any thread]
+  virtual SearchPoint ask(std::int64_t number, std::span<const Trial> history) const = 0;
+};
+
+}  // namespace trivet

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SearchSpace: which values a search for hyper-parameters may give to which keys of a config. In
+// TOML a table from config path to dimension:
+//
+//   space."trainer.learning_rate"     = { log_uniform = [1e-5, 1e-1] }
+//   space."task.model.dropout"        = { uniform = [0.0, 0.5] }
+//   space."task.model.hidden_dims"    = { log_int = [16, 512] }
+//   space."task.train_input.batch_size" = { int = [32, 256], step = 32 }
+//   space."task.model.activation"     = { choice = ["nn/Relu", "nn/Gelu"] }
+//
+// Samplers work on the unit cube, one coordinate in [0, 1] a dimension, whatever its type:
+//
+//   uniform      low + u (high - low)
+//   log_uniform  exp(log low + u (log high - log low))
+//   int          the line is cut into cells of equal width, one a value
+//   log_int      exp(..) of log(low - 1/2) .. log(high + 1/2), rounded: cells of equal ratio
+//   choice       cells of equal width; their order means nothing
+//
+// Spaces are values: copy them. All functions may be called from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trivet/config.h"
+#include "trivet/plugin/export.h"
+#include "trivet/config/value.h"
+
+namespace trivet {
+
+// Config path -> value, in the order of the space.
+using SearchPoint = std::vector<std::pair<std::string, Value>>;
+
+// Exactly one of the first five is set. Bounds belong to the range.
+struct TRIVET_API DimensionConfig {
+  std::optional<std::vector<double>> uniform{};
+  std::optional<std::vector<double>> log_uniform{};
+  std::optional<std::vector<std::int64_t>> int_{};
+  std::optional<std::vector<std::int64_t>> log_int{};
+  std::optional<std::vector<Value>> choice{};
+  std::optional<std::int64_t> step{};
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(DimensionConfig, trivet::NoBase, (uniform, "[low, high]: any number between them."),
+              (log_uniform, "[low, high]: any number, every order of magnitude as likely."),
+              (int_, "[low, high]: any integer from low to high."),
+              (log_int, "[low, high]: any integer, every order of magnitude as likely."),
+              (choice, "One of these values, whatever they are; their order means nothing."),
+              (step, "int: only low, low + step, low + 2 step, ...", at_least(1)))
+
+class TRIVET_API Dimension {
+ public:
+  // Throws ConfigError for a config that validate() refuses.
+  Dimension(std::string path, DimensionConfig config);
+
+  const std::string& path() const noexcept { return path_; }
+  bool is_continuous() const noexcept { return count_ == 0; }
+  bool is_categorical() const noexcept { return config_.choice.has_value(); }
+  // How many values there are; 0 for a continuous dimension.
+  std::int64_t count() const noexcept { return count_; }
+
+  // Of a coordinate; what lies outside [0, 1] is moved to the nearer end.
+  Value value(double unit) const;
+  // The coordinate of a value, of several that give it the middle. Throws Error for a value that
+  // the dimension does not have.
+  double unit(const Value& value) const;
+  // The coordinates that give the same value, as [first, last]; those of a continuous dimension are
+  // single points.
+  std::pair<double, double> cell(double unit) const;
+  // "log_uniform = [1e-05, 0.1]", for messages.
+  std::string text() const;
+
+ private:
+  enum class Scale { linear, log };
+
+  std::int64_t cell_index(double unit) const;
+  std::int64_t integer_at(double unit) const;
+  double coordinate(double x) const;
+  bool has(const Value& value) const;
+
+  std::string path_;
+  DimensionConfig config_;
+  Scale scale_ = Scale::linear;
+  std::int64_t count_ = 0;
+  std::int64_t first_ = 0, step_ = 1;  // of integers
+  double low_ = 0, high_ = 1;          // of the scale: logarithms where it is one
+};
+
+class TRIVET_API SearchSpace {
+ public:
+  // Throws ConfigError for a dimension that is not valid, and when there is none.
+  explicit SearchSpace(const Map<DimensionConfig>& dimensions);
+
+  std::size_t size() const noexcept { return dimensions_.size(); }
+  const std::vector<Dimension>& dimensions() const noexcept { return dimensions_; }
+
+  // `unit` has a coordinate for each dimension.
+  SearchPoint point(std::span<const double> unit) const;
+  // The coordinates of a point, whose pairs may stand in any order. Throws Error when a dimension
+  // is missing, a key is none of the space, or a value none of its dimension.
+  std::vector<double> unit(const SearchPoint& point) const;
+
+ private:
+  std::vector<Dimension> dimensions_;
+};
+
+}  // namespace trivet

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trainer sees of a checkpoint: tensors go into safetensors files, everything small into
+// state.json.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trivet/plugin/export.h"
+#include "trivet/tensor.h"
+#include "trivet/config/value.h"
+
+namespace trivet {
+
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+class TRIVET_API CheckpointWriter {
+ public:
+  virtual ~CheckpointWriter();
+  // Writes `name`.safetensors, e.g. "model", "optimizer". Once per name. The tensors are copied
+  // before this returns.
+  virtual void tensors(std::string_view name, const NamedTensors& tensors) = 0;
+  // A key of state.json.
+  virtual void state(std::string_view key, const Value& value) = 0;
+};
+
+class TRIVET_API CheckpointReader {
+ public:
+  virtual ~CheckpointReader();
+  // Copies the file's values into the given tensors. Throws Error listing in one go every name that
+  // is missing, has another shape or type, or (strict) is in the file and not asked for.
+  virtual void tensors(std::string_view name, NamedTensors& into, bool strict = true) const = 0;
+  virtual bool has_state(std::string_view key) const = 0;
+  virtual const Value& state(std::string_view key) const = 0;  // throws Error when there is none
+  virtual std::string description() const = 0;                 // the path, for messages
+};
+
+}  // namespace trivet

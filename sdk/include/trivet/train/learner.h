@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Learner: gradients in, updated parameters out: accumulates, clips, asks the schedules, runs the
+// optimizers, counts updates, averages weights, and owns the optimizers' slots.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trivet/config.h"
+#include "trivet/plugin/export.h"
+#include "trivet/optimizer.h"
+#include "trivet/config/patterns.h"
+#include "trivet/schedule.h"
+#include "trivet/layer/scope.h"
+
+namespace trivet {
+
+struct GradientClipConfig {
+  double global_norm = 0;
+  double per_variable_norm = 0;
+  double value = 0;
+};
+TRIVET_CONFIG(GradientClipConfig, trivet::NoBase,
+              (global_norm,
+               "All gradients are scaled so that their common l2 norm is at most this; 0: off.",
+               at_least(0)),
+              (per_variable_norm,
+               "Each variable's gradient is scaled to at most this l2 norm; 0: off.", at_least(0)),
+              (value, "Each element is cut to [-value, value]; 0: off.", at_least(0)))
+
+// An exponential moving average of the weights, after every update
+//
+//   average = k average + (1 - k) w,   s = updates done - start_step
+//   k = 0 while s < 0 (a copy), else min(decay, (1 + s) / (10 + s)) if dynamic_decay, else decay
+//
+// as Model Garden's ema_optimizer, but it starts at the weights and not at 0, so that it is a mean
+// of weights from the first update on. States (running means of norms) are averages already and are
+// left as they are, unless trainable_weights_only is off, which averages everything, frozen weights
+// (to no effect) included.
+struct EmaConfig {
+  double decay = 0;
+  bool trainable_weights_only = true;
+  bool dynamic_decay = true;
+  std::int64_t start_step = 0;
+};
+TRIVET_CONFIG(EmaConfig, trivet::NoBase,
+              (decay, "Share of the old average that is kept; 0: no average.", at_least(0),
+               less_than(1)),
+              (trainable_weights_only, "States, such as BatchNorm's means, are not averaged."),
+              (dynamic_decay, "A smaller share at first: (1 + s) / (10 + s)."),
+              (start_step, "Until this update the average is a copy.", at_least(0)))
+
+// Variational noise (Graves 2011), as Praxis' vn_scale, vn_regex and vn_start_step: in training the
+// forward and the backward pass use
+//
+//   w + scale * N(0, 1)
+//
+// drawn anew for every pass from the key of the step and the path of the variable; the update is of
+// w. Evaluations use w.
+struct VariationalNoiseConfig {
+  double scale = 0;
+  std::vector<std::string> variables;
+  std::int64_t start_step = 0;
+
+  void validate(Problems& problems) const { check_patterns(problems, "variables", variables); }
+};
+TRIVET_CONFIG(VariationalNoiseConfig, trivet::NoBase,
+              (scale, "Standard deviation of the noise; 0: none.", at_least(0)),
+              (variables, "Patterns of whole paths of the variables that get it; none: all."),
+              (start_step, "The first update with noise.", at_least(0)))
+
+// One optimizer with its schedule, for some of the trainable variables.
+struct LearnerRule {
+  std::string name{};      // "" for the only, or main, one
+  Patterns variables{{}};  // of whole paths; empty: what no other rule matches
+  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<Schedule> learning_rate;
+};
+
+struct LearnerOptions {
+  GradientClipConfig clip{};
+  EmaConfig ema{};
+  VariationalNoiseConfig variational_noise{};
+  // Updates whose loss or gradients are not finite, or whose loss is above the bound, are left out
+  // and told by Update::skipped. It costs a norm of all gradients per update.
+  bool skip_bad_updates = false;
+};
+
+class TRIVET_API Learner {
+ public:
+  // The store must be built. Keeps a reference to it.
+  Learner(ParameterStore& store, std::unique_ptr<Optimizer> optimizer,
+          std::unique_ptr<Schedule> learning_rate, GradientClipConfig clip = {});
+  // Several optimizers. Throws ConfigError unless every trainable variable belongs to exactly one
+  // rule, listing those that belong to none or two, and for a rule without variables.
+  Learner(ParameterStore& store, std::vector<LearnerRule> rules, LearnerOptions options);
+  ~Learner();
+
+  struct Update {
+    double learning_rate = 0;  // of the first rule
+    // Global l2 norm before clipping by norm (after clipping by value); -1 when none is asked for.
+    double gradient_norm = -1;
+    bool applied = true;   // false: the gradients were kept for a later call, or left out
+    bool skipped = false;  // left out: weights, slots, averages and step() are as before
+  };
+  // Uses the gradients in the store: value, then per-variable, then global clipping over all of
+  // them, then the optimizers, then the average. Gradients that are not finite (seen when a norm is
+  // taken) throw Error naming the step and the learning rate. [run thread]
+  //
+  // A variable without a gradient (Parameter::has_gradient) is not updated and keeps its slots: no
+  // momentum, no weight decay. It adds nothing to norms. The average of weights goes on for it.
+  //
+  // After accumulate(n) the first n - 1 calls only add up; the n-th works on the mean of the n
+  // gradients, each with its `weight`: with the number of examples that a loss is the mean over,
+  // the update is that of one batch of all of them; a variable is updated if it had a gradient in
+  // any of them. `loss` (a scalar, may be undefined) is looked
+  // at only where bad updates are skipped.
+  Update apply_gradients(double weight = 1, const Tensor& loss = {});
+  const Update& last_update() const { return last_; }
+  // The largest loss of an update that is not skipped; infinite at first.
+  void set_loss_bound(double bound) { loss_bound_ = bound; }
+  // Before a forward pass whose gradients apply_gradients gets: adds variational noise to the
+  // weights, which apply_gradients and accumulate take off again, bit for bit. `key` is that of the
+  // pass.
+  void add_noise(Key key);
+  // The next n calls of apply_gradients are one update. Forgets what an update that did not come to
+  // its end has added up. Call it outside of a step of the device.
+  void accumulate(std::int64_t n);
+
+  std::int64_t step() const { return step_; }  // updates done
+  double learning_rate() const;                // of the next update, by the first rule
+  // Of the next update, by every rule: name and value.
+  std::vector<std::pair<std::string, double>> learning_rates() const;
+  void set_step(std::int64_t step) { step_ = step; }
+
+  // Slots by name ("<parameter path>/<slot>"), in a fixed order, for checkpoints. The tensors are
+  // the live ones.
+  std::vector<std::pair<std::string, Tensor>> slots() const;
+  ParameterStore& store() const { return store_; }
+
+  // The averaged weights by parameter path, live ones; empty without ema.
+  std::vector<std::pair<std::string, Tensor>> averages() const;
+  // Starts the average anew at the weights there are: for weights from elsewhere.
+  void restart_average();
+  // While it lives, the store holds the averages, and the learner the weights, bit for bit. Without
+  // ema, or before the first update, it does nothing. No update may come in between.
+  class TRIVET_API UseAverages {
+   public:
+    explicit UseAverages(Learner& learner);
+    UseAverages(const UseAverages&) = delete;
+    UseAverages& operator=(const UseAverages&) = delete;
+    ~UseAverages();
+
+   private:
+    Learner& learner_;
+  };
+
+ private:
+  struct Impl;
+  void swap_average();
+  ParameterStore& store_;
+  std::unique_ptr<Impl> impl_;
+  std::int64_t step_ = 0;
+  double loss_bound_;
+  Update last_;
+};
+
+// Makes every parameter whose whole path matches a pattern a state: no gradient is computed for it,
+// no optimizer changes it, and it is saved with the weights. Before ParameterStore::build. Throws
+// ConfigError (at trainer.frozen) for a pattern that matches no trainable parameter, and when none
+// is left to train.
+TRIVET_API void freeze(ParameterStore& store, const std::vector<std::string>& patterns);
+
+// The same to every parameter whose path no pattern matches (at trainer.trainable).
+TRIVET_API void freeze_others(ParameterStore& store, const std::vector<std::string>& patterns);
+
+}  // namespace trivet

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/config/config_of.h"
+
+#include "trivet/detail/codec.h"
+#include "trivet/plugin/registry.h"
+
+namespace trivet {
+
+struct ConfigValue::Node {
+  std::string key;
+  Value fields = Value::table();
+  std::string path{};
+  Origin origin{};
+};
+
+ConfigValue::ConfigValue(std::string key, Value fields) {
+  if (fields.is_null()) fields = Value::table();
+  (void)fields.members();  // throws for anything but a table
+  Origin origin = fields.origin();
+  fields.erase("type");
+  node_ = new Node{std::move(key), std::move(fields), {}, std::move(origin)};
+}
+
+ConfigValue::Node* ConfigValue::make_node(std::string_view key) {
+  return new Node{.key = std::string(key)};
+}
+ConfigValue::Node* ConfigValue::clone(const Node& node) {
+  return new Node(node);
+}
+void ConfigValue::destroy(Node* node) noexcept {
+  delete node;
+}
+std::string_view ConfigValue::node_key() const noexcept {
+  return node_->key;
+}
+
+const Value& ConfigValue::fields() const noexcept {
+  static const Value kNone = Value::table();
+  return node_ != nullptr ? node_->fields : kNone;
+}
+
+const std::string& ConfigValue::path() const noexcept {
+  static const std::string kNone;
+  return node_ != nullptr ? node_->path : kNone;
+}
+
+const Origin& ConfigValue::origin() const noexcept {
+  static const Origin kNone;
+  return node_ != nullptr ? node_->origin : kNone;
+}
+
+Value ConfigValue::to_value() const {
+  if (!has_value()) return {};
+  Value table = Value::table();
+  table.set("type", key());
+  for (const Value::Member& member : fields().members()) {
+    table.members().push_back(member);
+  }
+  return table;
+}
+
+ConfigValue ConfigValue::from_value(const Value& value, std::string_view kind, std::string path) {
+  if (value.is_null() || detail::is_none(value)) return {};
+  ConfigValue config;
+  const auto fail = [&](std::string what, std::string hint) {
+    throw ConfigError(Problem{value.origin(), path, std::move(what), std::move(hint)});
+  };
+  if (value.is_number() || value.is_integer()) {
+    const std::optional<NumberItem> item = registry().for_number(kind);
+    if (!item) {
+      fail("no plugin says what a bare number means for a " + std::string(kind),
+           "write a table with a 'type'");
+    }
+    config = ConfigValue(item->key, Value::table({{item->field, value}}));
+  } else if (value.is_text()) {
+    config = ConfigValue(value.as_text(), Value::table());
+  } else if (const Value* type = value.find("type"); type != nullptr && type->is_text()) {
+    config = ConfigValue(type->as_text(), value);
+  } else {
+    fail("expected a table with a 'type', or the type alone", "a type is written plugin/Name");
+  }
+  config.node_->path = std::move(path);
+  config.node_->origin = value.origin();
+  return config;
+}
+
+bool operator==(const ConfigValue& a, const ConfigValue& b) {
+  return a.has_value() == b.has_value() && a.key() == b.key() && a.fields() == b.fields();
+}
+
+std::string ConfigValue::key_of_token(std::string_view kind, const void* token) {
+  return registry().key_of_token(kind, token);
+}
+
+}  // namespace trivet

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/config/json.h"
+
+#include <cmath>
+#include <limits>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr int kMaxDepth = 100;
+constexpr const char* kSpecialNumberKey = "$number";
+
+OrderedJson number_to_json(double number) {
+  if (std::isnan(number)) return OrderedJson{{kSpecialNumberKey, "nan"}};
+  if (std::isinf(number)) return OrderedJson{{kSpecialNumberKey, number > 0 ? "inf" : "-inf"}};
+  return number;
+}
+
+OrderedJson json_of(const Value& value) {
+  switch (value.type()) {
+    case Value::Type::null:
+      return nullptr;
+    case Value::Type::boolean:
+      return value.as_boolean();
+    case Value::Type::integer:
+      return value.as_integer();
+    case Value::Type::number:
+      return number_to_json(value.as_number());
+    case Value::Type::text:
+      return value.as_text();
+    case Value::Type::array: {
+      OrderedJson array = OrderedJson::array();
+      for (const Value& item : value.items()) array.push_back(json_of(item));
+      return array;
+    }
+    case Value::Type::table: {
+      OrderedJson table = OrderedJson::object();
+      for (const Value::Member& member : value.members()) {
+        table[member.key] = json_of(member.value);
+      }
+      return table;
+    }
+  }
+  return nullptr;
+}
+
+std::string dumped(const OrderedJson& json, int indent) {
+  return json.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+// As Python writes it.
+std::string spaced(const OrderedJson& json) {
+  if (!json.is_structured()) return dumped(json, -1);
+  std::string text;
+  for (const auto& [key, item] : json.items()) {
+    if (!text.empty()) text += ", ";
+    if (json.is_object()) text += dumped(OrderedJson(key), -1) + ": ";
+    text += spaced(item);
+  }
+  return json.is_object() ? "{" + text + "}" : "[" + text + "]";
+}
+
+Value special_number(const std::string& text, const std::string& source) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (text == "nan") return Value(std::numeric_limits<double>::quiet_NaN());
+  if (text == "inf") return Value(kInfinity);
+  if (text == "-inf") return Value(-kInfinity);
+  throw RunError(fmt::format("{}: \"{}\" is no number", source, text));
+}
+
+// Makes the value as the text is read. A table of its own, as the library would make first, drops
+// all but one of several members of a name.
+class Builder final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit Builder(const std::string& source) : source_(source) {}
+
+  Value take() { return std::move(done_); }
+
+  bool null() override { return put(Value()); }
+  bool boolean(bool value) override { return put(Value(value)); }
+  bool number_integer(number_integer_t value) override { return put(Value(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return put(Value(value)); }
+  bool number_float(number_float_t value, const string_t&) override { return put(Value(value)); }
+  bool string(string_t& value) override { return put(Value(std::move(value))); }
+  bool binary(binary_t&) override { throw RunError(source_ + ": binary data is no JSON"); }
+  bool start_object(std::size_t) override { return open(Value::table()); }
+  bool start_array(std::size_t) override { return open(Value::array()); }
+  bool end_array() override { return put(close()); }
+
+  bool end_object() override {
+    Value table = close();
+    const auto& members = std::as_const(table).members();
+    const bool special =
+        members.size() == 1 && members[0].key == kSpecialNumberKey && members[0].value.is_text();
+    return put(special ? special_number(members[0].value.as_text(), source_) : std::move(table));
+  }
+
+  bool key(string_t& name) override {
+    if (!open_.back().names.insert(name).second) {
+      throw RunError(fmt::format("{}: {} is there twice", source_, dumped(OrderedJson(name), -1)));
+    }
+    open_.back().key = std::move(name);
+    return true;
+  }
+
+  bool parse_error(std::size_t, const std::string&,
+                   const nlohmann::detail::exception& failure) override {
+    throw RunError(fmt::format("{} is not JSON: {}", source_, failure.what()));
+  }
+
+ private:
+  struct Open {
+    Value value;
+    std::string key{};  // of the member to come
+    std::unordered_set<std::string> names{};
+  };
+
+  bool open(Value empty) {
+    if (std::cmp_greater(open_.size(), kMaxDepth)) throw RunError(source_ + ": nested too deep");
+    open_.push_back({std::move(empty)});
+    return true;
+  }
+
+  Value close() {
+    Value value = std::move(open_.back().value);
+    open_.pop_back();
+    return value;
+  }
+
+  bool put(Value value) {
+    if (open_.empty()) {
+      done_ = std::move(value);
+    } else if (Open& around = open_.back(); around.value.is_array()) {
+      around.value.push_back(std::move(value));
+    } else {
+      around.value.members().push_back({std::move(around.key), std::move(value), {}});
+    }
+    return true;
+  }
+
+  const std::string& source_;
+  std::vector<Open> open_;
+  Value done_;
+};
+
+}  // namespace
+
+std::string to_json(const Value& value, JsonStyle style) {
+  const OrderedJson json = json_of(value);
+  if (style == JsonStyle::spaced) return spaced(json);
+  return style == JsonStyle::indented ? dumped(json, 2) + '\n' : dumped(json, -1);
+}
+
+Value value_from_json(std::string_view text, const std::string& source) {
+  // The library takes a zero byte for the end of the text, whatever stands behind it.
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    throw RunError(fmt::format("{} is not JSON: byte {} is zero", source, zero + 1));
+  }
+  Builder builder(source);
+  nlohmann::json::sax_parse(text, &builder);
+  return builder.take();
+}
+
+}  // namespace trivet

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/unknown_keys.h"
+
+#include <utility>
+
+#include "config/field_names.h"
+
+namespace trivet {
+namespace {
+
+std::vector<std::string> names_of(const std::vector<Field>& fields) {
+  std::vector<std::string> names;
+  for (const Field& field : fields) names.push_back(field.name);
+  return names;
+}
+
+}  // namespace
+
+std::size_t UnknownKeys::add_table(std::string path, const std::vector<Field>& fields) {
+  tables_.push_back({std::move(path), &fields});
+  return tables_.size() - 1;
+}
+
+void UnknownKeys::add_key(Origin where, std::size_t table, std::string key) {
+  keys_.push_back({std::move(where), table, std::move(key)});
+}
+
+void UnknownKeys::report(Problems& problems) const {
+  for (const Key& unknown : keys_) {
+    problems.add({unknown.where, joined_path(tables_[unknown.table].path, unknown.name),
+                  "unknown key '" + unknown.name + "'", hint_for(unknown)});
+  }
+}
+
+std::string UnknownKeys::hint_for(const Key& unknown) const {
+  const std::vector<std::string> own = names_of(*tables_[unknown.table].fields);
+  if (!nearest_names(unknown.name, own).empty()) return suggestion(unknown.name, own);
+  if (const std::string places = other_places(unknown); !places.empty()) {
+    return "it stands in the wrong table: '" + unknown.name + "' belongs to " + places;
+  }
+  if (std::string paths = near_paths(unknown); !paths.empty()) return paths;
+  return own.empty() ? "this table has no keys" : suggestion(unknown.name, own);
+}
+
+std::string UnknownKeys::other_places(const Key& unknown) const {
+  std::string places;
+  int count = 0;
+  for (const Table& table : tables_) {
+    if (count == 3) break;
+    if (table.path == tables_[unknown.table].path) continue;
+    if (field_named(*table.fields, unknown.name) == nullptr) continue;
+    places += count++ > 0 ? " or " : "";
+    places += table.path.empty() ? "the top of the file" : "[" + table.path + "]";
+  }
+  return places;
+}
+
+// A long common path makes any two names look near: the last word decides who takes part.
+std::string UnknownKeys::near_paths(const Key& unknown) const {
+  std::vector<std::string> all;
+  for (const Table& table : tables_) {
+    for (const Field& field : *table.fields) {
+      if (nearest_names(unknown.name, {field.name}).empty()) continue;
+      all.push_back(joined_path(table.path, field.name));
+    }
+  }
+  const std::string path = joined_path(tables_[unknown.table].path, unknown.name);
+  return nearest_names(path, all).empty() ? "" : suggestion(path, all);
+}
+
+}  // namespace trivet

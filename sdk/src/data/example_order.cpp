@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/train/example_order.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+std::int64_t saved_count(const Value& state, std::string_view key, const std::string& input) {
+  const Value* value = state.find(key);
+  if (value == nullptr || !value->is_integer() || value->as_integer() < 0)
+    throw InputError(input + ": the saved state has no count \"" + std::string(key) + "\"");
+  return value->as_integer();
+}
+
+}  // namespace
+
+ExampleOrder::ExampleOrder(const InputConfig& config, bool training, std::int64_t examples,
+                           std::string data)
+    : data_(std::move(data)),
+      examples_(examples),
+      batch_(config.batch_size),
+      epochs_(config.epochs == 0 && !training ? 1 : config.epochs),
+      shuffle_(config.shuffle),
+      pad_(config.remainder == Remainder::pad),
+      key_(Key(static_cast<std::uint64_t>(config.seed)).fold("order")) {
+  if (__builtin_mul_overflow(batch_, config.num_infeed_hosts, &global_batch_) ||
+      global_batch_ > std::int64_t{1} << 40)
+    throw InputError(data_ + ": batch_size times num_infeed_hosts is out of range");
+  first_of_host_ = batch_ * config.infeed_host_index;
+  if (examples_ == 0) throw InputError(data_ + ": there are no examples");
+  if (!pad_ && examples_ < global_batch_)
+    throw InputError(data_ + ": " + std::to_string(examples_) +
+                         " examples do not fill one batch of " + std::to_string(global_batch_),
+                     {.hint = "set remainder = \"pad\", or a smaller batch_size"});
+}
+
+std::int64_t ExampleOrder::batches_per_epoch() const {
+  return (examples_ + (pad_ ? global_batch_ - 1 : 0)) / global_batch_;
+}
+
+Value ExampleOrder::save_state() const {
+  return Value::table(
+      {{"epoch", place_.epoch}, {"position", place_.position}, {"examples", examples_}});
+}
+
+void ExampleOrder::restore_state(const Value& state, const std::string& input) {
+  const Place place{saved_count(state, "epoch", input), saved_count(state, "position", input)};
+  const std::int64_t examples = saved_count(state, "examples", input);
+  if (examples != examples_)
+    throw InputError(input + ": the state was saved with " + std::to_string(examples) +
+                         " examples, but " + data_ + " has " + std::to_string(examples_),
+                     {.hint = "continue with the same data, or start a new run"});
+  if (place.position >= examples)
+    throw InputError(input + ": the saved state stands behind the last example");
+  place_ = place;
+}
+
+Tensor ExampleOrder::weights(const std::vector<Slot>& slots) {
+  const bool whole = std::ranges::all_of(slots, &Slot::real);
+  if (whole && ones_.defined()) return ones_;
+  Tensor weight = Tensor::host({static_cast<std::int64_t>(slots.size())});
+  std::ranges::transform(slots, weight.mutable_span<float>().begin(),
+                         [](const Slot& slot) { return slot.real ? 1.0F : 0.0F; });
+  if (whole) ones_ = weight;
+  return weight;
+}
+
+std::int64_t ExampleOrder::example_at(std::int64_t position) {
+  if (!shuffle_) return position;
+  if (permutation_epoch_ != place_.epoch) {
+    permutation_.emplace(key_.fold(static_cast<std::uint64_t>(place_.epoch)),
+                         static_cast<std::uint64_t>(examples_));
+    permutation_epoch_ = place_.epoch;
+  }
+  return static_cast<std::int64_t>((*permutation_)(static_cast<std::uint64_t>(position)));
+}
+
+bool ExampleOrder::next(std::vector<Slot>& slots) {
+  // A state saved with another batch size may stand where no full batch is left.
+  if (!pad_ && place_.position + global_batch_ > examples_) place_ = {place_.epoch + 1, 0};
+  if (epochs_ > 0 && place_.epoch >= epochs_) return false;
+  slots.resize(static_cast<std::size_t>(batch_));
+  std::int64_t position = place_.position + first_of_host_;
+  for (Slot& slot : slots) {
+    slot = {example_at(position % examples_), position < examples_, place_.epoch};
+    ++position;
+  }
+  place_.position += global_batch_;
+  const bool ended =
+      pad_ ? place_.position >= examples_ : place_.position + global_batch_ > examples_;
+  if (ended) place_ = {place_.epoch + 1, 0};
+  return true;
+}
+
+}  // namespace trivet

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/layer/extend_step.h"
+
+#include <string>
+
+#include "ops/op_support.h"
+
+namespace trivet {
+namespace {
+
+ExtendStep* stepping(const Layer& layer) {
+  // The extension is the layer itself, which is const here for its `extension` only.
+  return const_cast<ExtendStep*>(static_cast<const ExtendStep*>(layer.extension(kLayerExtendStep)));
+}
+
+}  // namespace
+
+LayerCache::~LayerCache() = default;
+
+std::unique_ptr<LayerCache> make_cache(const Layer& layer, std::string_view name,
+                                       std::int64_t batch, std::int64_t max_length) {
+  if (const ExtendStep* step = stepping(layer)) return step->make_cache(batch, max_length);
+  if (layer.extension(kLayerLocalInTime) != nullptr) return nullptr;
+  throw Error("[extend_step] '" + std::string(name) + "' cannot decode with a cache",
+              {.hint = "its layer is neither local in time nor has an extend_step "
+                       "(trivet/layer/extend_step.h)"});
+}
+
+Tensor extend_step(Layer& layer, const Tensor& x, LayerCache* cache, FpropContext& context) {
+  NoGrad no_grad;
+  return cache != nullptr ? stepping(layer)->extend_step(x, *cache, context)
+                          : layer.fprop(x, context);
+}
+
+void LayerCaches::add(const Layer* layer, std::string_view name, std::int64_t batch,
+                      std::int64_t max_length) {
+  caches_.push_back(layer != nullptr ? make_cache(*layer, name, batch, max_length) : nullptr);
+}
+
+void LayerCaches::reorder(std::span<const std::int32_t> rows) {
+  for (const auto& cache : caches_) {
+    if (cache) cache->reorder(rows);
+  }
+}
+
+namespace {
+
+Shape extended(std::int64_t rows, std::int64_t length, std::span<const std::int64_t> extents) {
+  std::vector<std::int64_t> all{rows, length};
+  all.insert(all.end(), extents.begin(), extents.end());
+  return Shape(all);
+}
+
+std::span<const std::int64_t> per_place(const Shape& shape) {
+  return {shape.begin() + 2, shape.end()};
+}
+
+}  // namespace
+
+PlaceBuffer::PlaceBuffer(Device& device, std::int64_t rows, std::int64_t max_length,
+                         std::span<const std::int64_t> extents, DType dtype)
+    : values_(Tensor::zeros(device, extended(rows, max_length, extents), dtype)) {}
+
+void PlaceBuffer::expect_room(std::int64_t n) const {
+  if (n <= values_.dim(1) - length_) return;
+  throw Error("[extend_step] " + std::to_string(n) + " places after " + std::to_string(length_) +
+                  " are more than the cache has room for, which is " +
+                  std::to_string(values_.dim(1)),
+              {.hint = "make the cache with a larger max_length"});
+}
+
+void PlaceBuffer::append_zeros(std::int64_t n) {
+  expect_room(n);
+  length_ += n;
+}
+
+void PlaceBuffer::append(const Tensor& values) {
+  const Shape& room = values_.shape();
+  const std::int64_t n = values.rank() > 1 ? values.dim(1) : 0;
+  if (values.dtype() != values_.dtype() ||
+      values.shape() != extended(room[0], n, per_place(room))) {
+    detail::wrong("extend_step",
+                  "places of " + std::to_string(room[0]) + " rows for a cache " + room.to_string(),
+                  values.to_string());
+  }
+  expect_room(n);
+  NoGrad no_grad;
+  detail::copy_into(ops::slice(values_, 1, length_, length_ + n).view(), values);
+  length_ += n;
+}
+
+Tensor PlaceBuffer::values() const {
+  return ops::slice(values_, 1, 0, length_);
+}
+
+void PlaceBuffer::reorder(std::span<const std::int32_t> rows) {
+  NoGrad no_grad;
+  const Shape& room = values_.shape();
+  const auto count = static_cast<std::int64_t>(rows.size());
+  Tensor next =
+      Tensor::zeros(values_.device(), extended(count, room[1], per_place(room)), values_.dtype());
+  const Tensor from = values(), to = ops::slice(next, 1, 0, length_);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t row = rows[static_cast<std::size_t>(i)];
+    if (row < 0 || row >= room[0]) {
+      detail::wrong("extend_step", "rows of a cache of " + std::to_string(room[0]),
+                    "row " + std::to_string(row));
+    }
+    detail::copy_into(ops::slice(to, 0, i, i + 1).view(), ops::slice(from, 0, row, row + 1));
+  }
+  values_ = next;
+}
+
+}  // namespace trivet

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting values of parameters. Bounds and standard deviations are computed in double.
+#include "trivet/layer/initializer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+struct Fans {
+  double in = 1;
+  double out = 1;
+};
+
+// As TensorFlow counts them: a vector's fans are both its length; else the last two axes, times the
+// receptive field in front of them. A fan of 0 would divide by zero; nothing is drawn then anyway.
+Fans fans_of(const Shape& shape, std::int64_t fan_in, std::int64_t fan_out) {
+  Fans fans;
+  if (shape.rank() == 1) {
+    fans = {static_cast<double>(shape[0]), static_cast<double>(shape[0])};
+  } else if (shape.rank() > 1) {
+    double field = 1;
+    for (int axis = 0; axis < shape.rank() - 2; ++axis) field *= static_cast<double>(shape[axis]);
+    fans = {field * static_cast<double>(shape[-2]), field * static_cast<double>(shape[-1])};
+  }
+  if (fan_in > 0) fans.in = static_cast<double>(fan_in);
+  if (fan_out > 0) fans.out = static_cast<double>(fan_out);
+  return {std::max(fans.in, 1.0), std::max(fans.out, 1.0)};
+}
+
+void uniform(Key key, double bound, std::span<float> out) {
+  random_uniform(key, -bound, bound, out);
+}
+
+void normal(Key key, double stddev, std::span<float> out) {
+  random_normal(key, 0, stddev, out);
+}
+
+}  // namespace
+
+void initialize(const InitConfig& init, Key key, const Shape& shape, std::int64_t fan_in,
+                std::int64_t fan_out, std::span<float> out) {
+  if (static_cast<std::int64_t>(out.size()) != shape.size()) {
+    throw Error("[initialize] room for " + std::to_string(out.size()) + " values, the shape is " +
+                shape.to_string());
+  }
+  const double scale = init.scale;
+  const Fans fans = fans_of(shape, fan_in, fan_out);
+  switch (init.method) {
+    case Init::layer_default:
+      throw Error("[initialize] layer_default stands for a layer's own default, and none was given",
+                  {.hint = "set ParameterOptions::fallback to another method"});
+    case Init::constant:
+      return std::fill(out.begin(), out.end(), static_cast<float>(scale));
+    case Init::uniform:
+      return uniform(key, scale, out);
+    case Init::normal:
+      return normal(key, scale, out);
+    case Init::truncated_normal:
+      return random_truncated_normal(key, 0, scale, out);
+    case Init::xavier_uniform:
+      return uniform(key, scale * std::sqrt(6 / (fans.in + fans.out)), out);
+    case Init::xavier_normal:
+      return normal(key, scale * std::sqrt(2 / (fans.in + fans.out)), out);
+    case Init::he_uniform:
+      return uniform(key, scale * std::sqrt(6 / fans.in), out);
+    case Init::he_normal:
+      return normal(key, scale * std::sqrt(2 / fans.in), out);
+    case Init::lecun_uniform:
+      return uniform(key, scale * std::sqrt(3 / fans.in), out);
+    case Init::lecun_normal:
+      return normal(key, scale * std::sqrt(1 / fans.in), out);
+    case Init::fan_in_uniform:
+      return uniform(key, scale / std::sqrt(fans.in), out);
+  }
+  throw Error("[initialize] unknown method");
+}
+
+}  // namespace trivet

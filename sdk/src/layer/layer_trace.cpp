@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/layer/layer_trace.h"
+
+#include <utility>
+
+#include "plugin/guarded_layer.h"
+#include "trivet/backend/device.h"
+#include "trivet/layer/scope.h"
+
+namespace trivet {
+namespace {
+
+thread_local LayerTrace* current = nullptr;
+
+std::string text_of(const Tensor& x) {
+  return std::string(name_of(x.dtype())) + " " + x.shape().to_string();
+}
+
+}  // namespace
+
+struct LayerTrace::State {
+  std::vector<Entry> entries;
+};
+
+// Counts what passes through a layer. Holds the entries, so that it outlives the trace.
+class LayerTrace::Wrapped final : public Layer {
+ public:
+  Wrapped(std::unique_ptr<Layer> layer, Device& device, std::shared_ptr<State> state,
+          std::size_t index)
+      : layer_(std::move(layer)), device_(device), state_(std::move(state)), index_(index) {}
+
+  Tensor fprop(const Tensor& x, FpropContext& context) override {
+    const double before = device_.flops();
+    Tensor y = layer_->fprop(x, context);
+    Entry& entry = state_->entries[index_];
+    ++entry.calls;
+    entry.flops += device_.flops() - before;
+    entry.input = text_of(x);
+    entry.output = text_of(y);
+    return y;
+  }
+
+  const void* extension(std::string_view id) const noexcept override {
+    return layer_->extension(id);
+  }
+
+ private:
+  std::unique_ptr<Layer> layer_;
+  Device& device_;
+  std::shared_ptr<State> state_;
+  std::size_t index_;
+};
+
+LayerTrace::LayerTrace()
+    : state_(std::make_shared<State>()), previous_(std::exchange(current, this)) {}
+
+LayerTrace::~LayerTrace() {
+  current = previous_;
+}
+
+const std::vector<LayerTrace::Entry>& LayerTrace::layers() const {
+  return state_->entries;
+}
+
+void LayerTrace::reset_calls() {
+  for (Entry& entry : state_->entries) {
+    entry.calls = 0;
+    entry.flops = 0;
+  }
+}
+
+std::shared_ptr<Layer> LayerTrace::make_layer(const ConfigOf<Layer>& config, Scope& scope) {
+  if (current == nullptr) return detail::make_guarded(config, scope);
+  const std::shared_ptr<State> state = current->state_;
+  const std::size_t index = state->entries.size();
+  state->entries.push_back({scope.path(), config});
+  std::unique_ptr<Layer> layer = detail::make_guarded(config, scope);
+  return std::make_shared<Wrapped>(std::move(layer), scope.device(), state, index);
+}
+
+}  // namespace trivet

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// ParameterStore: the flat blocks behind a model's parameters.
+//
+// Every parameter starts at a multiple of 16 floats (64 bytes) of its block, so a product may read
+// it with aligned loads and one optimizer call may run over all of the block. The gaps hold zeros
+// in values, gradients and slots, and stay zero: an update of (0, 0) is 0 for every optimizer.
+#include <algorithm>
+#include <vector>
+
+#include "layer/block_layout.h"
+#include "layer/shared_layers.h"
+#include "trivet/error.h"
+#include "trivet/layer.h"
+#include "trivet/ops.h"
+#include "trivet/backend/meta_device.h"
+#include "trivet/layer/scope.h"
+
+namespace trivet {
+namespace {
+
+// The part of a block that belongs to one parameter, with its shape.
+Tensor part_of(const Tensor& block, std::int64_t offset, const Shape& shape) {
+  return ops::reshape(ops::slice(block, 0, offset, offset + shape.size()), shape);
+}
+
+}  // namespace
+
+const Tensor& Parameter::value() const {
+  if (!value_.defined()) {
+    throw Error("the value of '" + path_ + "' was asked for before the model was built",
+                {.hint = "constructors may use shapes only"});
+  }
+  return value_;
+}
+
+void Parameter::assign(const Tensor& value) {
+  Tensor mine = this->value();
+  if (!(value.shape() == shape_) || value.dtype() != mine.dtype()) {
+    throw Error("'" + path_ + "' is " + mine.to_string() + " and was given " + value.to_string());
+  }
+  if (value.on_host()) return mine.assign_bytes(value.to_bytes());
+  const tv_view from = value.view();
+  const tv_view to = mine.mutable_view();
+  Device& device = mine.device();
+  if (&value.device() != &device) return mine.assign_bytes(value.to_bytes());
+  device.check(device.table().copy(device.context(), &to, &from), "copy");
+}
+
+ParameterStore::ParameterStore(Device& device, Key key)
+    : device_(device), key_(key), shared_(std::make_unique<Shared>()) {}
+
+ParameterStore::~ParameterStore() = default;
+
+Parameter& ParameterStore::add(std::string path, const Shape& shape,
+                               const ParameterOptions& options) {
+  if (built_) throw Error("parameter '" + path + "' was added after the model was built");
+  if (find(path) != nullptr) {
+    throw Error("there is already a parameter '" + path + "'",
+                {.hint = "names must differ within a layer"});
+  }
+  auto parameter = std::make_unique<Parameter>();
+  parameter->path_ = std::move(path);
+  parameter->shape_ = shape;
+  parameter->trainable_ = options.trainable;
+  parameter->init_ = options.init.method == Init::layer_default ? options.fallback : options.init;
+  parameter->fan_in_ = options.fan_in;
+  parameter->fan_out_ = options.fan_out;
+  by_path_.emplace(parameter->path_, parameter.get());
+  parameters_.push_back(std::move(parameter));
+  return *parameters_.back();
+}
+
+void ParameterStore::freeze(Parameter& parameter) {
+  if (built_) throw Error("'" + parameter.path_ + "' was frozen after the model was built");
+  parameter.trainable_ = false;
+}
+
+void ParameterStore::build() {
+  if (built_) throw Error("the model was built already");
+  std::int64_t trainable = 0, states = 0;
+  for (const auto& parameter : parameters_) {
+    std::int64_t& end = parameter->trainable_ ? trainable : states;
+    parameter->offset_ = end;
+    end += detail::padded(parameter->shape_.size());
+  }
+  NoGrad no_grad;
+  trainable_values_ = Tensor::zeros(device_, {trainable});
+  trainable_gradients_ = Tensor::zeros(device_, {trainable});
+  states_ = Tensor::zeros(device_, {states});
+  built_ = true;
+  for (const auto& parameter : parameters_) place(*parameter);
+}
+
+void ParameterStore::place(Parameter& parameter) {
+  const Tensor& block = parameter.trainable_ ? trainable_values_ : states_;
+  Tensor value = part_of(block, parameter.offset_, parameter.shape_);
+  if (!is_on_paper(device_)) {
+    std::vector<float> start(static_cast<std::size_t>(parameter.shape_.size()));
+    initialize(parameter.init_, key_.fold("params").fold(parameter.path_), parameter.shape_,
+               parameter.fan_in_, parameter.fan_out_, start);
+    value.assign_bytes(std::as_bytes(std::span<const float>(start)));
+  }
+  if (!parameter.trainable_) {
+    parameter.value_ = std::move(value);
+    return;
+  }
+  parameter.slot_.gradient = part_of(trainable_gradients_, parameter.offset_, parameter.shape_);
+  parameter.value_ = make_leaf(value, parameter.slot_);
+}
+
+Parameter* ParameterStore::find(std::string_view path) const {
+  const auto found = by_path_.find(path);
+  return found == by_path_.end() ? nullptr : found->second;
+}
+
+std::int64_t ParameterStore::trainable_count() const {
+  std::int64_t n = 0;
+  for (const auto& parameter : parameters_) {
+    if (parameter->trainable_) n += parameter->shape_.size();
+  }
+  return n;
+}
+
+std::int64_t ParameterStore::count() const {
+  std::int64_t n = 0;
+  for (const auto& parameter : parameters_) n += parameter->shape_.size();
+  return n;
+}
+
+void ParameterStore::begin_gradients() {
+  for (const auto& parameter : parameters_) parameter->slot_.written = false;
+}
+
+void ParameterStore::end_gradients() {
+  for (const auto& parameter : parameters_) {
+    GradientSlot& slot = parameter->slot_;
+    parameter->has_gradient_ = slot.written;
+    if (!parameter->trainable_ || slot.written) continue;
+    const tv_view view = slot.gradient.mutable_view();
+    device_.check(device_.table().fill(device_.context(), &view, 0), "fill");
+    slot.written = true;
+  }
+}
+
+Tensor& ParameterStore::trainable_values() {
+  return trainable_values_;
+}
+Tensor& ParameterStore::trainable_gradients() {
+  return trainable_gradients_;
+}
+Tensor& ParameterStore::states() {
+  return states_;
+}
+
+std::int64_t ParameterStore::offset_of(const Parameter& parameter) const {
+  return parameter.offset_;
+}
+
+}  // namespace trivet

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scope: paths, and the layers made under them.
+#include "trivet/layer/scope.h"
+
+#include <algorithm>
+
+#include "layer/shared_layers.h"
+#include "trivet/error.h"
+#include "trivet/layer.h"
+#include "trivet/layer/layer_trace.h"
+#include "trivet/plugin/registry.h"
+
+namespace trivet {
+namespace {
+
+// Names become parts of tensor names in checkpoints, which other tools print, split and match.
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-' || c == '.';
+}
+
+std::string joined(const std::string& path, std::string_view name) {
+  if (name.empty() || !std::all_of(name.begin(), name.end(), is_name_character)) {
+    throw Error("'" + std::string(name) + "' in '" + path + "' cannot name a layer or parameter",
+                {.hint = "use letters, digits, '_', '-' and '.'"});
+  }
+  return path.empty() ? std::string(name) : path + '/' + std::string(name);
+}
+
+std::string shared_name(const ConfigOf<Layer>& config) {
+  const Value* name = config.fields().find("shared");
+  return name != nullptr && name->is_text() ? name->as_text() : std::string();
+}
+
+}  // namespace
+
+Scope::Scope(ParameterStore& store, std::string path) : store_(store), path_(std::move(path)) {}
+
+Scope Scope::child(std::string_view name) const {
+  return Scope(store_, joined(path_, name));
+}
+
+Parameter& Scope::parameter(std::string_view name, const Shape& shape,
+                            const ParameterOptions& options) {
+  return store_.add(joined(path_, name), shape, options);
+}
+
+Parameter& Scope::state(std::string_view name, const Shape& shape, double value) {
+  return parameter(name, shape, {.init = {Init::constant, value}, .trainable = false});
+}
+
+std::shared_ptr<Layer> Scope::layer(std::string_view name, const ConfigOf<Layer>& config) const {
+  Scope inner = child(name);
+  if (!config.has_value()) return nullptr;
+  const auto make_here = [&]() -> std::shared_ptr<Layer> {
+    if (!store_.shared_->paths.insert(inner.path()).second) {
+      throw Error("there is already a layer at '" + inner.path() + "'",
+                  {.hint = "give the children of a layer different names"});
+    }
+    return LayerTrace::make_layer(config, inner);
+  };
+  const std::string shared = shared_name(config);
+  if (shared.empty()) return make_here();
+
+  auto [entry, is_new] = store_.shared_->layers.try_emplace(shared);
+  if (is_new) {
+    entry->second.config = config;
+    entry->second.path = inner.path();
+    entry->second.layer = make_here();
+    return entry->second.layer;
+  }
+  const auto& first = entry->second;
+  if (!first.layer) {
+    throw Error("the layer shared as '" + shared + "' at '" + first.path +
+                "' contains itself at '" + inner.path() + "'");
+  }
+  if (!(first.config == config)) {
+    throw Error("the layers shared as '" + shared + "' differ: '" + first.path + "' is " +
+                    to_toml(first.config.to_value()) + ", '" + inner.path() + "' is " +
+                    to_toml(config.to_value()),
+                {.hint = "give them the same config, or different shared names"});
+  }
+  return first.layer;
+}
+
+}  // namespace trivet

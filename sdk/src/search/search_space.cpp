@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/search/search_space.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "trivet/config/schema.h"
+#include "config/value_list.h"
+
+namespace trivet {
+namespace {
+
+// Up to here a logarithm in double still tells integers apart, with three digits to spare.
+constexpr std::int64_t kLargestInteger = std::int64_t{1} << 40;
+
+// Whether `range` is a pair in order; says why not.
+template <class T>
+bool is_range(Problems& problems, std::string_view field, const std::vector<T>& range) {
+  if (range.size() != 2) {
+    problems.add(field, "must be [low, high], has " + std::to_string(range.size()) + " numbers");
+    return false;
+  }
+  if (range[0] < range[1]) return true;
+  problems.add(field, "low must be less than high, is " + to_toml(detail::list_of(range)));
+  return false;
+}
+
+void check_numbers(Problems& problems, std::string_view field, const std::vector<double>& range,
+                   bool is_log) {
+  const auto is_finite = [](double x) { return std::isfinite(x); };
+  if (!std::all_of(range.begin(), range.end(), is_finite)) {
+    return problems.add(field, "bounds must be finite, are " + to_toml(detail::list_of(range)));
+  }
+  if (!is_range(problems, field, range)) return;
+  if (is_log && range[0] <= 0) {
+    problems.add(field, "low must be more than 0 on a logarithmic scale, is " + to_toml(range[0]),
+                 "use uniform for ranges that reach zero");
+  } else if (!std::isfinite(range[1] - range[0])) {
+    problems.add(field, "is too wide for a number to hold");
+  }
+}
+
+void check_integers(Problems& problems, std::string_view field,
+                    const std::vector<std::int64_t>& range, bool is_log) {
+  if (!is_range(problems, field, range)) return;
+  if (is_log && range[0] < 1) {
+    problems.add(field,
+                 "low must be at least 1 on a logarithmic scale, is " + std::to_string(range[0]),
+                 "use int for ranges that reach zero");
+  } else if (range[0] < -kLargestInteger || range[1] > kLargestInteger) {
+    problems.add(field, "bounds must lie between -2^40 and 2^40");
+  }
+}
+
+void check_choices(Problems& problems, const std::vector<Value>& values) {
+  if (values.empty()) return problems.add("choice", "must list at least one value");
+  for (auto value = values.begin(); value != values.end(); ++value) {
+    if (value->is_null()) return problems.add("choice", "has an empty value");
+    if (std::find(values.begin(), value, *value) == value) continue;
+    return problems.add("choice", to_toml(*value) + " is listed twice");
+  }
+}
+
+}  // namespace
+
+void DimensionConfig::validate(Problems& problems) const {
+  const int given = uniform.has_value() + log_uniform.has_value() + int_.has_value() +
+                    log_int.has_value() + choice.has_value();
+  if (given != 1) {
+    problems.add("", given == 0 ? "says nothing of its values" : "says two things of its values",
+                 "set exactly one of uniform, log_uniform, int, log_int and choice");
+    return;
+  }
+  if (uniform) check_numbers(problems, "uniform", *uniform, false);
+  if (log_uniform) check_numbers(problems, "log_uniform", *log_uniform, true);
+  if (int_) check_integers(problems, "int", *int_, false);
+  if (log_int) check_integers(problems, "log_int", *log_int, true);
+  if (choice) check_choices(problems, *choice);
+  if (!step) return;
+  if (!int_) return problems.add("step", "is for int only");
+  if (int_->size() == 2 && (*int_)[0] < (*int_)[1] && *step > (*int_)[1] - (*int_)[0]) {
+    problems.add("step", "is wider than the range: only " + std::to_string((*int_)[0]) + " is left",
+                 "make it less, or give the key that value without searching");
+  }
+}
+
+Dimension::Dimension(std::string path, DimensionConfig config)
+    : path_(std::move(path)), config_(std::move(config)) {
+  Problems problems;
+  const Value table = Value::table();
+  {
+    const Problems::Inside inside(problems, joined_path("space", path_), table);
+    config_.validate(problems);
+  }
+  problems.throw_if_any();
+  if (config_.uniform) {
+    low_ = config_.uniform->front();
+    high_ = config_.uniform->back();
+  } else if (config_.log_uniform) {
+    scale_ = Scale::log;
+    low_ = std::log(config_.log_uniform->front());
+    high_ = std::log(config_.log_uniform->back());
+  } else if (config_.int_) {
+    first_ = config_.int_->front();
+    step_ = config_.step.value_or(1);
+    count_ = (config_.int_->back() - first_) / step_ + 1;
+  } else if (config_.log_int) {
+    scale_ = Scale::log;
+    first_ = config_.log_int->front();
+    count_ = config_.log_int->back() - first_ + 1;
+    low_ = std::log(static_cast<double>(first_) - 0.5);
+    high_ = std::log(static_cast<double>(config_.log_int->back()) + 0.5);
+  } else {
+    count_ = static_cast<std::int64_t>(config_.choice->size());
+  }
+}
+
+double Dimension::coordinate(double x) const {
+  const double scaled = scale_ == Scale::log ? std::log(x) : x;
+  return std::clamp((scaled - low_) / (high_ - low_), 0.0, 1.0);
+}
+
+std::int64_t Dimension::cell_index(double unit) const {
+  const auto cells = static_cast<double>(count_);
+  return static_cast<std::int64_t>(std::clamp(std::floor(unit * cells), 0.0, cells - 1));
+}
+
+std::int64_t Dimension::integer_at(double unit) const {
+  if (scale_ == Scale::linear) return first_ + cell_index(unit) * step_;
+  const double scaled = std::exp(low_ + std::clamp(unit, 0.0, 1.0) * (high_ - low_));
+  return std::clamp(static_cast<std::int64_t>(std::llround(scaled)), first_, first_ + count_ - 1);
+}
+
+Value Dimension::value(double unit) const {
+  if (is_categorical()) return (*config_.choice)[static_cast<std::size_t>(cell_index(unit))];
+  if (!is_continuous()) return integer_at(unit);
+  const auto& range = config_.uniform ? *config_.uniform : *config_.log_uniform;
+  const double scaled = low_ + std::clamp(unit, 0.0, 1.0) * (high_ - low_);
+  return std::clamp(scale_ == Scale::log ? std::exp(scaled) : scaled, range[0], range[1]);
+}
+
+bool Dimension::has(const Value& value) const {
+  if (is_categorical()) {
+    return std::find(config_.choice->begin(), config_.choice->end(), value) !=
+           config_.choice->end();
+  }
+  if (!is_continuous()) {
+    if (!value.is_integer() || value.as_integer() < first_) return false;
+    if (value.as_integer() > kLargestInteger) return false;
+    const std::int64_t offset = value.as_integer() - first_;
+    return offset % step_ == 0 && offset / step_ < count_;
+  }
+  if (!value.is_number() && !value.is_integer()) return false;
+  const auto& range = config_.uniform ? *config_.uniform : *config_.log_uniform;
+  return value.as_number() >= range[0] && value.as_number() <= range[1];
+}
+
+double Dimension::unit(const Value& value) const {
+  if (!has(value)) {
+    throw Error(
+        to_toml(value) + " is no value of this dimension of the search: " + text(),
+        {.path = path_, .hint = "the space may have been changed since the trial was made"});
+  }
+  if (is_continuous()) return coordinate(value.as_number());
+  if (scale_ == Scale::log) return coordinate(static_cast<double>(value.as_integer()));
+  std::int64_t index = 0;
+  if (is_categorical()) {
+    index =
+        std::find(config_.choice->begin(), config_.choice->end(), value) - config_.choice->begin();
+  } else {
+    index = (value.as_integer() - first_) / step_;
+  }
+  return (static_cast<double>(index) + 0.5) / static_cast<double>(count_);
+}
+
+std::pair<double, double> Dimension::cell(double unit) const {
+  if (is_continuous()) return {unit, unit};
+  if (scale_ == Scale::log) {
+    const auto x = static_cast<double>(integer_at(unit));
+    return {coordinate(x - 0.5), coordinate(x + 0.5)};
+  }
+  const auto index = static_cast<double>(cell_index(unit));
+  const auto cells = static_cast<double>(count_);
+  return {index / cells, (index + 1) / cells};
+}
+
+std::string Dimension::text() const {
+  if (config_.uniform) return "uniform = " + to_toml(detail::list_of(*config_.uniform));
+  if (config_.log_uniform) return "log_uniform = " + to_toml(detail::list_of(*config_.log_uniform));
+  if (config_.log_int) return "log_int = " + to_toml(detail::list_of(*config_.log_int));
+  if (config_.choice) return "choice = " + to_toml(detail::list_of(*config_.choice));
+  const std::string range = "int = " + to_toml(detail::list_of(*config_.int_));
+  return config_.step ? range + ", step = " + std::to_string(*config_.step) : range;
+}
+
+SearchSpace::SearchSpace(const Map<DimensionConfig>& dimensions) {
+  if (dimensions.empty()) {
+    throw ConfigError(Problem{.where = {},
+                              .path = "space",
+                              .what = "there is nothing to search",
+                              .hint = "space.\"trainer.learning_rate\" = { log_uniform = [1e-5, "
+                                      "1e-1] }"});
+  }
+  for (const auto& [path, config] : dimensions) dimensions_.emplace_back(path, config);
+}
+
+SearchPoint SearchSpace::point(std::span<const double> unit) const {
+  SearchPoint point;
+  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+    point.emplace_back(dimensions_[i].path(), dimensions_[i].value(unit[i]));
+  }
+  return point;
+}
+
+std::vector<double> SearchSpace::unit(const SearchPoint& point) const {
+  std::vector<double> unit;
+  for (const Dimension& dimension : dimensions_) {
+    const auto found = std::find_if(point.begin(), point.end(), [&](const auto& entry) {
+      return entry.first == dimension.path();
+    });
+    if (found == point.end()) {
+      throw Error("a trial of the search has no value for this key", {.path = dimension.path()});
+    }
+    unit.push_back(dimension.unit(found->second));
+  }
+  if (point.size() == dimensions_.size()) return unit;
+  for (const auto& [path, value] : point) {
+    const auto has_path = [&path = path](const Dimension& d) { return d.path() == path; };
+    if (std::any_of(dimensions_.begin(), dimensions_.end(), has_path)) continue;
+    throw Error("a trial of the search sets a key that is not in its space", {.path = path});
+  }
+  throw Error("a trial of the search sets a key twice");
+}
+
+}  // namespace trivet

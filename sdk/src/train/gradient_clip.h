@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clipping of gradients.
+//
+// Gradients live in one flat block, so clipping by value is two calls and the global norm is one,
+// whatever the number of parameters. Global clipping costs no pass of its own: its factor goes into
+// the optimizer's gradient_scale.
+#pragma once
+
+#include <vector>
+
+#include "trivet/train/learner.h"
+
+namespace trivet::detail {
+
+// x = op(x, scalar) in place.
+void apply_scalar(tv_binary_op op, Tensor& x, const Tensor& scalar);
+
+class GradientClip {
+ public:
+  GradientClip(ParameterStore& store, const GradientClipConfig& config);
+
+  struct Result {
+    double norm = -1;  // before clipping by norm; -1: none was taken. May be not finite.
+    float scale = 1;   // what the optimizers are to multiply by
+  };
+  Result apply(bool wants_norm = false);
+  // The first variable whose gradient is not finite; empty when there is none.
+  std::string first_not_finite();
+
+ private:
+  struct Variable {
+    Parameter* parameter;
+    Tensor gradient;  // f32 [n]
+    Tensor square;    // f32 [1]: its place in `squares_`
+  };
+  struct Norms {
+    double before = 0, after = 0;  // of all gradients, around clipping per variable
+  };
+  std::vector<double> variable_norms();
+  Norms clip_variables();
+
+  ParameterStore& store_;
+  GradientClipConfig config_;
+  std::vector<Variable> variables_;
+  Tensor squares_;        // f32 [variables]: sums of squares, read back in one go
+  Tensor total_square_;   // f32 [1]
+  Tensor lower_, upper_;  // scalars: -value and value
+};
+
+}  // namespace trivet::detail

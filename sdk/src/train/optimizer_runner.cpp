@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/optimizer_runner.h"
+
+#include <cmath>
+
+#include "layer/block_layout.h"
+#include "trivet/error.h"
+#include "trivet/ops.h"
+#include "trivet/plugin/plugin_call.h"
+
+namespace trivet::detail {
+namespace {
+
+// The optimizer knows its fields, not where in the config it is. A field may name variables that
+// are frozen or another learner's: those are there, too.
+void check_variables(const LearnerRule& rule, const ParameterStore& store) {
+  try {
+    const auto& all = store.parameters();
+    std::vector<const Parameter*> variables;
+    for (const auto& parameter : all) variables.push_back(&*parameter);
+    rule.optimizer->check_variables(variables);
+  } catch (const ConfigError& wrong) {
+    std::vector<Problem> problems = wrong.problems();
+    for (Problem& problem : problems) {
+      const bool main = rule.name.empty();
+      problem.path = main ? "trainer.optimizer." + problem.path : "trainer.learners";
+      if (!main) problem.what = "optimizer of '" + rule.name + "': " + problem.what;
+    }
+    throw ConfigError(std::move(problems));
+  }
+}
+
+}  // namespace
+
+OptimizerRunner::OptimizerRunner(ParameterStore& store, LearnerRule rule,
+                                 std::vector<Parameter*> variables)
+    : store_(store),
+      rule_(std::move(rule)),
+      optimizer_item_(item_of(*rule_.optimizer)),
+      schedule_item_(item_of(*rule_.learning_rate)),
+      variables_(std::move(variables)) {
+  if (!variables_.empty()) check_variables(rule_, store_);
+  for (const std::string& slot : rule_.optimizer->slots()) slots_.push_back(make_slot(slot));
+}
+
+OptimizerRunner::Slot OptimizerRunner::make_slot(const std::string& name) const {
+  Slot slot{name, {}, {}, {}};
+  std::int64_t end = 0;
+  for (const Parameter* variable : variables_) {
+    slot.shapes.push_back(rule_.optimizer->per_variable()
+                              ? rule_.optimizer->slot_shape(name, *variable)
+                              : variable->shape());
+    slot.offsets.push_back(end);
+    end += padded(slot.shapes.back().size());
+  }
+  slot.block = Tensor::full(store_.device(), {end}, rule_.optimizer->slot_start(name));
+  return slot;
+}
+
+bool OptimizerRunner::continues(std::size_t variable) const {
+  if (variable == 0 || rule_.optimizer->per_variable()) return false;
+  const Parameter &before = *variables_[variable - 1], &now = *variables_[variable];
+  return rule_.optimizer->group_of(before) == rule_.optimizer->group_of(now) &&
+         store_.offset_of(before) + padded(before.shape().size()) == store_.offset_of(now);
+}
+
+OptimizerSegment OptimizerRunner::segment(std::size_t first, std::size_t last) const {
+  const std::int64_t begin = store_.offset_of(*variables_[first]);
+  const std::int64_t end = store_.offset_of(*variables_[last]) + variables_[last]->shape().size();
+  OptimizerSegment segment{part_of(store_.trainable_values(), begin, end),
+                           part_of(store_.trainable_gradients(), begin, end),
+                           {},
+                           rule_.optimizer->group_of(*variables_[first]),
+                           rule_.optimizer->per_variable() ? variables_[first] : nullptr};
+  for (const Slot& slot : slots_) {
+    const bool none = slot.shapes[first].size() == 0 && variables_[first]->shape().size() > 0;
+    segment.slots.push_back(none ? Tensor()
+                                 : part_of(slot.block, slot.offsets[first], slot.end_of(last)));
+  }
+  return segment;
+}
+
+bool OptimizerRunner::have_changed() const {
+  if (in_segments_.size() != variables_.size()) return true;
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    if (in_segments_[i] != variables_[i]->has_gradient()) return true;
+  }
+  return false;
+}
+
+void OptimizerRunner::make_segments() {
+  segments_.clear();
+  in_segments_.clear();
+  for (const Parameter* variable : variables_) in_segments_.push_back(variable->has_gradient());
+  for (std::size_t first = 0, i = 0; i < variables_.size(); first = ++i) {
+    if (!in_segments_[first]) continue;
+    while (i + 1 < variables_.size() && in_segments_[i + 1] && continues(i + 1)) ++i;
+    segments_.push_back(segment(first, i));
+  }
+}
+
+double OptimizerRunner::rate_at(std::int64_t step) const {
+  const double rate = in_plugin(schedule_item_, "value", "trainer.learning_rate",
+                                [&] { return rule_.learning_rate->value(step); });
+  if (std::isfinite(rate)) return rate;
+  const std::string of = rule_.name.empty() ? "" : " of learner '" + rule_.name + "'";
+  throw RunError("the learning rate" + of + " of update " + std::to_string(step) +
+                 " is not a finite number");
+}
+
+void OptimizerRunner::update(std::int64_t step, float gradient_scale) {
+  const double rate = rate_at(step);
+  if (have_changed()) make_segments();
+  if (segments_.empty()) return;
+  const OptimizerStep now{.step = step, .learning_rate = rate, .gradient_scale = gradient_scale};
+  in_plugin(optimizer_item_, "update", "trainer.optimizer",
+            [&] { rule_.optimizer->update(now, segments_); });
+}
+
+void OptimizerRunner::add_slots(std::vector<std::pair<std::string, Tensor>>& out) const {
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    for (const Slot& slot : slots_) {
+      if (slot.shapes[i].size() == 0 && variables_[i]->shape().size() > 0) continue;
+      out.emplace_back(
+          variables_[i]->path() + '/' + slot.name,
+          ops::reshape(part_of(slot.block, slot.offsets[i], slot.end_of(i)), slot.shapes[i]));
+    }
+  }
+}
+
+}  // namespace trivet::detail

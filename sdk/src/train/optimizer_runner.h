@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// OptimizerRunner: one rule of a learner: its optimizer over as few and as long segments as the
+// groups of its variables allow, and the optimizer's slots.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trivet/train/learner.h"
+
+namespace trivet {
+struct RegistryItem;
+}
+
+namespace trivet::detail {
+
+class OptimizerRunner {
+ public:
+  // `variables` are trainable ones of the store, in its order.
+  OptimizerRunner(ParameterStore& store, LearnerRule rule, std::vector<Parameter*> variables);
+
+  const std::string& name() const { return rule_.name; }
+  double rate_at(std::int64_t step) const;  // throws RunError unless it is finite
+  void update(std::int64_t step, float gradient_scale);
+  void add_slots(std::vector<std::pair<std::string, Tensor>>& out) const;
+
+ private:
+  // One slot of all variables, in a block. Where the optimizer does not work per variable it is
+  // laid out as the parameters are, so that neighbours are neighbours here, too.
+  struct Slot {
+    std::string name;
+    std::vector<Shape> shapes;
+    std::vector<std::int64_t> offsets;  // of each variable
+    Tensor block;
+    std::int64_t end_of(std::size_t variable) const {
+      return offsets[variable] + shapes[variable].size();
+    }
+  };
+  Slot make_slot(const std::string& name) const;
+  bool continues(std::size_t variable) const;  // may be in one segment with the one before
+  bool have_changed() const;  // other variables have a gradient than those in the segments
+  OptimizerSegment segment(std::size_t first, std::size_t last) const;
+  void make_segments();  // of the variables that have a gradient
+
+  ParameterStore& store_;
+  LearnerRule rule_;
+  const RegistryItem* optimizer_item_;
+  const RegistryItem* schedule_item_;
+  std::vector<Parameter*> variables_;
+  std::vector<Slot> slots_;
+  std::vector<OptimizerSegment> segments_;
+  std::vector<bool> in_segments_;  // of each variable
+};
+
+}  // namespace trivet::detail

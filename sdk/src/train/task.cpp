@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Task: the default life of a task.
+#include "trivet/task.h"
+
+#include <algorithm>
+
+#include "trivet/error.h"
+#include "trivet/ops.h"
+#include "trivet/plugin/plugin_call.h"
+#include "trivet/plugin/registry.h"
+
+namespace trivet {
+
+namespace {
+
+NestedMap outputs_of(Model& model, const Batch& batch, FpropContext& context) {
+  return in_plugin(item_of(model), "fprop", "task.model", [&] {
+    NestedMap outputs = model.fprop(batch, context);
+    for (const auto& [path, tensor] : outputs) {
+      if (!tensor.defined()) throw PluginError("its fprop gave no tensor for '" + path + "'");
+    }
+    return outputs;
+  });
+}
+
+}  // namespace
+
+AggregatedLogs::~AggregatedLogs() = default;
+
+Tensor add_aux_losses(Tensor loss, const FpropContext& context) {
+  for (const auto& [name, auxiliary] : context.aux_losses) loss = ops::add(loss, auxiliary);
+  return loss;
+}
+
+Task::Task(TaskConfig config, TaskContext& context)
+    : config_(std::move(config)),
+      device_(context.device),
+      logging_dir_(context.logging_dir),
+      followed_dir_(context.followed_dir) {}
+
+Task::~Task() = default;
+
+const void* Task::extension(std::string_view) const noexcept {
+  return nullptr;
+}
+
+void Task::initialize(ParameterStore& store) {
+  if (config_.init_checkpoint.empty()) return;
+  set_init_report(load_weights(store, config_.init_checkpoint.path(), config_.init_load));
+}
+
+std::unique_ptr<Optimizer> Task::create_optimizer(const ConfigOf<Optimizer>& config) {
+  if (!config.has_value()) {
+    throw ConfigError(Problem{.path = "trainer.optimizer",
+                              .what = "no optimizer is configured, and training needs one",
+                              .hint = "for example optimizer = \"optim/Adam\""});
+  }
+  return make(config);
+}
+
+std::unique_ptr<Model> Task::build_model(const ConfigOf<Model>& config, Scope& scope) {
+  if (!config.has_value()) {
+    throw ConfigError(Problem{.path = "task.model",
+                              .what = "no model is configured",
+                              .hint = "set [task.model] with a type"});
+  }
+  return make(config, scope);
+}
+
+std::unique_ptr<Input> Task::build_inputs(const ConfigOf<Input>& config, InputContext& context) {
+  if (!config.has_value()) {
+    throw ConfigError(Problem{.path = context.name,
+                              .what = "no input is configured",
+                              .hint = "set [" + context.name + "] with a type"});
+  }
+  return make(config, context);
+}
+
+Metrics Task::build_metrics(bool) {
+  return {};
+}
+
+void Task::process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) {
+  NoGrad no_grad;
+  for (const auto& metric : metrics) {
+    in_plugin(item_of(*metric), "update_state", "task",
+              [&] { metric->update_state(batch, outputs); });
+  }
+}
+
+std::vector<Batch> Task::split_batch(const Batch& batch, std::int64_t parts) {
+  const bool has_rows = !batch.empty() && batch.begin()->second.rank() > 0;
+  const std::int64_t rows = has_rows ? batch.begin()->second.dim(0) : 1;
+  parts = std::min(parts, rows);
+  if (parts <= 1) return {batch};
+  const NoGrad no_grad;
+  std::vector<Batch> out;
+  for (std::int64_t i = 0; i < parts; ++i) {
+    const std::int64_t begin = i * rows / parts, end = (i + 1) * rows / parts;
+    Batch part;
+    for (const auto& [path, tensor] : batch) {
+      const bool cut = tensor.rank() > 0 && tensor.dim(0) == rows;
+      part.set(path, cut ? ops::slice(tensor, 0, begin, end) : tensor);
+    }
+    out.push_back(std::move(part));
+  }
+  return out;
+}
+
+StepOutput Task::train_step(const Batch& batch, StepState& state) {
+  if (state.learner == nullptr) throw Error("a training step needs a learner");
+  StepOutput out;
+  out.batch = batch.to(device_);
+  state.context.train = true;
+  tape_.clear();  // what a step that failed has left
+  {
+    Tape::Recording recording(tape_);
+    out.outputs = outputs_of(state.model, out.batch, state.context);
+    out.loss = in_plugin(item_of(*this), "build_losses", "task", [&] {
+      Tensor loss = build_losses(out.batch, out.outputs, state.context, out.weight);
+      if (!loss.defined()) throw PluginError("its build_losses gave no loss");
+      return loss;
+    });
+  }
+  state.store.begin_gradients();
+  tape_.backward(out.loss);
+  state.store.end_gradients();
+  in_plugin(item_of(*this), "process_metrics", "task",
+            [&] { process_metrics(state.metrics, out.batch, out.outputs); });
+  const Learner::Update update = state.learner->apply_gradients(out.weight, out.loss);
+  if (update.gradient_norm >= 0) out.logs.set("gradient_norm", update.gradient_norm);
+  return out;
+}
+
+StepOutput Task::validation_step(const Batch& batch, StepState& state) {
+  NoGrad no_grad;
+  StepOutput out;
+  out.batch = batch.to(device_);
+  out.outputs = inference_step(out.batch, state.model, state.context);
+  out.loss = build_losses(out.batch, out.outputs, state.context, out.weight);
+  process_metrics(state.metrics, out.batch, out.outputs);
+  return out;
+}
+
+NestedMap Task::inference_step(const Batch& batch, Model& model, FpropContext& context) {
+  NoGrad no_grad;
+  context.train = false;
+  return outputs_of(model, batch.to(device_), context);
+}
+
+std::unique_ptr<AggregatedLogs> Task::aggregate_logs(std::unique_ptr<AggregatedLogs> state,
+                                                     const StepOutput&) {
+  return state;
+}
+
+Logs Task::reduce_aggregated_logs(AggregatedLogs&, std::int64_t) {
+  return {};
+}
+
+}  // namespace trivet

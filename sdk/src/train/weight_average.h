@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// WeightAverage: the moving average of EmaConfig, laid out like the store's blocks.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trivet/train/learner.h"
+
+namespace trivet::detail {
+
+class WeightAverage {
+ public:
+  WeightAverage(ParameterStore& store, const EmaConfig& config);
+
+  void start();                       // at the weights there are
+  void update(std::int64_t updates);  // after the update with which `updates` are done
+  void swap();                        // with the weights
+  std::vector<std::pair<std::string, Tensor>> tensors() const;
+
+ private:
+  ParameterStore& store_;
+  EmaConfig config_;
+  // value: the average, gradient: the weights. First the trainable ones, then, if they are averaged
+  // and there are any, the states.
+  std::vector<OptimizerSegment> blocks_;
+};
+
+}  // namespace trivet::detail
