@@ -2,19 +2,19 @@
 // The plugin "lm": language models.
 #include "trivet/plugin.h"
 
-#include "bert.h"
-#include "bert_classifier.h"
-#include "export_command.h"
-#include "import_command.h"
-#include "language_model.h"
-#include "language_modeling.h"
-#include "masked_lm.h"
-#include "ngram_baselines.h"
-#include "sentence_prediction.h"
-#include "seq2seq.h"
-#include "sequence_model.h"
-#include "tagging.h"
-#include "token_metrics.h"
+#include "lm/models/bert.h"
+#include "lm/models/bert_classifier.h"
+#include "lm/huggingface/export_command.h"
+#include "lm/huggingface/import_command.h"
+#include "lm/models/language_model.h"
+#include "lm/tasks/language_modeling.h"
+#include "lm/tasks/masked_lm.h"
+#include "lm/tasks/ngram_baselines.h"
+#include "lm/tasks/sentence_prediction.h"
+#include "lm/tasks/seq2seq.h"
+#include "lm/models/sequence_model.h"
+#include "lm/tasks/tagging.h"
+#include "lm/metrics/token_metrics.h"
 
 namespace lm = trivet::lm;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CSV file from elsewhere: refused, or it is a table, and written out with every cell in quotes
 // it is the same table.
-#include "data/csv_table.h"
+#include "data/tables/csv_table.h"
 #include "fuzz_target.h"
 #include "trivet/error.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A TFRecord file from elsewhere, and the same bytes as one tf.Example: refused, or its features
 // lie within the bytes.
-#include "data/record_reader.h"
+#include "data/formats/tfrecord.h"
 #include "fuzz_target.h"
 #include "plugins/data_records.h"
 #include "trivet/error.h"

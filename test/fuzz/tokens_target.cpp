@@ -3,7 +3,7 @@
 // declares can be read, documents are in order, and none is outside the vocabulary.
 #include <filesystem>
 
-#include "data/mapped_tokens.h"
+#include "data/tokens/mapped_tokens.h"
 #include "fuzz_target.h"
 #include "support/shell.h"
 #include "trivet/error.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/csv_input.h"
+#include "data/tables/csv_input.h"
 #include "support/shell.h"
 #include "trivet/error.h"
 

@@ -5,10 +5,10 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "data/csv_input.h"
-#include "data/jsonl_files.h"
-#include "data/record_files.h"
-#include "data/text_files.h"
+#include "data/tables/csv_input.h"
+#include "data/sources/jsonl_files.h"
+#include "data/sources/record_files.h"
+#include "data/sources/text_files.h"
 #include "data_files.h"
 #include "data_records.h"
 #include "data_sequences.h"

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "config_round_trip.h"
-#include "data/config.h"
+#include "data/images/image_config.h"
 #include "trivet/error.h"
 
 namespace data = trivet::data;

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "data/idx_input.h"
-#include "data/npy_input.h"
-#include "data/synthetic_input.h"
+#include "data/images/idx_input.h"
+#include "data/images/npy_input.h"
+#include "data/images/synthetic_input.h"
 #include "support/shell.h"
 #include "trivet/error.h"
 

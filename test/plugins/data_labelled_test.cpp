@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "config_round_trip.h"
-#include "data/sentence_input.h"
-#include "data/tagged_input.h"
+#include "data/labelled/sentence_input.h"
+#include "data/labelled/tagged_input.h"
 #include "data_jsonl.h"
 #include "data_sequences.h"
 

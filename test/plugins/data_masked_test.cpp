@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "config_round_trip.h"
-#include "data/masked_input.h"
+#include "data/sequences/masked_input.h"
 #include "data_jsonl.h"
 #include "data_sequences.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "config_round_trip.h"
-#include "data/mixture.h"
+#include "data/sources/mixture.h"
 #include "data_files.h"
 #include "support/plugins.h"
 #include "support/property.h"

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "config_round_trip.h"
-#include "data/pair_input.h"
+#include "data/sequences/sequence_to_sequence_input.h"
 #include "data_jsonl.h"
 #include "data_sequences.h"
 #include "support/property.h"

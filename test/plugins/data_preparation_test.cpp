@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "data/tokens_input.h"
+#include "data/sequences/tokens_input.h"
 #include "data_sequences.h"
 #include "trivet/extensions/preparation.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "data/text_input.h"
+#include "data/sequences/text_input.h"
 #include "data_files.h"
 #include "trivet/plugin/registry.h"
 

@@ -4,10 +4,10 @@
 #include <sstream>
 
 #include "config_round_trip.h"
-#include "data/jsonl_files.h"
-#include "data/language_model_input.h"
-#include "data/record_files.h"
-#include "data/record_reader.h"
+#include "data/sources/jsonl_files.h"
+#include "data/sequences/language_model_input.h"
+#include "data/sources/record_files.h"
+#include "data/formats/tfrecord.h"
 #include "data_jsonl.h"
 #include "data_records.h"
 #include "data_sequences.h"

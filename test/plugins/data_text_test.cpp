@@ -6,8 +6,8 @@
 #include <set>
 
 #include "config_round_trip.h"
-#include "data/row_layout.h"
-#include "data/text_files.h"
+#include "data/sequences/row_layout.h"
+#include "data/sources/text_files.h"
 #include "data_sequences.h"
 #include "support/property.h"
 #include "trivet/extensions/text.h"

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "config_round_trip.h"
-#include "data/tokens_input.h"
+#include "data/sequences/tokens_input.h"
 #include "data_sequences.h"
 #include "trivet/config/digest.h"
 

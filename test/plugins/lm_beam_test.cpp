@@ -6,9 +6,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "lm/beam_search.h"
-#include "lm/sample_decode.h"
-#include "lm/token_sampler.h"
+#include "lm/decoding/beam_search.h"
+#include "lm/decoding/sample_decode.h"
+#include "lm/decoding/token_sampler.h"
 #include "step_models.h"
 
 namespace {

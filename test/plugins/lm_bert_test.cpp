@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "lm/bert.h"
-#include "lm/masked_lm.h"
+#include "lm/models/bert.h"
+#include "lm/tasks/masked_lm.h"
 #include "lm_encoder_fixture.h"
 #include "trivet/error.h"
 #include "trivet/task.h"

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "data_jsonl.h"
-#include "lm/bert_classifier.h"
-#include "lm/sentence_prediction.h"
-#include "lm/tagging.h"
+#include "lm/models/bert_classifier.h"
+#include "lm/tasks/sentence_prediction.h"
+#include "lm/tasks/tagging.h"
 #include "lm_encoder_fixture.h"
 #include "trivet/error.h"
 #include "trivet/task.h"

@@ -9,8 +9,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "lm/sample_decode.h"
-#include "lm/token_sampler.h"
+#include "lm/decoding/sample_decode.h"
+#include "lm/decoding/token_sampler.h"
 #include "step_models.h"
 #include "trivet/error.h"
 

@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "data_jsonl.h"
-#include "lm/language_model.h"
-#include "lm/language_modeling.h"
-#include "lm/seq2seq.h"
-#include "lm/sequence_model.h"
+#include "lm/models/language_model.h"
+#include "lm/tasks/language_modeling.h"
+#include "lm/tasks/seq2seq.h"
+#include "lm/models/sequence_model.h"
 #include "support/plugins.h"
 #include "trivet/error.h"
 #include "trivet/input.h"

@@ -2,8 +2,8 @@
 // Losses that are sums of what a model gives.
 #include <catch2/catch.hpp>
 
-#include "lm/loss_terms.h"
-#include "lm/masked_lm.h"
+#include "lm/tasks/loss_terms.h"
+#include "lm/tasks/masked_lm.h"
 #include "support/plugins.h"
 #include "trivet/error.h"
 

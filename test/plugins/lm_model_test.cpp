@@ -6,9 +6,9 @@
 #include <memory>
 #include <numeric>
 
-#include "lm/language_model.h"
-#include "lm/language_modeling.h"
-#include "lm/token_metrics.h"
+#include "lm/models/language_model.h"
+#include "lm/tasks/language_modeling.h"
+#include "lm/metrics/token_metrics.h"
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
 #include "trivet/error.h"

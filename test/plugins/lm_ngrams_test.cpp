@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "lm/ngrams.h"
+#include "lm/metrics/ngrams.h"
 #include "trivet/tensor/random.h"
 
 using trivet::lm::Ngrams;

@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "lm/class_counts.h"
-#include "lm/correlation.h"
-#include "lm/entities.h"
-#include "lm/tag_scores.h"
+#include "lm/metrics/class_counts.h"
+#include "lm/metrics/correlation.h"
+#include "lm/metrics/entities.h"
+#include "lm/metrics/tag_scores.h"
 #include "support/plugins.h"
 #include "trivet/error.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "data_jsonl.h"
-#include "lm/seq2seq.h"
-#include "lm/sequence_model.h"
+#include "lm/tasks/seq2seq.h"
+#include "lm/models/sequence_model.h"
 #include "lm_encoder_fixture.h"
 #include "trivet/error.h"
 #include "trivet/task.h"

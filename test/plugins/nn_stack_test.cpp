@@ -2,9 +2,9 @@
 // Repeat and StackedTransformer against layers one by one, and templates that they complete.
 #include <catch2/catch.hpp>
 
-#include "nn/layer_norm.h"
-#include "nn/multi_head_attention.h"
-#include "nn/transformer_block.h"
+#include "nn/norm/layer_norm.h"
+#include "nn/attention/multi_head_attention.h"
+#include "nn/attention/transformer_block.h"
 #include "support/plugins.h"
 #include "training_step.h"
 #include "trivet/error.h"

@@ -10,8 +10,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "lm/decode_config.h"
-#include "lm/step_model.h"
+#include "lm/decoding/decode_config.h"
+#include "lm/decoding/decoder_state.h"
 #include "trivet/tensor/random.h"
 
 namespace trivet::lm {

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/formats/tfrecord.h"
+
+#include <bit>
+#include <boost/crc.hpp>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <protozero/pbf_reader.hpp>
+#include <set>
+
+#include "trivet/error.h"
+
+namespace trivet::data {
+namespace {
+
+using Reader = protozero::pbf_reader;
+
+template <class T>
+T number_at(std::string_view bytes, std::size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+template <class T>
+std::string decimal(T number) {
+  char text[64];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+
+std::string_view view(const protozero::data_view& data) {
+  return {data.data(), data.size()};
+}
+
+// Getters expect the type of what is there: every field is taken by tag and type, and fields of
+// another type are passed over.
+constexpr auto kBytes = protozero::pbf_wire_type::length_delimited;
+
+// Lists of numbers may be packed or not; both are the same list.
+template <class T, class One, class Packed>
+std::optional<std::string> first_number(Reader list, protozero::pbf_wire_type single, One one,
+                                        Packed packed) {
+  while (list.next(1)) {
+    if (list.wire_type() == single) return decimal<T>((list.*one)());
+    if (list.wire_type() != kBytes) {
+      list.skip();
+      continue;
+    }
+    const auto values = (list.*packed)();
+    if (!values.empty()) return decimal<T>(*values.begin());
+  }
+  return std::nullopt;
+}
+
+void read_feature(std::string_view name, Reader feature, std::vector<std::string>& numbers,
+                  std::vector<SourceExample::Feature>& features) {
+  std::optional<std::string_view> text;
+  std::optional<std::string> number;
+  while (feature.next()) {
+    if (feature.wire_type() != kBytes || feature.tag() > 3) {
+      feature.skip();
+      continue;
+    }
+    const auto tag = feature.tag();
+    Reader list = feature.get_message();
+    if (tag == 1) {
+      if (list.next(1, kBytes)) text = view(list.get_view());
+    } else if (tag == 2) {
+      number = first_number<float>(list, protozero::pbf_wire_type::fixed32, &Reader::get_float,
+                                   &Reader::get_packed_float);
+    } else {
+      number = first_number<std::int64_t>(list, protozero::pbf_wire_type::varint,
+                                          &Reader::get_int64, &Reader::get_packed_int64);
+    }
+  }
+  if (!text && number) {
+    numbers.push_back(*number);
+    text = numbers.back();
+  }
+  if (text) features.push_back({name, *text});
+}
+
+void read_features(Reader map, std::vector<std::string>& numbers,
+                   std::vector<SourceExample::Feature>& features) {
+  while (map.next(1, kBytes)) {
+    Reader entry = map.get_message();
+    std::string_view name;
+    Reader feature;
+    while (entry.next()) {
+      if (entry.wire_type() != kBytes) {
+        entry.skip();
+      } else if (entry.tag() == 1) {
+        name = view(entry.get_view());
+      } else if (entry.tag() == 2) {
+        feature = entry.get_message();
+      } else {
+        entry.skip();
+      }
+    }
+    read_feature(name, feature, numbers, features);
+  }
+}
+
+std::size_t count_features(Reader example) {
+  std::size_t count = 0;
+  while (example.next(1, kBytes)) {
+    Reader map = example.get_message();
+    while (map.next()) map.skip(), ++count;
+  }
+  return count;
+}
+
+// A map has each name once; which of two is meant, readers do not agree on.
+void check_names(const std::vector<SourceExample::Feature>& features, const std::string& place) {
+  std::set<std::string_view> names;
+  for (const SourceExample::Feature& feature : features) {
+    if (names.insert(feature.name).second) continue;
+    throw InputError(place + ": has the feature '" + std::string(feature.name) + "' twice");
+  }
+}
+
+}  // namespace
+
+std::uint32_t masked_crc(std::string_view bytes) {
+  boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
+  crc.process_bytes(bytes.data(), bytes.size());
+  return std::rotr(static_cast<std::uint32_t>(crc.checksum()), 15) + 0xA282EAD8u;
+}
+
+bool RecordReader::next(std::string_view& record) {
+  if (rest_.empty()) return false;
+  ++number_;
+  constexpr std::size_t kFrame = 16;  // length, its checksum, the checksum of the bytes
+  if (rest_.size() < kFrame) throw InputError(place() + ": is cut off");
+  const auto length = number_at<std::uint64_t>(rest_, 0);
+  if (number_at<std::uint32_t>(rest_, 8) != masked_crc(rest_.substr(0, 8)))
+    throw InputError(
+        place() + ": the checksum of its length is wrong",
+        {.hint = number_ == 1 ? "is this a TFRecord file, and not compressed with zlib?"
+                              : "the file is damaged"});
+  if (length > rest_.size() - kFrame)
+    throw InputError(place() + ": is cut off: it has " + std::to_string(length) +
+                     " bytes, of which " + std::to_string(rest_.size() - kFrame) + " are there");
+  const std::string_view bytes = rest_.substr(12, length);
+  if (number_at<std::uint32_t>(rest_, 12 + length) != masked_crc(bytes))
+    throw InputError(place() + ": its checksum is wrong", {.hint = "the file is damaged"});
+  rest_.remove_prefix(kFrame + length);
+  record = bytes;
+  return true;
+}
+
+void read_example(std::string_view record, const std::string& place,
+                  std::vector<std::string>& numbers,
+                  std::vector<SourceExample::Feature>& features) {
+  numbers.clear();
+  features.clear();
+  const protozero::data_view bytes(record.data(), record.size());
+  try {
+    numbers.reserve(count_features(Reader(bytes)));  // views point into it
+    Reader example(bytes);
+    while (example.next(1, kBytes)) read_features(example.get_message(), numbers, features);
+    check_names(features, place);
+  } catch (const protozero::exception& failure) {
+    throw InputError(place + ": is no tf.Example: " + failure.what());
+  }
+}
+
+}  // namespace trivet::data

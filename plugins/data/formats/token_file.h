@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Token files: the ids of documents, as data/Tokens maps them into memory. All numbers are
+// little-endian.
+//
+// Our own format, version 1:
+//
+//     0  char[8]  "TRVTOK\r\n"
+//     8  u32      1, the version
+//    12  u32      bytes of an id: 2 or 4
+//    16  u64      size of the vocabulary; all ids are below it
+//    24  u64      ids
+//    32  u64      documents
+//    40  i32[2]   BOS and EOS, -1 where there is none; they are not in the file
+//    48  char[32] fingerprint of the tokenizer, zeros where it is not known
+//    80  char[32] digest (trivet/config/digest.h: XXH3, 128 bits, in hex) of all that follows byte 128
+//   112  zeros up to 128
+//   128  u64[]    where each document ends, counted in ids
+//        u16[] or u32[]  the ids
+//
+// Files of llm.c (dev/data/data_common.py): i32[256], of which the first three are 20240520, 1 and
+// the number of ids, then u16 ids; or 20240801, 7 and the number, then u32 ids (Llama 3).
+// Files of nanoGPT (data/*/prepare.py): u16 ids and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/formats/mapped_file.h"
+#include "trivet/config.h"
+
+namespace trivet::data {
+
+enum class TokenLayout {
+  by_header,  // trivet's or llm.c's, as the file starts
+  nanogpt,    // 16-bit ids without a header
+};
+TRIVET_ENUM(TokenLayout, by_header, nanogpt)
+
+// What is known of the ids in a file.
+struct TokenFileHeader {
+  int width = 2;                     // bytes of an id
+  std::int64_t vocabulary_size = 0;  // 0: not known
+  std::int64_t tokens = 0;
+  std::optional<std::int32_t> bos, eos;
+  std::string tokenizer;   // its fingerprint; empty: not known
+  std::string digest;      // of index and ids; empty: none in the file
+  bool has_index = false;  // the file says where documents end
+};
+
+// A mapped file whose sizes agree with each other. The file must not shrink while it is open.
+class TokenFile {
+ public:
+  // Throws InputError for what is no such file: another format, byte order, width or version, one
+  // that is cut off or has bytes too many, an index that runs backwards.
+  TokenFile(std::string file, TokenLayout layout);
+
+  const std::string& name() const { return name_; }
+  const TokenFileHeader& header() const { return header_; }
+  std::int64_t tokens() const { return header_.tokens; }
+  // Where document i ends; of a file with an index.
+  std::int64_t documents() const { return static_cast<std::int64_t>(ends_.size()); }
+  std::int64_t end_of(std::int64_t document) const {
+    return static_cast<std::int64_t>(ends_[static_cast<std::size_t>(document)]);
+  }
+
+  // Ids begin, begin + 1, ... Throws InputError for one that is not below `limit`. [any thread]
+  void read(std::int64_t begin, std::span<std::int32_t> out, std::int64_t limit) const;
+
+  // Reads all of the file, and throws InputError when the digest in it is another. Returns the
+  // digest of what lies behind the header.
+  std::string verify() const;
+  // The digest in the header, or one of the size and both ends of a file that has none.
+  std::string cheap_digest() const;
+
+ private:
+  void read_header(TokenLayout layout);
+  void read_own_header();
+  void read_llm_c_header(std::uint32_t width);
+  void set_body(std::uint64_t offset);  // where the ids start
+  void check_width() const;
+  [[noreturn]] void fail(const std::string& what, std::string hint = {}) const;
+
+  std::string name_;
+  Memory memory_;
+  TokenFileHeader header_;
+  std::span<const std::uint64_t> ends_;
+  const std::uint8_t* ids_ = nullptr;
+};
+
+// Writes a file of our format: whole or not at all. Throws RunError with the system's reason.
+class TokenFileWriter {
+ public:
+  // `header` says everything but counts and digest.
+  explicit TokenFileWriter(TokenFileHeader header) : header_(std::move(header)) {}
+
+  void add(std::span<const std::int32_t> ids);
+  std::int64_t tokens() const { return header_.tokens; }
+  std::int64_t documents() const { return static_cast<std::int64_t>(ends_.size()); }
+  // Returns the digest that it put into the header.
+  std::string write(const std::string& file) const;
+
+ private:
+  TokenFileHeader header_;
+  std::vector<std::uint64_t> ends_;
+  std::string ids_;
+};
+
+}  // namespace trivet::data

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/images/example_source.h"
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+namespace trivet::data {
+namespace {
+
+Shape with_batch(std::int64_t batch, const Shape& example) {
+  std::vector<std::int64_t> extents = {batch};
+  extents.insert(extents.end(), example.begin(), example.end());
+  return Shape(extents);
+}
+
+}  // namespace
+
+// Shared, because get() of it throws the same error as often as it is asked.
+struct ExampleInput::Loading {
+  std::shared_future<void> done;
+};
+
+ExampleInput::ExampleInput(const DatasetConfig& config, const InputContext& context,
+                           std::unique_ptr<ExampleSource> source)
+    : name_(context.name),
+      source_(std::move(source)),
+      loading_(std::make_unique<Loading>()),
+      order_(config, context.training, source_->examples(), source_->name()),
+      batch_shape_(with_batch(config.batch_size, source_->example_shape())) {
+  Augmenter augmenter(config, source_->example_shape(), source_->name());
+  if (context.training && augmenter.active()) augmenter_ = std::move(augmenter);
+  const auto when = context.training ? std::launch::async : std::launch::deferred;
+  loading_->done = std::async(when, [from = source_.get()] { from->load(); }).share();
+}
+
+// Declared before the source's end: waits for the loading thread, which uses it.
+ExampleInput::~ExampleInput() {
+  loading_.reset();
+}
+
+std::optional<Batch> ExampleInput::get_next() {
+  loading_->done.get();
+  if (!order_.next(slots_)) return std::nullopt;
+  Tensor image = Tensor::host(batch_shape_);
+  const auto pixels = image.mutable_span<float>();
+  const std::size_t each = static_cast<std::size_t>(source_->example_shape().size());
+  for (std::size_t i = 0; i < slots_.size(); ++i) read(slots_[i], pixels.subspan(i * each, each));
+  Batch batch;
+  batch.set("image", std::move(image));
+  if (source_->has_labels()) {
+    Tensor label = Tensor::host({batch_shape_[0]}, DType::i32);
+    std::ranges::transform(slots_, label.mutable_span<std::int32_t>().begin(),
+                           [&](const auto& slot) { return source_->label(slot.example); });
+    batch.set("label", std::move(label));
+  }
+  batch.set("weight", order_.weights(slots_));
+  return batch;
+}
+
+void ExampleInput::read(const ExampleOrder::Slot& slot, std::span<float> out) {
+  if (!augmenter_) return source_->read(slot.example, out);
+  plain_.resize(out.size());
+  source_->read(slot.example, plain_);
+  augmenter_->apply(slot.epoch, slot.example, plain_, out);
+}
+
+void ExampleInput::reset() {
+  order_.reset();
+}
+
+Value ExampleInput::save_state() const {
+  return order_.save_state();
+}
+
+void ExampleInput::restore_state(const Value& state) {
+  order_.restore_state(state, name_);
+}
+
+std::optional<std::int64_t> ExampleInput::batches_per_epoch() const {
+  return order_.batches_per_epoch();
+}
+
+}  // namespace trivet::data

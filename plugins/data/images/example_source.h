@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where examples come from, and the input that makes batches of any such source.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/images/augment.h"
+#include "data/images/image_config.h"
+#include "trivet/train/example_order.h"
+#include "trivet/input.h"
+
+namespace trivet::data {
+
+// A fixed number of examples that can be had in any order. The constructor finds out sizes and
+// shapes and throws InputError for what it can see by then; load() brings the data.
+class ExampleSource {
+ public:
+  virtual ~ExampleSource() = default;
+  ExampleSource(const ExampleSource&) = delete;
+  ExampleSource& operator=(const ExampleSource&) = delete;
+
+  virtual const std::string& name() const = 0;  // for messages
+  virtual std::int64_t examples() const = 0;
+  virtual const Shape& example_shape() const = 0;  // NHWC without N, or any
+  virtual bool has_labels() const = 0;
+
+  // Brings the data into memory and checks all of it; called once, from any thread, before the
+  // functions below. Throws InputError.
+  virtual void load() = 0;
+  // Writes one example, normalised.
+  virtual void read(std::int64_t example, std::span<float> out) = 0;
+  virtual std::int32_t label(std::int64_t example) const = 0;
+
+ protected:
+  ExampleSource() = default;
+};
+
+// In training the data is loaded by a thread that starts at once, so that it is there when the
+// model is; in evaluation it is loaded by the first get_next, so that it does not slow the first
+// step.
+class ExampleInput : public Input {
+ public:
+  ~ExampleInput() override;
+  std::optional<Batch> get_next() override;
+  void reset() override;
+  Value save_state() const override;
+  void restore_state(const Value& state) override;
+  std::optional<std::int64_t> batches_per_epoch() const override;
+
+ protected:
+  ExampleInput(const DatasetConfig& config, const InputContext& context,
+               std::unique_ptr<ExampleSource> source);
+
+ private:
+  struct Loading;
+  void read(const ExampleOrder::Slot& slot, std::span<float> out);
+
+  std::string name_;
+  std::unique_ptr<ExampleSource> source_;
+  std::unique_ptr<Loading> loading_;
+  std::optional<Augmenter> augmenter_;  // in training, where there is something to do
+  ExampleOrder order_;
+  Shape batch_shape_;
+  std::vector<ExampleOrder::Slot> slots_;
+  std::vector<float> plain_;  // one example before it is augmented
+};
+
+}  // namespace trivet::data

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/labelled/labelled_rows.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "trivet/error.h"
+
+namespace trivet::data {
+namespace {
+
+std::optional<std::int32_t> mark_of(const std::optional<std::int32_t>& wish, const char* name,
+                                    const std::optional<std::int32_t>& otherwise,
+                                    const Tokenizer& tokenizer, const std::string& field) {
+  if (wish && *wish >= tokenizer.vocabulary_size())
+    throw InputError(field + ": is " + std::to_string(*wish) + ", but ids end at " +
+                     std::to_string(tokenizer.vocabulary_size() - 1));
+  if (wish) return wish;
+  const std::optional<std::int32_t> named = tokenizer.token_id(name);
+  return named ? named : otherwise;
+}
+
+}  // namespace
+
+void LabelledConfig::validate(Problems& problems) const {
+  InputConfig::validate(problems);
+  for (auto name = class_names.begin(); name != class_names.end(); ++name) {
+    if (std::find(class_names.begin(), name, *name) != name)
+      problems.add("class_names", "has '" + *name + "' twice");
+  }
+}
+
+TextMarks text_marks(const LabelledConfig& config, const Tokenizer& tokenizer,
+                     const std::string& input) {
+  return {mark_of(config.cls_id, "[CLS]", tokenizer.bos_id(), tokenizer, input + ".cls_id"),
+          mark_of(config.sep_id, "[SEP]", tokenizer.eos_id(), tokenizer, input + ".sep_id")};
+}
+
+void check_room(const LabelledConfig& config, std::int64_t marks, const std::string& input) {
+  if (config.seq_len > marks) return;
+  throw InputError(input + ".seq_len: is " + std::to_string(config.seq_len) +
+                       ", which leaves no room for text beside " + std::to_string(marks) + " marks",
+                   {.hint = "make it larger"});
+}
+
+std::int32_t class_named(std::string_view text, const std::vector<std::string>& names,
+                         const std::string& place) {
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
+  throw InputError(place + ": '" + std::string(text) + "' is none of the class_names",
+                   {.hint = suggestion(text, names)});
+}
+
+Batch LabelledRows::batch(std::span<const Row> rows) {
+  const Shape shape{std::ssize(rows), seq_len_};
+  Tensor ids = Tensor::host(shape, DType::i32), paddings = Tensor::host(shape),
+         segment_ids = Tensor::host(shape, DType::i32),
+         segment_pos = Tensor::host(shape, DType::i32);
+  const auto id = filled<std::int32_t>(ids, 0), segment = filled<std::int32_t>(segment_ids, 0),
+             place = filled<std::int32_t>(segment_pos, 0);
+  const auto padding = filled<float>(paddings, 1);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::size_t at = i * static_cast<std::size_t>(seq_len_);
+    const auto length = static_cast<std::size_t>(tokens_->length(rows[i].row));
+    tokens_->read(rows[i].row, 0, id.subspan(at, length));
+    std::ranges::fill(padding.subspan(at, length), 0.0F);
+    std::ranges::fill(segment.subspan(at, length), 1);
+    const auto places = place.subspan(at, length);
+    std::iota(places.begin(), places.end(), 0);
+  }
+  return {{"ids", std::move(ids)},
+          {"paddings", std::move(paddings)},
+          {"segment_ids", std::move(segment_ids)},
+          {"segment_pos", std::move(segment_pos)}};
+}
+
+}  // namespace trivet::data

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/labelled/sentence_input.h"
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+#include <variant>
+
+#include "data/sources/example_texts.h"
+#include "data/labelled/labelled_rows.h"
+#include "data/tokens/special_tokens.h"
+#include "data/tokens/tokenize.h"
+#include "trivet/config/digest.h"
+#include "trivet/error.h"
+
+namespace trivet::data {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+using Labels = std::variant<Ids, std::vector<float>>;  // one a row
+
+template <class T>
+T number_in(const std::string& text, const std::string& place, const char* what) {
+  T number{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  const bool finite = !std::is_floating_point_v<T> || std::isfinite(static_cast<double>(number));
+  if (error == std::errc() && stop == end && finite) return number;
+  throw InputError(place + ": the label '" + text + "' is no " + what,
+                   {.hint = "class_names says what labels are called; label_type = \"number\" is "
+                            "for regression"});
+}
+
+// As in BERT's data: the longer one loses its last token, of equal ones the second.
+void cut_together(Ids& a, Ids& b, std::int64_t room) {
+  while (std::cmp_greater(a.size() + b.size(), room)) (a.size() > b.size() ? a : b).pop_back();
+}
+
+// inputs() of the tokens is how many of a row are of its first sentence, marks included.
+class SentenceRows final : public LabelledRows {
+ public:
+  SentenceRows(std::shared_ptr<const TokenStore> tokens, std::int64_t seq_len, Labels labels)
+      : LabelledRows(std::move(tokens), seq_len), labels_(std::move(labels)) {}
+
+  Batch batch(std::span<const Row> rows) override {
+    Batch batch = LabelledRows::batch(rows);
+    Tensor types = Tensor::host({std::ssize(rows), seq_len()}, DType::i32);
+    const auto type = filled<std::int32_t>(types, 0);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto first = static_cast<std::size_t>(tokens().inputs(rows[i].row));
+      const auto length = static_cast<std::size_t>(tokens().length(rows[i].row));
+      const std::size_t at = i * static_cast<std::size_t>(seq_len());
+      std::ranges::fill(type.subspan(at + first, length - first), 1);
+    }
+    batch.set("token_type_ids", std::move(types));
+    batch.set("label", std::visit([&](const auto& all) { return labels_of(rows, all); }, labels_));
+    return batch;
+  }
+
+  std::string fingerprint() const override {
+    const auto text = [](const auto& all) {
+      return digest({reinterpret_cast<const char*>(all.data()), all.size() * sizeof(all[0])});
+    };
+    return digest(tokens().fingerprint() + " " + std::to_string(seq_len()) + " " +
+                  std::visit(text, labels_));
+  }
+
+ private:
+  template <class T>
+  static Tensor labels_of(std::span<const Row> rows, const std::vector<T>& all) {
+    Tensor labels =
+        Tensor::host({std::ssize(rows)}, std::is_same_v<T, float> ? DType::f32 : DType::i32);
+    const auto label = labels.mutable_span<T>();
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      label[i] = all[static_cast<std::size_t>(rows[i].row)];
+    return labels;
+  }
+
+  Labels labels_;
+};
+
+}  // namespace
+
+void SentencePairsConfig::validate(Problems& problems) const {
+  LabelledConfig::validate(problems);
+  check_template(problems, "text_a", text_a);
+  check_template(problems, "text_b", text_b);
+  check_template(problems, "label", label);
+  if (label_type == LabelType::number && !class_names.empty())
+    problems.add("class_names", "is set, but labels are numbers");
+}
+
+// What reading takes.
+struct SentencePairsInput::Parts {
+  Parts(const Config& from, const InputContext& context)
+      : config(from),
+        data(make(from.source)),
+        tokenizer(required_tokenizer(from.tokenizer, context)),
+        vocabulary(checked_vocabulary(*tokenizer, context.name)),
+        marks(text_marks(from, *tokenizer, context.name)),
+        text_a(from.text_a),
+        text_b(from.text_b),
+        label(from.label) {
+    const bool two = !text_b.empty();
+    if (two && !marks.sep)
+      throw InputError(
+          context.name + ".sep_id: there is no token that stands between two sentences",
+          {.hint = "set sep_id, or give the tokenizer an EOS"});
+    check_room(from, number_of_marks(), context.name);
+  }
+
+  std::int64_t number_of_marks() const {
+    return (marks.cls ? 1 : 0) + (marks.sep ? 1 : 0) + (text_b.empty() ? 0 : 1);
+  }
+
+  std::unique_ptr<RowSource> load() const {
+    auto tokens = std::make_shared<MemoryTokens>(vocabulary);
+    Labels labels;
+    if (config.label_type == LabelType::number) labels = std::vector<float>();
+    read_limited(*data, config.limit,
+                 [&](const SourceExample& example) { add(example, *tokens, labels); });
+    return std::make_unique<SentenceRows>(std::move(tokens), config.seq_len, std::move(labels));
+  }
+
+  void add(const SourceExample& example, MemoryTokens& tokens, Labels& labels) const {
+    Ids a = encode_checked(*tokenizer, text_a.fill(example), example.place);
+    Ids b = encode_checked(*tokenizer, text_b.fill(example), example.place);
+    cut_together(a, b, config.seq_len - number_of_marks());
+    Ids row;
+    if (marks.cls) row.push_back(*marks.cls);
+    row.insert(row.end(), a.begin(), a.end());
+    if (marks.sep) row.push_back(*marks.sep);
+    const auto first = std::ssize(row);
+    row.insert(row.end(), b.begin(), b.end());
+    if (!text_b.empty()) row.push_back(*marks.sep);
+    if (a.empty() && b.empty()) return;
+    tokens.add(row, first);
+    const std::string text = label.fill(example);
+    if (auto* numbers = std::get_if<std::vector<float>>(&labels)) {
+      numbers->push_back(number_in<float>(text, example.place, "number"));
+    } else {
+      std::get<Ids>(labels).push_back(class_of(text, example.place));
+    }
+  }
+
+  std::int32_t class_of(const std::string& text, const std::string& place) const {
+    if (!config.class_names.empty()) return class_named(text, config.class_names, place);
+    const auto number = number_in<std::int32_t>(text, place, "class");
+    if (number < 0) throw InputError(place + ": the label " + text + " is negative");
+    return number;
+  }
+
+  Config config;
+  std::shared_ptr<DataSource> data;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::int64_t vocabulary;
+  TextMarks marks;
+  TextTemplate text_a, text_b, label;
+};
+
+SentencePairsInput::SentencePairsInput(const Config& config, InputContext& context)
+    : SentencePairsInput(config, context, Parts(config, context)) {}
+
+SentencePairsInput::SentencePairsInput(const Config& config, InputContext& context,
+                                       const Parts& parts)
+    : RowsInput(config, context, parts.data->name(),
+                {.only = {parts.tokenizer, parts.vocabulary}, .source = {}, .target = {}},
+                [parts] { return parts.load(); }) {}
+
+}  // namespace trivet::data

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/sequences/language_model_input.h"
+
+#include "data/sources/example_texts.h"
+#include "data/tokens/special_tokens.h"
+
+namespace trivet::data {
+namespace {
+
+TextPipeline pipeline_of(const LanguageModelConfig& config, const InputContext& context) {
+  TextPipeline pipeline = text_pipeline(std::shared_ptr<DataSource>(make(config.source)),
+                                        required_tokenizer(config.tokenizer, context));
+  pipeline.inputs = TextTemplate(config.inputs);
+  pipeline.targets = TextTemplate(config.targets);
+  pipeline.inputs_len = config.inputs_len;
+  if (config.inputs_eos) {
+    pipeline.inputs_end =
+        mark({"eos", true, config.eos_id, "inputs_eos"}, pipeline.tokenizer->eos_id(),
+             pipeline.tokenizer->vocabulary_size(), context.name);
+  }
+  return pipeline;
+}
+
+}  // namespace
+
+void LanguageModelConfig::validate(Problems& problems) const {
+  SequenceConfig::validate(problems);
+  check_template(problems, "inputs", inputs);
+  check_template(problems, "targets", targets);
+  if (targets.empty()) problems.add("targets", "is empty, so that there is nothing to learn");
+  if (inputs.empty() && weights_on_targets_only)
+    problems.add("weights_on_targets_only", "means nothing without inputs");
+  if (inputs.empty() && inputs_eos) problems.add("inputs_eos", "means nothing without inputs");
+}
+
+LanguageModelInput::LanguageModelInput(const Config& config, InputContext& context)
+    : TextSequenceInput(config, context, pipeline_of(config, context),
+                        {.indicate_inputs = !config.inputs.empty(),
+                         .weights_on_targets_only = config.weights_on_targets_only}) {}
+
+}  // namespace trivet::data

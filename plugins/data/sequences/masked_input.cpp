@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/sequences/masked_input.h"
+
+#include <utility>
+
+#include "data/sources/example_texts.h"
+#include "data/sequences/masked_rows.h"
+#include "trivet/error.h"
+
+namespace trivet::data {
+namespace {
+
+std::int32_t mask_id_of(const MaskedLanguageModelConfig& config, const Tokenizer& tokenizer,
+                        const std::string& input) {
+  std::optional<std::int32_t> id = config.mask_id;
+  for (const char* name : {"[MASK]", "<mask>"})
+    if (!id) id = tokenizer.token_id(name);
+  if (!id)
+    throw InputError(input + ".mask_id: the tokenizer has no token [MASK] or <mask>",
+                     {.hint = "set mask_id to an id that no text has"});
+  if (*id >= tokenizer.vocabulary_size())
+    throw InputError(input + ".mask_id: is " + std::to_string(*id) + ", but ids end at " +
+                     std::to_string(tokenizer.vocabulary_size() - 1));
+  return *id;
+}
+
+TextPipeline pipeline_of(const MaskedLanguageModelConfig& config, const InputContext& context) {
+  TextPipeline pipeline = text_pipeline(std::shared_ptr<DataSource>(make(config.source)),
+                                        required_tokenizer(config.tokenizer, context));
+  pipeline.targets = TextTemplate(config.targets);
+  return pipeline;
+}
+
+}  // namespace
+
+void MaskedLanguageModelConfig::validate(Problems& problems) const {
+  SequenceConfig::validate(problems);
+  check_template(problems, "targets", targets);
+  if (mask_share + random_share > 1)
+    problems.add("random_share", "and mask_share are more than 1 together");
+}
+
+MaskedLanguageModelInput::MaskedLanguageModelInput(const Config& config, InputContext& context)
+    : MaskedLanguageModelInput(config, context, pipeline_of(config, context)) {}
+
+MaskedLanguageModelInput::MaskedLanguageModelInput(const Config& config, InputContext& context,
+                                                   const TextPipeline& pipeline)
+    : TextSequenceInput(
+          config, context, pipeline,
+          {.shifted = false,
+           .wrap = [tokenizer = pipeline.tokenizer,
+                    rules = MaskRules{config.mask_rate, config.mask_share, config.random_share,
+                                      mask_id_of(config, *pipeline.tokenizer, context.name),
+                                      config.seed}](std::unique_ptr<RowSource> rows) {
+             return std::make_unique<MaskedRows>(std::move(rows), *tokenizer, rules);
+           }}) {}
+
+}  // namespace trivet::data

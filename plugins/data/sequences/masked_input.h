@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// data/MaskedLanguageModel: rows for encoders that guess masked tokens.
+#pragma once
+
+#include "data/sequences/sequence_input.h"
+
+namespace trivet::data {
+
+class MaskedLanguageModelInput final : public TextSequenceInput {
+ public:
+  using Config = MaskedLanguageModelConfig;
+  MaskedLanguageModelInput(const Config& config, InputContext& context);
+
+ private:
+  MaskedLanguageModelInput(const Config& config, InputContext& context,
+                           const TextPipeline& pipeline);
+};
+
+}  // namespace trivet::data

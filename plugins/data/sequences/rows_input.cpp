@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/sequences/rows_input.h"
+
+#include <future>
+#include <utility>
+
+#include "trivet/error.h"
+
+namespace trivet::data {
+namespace {
+
+std::string saved_text(const Value& state, std::string_view key) {
+  const Value* value = state.find(key);
+  return value != nullptr && value->is_text() ? value->as_text() : std::string();
+}
+
+}  // namespace
+
+struct RowsInput::Loaded {
+  std::unique_ptr<RowSource> rows;
+  ExampleOrder order;
+};
+
+// Shared, because get() of it throws the same error as often as it is asked.
+struct RowsInput::Loading {
+  std::shared_future<std::shared_ptr<Loaded>> done;
+};
+
+RowsInput::RowsInput(const InputConfig& config, const InputContext& context,
+                     const std::string& data, TextSides sides, Load load)
+    : name_(context.name), sides_(std::move(sides)), loading_(std::make_unique<Loading>()) {
+  const auto when = context.training ? std::launch::async : std::launch::deferred;
+  auto body = [config, training = context.training, data, load = std::move(load)] {
+    std::unique_ptr<RowSource> rows = load();
+    if (rows->rows() == 0)
+      throw InputError(data + ": there is no text in it that makes a row",
+                       {.hint = "a document needs a token to predict and one before it"});
+    ExampleOrder order(config, training, rows->rows(), data);
+    return std::make_shared<Loaded>(Loaded{std::move(rows), std::move(order)});
+  };
+  loading_->done = std::async(when, std::move(body)).share();
+}
+
+RowsInput::~RowsInput() = default;
+
+RowsInput::Loaded& RowsInput::loaded() const {
+  return *loading_->done.get();
+}
+
+std::optional<Batch> RowsInput::get_next() {
+  Loaded& data = loaded();
+  if (!data.order.next(slots_)) return std::nullopt;
+  rows_.clear();
+  for (const ExampleOrder::Slot& slot : slots_)
+    rows_.push_back({slot.example, slot.real, slot.epoch});
+  Batch batch = data.rows->batch(rows_);
+  batch.set("weight", data.order.weights(slots_));
+  return batch;
+}
+
+void RowsInput::reset() {
+  loaded().order.reset();
+}
+
+Value RowsInput::save_state() const {
+  Value state = loaded().order.save_state();
+  state.set("rows", loaded().rows->fingerprint());
+  return state;
+}
+
+void RowsInput::restore_state(const Value& state) {
+  Loaded& data = loaded();
+  if (saved_text(state, "rows") != data.rows->fingerprint())
+    throw InputError(
+        name_ + ": the state was saved with other text, another tokenizer or other rows",
+        {.hint = "continue with the same data, or start a new run"});
+  data.order.restore_state(state, name_);
+}
+
+std::optional<std::int64_t> RowsInput::batches_per_epoch() const {
+  return loaded().order.batches_per_epoch();
+}
+
+const void* RowsInput::extension(std::string_view id) const noexcept {
+  if (id == kInputText) return static_cast<const TextInput*>(this);
+  return Input::extension(id);
+}
+
+const TextSide& RowsInput::side_of(Side side) const {
+  switch (side) {
+    case Side::source:
+      return sides_.source;
+    case Side::target:
+      return sides_.target;
+    case Side::only:
+      break;
+  }
+  return sides_.only;
+}
+
+}  // namespace trivet::data

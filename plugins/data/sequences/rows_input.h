@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The input that makes batches of any RowSource.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/sequences/row_source.h"
+#include "trivet/train/example_order.h"
+#include "trivet/extensions/text.h"
+#include "trivet/input.h"
+
+namespace trivet::data {
+
+// Whose ids a batch has, see TextInput::Side.
+struct TextSide {
+  std::shared_ptr<const Tokenizer> tokenizer;  // may be null
+  std::int64_t vocabulary_size = 0;            // 0: not known
+};
+struct TextSides {
+  TextSide only, source, target;
+};
+
+// In training a thread that starts at once reads and tokenises, so that the data is there when the
+// model is; in evaluation the first call that needs it does.
+class RowsInput : public Input, public TextInput {
+ public:
+  ~RowsInput() override;
+  std::optional<Batch> get_next() override;
+  void reset() override;
+  Value save_state() const override;
+  void restore_state(const Value& state) override;
+  std::optional<std::int64_t> batches_per_epoch() const override;
+  const void* extension(std::string_view id) const noexcept override;
+
+  const Tokenizer* tokenizer(Side side) const override { return side_of(side).tokenizer.get(); }
+  std::int64_t vocabulary_size(Side side) const override { return side_of(side).vocabulary_size; }
+
+ protected:
+  // Brings all rows; called once, from any thread, so it must not use the input. Throws InputError.
+  using Load = std::function<std::unique_ptr<RowSource>()>;
+  // `data` names what is read, for messages.
+  RowsInput(const InputConfig& config, const InputContext& context, const std::string& data,
+            TextSides sides, Load load);
+
+ private:
+  struct Loaded;
+  struct Loading;
+  Loaded& loaded() const;
+  const TextSide& side_of(Side side) const;
+
+  std::string name_;
+  TextSides sides_;
+  std::unique_ptr<Loading> loading_;
+  std::vector<ExampleOrder::Slot> slots_;
+  std::vector<RowSource::Row> rows_;
+};
+
+}  // namespace trivet::data

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configs of inputs for language models. They give batches of rows of T = seq_len positions:
+//
+//   "ids"          i32 [B, T]   what the model reads
+//   "labels"       i32 [B, T]   what it predicts there: the token after ids
+//   "weights"      f32 [B, T]   1 where the label counts in the loss
+//   "paddings"     f32 [B, T]   1 where there is nothing
+//   "segment_ids"  i32 [B, T]   the pieces of documents in a row, from 1; 0 is padding
+//   "segment_pos"  i32 [B, T]   the place within its segment, from 0
+//   "label_bytes"  i32 [B, T]   bytes of text that the label stands for, 0 for special tokens and
+//                               padding: loss over bytes is comparable between tokenizers
+//   "weight"       f32 [B]      0: a row that only fills the last batch; its weights are 0, too
+//
+// A document is BOS, its tokens, EOS; the first and the last where asked for. Of n tokens n - 1
+// have one before them, so a document takes n - 1 positions: labels are all its tokens but the
+// first, ids all but the last (Praxis, seqio_input.LanguageModelFeatures: "ids" are BOS and the
+// shifted labels of each segment). Without BOS the first token of a document is never predicted.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "data/sources/source_config.h"
+#include "data/formats/token_file.h"
+#include "trivet/data_source.h"
+#include "trivet/input.h"
+#include "trivet/tokenizer.h"
+
+namespace trivet::data {
+
+// What becomes of a document with more positions than a row.
+enum class LongDocuments {
+  split,  // it goes on in the next row: no token is lost
+  trim,   // its end is left out, but for EOS
+};
+TRIVET_ENUM(LongDocuments, split, trim)
+
+// How documents make rows, for all of these inputs.
+//
+//   pack   long_documents
+//   true   split   Rows are cut from all documents one behind the other; only the last is padded.
+//   true   trim    As many whole documents a row as fit, in order; a longer one is cut to a row.
+//   false  split   A document is cut into windows of its own; the last is padded. With `overlap`,
+//                  windows but a document's first begin with the last positions of the one before,
+//                  whose weights are 0: every label counts once and is predicted from at least so
+//                  many tokens (a sliding window, as perplexities are usually measured).
+//   false  trim    One row a document.
+//
+// With random_offsets, the run of all documents that rows are cut from starts in each pass but the
+// first at a position drawn from (seed, pass), and goes on with the first document behind the last:
+// every label counts once a pass all the same.
+//
+// What goes on in the next row is a segment of its own there: its segment_pos starts at 0, and its
+// first id is the token before its first label, not BOS.
+struct SequenceConfig : InputConfig {
+  std::int64_t seq_len = 0;
+  bool pack = true;
+  LongDocuments long_documents = LongDocuments::split;
+  std::optional<bool> add_bos;
+  std::optional<bool> add_eos;
+  std::optional<std::int32_t> bos_id;
+  std::optional<std::int32_t> eos_id;
+  std::int64_t overlap = 0;
+  bool random_offsets = false;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(SequenceConfig, trivet::InputConfig,
+              (seq_len, "Positions in a row.", required, at_least(1)),
+              (pack, "Several documents a row, told apart by segment_ids; else one."),
+              (long_documents, "What becomes of documents with more positions than a row."),
+              (add_bos, "Documents start with BOS; unset: if there is one."),
+              (add_eos, "Documents end with EOS; unset: if there is one."),
+              (bos_id, "Id of BOS; unset: that of the tokenizer.", at_least(0)),
+              (eos_id, "Id of EOS; unset: that of the tokenizer.", at_least(0)),
+              (overlap,
+               "Positions of a window that are read again in the next, and do not count there; "
+               "needs pack = false.",
+               at_least(0)),
+              (random_offsets,
+               "Each pass cuts its rows at other places, from the seed; needs pack = true and "
+               "long_documents = \"split\"."))
+
+// The same for text that a tokenizer turns into ids when a run starts, which then stay in memory:
+// 2 bytes a token, or 4 for vocabularies of more than 65536.
+struct TextSequenceConfig : SequenceConfig {
+  ConfigOf<Tokenizer> tokenizer;
+  std::int64_t limit = std::int64_t{1} << 30;
+};
+TRIVET_CONFIG(TextSequenceConfig, SequenceConfig,
+              (tokenizer, "Makes token ids of the text; unset: the task's."),
+              (limit, "Most bytes of text; more is for `trivet data prepare` and data/Tokens.",
+               at_least(1)))
+
+// data/Text is data/LanguageModel over data/TextFiles, in one table.
+struct TextConfig : TextSequenceConfig {
+  std::vector<Path> files;
+  Documents documents = Documents::file;
+  Encoding encoding = Encoding::utf8;
+  double part_begin = 0;
+  double part_end = 1;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(
+    TextConfig, TextSequenceConfig,
+    (files,
+     "Text files, gzip or zstd or plain, and patterns (*, ?, [a-z]); read in the order of "
+     "their names.",
+     required),
+    (documents, "What in a file is one document."),
+    (encoding, "Whether files must be text, or may hold any bytes."),
+    (part_begin, "Where in each file reading starts, as a share of its bytes.", between(0.0, 1.0)),
+    (part_end, "Where it ends: 0 to 0.9 is for training, 0.9 to 1 for evaluation, say.",
+     between(0.0, 1.0)))
+
+// data/LanguageModel: examples of any source, as SeqIO's LanguageModelFeatures makes them. `inputs`
+// and `targets` say what an example's texts are: "{name}" stands for a feature of the source, all
+// else for itself, "{{" for a brace. The tokens of both are one document, targets behind inputs.
+//
+// With `inputs`, batches have "inputs_indicator" i32 [B, T], which says what the places of a prefix
+// language model see: 1 where the id is BOS or a token of the inputs. weights_on_targets_only goes
+// by labels: weights are 0 where the label is a token of the inputs, which is one place less.
+//
+// With inputs_eos the inputs end with EOS, also where inputs_len cuts them, as SeqIO's do; without,
+// targets follow the last token of the inputs.
+struct LanguageModelConfig : TextSequenceConfig {
+  ConfigOf<DataSource> source;
+  std::string inputs;
+  std::string targets = "{text}";
+  std::int64_t inputs_len = 0;
+  bool inputs_eos = false;
+  bool weights_on_targets_only = false;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(LanguageModelConfig, TextSequenceConfig,
+              (source, "Where examples come from.", required),
+              (inputs, "What stands before the targets, such as \"{question} \"; empty: nothing."),
+              (targets, "What is learnt, such as \"{answer}\"."),
+              (inputs_len, "Tokens that inputs may have, more are left out; 0: any number.",
+               at_least(0)),
+              (inputs_eos, "Inputs end with EOS, which counts in inputs_len and stays when cut."),
+              (weights_on_targets_only, "Inputs are read, but not learnt: their weights are 0."))
+
+// data/MaskedLanguageModel: examples of any source for encoders (Devlin et al. 2018, "BERT"). Here
+// labels stand where they are, not shifted: a document of n tokens, BOS and EOS included, takes n
+// positions. Of the tokens that are text mask_rate are chosen anew in every pass; weights are 1
+// there alone. In "ids" mask_share of the chosen ones are mask_id and random_share any other token
+// of text; the rest stay.
+struct MaskedLanguageModelConfig : TextSequenceConfig {
+  ConfigOf<DataSource> source;
+  std::string targets = "{text}";
+  double mask_rate = 0.15;
+  double mask_share = 0.8;
+  double random_share = 0.1;
+  std::optional<std::int32_t> mask_id;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(MaskedLanguageModelConfig, TextSequenceConfig,
+              (source, "Where examples come from.", required),
+              (targets, "The text of an example, with names of features in braces."),
+              (mask_rate, "Share of the tokens that are to be guessed.", more_than(0), at_most(1)),
+              (mask_share, "Of those, how many are masked.", between(0.0, 1.0)),
+              (random_share, "Of those, how many become another token.", between(0.0, 1.0)),
+              (mask_id, "Id of the mask; unset: the tokenizer's \"[MASK]\" or \"<mask>\".",
+               at_least(0)))
+
+// data/SequenceToSequence: pairs for models that read one text and write another, as SeqIO's
+// SequenceModelFeatures makes them. Batches have, with S = inputs_len and T = targets_len,
+//
+//   "src/ids", "src/segment_ids", "src/segment_pos"  i32 [B, S], "src/paddings" f32 [B, S]
+//   "tgt/ids", "tgt/labels", "tgt/segment_ids", "tgt/segment_pos", "tgt/label_bytes"  i32 [B, T],
+//   "tgt/weights", "tgt/paddings"  f32 [B, T]
+//   "weight"  f32 [B]
+//
+// "src/ids" are the tokens and EOS, not shifted; "tgt/ids" BOS and the shifted labels. Both sides
+// are cut to their length, EOS kept. With pack, as many pairs are in a row as fit on both sides,
+// and segments of equal number belong together. Examples of which a side has no tokens are left
+// out.
+struct SequenceToSequenceConfig : InputConfig {
+  ConfigOf<DataSource> source;
+  ConfigOf<Tokenizer> tokenizer;
+  ConfigOf<Tokenizer> target_tokenizer;
+  std::string inputs = "{inputs}";
+  std::string targets = "{targets}";
+  std::int64_t inputs_len = 0;
+  std::int64_t targets_len = 0;
+  bool pack = true;
+  std::optional<std::int32_t> bos_id;
+  std::optional<bool> add_eos;
+  std::optional<std::int32_t> eos_id;
+  std::int64_t limit = std::int64_t{1} << 30;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(SequenceToSequenceConfig, trivet::InputConfig,
+              (source, "Where examples come from.", required),
+              (tokenizer, "Makes token ids of the inputs; unset: the task's."),
+              (target_tokenizer, "Makes those of the targets; unset: the same."),
+              (inputs, "What is read, with names of features in braces."),
+              (targets, "What is written."),
+              (inputs_len, "Positions of inputs.", required, at_least(1)),
+              (targets_len, "Positions of targets.", required, at_least(1)),
+              (pack, "Several pairs a row, told apart by segment_ids; else one."),
+              (bos_id, "Id that targets start with; unset: the tokenizer's BOS.", at_least(0)),
+              (add_eos, "Both sides end with EOS; unset: if there is one."),
+              (eos_id, "Id of EOS; unset: that of the tokenizer.", at_least(0)),
+              (limit, "Most bytes of text.", at_least(1)))
+
+// data/Tokens reads token files (token_file.h has the formats). Those of trivet know their
+// documents, vocabulary, BOS and EOS, so that rows are those of the text they were made of; the
+// others hold a run of ids: documents end where document_end says, and nothing is added to them
+// unless add_bos or add_eos is set.
+struct TokensConfig : SequenceConfig {
+  std::vector<Path> files;
+  TokenLayout layout = TokenLayout::by_header;
+  std::optional<std::int32_t> document_end;
+  std::int64_t vocabulary_size = 0;
+  ConfigOf<Tokenizer> tokenizer;
+  bool verify = true;
+};
+TRIVET_CONFIG(
+    TokensConfig, SequenceConfig,
+    (files, "Token files and patterns (*, ?, [a-z]); read in the order of their names.", required),
+    (layout, "What the files look like: they tell, or 16-bit ids as nanoGPT has them."),
+    (document_end, "The id that ends a document, in files that do not tell; unset: a file is one.",
+     at_least(0)),
+    (vocabulary_size, "Ids must be below it; 0: what files or tokenizer say.", at_least(0)),
+    (tokenizer, "Makes text of the ids again, for samples and \"label_bytes\"; unset: the task's."),
+    (verify,
+     "All bytes are read at the start and compared with the file's checksum, all ids with the "
+     "vocabulary."))
+
+}  // namespace trivet::data

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inputs that make rows of documents, as SequenceConfig says.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "data/sequences/rows_input.h"
+#include "data/sequences/sequence_config.h"
+#include "data/sequences/sequence_rows.h"
+#include "data/tokens/tokenize.h"
+#include "trivet/extensions/preparation.h"
+#include "trivet/input.h"
+
+namespace trivet::data {
+
+class SequenceInput : public RowsInput {
+ protected:
+  // Brings all documents; called once, from any thread. Throws InputError.
+  using LoadTokens = std::function<std::shared_ptr<const TokenStore>()>;
+  // Puts something around the rows, such as masks.
+  using Wrap = std::function<std::unique_ptr<RowSource>(std::unique_ptr<RowSource>)>;
+  struct Options {
+    bool shifted = true;
+    bool indicate_inputs = false;
+    bool weights_on_targets_only = false;
+    Wrap wrap = {};
+  };
+  // `data` names what is read, for messages.
+  SequenceInput(const SequenceConfig& config, const InputContext& context, const std::string& data,
+                const TextSide& side, const LoadTokens& load, const Options& options);
+};
+
+// Of text that is tokenised when the run starts.
+class TextSequenceInput : public SequenceInput, public PreparableInput {
+ public:
+  const void* extension(std::string_view id) const noexcept override;
+  PreparedData prepare(const std::filesystem::path& directory,
+                       std::uint64_t shard_bytes) const override;
+
+ protected:
+  TextSequenceInput(const TextSequenceConfig& config, const InputContext& context,
+                    const TextPipeline& pipeline, const Options& options);
+
+ private:
+  TextPipeline pipeline_;
+};
+
+}  // namespace trivet::data

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/sequences/sequence_to_sequence_input.h"
+
+#include <utility>
+
+#include "data/sources/example_texts.h"
+#include "data/tokens/special_tokens.h"
+#include "data/sequences/pair_rows.h"
+#include "data/tokens/tokenize.h"
+#include "trivet/data_source.h"
+
+namespace trivet::data {
+namespace {
+
+TextSide made_side(const ConfigOf<Tokenizer>& own, const InputContext& context) {
+  std::shared_ptr<const Tokenizer> tokenizer = required_tokenizer(own, context);
+  const std::int64_t size = checked_vocabulary(*tokenizer, context.name);
+  return {std::move(tokenizer), size};
+}
+
+}  // namespace
+
+void SequenceToSequenceConfig::validate(Problems& problems) const {
+  InputConfig::validate(problems);
+  check_template(problems, "inputs", inputs);
+  check_template(problems, "targets", targets);
+}
+
+// What reading takes.
+struct SequenceToSequenceInput::Parts {
+  Parts(const Config& config, const InputContext& context)
+      : data(make(config.source)),
+        inputs(config.inputs),
+        targets(config.targets),
+        source(made_side(config.tokenizer, context)),
+        target(config.target_tokenizer.has_value() ? made_side(config.target_tokenizer, context)
+                                                   : source),
+        limit(config.limit),
+        pack(config.pack) {
+    const auto eos_of = [&](const TextSide& side) {
+      return mark({"eos", config.add_eos, config.eos_id}, side.tokenizer->eos_id(),
+                  side.vocabulary_size, context.name);
+    };
+    source_rules.marks.eos = eos_of(source);
+    source_rules.seq_len = config.inputs_len;
+    source_rules.shifted = false;
+    target_rules.marks.bos = mark({"bos", true, config.bos_id}, target.tokenizer->bos_id(),
+                                  target.vocabulary_size, context.name);
+    target_rules.marks.eos = eos_of(target);
+    target_rules.seq_len = config.targets_len;
+  }
+
+  std::unique_ptr<RowSource> load() const {
+    auto source_tokens = std::make_shared<MemoryTokens>(source.vocabulary_size);
+    auto target_tokens = std::make_shared<MemoryTokens>(target.vocabulary_size);
+    read_limited(*data, limit, [&](const SourceExample& example) {
+      const auto from = encode_checked(*source.tokenizer, inputs.fill(example), example.place);
+      const auto to = encode_checked(*target.tokenizer, targets.fill(example), example.place);
+      if (from.empty() || to.empty()) return;
+      source_tokens->add(from);
+      target_tokens->add(to);
+    });
+    SequenceRules from = source_rules, to = target_rules;
+    from.tokens = std::move(source_tokens);
+    to.tokens = std::move(target_tokens);
+    to.bytes_of_id = bytes_of_ids(*target.tokenizer);
+    return std::make_unique<PairRows>(std::move(from), std::move(to), pack);
+  }
+
+  std::shared_ptr<DataSource> data;
+  TextTemplate inputs, targets;
+  TextSide source, target;
+  SequenceRules source_rules, target_rules;  // without their tokens
+  std::int64_t limit;
+  bool pack;
+};
+
+SequenceToSequenceInput::SequenceToSequenceInput(const Config& config, InputContext& context)
+    : SequenceToSequenceInput(config, context, Parts(config, context)) {}
+
+SequenceToSequenceInput::SequenceToSequenceInput(const Config& config, InputContext& context,
+                                                 const Parts& parts)
+    : RowsInput(config, context, parts.data->name(),
+                {.only = {}, .source = parts.source, .target = parts.target},
+                [parts] { return parts.load(); }) {}
+
+}  // namespace trivet::data

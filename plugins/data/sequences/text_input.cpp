@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/sequences/text_input.h"
+
+#include "data/sources/text_files.h"
+
+namespace trivet::data {
+namespace {
+
+TextFilesConfig files_of(const TextConfig& config) {
+  TextFilesConfig files;
+  files.files = config.files;
+  files.documents = config.documents;
+  files.encoding = config.encoding;
+  files.part_begin = config.part_begin;
+  files.part_end = config.part_end;
+  return files;
+}
+
+}  // namespace
+
+void TextConfig::validate(Problems& problems) const {
+  SequenceConfig::validate(problems);
+  files_of(*this).validate(problems);
+}
+
+TextFilesInput::TextFilesInput(const Config& config, InputContext& context)
+    : TextSequenceInput(config, context,
+                        text_pipeline(std::make_shared<TextFiles>(files_of(config)),
+                                      required_tokenizer(config.tokenizer, context)),
+                        {}) {}
+
+}  // namespace trivet::data

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CSV file as a table: named columns, and those of its rows that a config asks for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/images/image_config.h"
+#include "data/formats/csv.h"
+#include "data/formats/mapped_file.h"
+#include "trivet/extensions/table.h"
+#include "trivet/tensor/random.h"
+
+namespace trivet::data {
+
+class CsvTable {
+ public:
+  // Reads the file into memory, checks all of it (text, quotes, the number of cells in every row)
+  // and finds the rows that are asked for. Throws InputError with file and line.
+  explicit CsvTable(const CsvConfig& config);
+
+  const std::string& file() const { return file_; }
+  const std::vector<std::string>& columns() const { return columns_; }
+  std::int64_t rows() const { return static_cast<std::int64_t>(rows_.size()); }
+  // In the order of the file.
+  void scan(const std::function<void(const TableRow&)>& visit) const;
+
+ private:
+  struct Row {
+    std::size_t offset;
+    std::int64_t line, number;
+  };
+  CsvReader reader() const;
+  void check_text();
+  void read_header(CsvReader& reader);
+  void check_names(std::int64_t line) const;
+  void find_rows(CsvReader& reader);
+  void check_width(const CsvRecord& record, std::int64_t number) const;
+  void mark_cells(const CsvRecord& record, std::vector<TableCell>& cells) const;
+  bool wants(const std::vector<TableCell>& cells) const;
+  bool is_for_evaluation(const std::vector<TableCell>& cells) const;
+
+  const CsvConfig config_;
+  const std::string file_;
+  Memory memory_;
+  std::string_view text_;  // without a byte order mark
+  std::vector<std::string> columns_;
+  std::vector<std::size_t> needed_;  // the columns of drop_missing
+  std::optional<std::size_t> split_by_;
+  Key split_key_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace trivet::data

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lm/decoding/cached_decoder.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "trivet/ops.h"
+#include "trivet/tape.h"
+
+namespace trivet::lm {
+
+ModelSteps::ModelSteps(const NextToken& model, Device& device, std::int64_t max_steps,
+                       std::int64_t tokens)
+    : model_(model),
+      device_(device),
+      max_steps_(max_steps),
+      tokens_(std::min(tokens, model.vocabulary_size())) {}
+
+std::vector<float> ModelSteps::start(std::span<const std::vector<std::int32_t>> prompts) {
+  std::int64_t longest = 0;
+  rows_.clear();
+  for (const auto& prompt : prompts) {
+    rows_.push_back({.prompt = std::ssize(prompt), .length = std::ssize(prompt)});
+    longest = std::max(longest, std::ssize(prompt));
+  }
+  cache_ = model_.make_cache(std::ssize(prompts), longest + max_steps_);
+  if (cache_) return padded(prompts, longest);
+  for (std::size_t row = 0; row < rows_.size(); ++row) rows_[row].ids = prompts[row];
+  return from_the_start();
+}
+
+// The prompts as one chunk [rows, length].
+std::vector<float> ModelSteps::padded(std::span<const std::vector<std::int32_t>> prompts,
+                                      std::int64_t length) {
+  const auto width = static_cast<std::size_t>(length), all = prompts.size() * width;
+  std::vector<std::int32_t> ids(all, 0), positions(all, 0);
+  std::vector<float> paddings(all, 1), is_prompt(all, 0);
+  padded_ = false;
+  for (std::size_t row = 0; row < prompts.size(); ++row) {
+    const std::size_t padding = width - prompts[row].size();
+    padded_ = padded_ || padding > 0;
+    for (std::size_t i = 0; i < prompts[row].size(); ++i) {
+      const std::size_t at = row * width + padding + i;
+      ids[at] = prompts[row][i];
+      positions[at] = static_cast<std::int32_t>(i);
+      paddings[at] = 0;
+      is_prompt[at] = 1;
+    }
+  }
+  const Shape shape = {std::ssize(prompts), length};
+  FpropContext context;
+  if (model_.sees_whole_prompt()) {
+    context.inputs_indicator = Tensor::from<float>(device_, is_prompt, shape);
+  }
+  if (padded_) {
+    context.paddings = Tensor::from<float>(device_, paddings, shape);
+    context.positions = Tensor::from<std::int32_t>(device_, positions, shape);
+  }
+  return logits_of(ids, shape[0], context);
+}
+
+std::vector<float> ModelSteps::extend(std::span<const std::int32_t> ids) {
+  if (!cache_) {
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      rows_[row].ids.push_back(ids[row]);
+      ++rows_[row].length;
+    }
+    return from_the_start();
+  }
+  std::vector<std::int32_t> positions;
+  for (Row& row : rows_) positions.push_back(static_cast<std::int32_t>(row.length++));
+  FpropContext context;
+  if (padded_) {
+    context.positions = Tensor::from<std::int32_t>(device_, positions, {std::ssize(rows_), 1});
+  }
+  return logits_of(ids, std::ssize(rows_), context);
+}
+
+// Each row by itself: a layer that cannot decode with a cache may look at other rows of a batch, as
+// experts with room for so many places do, and no text may depend on what it is computed with.
+std::vector<float> ModelSteps::from_the_start() {
+  std::vector<float> all;
+  for (const Row& row : rows_) {
+    std::vector<float> is_prompt(row.ids.size(), 0);
+    std::fill_n(is_prompt.begin(), row.prompt, 1.0F);
+    FpropContext context;
+    if (model_.sees_whole_prompt()) {
+      context.inputs_indicator = Tensor::from<float>(device_, is_prompt, {1, row.length});
+    }
+    const std::vector<float> logits = logits_of(row.ids, 1, context);
+    all.insert(all.end(), logits.begin(), logits.end());
+  }
+  return all;
+}
+
+std::vector<float> ModelSteps::logits_of(std::span<const std::int32_t> ids, std::int64_t rows,
+                                         FpropContext& context) {
+  const NoGrad no_grad;
+  const Tensor tokens = Tensor::from(device_, ids, {rows, std::ssize(ids) / rows});
+  Tensor logits = model_.next_logits(tokens, cache_.get(), context);
+  if (tokens_ < logits.dim(1)) logits = ops::contiguous(ops::slice(logits, 1, 0, tokens_));
+  return logits.to_host<float>();
+}
+
+void ModelSteps::reorder(std::span<const std::int32_t> rows) {
+  std::vector<Row> reordered;
+  for (const std::int32_t row : rows) reordered.push_back(rows_.at(static_cast<std::size_t>(row)));
+  rows_ = std::move(reordered);
+  if (cache_) cache_->reorder(rows);
+}
+
+}  // namespace trivet::lm

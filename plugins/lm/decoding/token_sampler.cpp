@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lm/decoding/token_sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "trivet/error.h"
+
+namespace trivet::lm {
+namespace {
+
+double log_sum_exp(std::span<const float> logits) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (const float logit : logits) {
+    if (!std::isnan(logit)) largest = std::max(largest, double{logit});
+  }
+  if (!std::isfinite(largest)) return largest;
+  double sum = 0;
+  for (const float logit : logits) {
+    if (!std::isnan(logit)) sum += std::exp(logit - largest);
+  }
+  return largest + std::log(sum);
+}
+
+// The ids whose logits are numbers, the largest `count` of them first, in order.
+std::vector<std::int32_t> largest_ids(std::span<const float> logits, std::int64_t count) {
+  std::vector<std::int32_t> ids;
+  ids.reserve(logits.size());
+  for (std::size_t id = 0; id < logits.size(); ++id) {
+    if (!std::isnan(logits[id])) ids.push_back(static_cast<std::int32_t>(id));
+  }
+  if (ids.empty()) throw Error("the model's logits are not numbers: its weights are damaged");
+  const auto comes_before = [&](std::int32_t a, std::int32_t b) {
+    const float of_a = logits[static_cast<std::size_t>(a)];
+    const float of_b = logits[static_cast<std::size_t>(b)];
+    return of_a != of_b ? of_a > of_b : a < b;
+  };
+  const std::size_t kept =
+      count > 0 ? std::min(static_cast<std::size_t>(count), ids.size()) : ids.size();
+  std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(kept), ids.end(),
+                    comes_before);
+  ids.resize(kept);
+  return ids;
+}
+
+// `ids` are in the order of their logits.
+void keep_likeliest(std::vector<std::int32_t>& ids, std::span<const float> logits,
+                    const DecodeConfig& config) {
+  if (config.p >= 1) return;
+  const auto weight = [&](std::int32_t id) {
+    return std::exp((double{logits[static_cast<std::size_t>(id)]} -
+                     double{logits[static_cast<std::size_t>(ids[0])]}) /
+                    config.temperature);
+  };
+  double total = 0;
+  for (const std::int32_t id : ids) total += weight(id);
+  double sum = 0;
+  std::size_t kept = 0;
+  while (kept < ids.size() && (kept == 0 || sum < config.p * total)) sum += weight(ids[kept++]);
+  ids.resize(kept);
+}
+
+double gumbel(Key key, std::int32_t id) {
+  std::uint32_t bits = 0;
+  random_bits(key, static_cast<std::uint64_t>(id), {&bits, 1});
+  return -std::log(-std::log((bits + 0.5) / 4294967296.0));
+}
+
+}  // namespace
+
+std::int32_t choose_token(std::span<const float> logits, const DecodeConfig& config, Key key) {
+  if (config.temperature == 0) return largest_ids(logits, 1)[0];
+  std::vector<std::int32_t> ids = largest_ids(logits, config.k);
+  keep_likeliest(ids, logits, config);
+  std::int32_t best = ids[0];
+  double best_score = -std::numeric_limits<double>::infinity();
+  for (const std::int32_t id : ids) {
+    const double logit = logits[static_cast<std::size_t>(id)];
+    const double score = logit / config.temperature + gumbel(key, id);
+    if (score <= best_score) continue;
+    best = id;
+    best_score = score;
+  }
+  return best;
+}
+
+double log_probability(std::span<const float> logits, std::int32_t token) {
+  return double{logits[static_cast<std::size_t>(token)]} - log_sum_exp(logits);
+}
+
+void to_log_probabilities(std::span<const float> logits, std::span<double> out) {
+  const double sum = log_sum_exp(logits);
+  for (std::size_t id = 0; id < logits.size(); ++id) {
+    out[id] = std::isnan(logits[id]) ? -std::numeric_limits<double>::infinity()
+                                     : double{logits[id]} - sum;
+  }
+}
+
+}  // namespace trivet::lm

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lm/huggingface/hf_layout.h"
+
+namespace trivet::lm {
+
+class Gpt2Layout final : public PublishedLayout {
+ public:
+  std::string_view name() const override { return "gpt2"; }
+  std::string_view prefix() const override { return "transformer."; }
+  DecoderShape shape(const PublishedConfig& config) const override;
+  Value config(const DecoderShape& shape, const SpecialTokenIds& ids) const override;
+  Value model(const DecoderShape& shape) const override;
+  std::vector<PublishedTensor> tensors(const DecoderShape& shape) const override;
+  std::string_view embedding() const override { return "wte.weight"; }
+  bool is_constant(std::string_view tensor) const override;
+  bool adds_bos() const override { return false; }
+};
+
+}  // namespace trivet::lm

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lm/huggingface/hf_config.h"
+
+#include <limits>
+#include <utility>
+
+#include "trivet/error.h"
+#include "trivet/config/json.h"
+#include "trivet/os/text_file.h"
+
+namespace trivet::lm {
+namespace {
+
+Value read(const std::filesystem::path& file) {
+  try {
+    Value root = value_from_json(text_of_file(file), file.string());
+    if (root.is_table()) return root;
+  } catch (const RunError& failure) {
+    throw UsageError(failure.message(),
+                     {.hint = "config.json of the model says what its tensors are"});
+  }
+  throw UsageError(file.string() + " is no config.json: an object was expected");
+}
+
+}  // namespace
+
+PublishedConfig::PublishedConfig(const std::filesystem::path& file)
+    : file_(file.string()), root_(read(file)) {}
+
+void PublishedConfig::refuse(std::string_view name, const std::string& what,
+                             std::string hint) const {
+  throw UsageError(file_ + ": \"" + std::string(name) + "\" " + what, {.hint = std::move(hint)});
+}
+
+const Value* PublishedConfig::find(std::string_view path) const {
+  const Value* value = root_.find_path(path);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+std::int64_t PublishedConfig::size(std::string_view name,
+                                   std::optional<std::int64_t> otherwise) const {
+  const Value* value = find(name);
+  if (value == nullptr && otherwise) return *otherwise;
+  if (value == nullptr) refuse(name, "is missing");
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (!value->is_integer() || value->as_integer() < 1 || value->as_integer() > kMost) {
+    refuse(name, "is " + to_json(*value) + ", not an integer of at least 1");
+  }
+  return value->as_integer();
+}
+
+std::int64_t PublishedConfig::layers(std::string_view name) const {
+  constexpr std::int64_t kMost = 100000;
+  const std::int64_t layers = size(name);
+  if (layers > kMost) refuse(name, "is more than " + std::to_string(kMost));
+  return layers;
+}
+
+double PublishedConfig::number(std::string_view name, double otherwise) const {
+  const Value* value = find(name);
+  if (value == nullptr) return otherwise;
+  const bool is_number = value->is_number() || value->is_integer();
+  if (!is_number || !(value->as_number() > 0) ||
+      value->as_number() > std::numeric_limits<double>::max()) {
+    refuse(name, "is " + to_json(*value) + ", not a number above 0");
+  }
+  return value->as_number();
+}
+
+bool PublishedConfig::flag(std::string_view name, bool otherwise) const {
+  const Value* value = find(name);
+  if (value == nullptr) return otherwise;
+  if (!value->is_boolean()) refuse(name, "is " + to_json(*value) + ", not true or false");
+  return value->as_boolean();
+}
+
+std::string PublishedConfig::text(std::string_view name,
+                                  std::optional<std::string> otherwise) const {
+  const Value* value = find(name);
+  if (value == nullptr && otherwise) return *otherwise;
+  if (value == nullptr) refuse(name, "is missing");
+  if (!value->is_text()) refuse(name, "is " + to_json(*value) + ", not a text");
+  return value->as_text();
+}
+
+std::optional<std::int32_t> PublishedConfig::token(std::string_view name) const {
+  const Value* value = find(name);
+  if (value != nullptr && value->is_array() && !value->items().empty()) value = &value->items()[0];
+  if (value == nullptr) return {};
+  if (!value->is_integer() || value->as_integer() < 0 ||
+      value->as_integer() > std::numeric_limits<std::int32_t>::max()) {
+    refuse(name, "is " + to_json(*value) + ", not a token id");
+  }
+  return static_cast<std::int32_t>(value->as_integer());
+}
+
+void PublishedConfig::require(std::string_view name, const Value& wanted) const {
+  const Value* value = find(name);
+  if (value == nullptr || *value == wanted) return;
+  const bool numbers = value->is_integer() && wanted.is_number();
+  if (numbers && value->as_number() == wanted.as_number()) return;
+  refuse(name, "is " + to_json(*value) + ", and only " + to_json(wanted) + " is supported");
+}
+
+}  // namespace trivet::lm

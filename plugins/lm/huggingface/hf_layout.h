@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layouts in which Hugging Face's transformers library publishes decoders: config.json and the
+// names and shapes of the tensors in model.safetensors, and the lm/LanguageModel that computes the
+// same function.
+//
+//   gpt2   GPT2LMHeadModel (Radford et al. 2019): learned positions, LayerNorm in front of each
+//          part, biases, one tensor for query, key and value side by side. Its four products
+//          attn.c_attn, attn.c_proj, mlp.c_fc and mlp.c_proj are of the class Conv1D, which keeps
+//          weights as [in, out], the transpose of what Linear has there.
+//   llama  LlamaForCausalLM (Touvron et al. 2023): RMS norm, rotary positions in the half-split
+//          layout, grouped heads of keys and values, a gated Mlp, weights as [out, in].
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lm/huggingface/decoder_shape.h"
+#include "lm/huggingface/hf_config.h"
+#include "trivet/tensor/shape.h"
+#include "trivet/config/value.h"
+
+namespace trivet::lm {
+
+// A tensor of a layout, and the variables that it is made of: one, or several of one shape side by
+// side in its last axis.
+struct PublishedTensor {
+  std::string name;  // without the layout's prefix
+  Shape shape;
+  std::vector<std::string> variables;
+  bool transposed = false;  // the variable is [in, out], the tensor [out, in]
+};
+
+struct SpecialTokenIds {
+  std::optional<std::int32_t> bos, eos;
+};
+
+class PublishedLayout {
+ public:
+  virtual ~PublishedLayout() = default;
+
+  virtual std::string_view name() const = 0;    // "model_type" of config.json
+  virtual std::string_view prefix() const = 0;  // of all names but that of the head
+  // Throws UsageError naming the field for what lm/LanguageModel cannot be.
+  virtual DecoderShape shape(const PublishedConfig& config) const = 0;
+  // As config.json.
+  virtual Value config(const DecoderShape& shape, const SpecialTokenIds& ids) const = 0;
+  // As task.model of a trivet config.
+  virtual Value model(const DecoderShape& shape) const = 0;
+  // Without the head of a model whose logits are made with the embedding's table.
+  virtual std::vector<PublishedTensor> tensors(const DecoderShape& shape) const = 0;
+  // The table of the embedding.
+  virtual std::string_view embedding() const = 0;
+  // Old files also hold constants under these names.
+  virtual bool is_constant(std::string_view tensor) const = 0;
+  // Whether prompts begin with the start token.
+  virtual bool adds_bos() const = 0;
+};
+
+inline constexpr std::string_view kHeadTensor = "lm_head.weight";
+
+// Throws UsageError for any other name.
+const PublishedLayout& layout_named(std::string_view name);
+
+}  // namespace trivet::lm

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the published layouts have in common: activations, and the parts of task.model.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lm/huggingface/decoder_shape.h"
+#include "lm/huggingface/hf_config.h"
+#include "trivet/config/value.h"
+
+namespace trivet::lm {
+
+// The name of an activation in config.json, one that there is a layer for.
+std::string activation_in(const PublishedConfig& config, std::string_view field,
+                          const std::string& otherwise);
+// The layer, as a table.
+Value activation_layer(std::string_view name);
+// The name for a layer with all its fields; empty where there is none.
+std::string activation_name(std::string_view type, const Value& fields);
+
+// task.model with `block` and the norm `norm_type`, and a head as the shape says.
+Value decoder_model(const DecoderShape& shape, const char* norm_type, Value block);
+
+Value id_or_null(const std::optional<std::int32_t>& id);
+
+// "transformer/layer_3/".
+std::string block_path(std::int64_t layer);
+
+}  // namespace trivet::lm

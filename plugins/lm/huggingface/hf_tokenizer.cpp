@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lm/huggingface/hf_tokenizer.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trivet/error.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/os/text_file.h"
+
+namespace trivet::lm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kBpe = "tokenizers/Bpe";
+constexpr const char* kSentencePiece = "sentencepiece/Model";
+
+struct Form {
+  const char* type;
+  std::vector<std::pair<const char*, const char*>> files;  // field and name
+};
+
+std::vector<Form> forms() {
+  return {{kBpe, {{"file", "tokenizer.json"}}},
+          {kBpe, {{"vocab", "vocab.json"}, {"merges", "merges.txt"}}},
+          {kSentencePiece, {{"file", "tokenizer.model"}}}};
+}
+
+// Files of vocabularies do not say which tokens begin and end texts; config.json does.
+ConfigOf<Tokenizer> with_marks(const ConfigOf<Tokenizer>& tokenizer, const Tokenizer& made,
+                               const PublishedConfig& config) {
+  Value fields = tokenizer.fields();
+  const auto set = [&](const char* field, std::optional<std::int32_t> found,
+                       std::optional<std::int32_t> said) {
+    if (!said || found == said || *said >= made.vocabulary_size() || !made.is_special(*said))
+      return;
+    fields.set(field, made.token_text(*said));
+  };
+  set("bos_token", made.bos_id(), config.token("bos_token_id"));
+  set("eos_token", made.eos_id(), config.token("eos_token_id"));
+  return {std::string(tokenizer.key()), std::move(fields)};
+}
+
+std::unique_ptr<Tokenizer> read(const Form& form, const fs::path& folder,
+                                const PublishedConfig& config, std::int64_t vocab_size) {
+  Value fields = Value::table();
+  for (const auto& file : form.files) fields.set(file.first, (folder / file.second).string());
+  const ConfigOf<Tokenizer> said(form.type, std::move(fields));
+  auto tokenizer = make(said);
+  if (form.type == std::string_view(kBpe)) tokenizer = make(with_marks(said, *tokenizer, config));
+  if (tokenizer->vocabulary_size() > vocab_size) {
+    throw UsageError((folder / form.files[0].second).string() + " has " +
+                     std::to_string(tokenizer->vocabulary_size()) +
+                     " tokens, and \"vocab_size\" of config.json is " + std::to_string(vocab_size));
+  }
+  return tokenizer;
+}
+
+using Json = nlohmann::json;
+
+// Without the vocabulary, which is most of it.
+Json json_of(const fs::path& file) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+  const auto keep = [](int depth, Json::parse_event_t event, Json& parsed) {
+    return !(depth == 1 && event == Json::parse_event_t::key && parsed == "model");
+  };
+  try {
+    return Json::parse(text_of_file(file, kMostBytes), keep);
+  } catch (const Json::exception& failure) {
+    throw UsageError(file.string() + ": is not JSON: " + failure.what());
+  } catch (const RunError& failure) {
+    throw UsageError(failure.message());
+  }
+}
+
+Json field(const Json& object, const char* name) {
+  return object.is_object() && object.contains(name) ? object.at(name) : Json();
+}
+
+// Whether a post-processor of Hugging Face's tokenizers puts the token in front of a text.
+bool puts_in_front(const Json& processor, const std::string& token) {
+  const Json type = field(processor, "type");
+  if (type == "Sequence") {
+    const Json parts = field(processor, "processors");
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const Json& part) { return puts_in_front(part, token); });
+  }
+  if (type == "TemplateProcessing") {
+    const Json single = field(processor, "single");
+    return single.is_array() && !single.empty() &&
+           field(field(single.front(), "SpecialToken"), "id") == token;
+  }
+  const Json cls = field(processor, "cls");  // of BertProcessing and RobertaProcessing
+  return cls.is_array() && !cls.empty() && cls.front() == token;
+}
+
+}  // namespace
+
+bool adds_start_token(const PublishedTokenizer& found, bool otherwise) {
+  if (!found.tokenizer || !found.tokenizer->bos_id()) return false;
+  const fs::path config = found.file.parent_path() / "tokenizer_config.json";
+  if (fs::exists(config)) {
+    const Json said = field(json_of(config), "add_bos_token");
+    if (said.is_boolean()) return said.get<bool>();
+  }
+  if (found.file.filename() != "tokenizer.json") return otherwise;
+  return puts_in_front(field(json_of(found.file), "post_processor"),
+                       found.tokenizer->token_text(*found.tokenizer->bos_id()));
+}
+
+PublishedTokenizer find_tokenizer(const fs::path& folder, const PublishedConfig& config,
+                                  std::int64_t vocab_size) {
+  std::optional<UsageError> first;
+  for (const Form& form : forms()) {
+    bool there = true;
+    for (const auto& file : form.files) there = there && fs::exists(folder / file.second);
+    if (!there) continue;
+    try {
+      return {read(form, folder, config, vocab_size), folder / form.files[0].second};
+    } catch (const UsageError& failure) {
+      if (!first) first = failure;
+    } catch (const Error& failure) {
+      if (!first) {
+        first = UsageError(failure.message(),
+                           {.hint = (failure.hint().empty() ? "" : failure.hint() + "; ") +
+                                    "--no-tokenizer imports the weights alone"});
+      }
+    }
+  }
+  if (first) throw UsageError(*first);
+  return {};
+}
+
+}  // namespace trivet::lm

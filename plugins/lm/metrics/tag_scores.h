@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// TagScores: what a tagger's "per_example_argmax" i32 [B, T] is worth against "tags" i32 [B, T],
+// over the places whose "weights" are not 0:
+//
+//   accuracy                share of the tags that were right
+//   precision, recall, f1   of entities, right where both span and type are (seqeval, Model
+//                           Garden's tagging), where the tags' names mark entities (entities.h)
+//   macro_f1                the mean of each tag's f1, where they do not, such as parts of speech
+//
+// A row is a sequence of its own. Outputs without "per_example_argmax", as of training steps, do
+// not count, and without any there are no scores.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lm/metrics/class_counts.h"
+#include "trivet/metric.h"
+
+namespace trivet::lm {
+
+class TagScores final : public Metric {
+ public:
+  explicit TagScores(std::vector<std::string> names);
+
+  void update_state(const Batch& batch, const NestedMap& outputs) override;
+  Logs result() const override;
+  void reset_state() override;
+  Value save_state() const override;
+  void restore_state(const Value& state) override;
+
+ private:
+  void add_entities(const std::vector<std::string_view>& truth,
+                    const std::vector<std::string_view>& told);
+
+  std::vector<std::string> names_;
+  bool mark_entities_;
+  ClassCounts counts_;
+  bool any_ = false;
+  double right_ = 0, told_ = 0, true_ = 0;  // entities
+};
+
+}  // namespace trivet::lm

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lm/models/bert_classifier.h"
+
+#include <utility>
+
+#include "lm/metrics/token_losses.h"
+#include "trivet/error.h"
+#include "trivet/ops.h"
+
+namespace trivet::lm {
+namespace {
+
+constexpr const char* kClassifier = "lm/BertClassifier";
+constexpr const char* kTagger = "lm/BertTagger";
+
+TokenEmbedding embedding_of(const EncoderHeadConfig& config, Scope& scope) {
+  check_vocabulary(config);
+  if (config.num_classes == 0) {
+    throw ConfigError(Problem{.path = "task.model.num_classes",
+                              .what = "is 0, and the task does not say it",
+                              .hint = "set it to the number of classes"});
+  }
+  auto own = scope.layer("embedding", table_of(config.embedding_tpl, config.vocab_size, config));
+  if (!own) throw Error("an encoder needs an embedding_tpl", {.hint = "e.g. \"nn/Embedding\""});
+  return TokenEmbedding(std::move(own));
+}
+
+ConfigOf<Layer> dropout_of(const EncoderHeadConfig& config) {
+  if (config.head_dropout == 0) return {};
+  return {"nn/Dropout", Value::table({{"rate", config.head_dropout}})};
+}
+
+ConfigOf<Layer> dense(const EncoderHeadConfig& config, std::int64_t out, const char* activation) {
+  return {"nn/Linear", Value::table({{"input_dims", config.model_dims},
+                                     {"output_dims", out},
+                                     {"activation", activation},
+                                     {"init", encode(config.head_init)}})};
+}
+
+ConfigOf<Layer> softmax_of(const EncoderHeadConfig& config) {
+  return {"nn/FullSoftmax", Value::table({{"input_dims", config.model_dims},
+                                          {"num_classes", config.num_classes},
+                                          {"init", encode(config.head_init)}})};
+}
+
+Tensor first_place(const Tensor& h) {
+  const Tensor first = ops::contiguous(ops::slice(h, 1, 0, 1));
+  return ops::reshape(first, {h.dim(0), h.dim(2)});
+}
+
+}  // namespace
+
+BertClassifier::BertClassifier(const Config& config, Scope& scope)
+    : embedding_(embedding_of(config, scope)), encoder_(config, scope, kClassifier) {
+  if (config.use_pooler) {
+    pooler_ = scope.layer("pooler", dense(config, config.model_dims, "nn/Tanh"));
+  }
+  dropout_ = scope.layer("head_dropout", dropout_of(config));
+  classifier_ = scope.layer("classifier", dense(config, config.num_classes, "none"));
+}
+
+NestedMap BertClassifier::fprop(const Batch& batch, FpropContext& context) {
+  Tensor h = first_place(encoder_.fprop(embedding_, batch, context));
+  if (pooler_) h = pooler_->fprop(h, context);
+  if (dropout_) h = dropout_->fprop(h, context);
+  return {{"logits", classifier_->fprop(h, context)}};
+}
+
+BertTagger::BertTagger(const Config& config, Scope& scope)
+    : embedding_(embedding_of(config, scope)),
+      encoder_(config, scope, kTagger),
+      dropout_(scope.layer("head_dropout", dropout_of(config))),
+      classifier_(scope.layer("classifier", softmax_of(config))),
+      head_(&softmax_head(*classifier_, "classifier")) {}
+
+NestedMap BertTagger::fprop(const Batch& batch, FpropContext& context) {
+  Tensor h = encoder_.fprop(embedding_, batch, context);
+  if (dropout_) h = dropout_->fprop(h, context);
+  return token_losses(*head_, h, batch, context, "tags");
+}
+
+}  // namespace trivet::lm

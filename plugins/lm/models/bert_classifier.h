@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Classifiers on an encoder (Devlin et al. 2018, section 4; Model Garden's BertClassifier and
+// BertTokenClassifier). Their encoders' weights have the names of lm/Bert's: a run of those starts
+// from its checkpoint (task.init_checkpoint with init_load.partial).
+//
+// BertClassifier tells one thing of a row, from its first place (that of [CLS]):
+//
+//   p = tanh(h_0 pooler + b), or h_0 without use_pooler;   logits [B, num_classes] =
+//   dropout(p) classifier + b
+//
+// BertTagger tells one of each place:
+//
+//   logits [B, T, num_classes] = dropout(h) classifier + b
+//
+// and with "tags" i32 and "weights" f32 [B, T] in the batch what token_losses.h says of them.
+//
+// Children: those of the encoder, "embedding", "pooler", "head_dropout" and "classifier".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "lm/models/encoder.h"
+#include "trivet/layer/softmax_head.h"
+
+namespace trivet::lm {
+
+struct EncoderHeadConfig : EncoderConfig {
+  std::int64_t num_classes = 0;
+  ConfigOf<Layer> embedding_tpl = "nn/Embedding";
+  double head_dropout = 0.1;
+  InitConfig head_init;
+};
+TRIVET_CONFIG(EncoderHeadConfig, EncoderConfig,
+              (num_classes, "How many there are to tell apart; 0: as the task says.", at_least(0)),
+              (embedding_tpl, "Of token ids."),
+              (head_dropout, "Share of what the head reads that is dropped in training.",
+               at_least(0), less_than(1), adjustable),
+              (head_init, "How the head's weights start; by default as nn/Linear's."))
+
+struct BertClassifierConfig : EncoderHeadConfig {
+  bool use_pooler = true;
+};
+TRIVET_CONFIG(BertClassifierConfig, EncoderHeadConfig,
+              (use_pooler, "A dense layer with tanh between the encoder and the head."))
+
+struct BertTaggerConfig : EncoderHeadConfig {};
+TRIVET_CONFIG(BertTaggerConfig, EncoderHeadConfig)
+
+class BertClassifier final : public Model {
+ public:
+  using Config = BertClassifierConfig;
+  BertClassifier(const Config& config, Scope& scope);
+  NestedMap fprop(const Batch& batch, FpropContext& context) override;
+
+ private:
+  TokenEmbedding embedding_;
+  Encoder encoder_;
+  std::shared_ptr<Layer> pooler_, dropout_, classifier_;
+};
+
+class BertTagger final : public Model {
+ public:
+  using Config = BertTaggerConfig;
+  BertTagger(const Config& config, Scope& scope);
+  NestedMap fprop(const Batch& batch, FpropContext& context) override;
+
+ private:
+  TokenEmbedding embedding_;
+  Encoder encoder_;
+  std::shared_ptr<Layer> dropout_, classifier_;
+  SoftmaxHead* head_;
+};
+
+}  // namespace trivet::lm

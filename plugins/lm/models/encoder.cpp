@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lm/models/encoder.h"
+
+#include "trivet/ops.h"
+
+namespace trivet::lm {
+namespace {
+
+ConfigOf<Layer> token_types_of(const EncoderConfig& config) {
+  if (config.type_vocab_size == 0) return {};
+  return table_of("nn/Embedding", config.type_vocab_size, config);
+}
+
+Tensor token_types(const Batch& batch) {
+  if (const Tensor* types = batch.find("token_type_ids")) return *types;
+  const Tensor& ids = batch.at("ids");
+  return Tensor::zeros(ids.device(), ids.shape(), DType::i32);
+}
+
+}  // namespace
+
+Encoder::Encoder(const EncoderConfig& config, Scope& scope, const char* model)
+    : model_(model),
+      longest_(longest_of(config, positions_of(config.position_emb_tpl, config))),
+      token_type_emb_(scope.layer("token_type_emb", token_types_of(config))),
+      position_emb_(scope.layer("position_emb", positions_of(config.position_emb_tpl, config))),
+      embedding_norm_(scope.layer("embedding_norm", norm_of(config.embedding_norm_tpl, config))),
+      transformer_(scope.layer("transformer", stack_of(config, config.num_layers, {}))),
+      final_norm_(scope.layer("final_norm", norm_of(config.final_norm_tpl, config))) {}
+
+Tensor Encoder::fprop(const TokenEmbedding& embedding, const Batch& batch,
+                      FpropContext& context) const {
+  const Tensor& ids = batch.at("ids");
+  check_ids(model_, ids, longest_);
+  set_places(context, batch);
+  Tensor x = embedding.fprop(ids, context);
+  if (token_type_emb_) x = ops::add(x, token_type_emb_->fprop(token_types(batch), context));
+  for (Layer* layer :
+       {position_emb_.get(), embedding_norm_.get(), transformer_.get(), final_norm_.get()}) {
+    if (layer != nullptr) x = layer->fprop(x, context);
+  }
+  return x;
+}
+
+}  // namespace trivet::lm

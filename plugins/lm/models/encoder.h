@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Encoder: a bidirectional transformer over tokens (Devlin et al. 2018, "BERT"), the part that
+// models which read a text as a whole have in common.
+//
+//   x = embedding(ids) + token_type_emb(token_type_ids) + position_emb
+//   h [B, T, D] = final_norm(transformer(embedding_norm(x)))
+//
+// each where the config has it. Reads "ids" i32 [B, T] and, where the batch has them,
+// "token_type_ids" i32 [B, T] (0 where it has none), "segment_pos", "segment_ids" and "paddings". A
+// place sees all places of its segment but padding.
+//
+// Norms stand in front by default, as in Praxis' encoders. The paper's stand behind each sum:
+//
+//   block_tpl = { type = "nn/TransformerBlock", norm_policy = "post_skip" }
+//   embedding_norm_tpl = "nn/LayerNorm"
+//   final_norm_tpl = "none"
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "lm/models/token_embedding.h"
+#include "lm/models/transformer_parts.h"
+
+namespace trivet::lm {
+
+struct EncoderConfig : TransformerConfig {
+  std::int64_t type_vocab_size = 0;
+  ConfigOf<Layer> position_emb_tpl = "nn/TrainablePositionalEmbedding";
+  ConfigOf<Layer> embedding_norm_tpl;
+};
+TRIVET_CONFIG(EncoderConfig, TransformerConfig,
+              (type_vocab_size,
+               "Kinds of tokens that the batch's token_type_ids tell apart, such as those of a "
+               "first and a second sentence; 0: they are not looked at.",
+               at_least(0)),
+              (position_emb_tpl, "Added to the embedding; none: positions are the blocks'."),
+              (embedding_norm_tpl, "Of the sum of embeddings."))
+
+class Encoder {
+ public:
+  // Children "token_type_emb", "position_emb", "embedding_norm", "transformer" and "final_norm" of
+  // `scope`. `model` is the name for messages.
+  Encoder(const EncoderConfig& config, Scope& scope, const char* model);
+
+  // h [B, T, D]; `context` has the batch's places then. Throws Error for ids that do not fit.
+  Tensor fprop(const TokenEmbedding& embedding, const Batch& batch, FpropContext& context) const;
+
+  std::int64_t longest_sequence() const { return longest_; }
+
+ private:
+  const char* model_;
+  std::int64_t longest_;
+  std::shared_ptr<Layer> token_type_emb_, position_emb_, embedding_norm_, transformer_, final_norm_;
+};
+
+}  // namespace trivet::lm

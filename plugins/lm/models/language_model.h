@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// LanguageModel: the probabilities of each token from those before it (Praxis' TransformerLm).
+//
+//   x = embedding of ids (+ position_emb), stacked transformer, final norm, softmax
+//
+// Reads "ids" i32 [B, T] and, where the batch has them, "segment_pos", "segment_ids", "paddings"
+// and, for model_type "prefix", "inputs_indicator". With "labels" and "weights" in the batch it
+// gives "avg_xent" and "total_weight" (scalars) and "per_example_xent" f32 [B, T]; outside training
+// also "per_example_argmax" i32 [B, T]. Without labels it gives "logits" [B, T, vocab_size].
+//
+// Templates (_tpl) are completed with the dimensions and options of the model where they leave them
+// out. Children: "embedding", "position_emb", "transformer", "final_norm", "softmax".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "lm/models/decoder.h"
+#include "lm/models/token_embedding.h"
+#include "trivet/extensions/next_token.h"
+#include "trivet/model.h"
+#include "trivet/layer/softmax_head.h"
+
+namespace trivet::lm {
+
+// What a place sees.
+enum class ModelType {
+  causal,         // itself and the places before it
+  prefix,         // also all places of the prefix, which the batch's "inputs_indicator" marks
+  bidirectional,  // all places
+};
+TRIVET_ENUM(ModelType, causal, prefix, bidirectional)
+
+struct LanguageModelConfig : TransformerConfig {
+  ModelType model_type = ModelType::causal;
+  ConfigOf<Layer> embedding_tpl;
+  ConfigOf<Layer> position_emb_tpl;
+  ConfigOf<Layer> softmax_tpl = "nn/SharedEmbeddingSoftmax";
+};
+TRIVET_CONFIG(LanguageModelConfig, TransformerConfig, (model_type, "What a place sees."),
+              (embedding_tpl, "Of token ids; none: the table of the softmax, which must have one."),
+              (position_emb_tpl,
+               "Added to the embedding: nn/TrainablePositionalEmbedding, nn/PositionalEmbedding; "
+               "none: positions are the blocks' (rotary) or nobody's."),
+              (softmax_tpl, "Logits and loss: nn/SharedEmbeddingSoftmax or nn/FullSoftmax."))
+
+class LanguageModel final : public Model, public NextToken {
+ public:
+  using Config = LanguageModelConfig;
+  LanguageModel(const Config& config, Scope& scope);
+
+  NestedMap fprop(const Batch& batch, FpropContext& context) override;
+  const void* extension(std::string_view id) const noexcept override;
+
+  std::int64_t vocabulary_size() const override { return head_->num_classes(); }
+  std::int64_t longest_sequence() const override { return decoder_->longest_sequence(); }
+  std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
+                                         std::int64_t max_length) const override;
+  bool sees_whole_prompt() const override { return model_type_ == ModelType::prefix; }
+  Tensor next_logits(const Tensor& ids, LayerCache* cache, FpropContext& context) const override;
+
+ private:
+  Tensor hidden(const Tensor& ids, LayerCache* cache, FpropContext& context) const;
+
+  ModelType model_type_;
+  std::optional<TokenEmbedding> embedding_;
+  std::optional<Decoder> decoder_;
+  std::shared_ptr<Layer> softmax_;
+  SoftmaxHead* head_;
+};
+
+}  // namespace trivet::lm

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lm/tasks/language_modeling.h"
+
+#include <memory>
+#include <utility>
+
+#include "lm/decoding/text_generation.h"
+#include "lm/metrics/token_metrics.h"
+#include "trivet/config/enums.h"
+#include "trivet/error.h"
+#include "trivet/config/json.h"
+
+namespace trivet::lm {
+namespace {
+
+// The model that is being evaluated.
+struct Evaluated final : AggregatedLogs {
+  Model* model = nullptr;
+};
+
+const NextToken& next_token_of(const Model& model) {
+  const auto* next = static_cast<const NextToken*>(model.extension(kModelNextToken));
+  if (next == nullptr) {
+    throw UsageError(
+        "the model does not predict tokens from those before them alone, so it "
+        "cannot continue texts");
+  }
+  return *next;
+}
+
+std::string_view name_of(GeneratedText::End end) {
+  switch (end) {
+    case GeneratedText::End::end_token:
+      return "end_token";
+    case GeneratedText::End::stop_text:
+      return "stop_text";
+    case GeneratedText::End::model_length:
+      return "model_length";
+    case GeneratedText::End::max_tokens:
+      break;
+  }
+  return "max_tokens";
+}
+
+// What ends prompts as it ended the inputs that the model was trained with; nothing where those had
+// no end.
+std::optional<std::int32_t> prompt_end_of(const LanguageModelingConfig& config,
+                                          const Tokenizer* tokenizer) {
+  const Value* inputs_eos = config.train_input.fields().find("inputs_eos");
+  const bool trained =
+      inputs_eos != nullptr && inputs_eos->is_boolean() && inputs_eos->as_boolean();
+  if (tokenizer == nullptr || !config.prompt_eos.value_or(trained)) return std::nullopt;
+  const Value* own = config.train_input.fields().find("eos_id");
+  if (own != nullptr && own->is_integer()) return static_cast<std::int32_t>(own->as_integer());
+  if (tokenizer->eos_id()) return tokenizer->eos_id();
+  throw ConfigError(Problem{.path = "task.prompt_eos",
+                            .what = "is asked for, and the tokenizer has no end token",
+                            .hint = "set prompt_eos = false, or take a tokenizer that has one"});
+}
+
+}  // namespace
+
+void LanguageModelingConfig::validate(Problems& problems) const {
+  check_decode(decode, problems);
+}
+
+LanguageModeling::LanguageModeling(const Config& config, TaskContext& context)
+    : TextTask(config, context),
+      decode_(config.decode),
+      add_bos_(config.add_bos.value_or(has_start_token())),
+      prompt_end_(prompt_end_of(config, tokenizer().get())),
+      sample_prompts_(config.sample_prompts) {
+  if (!sample_prompts_.empty() && !logging_dir().empty()) {
+    samples_ = std::make_unique<RunLog>(logging_dir(), "samples.jsonl", RunLog::Of::evaluation);
+  }
+  if (!config.tokenizer && !sample_prompts_.empty()) {
+    throw ConfigError(Problem{.path = "task.sample_prompts",
+                              .what = "is set, and the task has no tokenizer",
+                              .hint = "for example tokenizer = \"tokenizers/Bytes\""});
+  }
+  if (tokenizer() == nullptr && config.tokenizer) return;  // on paper
+  if (add_bos_ && !has_start_token()) {
+    throw ConfigError(
+        Problem{.path = "task.add_bos", .what = "is set, and the tokenizer has no start token"});
+  }
+}
+
+bool LanguageModeling::has_start_token() const {
+  return tokenizer() != nullptr && tokenizer()->bos_id().has_value();
+}
+
+Metrics LanguageModeling::build_metrics(bool) {
+  Metrics metrics;
+  metrics.push_back(std::make_unique<TokenMetrics>(TokenMetricsConfig{}));
+  return with_losses(std::move(metrics));
+}
+
+StepOutput LanguageModeling::validation_step(const Batch& batch, StepState& state) {
+  StepOutput step = TextTask::validation_step(batch, state);
+  evaluated_ = &state.model;
+  return step;
+}
+
+std::unique_ptr<AggregatedLogs> LanguageModeling::aggregate_logs(
+    std::unique_ptr<AggregatedLogs> state, const StepOutput&) {
+  if (samples_ == nullptr) return state;
+  if (state == nullptr) state = std::make_unique<Evaluated>();
+  static_cast<Evaluated&>(*state).model = evaluated_;
+  return state;
+}
+
+Logs LanguageModeling::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) {
+  write_samples(*static_cast<Evaluated&>(state).model, global_step);
+  return {};
+}
+
+void LanguageModeling::write_samples(Model& model, std::int64_t global_step) {
+  const std::vector<GeneratedText> texts = generate(model, sample_prompts_, {}, {});
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    samples_->append(global_step, Value::table({{"prompt", sample_prompts_[i]},
+                                                {"text", texts[i].text},
+                                                {"tokens", texts[i].tokens},
+                                                {"log_probability", texts[i].log_probability},
+                                                {"end", name_of(texts[i].end)}}));
+  }
+}
+
+const void* LanguageModeling::extension(std::string_view id) const noexcept {
+  if (id == kTaskTextGenerator) return static_cast<const TextGenerator*>(this);
+  return TextTask::extension(id);
+}
+
+std::vector<GeneratedText> LanguageModeling::generate(Model& model,
+                                                      std::span<const std::string> prompts,
+                                                      const GenerateOptions& options,
+                                                      const OnText& on_text) const {
+  if (!tokenizer()) {
+    throw UsageError("the run's task has no tokenizer, so it has no texts",
+                     {.hint = "name one: --set task.tokenizer=tokenizers/Bytes"});
+  }
+  const Generation generation{.model = next_token_of(model),
+                              .device = device(),
+                              .tokenizer = *tokenizer(),
+                              .config = with_options(decode_, options),
+                              .bos = add_bos_ ? tokenizer()->bos_id() : std::nullopt,
+                              .prompt_end = prompt_end_,
+                              .eos = tokenizer()->eos_id(),
+                              .seed = options.seed,
+                              .draws = options.draws,
+                              .stop = options.stop};
+  return lm::generate(generation, prompts, on_text);
+}
+
+}  // namespace trivet::lm

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// LanguageModeling: a model learns to predict each token of a text from those before it, by the
+// mean cross entropy over the tokens whose "weights" are not 0 (Praxis' LanguageModel as a task).
+//
+// The task's tokenizer, if it has one, is that of its inputs unless they have one of their own, and
+// tells a model whose vocab_size is 0 how many tokens there are. Metrics are those of TokenMetrics.
+// After each evaluation the model continues `sample_prompts`; the texts are appended to
+// samples.jsonl in the run's directory, where every evaluation stands once.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lm/decoding/decode_config.h"
+#include "lm/tasks/text_task.h"
+#include "trivet/extensions/text_generator.h"
+#include "trivet/train/run_log.h"
+
+namespace trivet::lm {
+
+struct LanguageModelingConfig : TokenTaskConfig {
+  DecodeConfig decode;
+  std::optional<bool> add_bos;
+  std::optional<bool> prompt_eos;
+  std::vector<std::string> sample_prompts;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(LanguageModelingConfig, TokenTaskConfig,
+              (decode, "How texts are continued.", adjustable),
+              (add_bos, "Prompts start with the tokenizer's start token; unset: if it has one.",
+               adjustable),
+              (prompt_eos, "Prompts end with the end token; unset: if train_input has inputs_eos.",
+               adjustable),
+              (sample_prompts, "Continued after each evaluation, into samples.jsonl.", adjustable))
+
+class LanguageModeling final : public TextTask, public TextGenerator {
+ public:
+  using Config = LanguageModelingConfig;
+  LanguageModeling(const Config& config, TaskContext& context);
+
+  Metrics build_metrics(bool training) override;
+  StepOutput validation_step(const Batch& batch, StepState& state) override;
+  std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
+                                                 const StepOutput& step) override;
+  Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
+  const void* extension(std::string_view id) const noexcept override;
+  std::vector<GeneratedText> generate(Model& model, std::span<const std::string> prompts,
+                                      const GenerateOptions& options,
+                                      const OnText& on_text) const override;
+
+ private:
+  bool has_start_token() const;
+  void write_samples(Model& model, std::int64_t global_step);
+
+  DecodeConfig decode_;
+  bool add_bos_;
+  std::optional<std::int32_t> prompt_end_;
+  std::vector<std::string> sample_prompts_;
+  Model* evaluated_ = nullptr;       // by the evaluation that is running
+  std::unique_ptr<RunLog> samples_;  // null where none are written
+};
+
+}  // namespace trivet::lm

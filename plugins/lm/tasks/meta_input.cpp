@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lm/tasks/meta_input.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "trivet/tensor.h"
+
+namespace trivet::lm {
+namespace {
+
+// [B, T] of one number.
+template <class T>
+Tensor filled(std::int64_t batch_size, std::int64_t seq_len, T value) {
+  Tensor tensor = Tensor::host({batch_size, seq_len}, dtype_of<T>);
+  std::ranges::fill(tensor.mutable_span<T>(), value);
+  return tensor;
+}
+
+std::int64_t positive(const ConfigOf<Input>& config, std::string_view field) {
+  const Value* value = config.fields().find(field);
+  return value != nullptr && value->is_integer() ? value->as_integer() : 0;
+}
+
+}  // namespace
+
+PaperInput::PaperInput(std::int64_t batch_size, std::int64_t seq_len) {
+  Tensor places = filled<std::int32_t>(batch_size, seq_len, 0);
+  const auto place = places.mutable_span<std::int32_t>();
+  for (std::size_t i = 0; i < place.size(); ++i) {
+    place[i] = static_cast<std::int32_t>(i % static_cast<std::size_t>(seq_len));
+  }
+  Tensor weight = Tensor::host({batch_size}, DType::f32);
+  std::ranges::fill(weight.mutable_span<float>(), 1.0F);
+  for (const char* zeros : {"ids", "labels", "inputs_indicator"}) {
+    batch_.set(zeros, filled<std::int32_t>(batch_size, seq_len, 0));
+  }
+  for (const char* ones : {"segment_ids", "label_bytes"}) {
+    batch_.set(ones, filled<std::int32_t>(batch_size, seq_len, 1));
+  }
+  batch_.set("weights", filled<float>(batch_size, seq_len, 1));
+  batch_.set("paddings", filled<float>(batch_size, seq_len, 0));
+  batch_.set("segment_pos", std::move(places));
+  batch_.set("weight", std::move(weight));
+}
+
+std::unique_ptr<Input> paper_input(const ConfigOf<Input>& config) {
+  const std::int64_t batch_size = positive(config, "batch_size");
+  const std::int64_t seq_len = positive(config, "seq_len");
+  if (batch_size < 1 || seq_len < 1) return nullptr;
+  return std::make_unique<PaperInput>(batch_size, seq_len);
+}
+
+}  // namespace trivet::lm

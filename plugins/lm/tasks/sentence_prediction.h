@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// SentencePrediction: a class or a number for each row of text (Model Garden's
+// sentence_prediction). Its input is data/SentencePairs, its model gives "logits" [B, num_classes].
+//
+// With num_classes of 2 or more the loss is the mean softmax cross entropy with "label" i32 [B];
+// metrics, by class_counts.h, are accuracy, matthews_corrcoef, and of two classes f1, that of class
+// 1, of more macro_f1.
+//
+// With num_classes = 1, a regression, the loss is the mean of (logit - label)^2, "label" f32 [B].
+// Evaluations then have mean_squared_error, pearson, spearman (correlation.h) and
+// pearson_spearman_corr, the mean of these two; they keep 16 bytes an example.
+#pragma once
+
+#include "lm/tasks/text_task.h"
+
+namespace trivet::lm {
+
+struct SentencePredictionConfig : TextTaskConfig {
+  std::int64_t num_classes = 2;
+};
+TRIVET_CONFIG(SentencePredictionConfig, TextTaskConfig,
+              (num_classes, "How many classes there are; 1: labels are numbers (regression).",
+               at_least(1)))
+
+class SentencePrediction final : public TextTask {
+ public:
+  using Config = SentencePredictionConfig;
+  SentencePrediction(const Config& config, TaskContext& context)
+      : TextTask(config, context), num_classes_(config.num_classes) {}
+
+  std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
+  // Throws ConfigError for an input with another number of class_names.
+  std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
+                                      InputContext& context) override;
+  Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
+                      double& weight) override;
+  Metrics build_metrics(bool training) override;
+  std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
+                                                 const StepOutput& step) override;
+  Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
+  Range first_loss() const override;
+
+ private:
+  bool regression() const { return num_classes_ == 1; }
+  std::int64_t num_classes_;
+};
+
+}  // namespace trivet::lm

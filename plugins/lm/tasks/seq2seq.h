@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Seq2Seq: a model learns to write a target for a source, by the mean cross entropy over the
+// target's tokens whose weights are not 0, each told from the true tokens before it (teacher
+// forcing; Praxis' SequenceModel as a task). Its input is data/SequenceToSequence.
+//
+// The metrics are those of TokenMetrics. `trivet generate` writes targets: its prompts are sources.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "lm/decoding/decode_config.h"
+#include "lm/tasks/text_task.h"
+#include "trivet/extensions/text_generator.h"
+
+namespace trivet::lm {
+
+struct Seq2SeqConfig : TokenTaskConfig {
+  ConfigOf<Tokenizer> target_tokenizer;
+  DecodeConfig decode;
+  std::optional<std::int32_t> bos_id;
+  std::optional<std::int32_t> eos_id;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(Seq2SeqConfig, TokenTaskConfig,
+              (target_tokenizer, "That of the targets; none: the same as of the sources."),
+              (decode, "How targets are written.", adjustable),
+              (bos_id, "Id that targets start with; unset: the tokenizer's BOS.", at_least(0)),
+              (eos_id, "Id that ends both sides; unset: EOS of their tokenizers.", at_least(0)))
+
+class Seq2Seq final : public TextTask, public TextGenerator {
+ public:
+  using Config = Seq2SeqConfig;
+  Seq2Seq(const Config& config, TaskContext& context);
+
+  std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
+  std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
+                                      InputContext& context) override;
+  Metrics build_metrics(bool training) override;
+  void process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) override;
+  const void* extension(std::string_view id) const noexcept override;
+  std::vector<GeneratedText> generate(Model& model, std::span<const std::string> prompts,
+                                      const GenerateOptions& options,
+                                      const OnText& on_text) const override;
+  bool continues_prompts() const override { return false; }
+
+ private:
+  const Tokenizer* told_tokenizer() const override { return target_tokenizer_.get(); }
+  std::vector<std::int32_t> source_of(const std::string& text, const std::string& name) const;
+
+  std::shared_ptr<const Tokenizer> target_tokenizer_;  // null where there are none
+  DecodeConfig decode_;
+  std::optional<std::int32_t> bos_id_, eos_id_;
+  std::int64_t source_vocabulary_ = 0;  // of the model; 0: not known
+};
+
+}  // namespace trivet::lm

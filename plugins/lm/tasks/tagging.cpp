@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lm/tasks/tagging.h"
+
+#include <algorithm>
+
+#include "lm/tasks/model_fields.h"
+#include "lm/metrics/tag_scores.h"
+#include "trivet/error.h"
+
+namespace trivet::lm {
+namespace {
+
+bool same_names(const Value& value, const std::vector<std::string>& names) {
+  return value.is_array() &&
+         std::ranges::equal(value.items(), names, [](const Value& item, const std::string& name) {
+           return item.is_text() && item.as_text() == name;
+         });
+}
+
+}  // namespace
+
+void TaggingConfig::validate(Problems& problems) const {
+  if (class_names.size() < 2) {
+    problems.add("class_names", "has " + std::to_string(class_names.size()) +
+                                    " names; there is nothing to tell apart");
+  }
+}
+
+std::unique_ptr<Model> Tagging::build_model(const ConfigOf<Model>& config, Scope& scope) {
+  return TextTask::build_model(with_num_classes(config, std::ssize(class_names_)), scope);
+}
+
+std::unique_ptr<Input> Tagging::build_inputs(const ConfigOf<Input>& config, InputContext& context) {
+  const Value* names = config.fields().find("class_names");
+  if (names != nullptr && !same_names(*names, class_names_)) {
+    throw ConfigError(Problem{.path = context.name + ".class_names",
+                              .what = "are not those of the task",
+                              .hint = "class_names = \"${task.class_names}\""});
+  }
+  return TextTask::build_inputs(config, context);
+}
+
+Metrics Tagging::build_metrics(bool) {
+  Metrics metrics;
+  metrics.push_back(std::make_unique<TagScores>(class_names_));
+  return with_losses(std::move(metrics));
+}
+
+}  // namespace trivet::lm

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tagging: a tag for each word of a text (Model Garden's tagging). Its input is
+// data/TaggedSequences, whose class_names are the task's; the loss is the mean cross entropy over
+// the places whose "weights" are not 0: the first token of each word. Metrics, of evaluations, are
+// those of tag_scores.h.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lm/tasks/text_task.h"
+
+namespace trivet::lm {
+
+struct TaggingConfig : TokenTaskConfig {
+  std::vector<std::string> class_names;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(TaggingConfig, TokenTaskConfig,
+              (class_names,
+               "Names of the tags, in the order of their numbers, such as [\"O\", \"B-PER\", "
+               "\"I-PER\"].",
+               required))
+
+class Tagging final : public TextTask {
+ public:
+  using Config = TaggingConfig;
+  Tagging(const Config& config, TaskContext& context)
+      : TextTask(config, context), class_names_(config.class_names) {}
+
+  std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
+  // Throws ConfigError for an input with other class_names.
+  std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
+                                      InputContext& context) override;
+  Metrics build_metrics(bool training) override;
+  Range first_loss() const override { return chance_of(std::ssize(class_names_)); }
+
+ private:
+  std::vector<std::string> class_names_;
+};
+
+}  // namespace trivet::lm

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/activation/composed_activations.h"
+
+#include "trivet/layer/extend_step.h"
+#include "trivet/ops.h"
+
+namespace trivet::nn {
+namespace {
+
+Tensor relu(const Tensor& x) {
+  return ops::activation(x, Activation::relu);
+}
+
+Tensor number(const Tensor& like, float value) {
+  return Tensor::scalar(like.device(), value);
+}
+
+}  // namespace
+
+const void* ComposedActivation::extension(std::string_view id) const noexcept {
+  return id == kLayerLocalInTime ? this : nullptr;
+}
+
+Tensor Relu6::apply(const Tensor& x) const {
+  return ops::min(relu(x), number(x, 6));
+}
+
+Tensor LeakyRelu::apply(const Tensor& x) const {
+  return ops::max(x, ops::mul(x, slope_));
+}
+
+// exp is taken of what is not above 0 alone, so that no infinity comes near the gradient.
+Tensor Elu::apply(const Tensor& x) const {
+  const Tensor zero = number(x, 0);
+  const Tensor below = ops::add(ops::exp(ops::min(x, zero)), -1.0F);
+  return ops::where(ops::less(x, zero), ops::mul(below, alpha_), x);
+}
+
+Tensor SquaredRelu::apply(const Tensor& x) const {
+  return ops::square(relu(x));
+}
+
+Tensor CubedRelu::apply(const Tensor& x) const {
+  const Tensor positive = relu(x);
+  return ops::mul(ops::square(positive), positive);
+}
+
+Tensor Softplus::apply(const Tensor& x) const {
+  return ops::softplus(x);
+}
+
+Tensor Exp::apply(const Tensor& x) const {
+  return ops::exp(x);
+}
+
+}  // namespace trivet::nn

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/attention/feed_forward.h"
+
+#include "nn/basic/checks.h"
+#include "nn/basic/templates.h"
+#include "trivet/layer/extend_step.h"
+#include "trivet/ops.h"
+
+namespace trivet::nn {
+
+FeedForward::FeedForward(const Config& config, Scope& scope, const std::string& prefix)
+    : path_(scope.path()),
+      input_dims_(expect_set("nn/FeedForward", path_, "input_dims", config.input_dims)) {
+  const std::int64_t hidden = config.hidden_dims > 0 ? config.hidden_dims : 4 * input_dims_;
+  const bool gated = config.use_gated_activation;
+  const auto product = [&](const char* name, const ConfigOf<Layer>& activation) {
+    return scope.layer(prefix + name, linear(input_dims_, hidden, config.has_bias, config.init,
+                                             lora_of(config.lora, name), activation));
+  };
+  in_ = product("in", gated ? ConfigOf<Layer>() : config.activation);
+  if (gated) gate_ = product("gate", config.activation);
+  dropout_ = scope.layer(prefix + "dropout", dropout(config.relu_dropout));
+  out_ = scope.layer(prefix + "out",
+                     linear(hidden, input_dims_, config.has_bias,
+                            init_or(config.output_init, config.init), lora_of(config.lora, "out")));
+}
+
+Tensor FeedForward::fprop(const Tensor& x, FpropContext& context) {
+  expect_last("nn/FeedForward", path_, x, input_dims_);
+  Tensor y = in_->fprop(x, context);
+  if (gate_) y = ops::mul(gate_->fprop(x, context), y);
+  if (dropout_) y = dropout_->fprop(y, context);
+  return out_->fprop(y, context);
+}
+
+const void* FeedForward::extension(std::string_view id) const noexcept {
+  return id == kLayerLocalInTime ? this : nullptr;
+}
+
+}  // namespace trivet::nn

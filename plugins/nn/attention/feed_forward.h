@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// FeedForward: the part of a transformer that works on each place alone (Vaswani et al. 2017),
+// x [.., input_dims] -> the same shape.
+//
+//   y = out(dropout(activation(in(x))))
+//   y = out(dropout(activation(gate(x)) * in(x)))      with use_gated_activation (Shazeer 2020)
+//
+// Gated, nn/Silu makes it SwiGLU and nn/Gelu GEGLU. Children are the nn/Linear "in", "gate" and
+// "out", in Praxis ffn_layer1, ffn_layer1_gate and ffn_layer2; the names of the fields are those of
+// Praxis' TransformerFeedForward, whose norm and residual are here the block's.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "nn/basic/lora.h"
+#include "trivet/layer.h"
+
+namespace trivet::nn {
+
+struct FeedForwardConfig : LayerConfig {
+  std::int64_t input_dims = 0;
+  std::int64_t hidden_dims = 0;
+  ConfigOf<Layer> activation = "nn/Gelu";
+  bool use_gated_activation = false;
+  bool has_bias = true;
+  double relu_dropout = 0;
+  InitConfig init;
+  InitConfig output_init;
+  LoraConfig lora;
+};
+TRIVET_CONFIG(FeedForwardConfig, trivet::LayerConfig,
+              (input_dims,
+               "Depth of the input and of the output; 0 in a template: as the layer around it.",
+               at_least(0)),
+              (hidden_dims, "Depth in between; 0: 4 * input_dims.", at_least(0)),
+              (activation, "In between."),
+              (use_gated_activation, "Activates a second product, which multiplies the first."),
+              (has_bias, "Adds bias vectors to the products."),
+              (relu_dropout, "Share of the elements in between dropped in training.", at_least(0),
+               less_than(1), adjustable),
+              (init, "How the weights start; by default as nn/Linear's."),
+              (output_init, "How those of the last product start; by default as init."),
+              (lora, "Thin matrices beside the weights, for fine-tuning."))
+
+class FeedForward final : public Layer {
+ public:
+  using Config = FeedForwardConfig;
+  // `prefix` stands in front of the names of the children, for a layer that has them as its own.
+  FeedForward(const Config& config, Scope& scope, const std::string& prefix = "");
+  Tensor fprop(const Tensor& x, FpropContext& context) override;
+  const void* extension(std::string_view id) const noexcept override;
+
+ private:
+  std::string path_;
+  std::int64_t input_dims_;
+  std::shared_ptr<Layer> in_, gate_, dropout_, out_;
+};
+
+}  // namespace trivet::nn

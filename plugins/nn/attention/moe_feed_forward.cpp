@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/attention/moe_feed_forward.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "nn/basic/checks.h"
+#include "nn/basic/sequence_context.h"
+#include "nn/basic/templates.h"
+#include "trivet/ops.h"
+#include "trivet/tape.h"
+
+namespace trivet::nn {
+namespace {
+
+constexpr const char* kMoe = "nn/MoeFeedForward";
+constexpr float kEpsilon = 1e-9F;  // Praxis': so that gates of 0 divide
+
+// Nothing is kept: a place is routed alone.
+struct NoCache final : LayerCache {
+  void reorder(std::span<const std::int32_t>) override {}
+};
+
+std::int64_t hidden_dims(const MoeFeedForwardConfig& config) {
+  return config.hidden_dims > 0 ? config.hidden_dims : 4 * config.input_dims;
+}
+
+// Weights of all experts [E, in, out], each of which starts as those of a linear layer.
+Parameter& experts_parameter(Scope& scope, const char* name, const MoeFeedForwardConfig& config,
+                             std::int64_t in, std::int64_t out) {
+  return scope.parameter(name, {config.num_experts, in, out},
+                         {.init = config.init, .fan_in = in, .fan_out = out});
+}
+
+Tensor with_zero_row(const Tensor& rows) {
+  const Tensor zero = Tensor::zeros(rows.device(), {1, rows.dim(1)});
+  return ops::concat(std::vector<Tensor>{rows, zero}, 0);
+}
+
+Tensor indices(Device& device, const std::vector<std::int32_t>& values) {
+  return Tensor::from<std::int32_t>(device, values, {static_cast<std::int64_t>(values.size())});
+}
+
+// gates [places, experts] -> [places, 1]: that of each place's expert.
+Tensor gates_of(const Tensor& gates, const std::vector<std::int32_t>& experts) {
+  std::vector<std::int32_t> flat;
+  const auto count = static_cast<std::int32_t>(gates.dim(1));
+  for (std::size_t place = 0; place < experts.size(); ++place) {
+    flat.push_back(static_cast<std::int32_t>(place) * count + experts[place]);
+  }
+  return ops::gather_rows(ops::reshape(gates, {gates.size(), 1}), indices(gates.device(), flat));
+}
+
+}  // namespace
+
+MoeFeedForward::MoeFeedForward(const Config& config, Scope& scope)
+    : path_(scope.path()),
+      config_(config),
+      input_dims_(expect_set(kMoe, path_, "input_dims", config.input_dims)),
+      hidden_dims_(hidden_dims(config)),
+      gate_(scope.parameter("gate", {input_dims_, config.num_experts}, {.init = config.init})),
+      in_(experts_parameter(scope, "in", config, input_dims_, hidden_dims_)),
+      out_(experts_parameter(scope, "out", config, hidden_dims_, input_dims_)),
+      wi_gate_(config.use_gated_activation
+                   ? &experts_parameter(scope, "wi_gate", config, input_dims_, hidden_dims_)
+                   : nullptr),
+      activation_(scope.layer("activation", config.activation)),
+      dropout_(scope.layer("dropout", dropout(config.relu_dropout))) {}
+
+std::int64_t MoeFeedForward::groups_of(std::int64_t places) const {
+  std::int64_t groups = std::min(config_.num_groups, std::max<std::int64_t>(places, 1));
+  while (groups > 1 && (places % groups != 0 || places / groups < config_.min_group_size)) --groups;
+  return groups;
+}
+
+std::int64_t MoeFeedForward::capacity_of(std::int64_t group_size) const {
+  const auto share =
+      static_cast<std::int64_t>(static_cast<double>(group_size) * config_.expert_capacity_factor /
+                                static_cast<double>(config_.num_experts));
+  if (share <= config_.expert_capacity_dim) return config_.expert_capacity_dim;
+  return (share + 3) / 4 * 4;
+}
+
+Tensor MoeFeedForward::experts(const Tensor& rows, FpropContext& context) const {
+  const auto activated = [&](const Tensor& x) {
+    return activation_ ? activation_->fprop(x, context) : x;
+  };
+  Tensor h = ops::matmul(rows, in_.value());
+  h = wi_gate_ != nullptr ? ops::mul(activated(ops::matmul(rows, wi_gate_->value())), h)
+                          : activated(h);
+  if (dropout_) h = dropout_->fprop(h, context);
+  return ops::matmul(h, out_.value());
+}
+
+Tensor MoeFeedForward::gates(const Tensor& rows, const Tensor& counted) const {
+  Tensor logits = ops::matmul(rows, gate_.value());
+  if (config_.gating_logit_cap > 0) {
+    const auto cap = static_cast<float>(config_.gating_logit_cap);
+    logits = ops::mul(ops::tanh(ops::mul(logits, 1 / cap)), cap);
+  }
+  const Tensor gates = ops::softmax(logits);
+  return counted.defined() ? ops::mul(gates, counted) : gates;
+}
+
+void MoeFeedForward::add_balance_loss(const Tensor& gates, const std::vector<std::int32_t>& first,
+                                      std::span<const float> padding, std::int64_t groups,
+                                      FpropContext& context) const {
+  const std::int64_t experts = config_.num_experts, size = gates.dim(0) / groups;
+  std::vector<float> share(static_cast<std::size_t>(groups * experts));
+  for (std::size_t place = 0; place < first.size(); ++place) {
+    if (!padding.empty() && padding[place] != 0) continue;
+    const std::int64_t group = static_cast<std::int64_t>(place) / size;
+    share[static_cast<std::size_t>(group * experts + first[place])] += 1 / static_cast<float>(size);
+  }
+  const Tensor chosen = Tensor::from<float>(gates.device(), share, {groups, experts});
+  const Tensor means = ops::mean(ops::reshape(gates, {groups, size, experts}), 1);
+  const auto factor =
+      static_cast<float>(config_.aux_loss_weight * static_cast<double>(experts * experts));
+  context.aux_losses.set(path_, ops::mul(ops::mean(ops::mul(chosen, means)), factor));
+}
+
+Tensor MoeFeedForward::combined(const Tensor& rows, const Tensor& gates, const Routes& routes,
+                                FpropContext& context) const {
+  Device& device = rows.device();
+  const Shape seats{config_.num_experts, routes.slots_per_expert, input_dims_};
+  const Tensor taken = ops::gather_rows(with_zero_row(rows), indices(device, routes.taken));
+  const Tensor given = experts(ops::reshape(taken, seats), context);
+  const Tensor done = with_zero_row(ops::reshape(given, taken.shape()));
+  Tensor y, total;
+  for (const Routes::Choice& choice : routes.choices) {
+    const Tensor weight = gates_of(gates, choice.experts);
+    const Tensor part = ops::mul(ops::gather_rows(done, indices(device, choice.slots)), weight);
+    y = y.defined() ? ops::add(y, part) : part;
+    total = total.defined() ? ops::add(total, weight) : weight;
+  }
+  return config_.gating_func == GatingFunc::top2 ? ops::div(y, ops::add(total, kEpsilon)) : y;
+}
+
+Tensor MoeFeedForward::routed(const Tensor& x, FpropContext& context, bool bounded) const {
+  expect_last(kMoe, path_, x, input_dims_);
+  const std::int64_t places = x.size() / input_dims_;
+  if (places == 0) return x;
+  const Tensor rows = ops::reshape(x, {places, input_dims_});
+  std::vector<float> padding;
+  Tensor counted;  // [places, 1]
+  if (const Tensor paddings = fitting(context.paddings, x); paddings.defined()) {
+    NoGrad no_grad;
+    padding = paddings.to_host<float>();
+    counted = ops::reshape(ops::add(ops::neg(paddings), 1), {places, 1});
+  }
+  const Tensor gates = this->gates(rows, counted);
+  const std::vector<float> values = gates.to_host<float>();
+  const std::int64_t groups = bounded ? groups_of(places) : 1;
+  const std::int64_t capacity = bounded ? capacity_of(places / groups) : -1;
+  const Gates wanted{values, padding, places, config_.num_experts, groups};
+  const bool top2 = config_.gating_func == GatingFunc::top2;
+  const Routes routes =
+      top2 ? top2_routes(wanted, capacity) : expert_choice_routes(wanted, capacity);
+  if (top2 && bounded && config_.aux_loss_weight > 0) {
+    add_balance_loss(gates, routes.choices[0].experts, padding, groups, context);
+  }
+  if (routes.taken.empty()) return ops::mul(x, 0);
+  return ops::reshape(combined(rows, gates, routes, context), x.shape());
+}
+
+Tensor MoeFeedForward::fprop(const Tensor& x, FpropContext& context) {
+  return routed(x, context, true);
+}
+
+const void* MoeFeedForward::extension(std::string_view id) const noexcept {
+  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
+}
+
+std::unique_ptr<LayerCache> MoeFeedForward::make_cache(std::int64_t, std::int64_t) const {
+  if (config_.gating_func == GatingFunc::top2) return std::make_unique<NoCache>();
+  throw Error("[nn/MoeFeedForward] '" + path_ +
+                  "': experts that choose among places see those to come and cannot decode with a "
+                  "cache",
+              {.hint = "use gating_func = \"top2\""});
+}
+
+Tensor MoeFeedForward::extend_step(const Tensor& x, LayerCache&, FpropContext& context) {
+  return routed(x, context, false);
+}
+
+}  // namespace trivet::nn

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// MoeFeedForward: a feed-forward part with experts, of which each place uses a few (Shazeer et al.
+// 2017, GShard: Lepikhin et al. 2021), x [B, T, input_dims] -> the same shape.
+//
+//   gates = softmax(x "gate");  expert e: f_e(x) = activation(x in_e) out_e,
+//   or, with use_gated_activation, (activation(x wi_gate_e) * (x in_e)) out_e.
+//
+// The places of a batch are cut into num_groups groups of S. Each expert takes at most C = int(S *
+// expert_capacity_factor / num_experts) places of a group, at least expert_capacity_dim, and a
+// multiple of 4 where the former is larger.
+//
+// top2 (gating_func): y = (g1 f_1(x) + g2 f_2(x)) / (g1 + g2 + 1e-9) of the two experts with the
+//   largest gates. First choices are served in the order of the places, then second ones; a choice
+//   that finds its expert full is dropped, and gives 0. The auxiliary loss, in aux_losses under the
+//   layer's path, is aux_loss_weight * E^2 mean_e(mean_s(e is first choice of s) mean_s(gates_se)),
+//   mean over groups, with choices counted before any is dropped: 1 where all are used alike.
+// expert_choice: each expert takes the C places of a group with its largest gates (Zhou et al.
+//   2022), and y = sum_e gates_e f_e(x) over those that took the place. No place of a sequence may
+//   depend on later ones in a language model, which it does here: for encoders.
+//
+// Padding (the context's paddings) is given to no expert and counts nowhere: it gives 0.
+//
+// Parameters: "gate" [input_dims, num_experts]; "in", "wi_gate" (gated) [num_experts, input_dims,
+// hidden_dims]; "out" [num_experts, hidden_dims, input_dims]; each expert's start as nn/Linear's.
+// The choices are made on the host. top2 decodes with a cache (trivet/layer/extend_step.h), and then
+// drops nothing: equal to fprop where that drops nothing. The names of the fields are Praxis'
+// TransformerFeedForwardMoe, with second_expert_policy all.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "nn/attention/moe_routing.h"
+#include "trivet/layer/extend_step.h"
+#include "trivet/layer.h"
+
+namespace trivet::nn {
+
+enum class GatingFunc { top2, expert_choice };
+TRIVET_ENUM(GatingFunc, top2, expert_choice)
+
+struct MoeFeedForwardConfig : LayerConfig {
+  std::int64_t input_dims = 0;
+  std::int64_t hidden_dims = 0;
+  std::int64_t num_experts = 0;
+  GatingFunc gating_func = GatingFunc::top2;
+  std::int64_t num_groups = 1;
+  std::int64_t min_group_size = 0;
+  double expert_capacity_factor = 2;
+  std::int64_t expert_capacity_dim = 0;
+  double gating_logit_cap = 0;
+  double aux_loss_weight = 1;
+  ConfigOf<Layer> activation = "nn/Relu";
+  bool use_gated_activation = false;
+  double relu_dropout = 0;
+  InitConfig init;
+};
+TRIVET_CONFIG(
+    MoeFeedForwardConfig, trivet::LayerConfig,
+    (input_dims, "Depth of the input and of the output; 0 in a template: as the layer around it.",
+     at_least(0)),
+    (hidden_dims, "Depth inside an expert; 0: 4 * input_dims.", at_least(0)),
+    (num_experts, "How many experts.", required, at_least(2)), (gating_func, "Who chooses whom."),
+    (num_groups, "Groups that a batch is cut into; fewer where it does not divide the places.",
+     at_least(1), adjustable),
+    (min_group_size, "Fewer groups rather than smaller ones.", at_least(0), adjustable),
+    (expert_capacity_factor, "Places an expert takes, as a multiple of its share.", more_than(0),
+     adjustable),
+    (expert_capacity_dim, "Places an expert takes at least.", at_least(0), adjustable),
+    (gating_logit_cap, "Bounds the logits of the gates to c tanh(x / c); 0: no bound.",
+     at_least(0)),
+    (aux_loss_weight, "Factor of the auxiliary loss of top2; 0: none.", at_least(0), adjustable),
+    (activation, "Inside the experts."),
+    (use_gated_activation, "Activates a second product, which multiplies the first."),
+    (relu_dropout, "Share of the elements inside the experts dropped in training.", at_least(0),
+     less_than(1), adjustable),
+    (init, "How the weights start; by default as nn/Linear's."))
+
+class MoeFeedForward final : public Layer, public ExtendStep {
+ public:
+  using Config = MoeFeedForwardConfig;
+  MoeFeedForward(const Config& config, Scope& scope);
+  Tensor fprop(const Tensor& x, FpropContext& context) override;
+  const void* extension(std::string_view id) const noexcept override;
+  std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
+                                         std::int64_t max_length) const override;
+  Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) override;
+
+ private:
+  std::int64_t groups_of(std::int64_t places) const;
+  std::int64_t capacity_of(std::int64_t group_size) const;
+  Tensor routed(const Tensor& x, FpropContext& context, bool bounded) const;
+  Tensor experts(const Tensor& rows, FpropContext& context) const;  // [E, n, D] -> the same
+  // [places, E]; `counted` [places, 1] is 0 for padding, or undefined.
+  Tensor gates(const Tensor& rows, const Tensor& counted) const;
+  Tensor combined(const Tensor& rows, const Tensor& gates, const Routes& routes,
+                  FpropContext& context) const;
+  void add_balance_loss(const Tensor& gates, const std::vector<std::int32_t>& first,
+                        std::span<const float> padding, std::int64_t groups,
+                        FpropContext& context) const;
+
+  std::string path_;
+  MoeFeedForwardConfig config_;
+  std::int64_t input_dims_, hidden_dims_;
+  Parameter &gate_, &in_, &out_;
+  Parameter* wi_gate_;
+  std::shared_ptr<Layer> activation_, dropout_;
+};
+
+}  // namespace trivet::nn

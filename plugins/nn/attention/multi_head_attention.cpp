@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/attention/multi_head_attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "nn/basic/checks.h"
+#include "nn/basic/sequence_context.h"
+#include "nn/basic/templates.h"
+#include "trivet/tape.h"
+
+namespace trivet::nn {
+namespace {
+
+constexpr const char* kMultiHeadAttention = "nn/MultiHeadAttention";
+constexpr float kLog2E = 1.442695041F;  // 1 / softplus(0), as Praxis writes it
+
+std::int64_t head_dims(const MultiHeadAttentionConfig& config) {
+  return config.dims_per_head > 0 ? config.dims_per_head : config.input_dims / config.num_heads;
+}
+
+ConfigOf<Layer> head_norm(bool wanted, std::int64_t dims) {
+  if (!wanted) return {};
+  return {"nn/RmsNorm", Value::table({{"dim", dims}})};
+}
+
+ConfigOf<Layer> bias_for(ConfigOf<Layer> layer, std::int64_t heads) {
+  if (layer) complete(layer, "num_heads", heads, 0);
+  return layer;
+}
+
+}  // namespace
+
+void MultiHeadAttentionConfig::validate(Problems& problems) const {
+  if (dims_per_head == 0 && num_heads > 0 && input_dims % num_heads != 0) {
+    problems.add("num_heads",
+                 "is " + std::to_string(num_heads) +
+                     ", which does not divide input_dims = " + std::to_string(input_dims),
+                 "use a divisor of input_dims");
+  }
+  if (num_kv_heads > 0 && num_heads % num_kv_heads != 0) {
+    problems.add("num_kv_heads",
+                 "is " + std::to_string(num_kv_heads) +
+                     ", which does not divide num_heads = " + std::to_string(num_heads));
+  }
+  if (rotary_dims % 2 != 0) {
+    problems.add("rotary_dims", "is " + std::to_string(rotary_dims) + ", not an even number");
+  }
+  if (cross_attention && (causal || window > 0 || use_rotary_position_emb || relative_bias)) {
+    problems.add("cross_attention",
+                 "goes without causal, window, use_rotary_position_emb and relative_bias: the "
+                 "places of two sequences have no order");
+  }
+  if (!use_rotary_position_emb || num_heads == 0 || input_dims == 0) return;
+  const std::int64_t dims = head_dims(*this);
+  if ((rotary_dims == 0 && dims % 2 != 0) || rotary_dims > dims) {
+    problems.add("rotary_dims",
+                 "must be an even number of the " + std::to_string(dims) + " features of a head");
+  }
+}
+
+MultiHeadAttention::MultiHeadAttention(const Config& config, Scope& scope)
+    : path_(scope.path()),
+      device_(scope.device()),
+      input_dims_(expect_set(kMultiHeadAttention, path_, "input_dims", config.input_dims)),
+      heads_(expect_set(kMultiHeadAttention, path_, "num_heads", config.num_heads)),
+      kv_heads_(config.num_kv_heads > 0 ? config.num_kv_heads : config.num_heads),
+      head_dims_(head_dims(config)),
+      cross_dims_(config.cross_dims > 0 ? config.cross_dims : config.input_dims),
+      causal_(config.causal),
+      cross_(config.cross_attention),
+      rotary_(config.use_rotary_position_emb),
+      theta_(static_cast<float>(config.rotary_theta)),
+      rotary_dims_(config.rotary_dims),
+      window_(config.window),
+      softcap_(static_cast<float>(config.atten_logit_cap)),
+      dropout_(static_cast<float>(config.atten_dropout)) {
+  const auto product = [&](const char* name, std::int64_t in, std::int64_t out,
+                           const InitConfig& init) {
+    return scope.layer(name, linear(in, out, config.has_bias, init, lora_of(config.lora, name)));
+  };
+  const std::int64_t source_dims = cross_ ? cross_dims_ : input_dims_;
+  query_ = product("query", input_dims_, heads_ * head_dims_, config.init);
+  key_ = product("key", source_dims, kv_heads_ * head_dims_, config.init);
+  value_ = product("value", source_dims, kv_heads_ * head_dims_, config.init);
+  output_ =
+      product("output", heads_ * head_dims_, input_dims_, init_or(config.output_init, config.init));
+  query_norm_ = scope.layer("query_norm", head_norm(config.qk_norm, head_dims_));
+  key_norm_ = scope.layer("key_norm", head_norm(config.qk_norm, head_dims_));
+  relative_bias_ = scope.layer("relative_bias", bias_for(config.relative_bias, heads_));
+  if (config.per_dim_scale) {
+    per_dim_scale_ = &scope.parameter("per_dim_scale", {head_dims_}, {.init = {Init::constant, 0}});
+  }
+}
+
+void MultiHeadAttention::check_input(const Tensor& x) const {
+  if (x.rank() == 3 && x.dim(2) == input_dims_) return;
+  wrong_input(kMultiHeadAttention, path_, "[B, T, " + std::to_string(input_dims_) + "]", x);
+}
+
+Tensor MultiHeadAttention::by_head(Layer& product, const Tensor& x, std::int64_t heads,
+                                   FpropContext& context) const {
+  return ops::reshape(product.fprop(x, context), {x.dim(0), x.dim(1), heads, head_dims_});
+}
+
+Tensor MultiHeadAttention::queries(const Tensor& x, const Tensor& positions,
+                                   FpropContext& context) const {
+  Tensor q = by_head(*query_, x, heads_, context);
+  if (rotary_) q = ops::rope(q, positions, theta_, rotary_dims_);
+  if (query_norm_) q = query_norm_->fprop(q, context);
+  if (per_dim_scale_ == nullptr) return q;
+  const float root = std::sqrt(static_cast<float>(head_dims_));
+  return ops::mul(q, ops::mul(ops::softplus(per_dim_scale_->value()), kLog2E / root));
+}
+
+MultiHeadAttention::KeysAndValues MultiHeadAttention::keys_and_values(const Tensor& x,
+                                                                      const Tensor& positions,
+                                                                      FpropContext& context) const {
+  Tensor k = by_head(*key_, x, kv_heads_, context);
+  if (rotary_) k = ops::rope(k, positions, theta_, rotary_dims_);
+  if (key_norm_) k = key_norm_->fprop(k, context);
+  return {k, by_head(*value_, x, kv_heads_, context)};
+}
+
+MultiHeadAttention::Source MultiHeadAttention::cross_source(const Tensor& x,
+                                                            FpropContext& context) const {
+  const Tensor& source = context.cross_inputs;
+  if (!source.defined()) {
+    throw Error("[nn/MultiHeadAttention] '" + path_ + "': there are no cross_inputs",
+                {.hint = "the model puts what its encoder gives into the context"});
+  }
+  if (source.rank() != 3 || source.dim(0) != x.dim(0) || source.dim(2) != cross_dims_) {
+    wrong_input(
+        kMultiHeadAttention, path_,
+        "cross_inputs [" + std::to_string(x.dim(0)) + ", S, " + std::to_string(cross_dims_) + "]",
+        source);
+  }
+  const Tensor ids = fitting(context.cross_segment_ids, source);
+  const bool segmented = ids.defined() && fitting(context.segment_ids, x).defined();
+  return {keys_and_values(source, {}, context),
+          segments_of(segmented ? ids : Tensor(), fitting(context.cross_paddings, source)),
+          segmented};
+}
+
+ops::AttentionOptions MultiHeadAttention::options(const FpropContext& context) const {
+  ops::AttentionOptions options{.scale = per_dim_scale_ != nullptr ? 1.0F : 0.0F,
+                                .causal = causal_,
+                                .window = window_,
+                                .softcap = softcap_};
+  if (context.train && dropout_ > 0) {
+    options.dropout = dropout_;
+    options.dropout_key = context.key_for(path_, "atten_dropout");
+  }
+  return options;
+}
+
+Tensor MultiHeadAttention::bias(const Tensor& at, const Tensor& of, bool alike,
+                                FpropContext& context) const {
+  Tensor distance;  // key - query, i32 [B, Tq, Tkv]
+  {
+    NoGrad no_grad;
+    const std::int64_t rows = alike ? std::min<std::int64_t>(at.dim(0), 1) : at.dim(0);
+    const auto numbers = [rows](const Tensor& positions, const Shape& shape) {
+      return ops::reshape(ops::cast(ops::slice(positions, 0, 0, rows), DType::f32), shape);
+    };
+    const Tensor queries = numbers(at, {rows, at.dim(1), 1});
+    const Tensor keys = numbers(of, {rows, 1, of.dim(1)});
+    distance = ops::cast(ops::sub(keys, queries), DType::i32);
+  }
+  return relative_bias_->fprop(distance, context);
+}
+
+Tensor MultiHeadAttention::attend(const Tensor& q, const KeysAndValues& kv,
+                                  const ops::AttentionOptions& options,
+                                  FpropContext& context) const {
+  const Tensor mixed = ops::attention(q, kv.keys, kv.values, options);
+  return output_->fprop(ops::reshape(mixed, {q.dim(0), q.dim(1), heads_ * head_dims_}), context);
+}
+
+Tensor MultiHeadAttention::cross_attend(const Tensor& x, const Source& source,
+                                        FpropContext& context) const {
+  ops::AttentionOptions how = options(context);
+  const Tensor ids = source.segmented ? fitting(context.segment_ids, x) : Tensor();
+  set_segments(how, x, ids, source.kv.keys, source.segments);
+  return attend(queries(x, {}, context), source.kv, how, context);
+}
+
+Tensor MultiHeadAttention::fprop(const Tensor& x, FpropContext& context) {
+  check_input(x);
+  if (cross_) return cross_attend(x, cross_source(x, context), context);
+  const Tensor positions = positioned() ? positions_of(x, context) : Tensor();
+  ops::AttentionOptions how = options(context);
+  const Tensor segments =
+      segments_of(fitting(context.segment_ids, x), fitting(context.paddings, x));
+  set_segments(how, x, segments, x, segments);
+  if (causal_) how.kv_prefix = fitting(context.inputs_indicator, x);
+  if (relative_bias_)
+    how.bias = bias(positions, positions, !fitting(context.positions, x).defined(), context);
+  const Tensor q = queries(x, positions, context);
+  return attend(q, keys_and_values(x, positions, context), how, context);
+}
+
+}  // namespace trivet::nn

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// MultiHeadAttention: attention of Vaswani et al. 2017, x [B, T, input_dims] -> the same shape.
+//
+//   head h: softmax(q_h k_h^T / sqrt(dims_per_head)) v_h,  q, k, v = x w + b each;
+//   y = all heads side by side, times "output".
+//
+// With num_kv_heads < num_heads, heads share keys and values in groups (Ainslie et al. 2023; one is
+// multi-query attention, Shazeer 2019). Children are the nn/Linear "query", "key", "value" and
+// "output", so parameters are "query/w" [input_dims, num_heads * dims_per_head], "query/b", ...,
+// "output/w" [num_heads * dims_per_head, input_dims], "output/b".
+//
+// What may be added, in the order of Praxis' DotProductAttention:
+//   use_rotary_position_emb  rotary positions of q and k (Su et al. 2021) in the half-split layout
+//                            (ops::rope), from the context's positions, else 0, 1, ..
+//   qk_norm         an nn/RmsNorm of each head of q and of k (Henry et al. 2020), children
+//                   "query_norm" and "key_norm"
+//   per_dim_scale   q * 1.442695041 / sqrt(dims_per_head) * softplus(w) in place of the root alone,
+//                   parameter "per_dim_scale" [dims_per_head], which starts at 0: then it is the
+//                   root. Praxis has it on by default, here it is off.
+//   relative_bias   an nn/RelativeBias (T5) added to the scores, child "relative_bias"
+//   atten_logit_cap c tanh(score / c)
+//   window          keys at a distance below it, and only they
+//   atten_dropout   dropout of the weights after the softmax
+// The bias, the dropout and the context's inputs_indicator make every backend compose attention of
+// products and a softmax, which takes memory for the scores of all pairs.
+//
+// Where the context has segment_ids [B, T], places of different segments do not see each other; one
+// that is padding sees, and is seen by, nothing but padding. In causal attention, places that the
+// context's inputs_indicator marks are seen by all places of their segment (prefix language
+// models).
+//
+// With cross_attention, keys and values come from the context's cross_inputs [B, S, cross_dims],
+// with cross_segment_ids and cross_paddings; causality, window and positions are not for it.
+//
+// Causal attention and cross-attention decode with a cache (trivet/layer/extend_step.h).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "nn/basic/lora.h"
+#include "trivet/layer/extend_step.h"
+#include "trivet/layer.h"
+#include "trivet/ops.h"
+
+namespace trivet::nn {
+
+struct MultiHeadAttentionConfig : LayerConfig {
+  std::int64_t input_dims = 0;
+  std::int64_t num_heads = 0;
+  std::int64_t num_kv_heads = 0;
+  std::int64_t dims_per_head = 0;
+  bool causal = false;
+  bool has_bias = true;
+  bool use_rotary_position_emb = false;
+  double rotary_theta = 10000;
+  std::int64_t rotary_dims = 0;
+  std::int64_t window = 0;
+  double atten_logit_cap = 0;
+  bool qk_norm = false;
+  bool per_dim_scale = false;
+  ConfigOf<Layer> relative_bias;
+  double atten_dropout = 0;
+  bool cross_attention = false;
+  std::int64_t cross_dims = 0;
+  InitConfig init;
+  InitConfig output_init;
+  LoraConfig lora;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(
+    MultiHeadAttentionConfig, trivet::LayerConfig,
+    (input_dims, "Depth of the input and of the output; 0 in a template: as the layer around it.",
+     at_least(0)),
+    (num_heads, "Heads of the queries; 0 in a template: as the layer around it says.", at_least(0)),
+    (num_kv_heads, "Heads of keys and values; 0: num_heads.", at_least(0)),
+    (dims_per_head, "Depth of a head; 0: input_dims / num_heads.", at_least(0)),
+    (causal, "A place sees itself and those before it only."),
+    (has_bias, "Adds bias vectors to the four products."),
+    (use_rotary_position_emb, "Turns queries and keys by their positions."),
+    (rotary_theta, "Base of the angles: pair i turns by theta^(-2 i / rotary_dims) a place.",
+     more_than(0)),
+    (rotary_dims, "How many features of a head are turned, an even number; 0: all.", at_least(0)),
+    (window, "Sees keys at a distance below it; 0: no bound.", between(0, 2147483647)),
+    (atten_logit_cap, "Bounds scores to c tanh(score / c); 0: no bound.", at_least(0)),
+    (qk_norm, "Normalises each head of queries and keys."),
+    (per_dim_scale, "Scales each feature of the queries by a learned factor."),
+    (relative_bias, "Added to the scores, e.g. nn/RelativeBias; its num_heads are filled in."),
+    (atten_dropout, "Share of the attention weights dropped in training.", at_least(0),
+     less_than(1), adjustable),
+    (cross_attention, "Keys and values are made of the context's cross_inputs."),
+    (cross_dims, "Depth of cross_inputs; 0: input_dims.", at_least(0)),
+    (init, "How the weights start; by default as nn/Linear's."),
+    (output_init, "How those of the last product start; by default as init."),
+    (lora, "Thin matrices beside the weights of the products, for fine-tuning."))
+
+class MultiHeadAttention final : public Layer, public ExtendStep {
+ public:
+  using Config = MultiHeadAttentionConfig;
+  MultiHeadAttention(const Config& config, Scope& scope);
+  Tensor fprop(const Tensor& x, FpropContext& context) override;
+  const void* extension(std::string_view id) const noexcept override;
+  std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
+                                         std::int64_t max_length) const override;
+  Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) override;
+
+ private:
+  struct KeysAndValues {
+    Tensor keys, values;  // [B, T, kv_heads, head_dims]
+  };
+  void check_input(const Tensor& x) const;
+  Tensor by_head(Layer& product, const Tensor& x, std::int64_t heads, FpropContext& context) const;
+  // Positions are only looked at where they are needed.
+  Tensor queries(const Tensor& x, const Tensor& positions, FpropContext& context) const;
+  KeysAndValues keys_and_values(const Tensor& x, const Tensor& positions,
+                                FpropContext& context) const;
+  // What cross-attention looks at.
+  struct Source {
+    KeysAndValues kv;
+    Tensor segments;         // i32 [B, S], or undefined
+    bool segmented = false;  // they are ids that the places of x have, too
+  };
+  Source cross_source(const Tensor& x, FpropContext& context) const;
+  bool positioned() const { return rotary_ || relative_bias_ != nullptr; }
+  ops::AttentionOptions options(const FpropContext& context) const;
+  // The bias for queries and keys at these positions i32 [B, Tq] and [B, Tkv], [1 or B, ..]: one
+  // will do for rows that are alike.
+  Tensor bias(const Tensor& at, const Tensor& of, bool alike, FpropContext& context) const;
+  Tensor attend(const Tensor& q, const KeysAndValues& kv, const ops::AttentionOptions& options,
+                FpropContext& context) const;
+  Tensor cross_extend_step(const Tensor& x, LayerCache& cache, FpropContext& context);
+  Tensor cross_attend(const Tensor& x, const Source& source, FpropContext& context) const;
+
+  std::string path_;
+  Device& device_;
+  std::int64_t input_dims_, heads_, kv_heads_, head_dims_, cross_dims_;
+  bool causal_, cross_, rotary_;
+  float theta_;
+  std::int64_t rotary_dims_, window_;
+  float softcap_, dropout_;
+  std::shared_ptr<Layer> query_, key_, value_, output_;
+  std::shared_ptr<Layer> query_norm_, key_norm_, relative_bias_;  // null where not used
+  Parameter* per_dim_scale_ = nullptr;
+};
+
+}  // namespace trivet::nn

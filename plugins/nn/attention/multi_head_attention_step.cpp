@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention with a cache of keys and values.
+#include <optional>
+
+#include "nn/basic/checks.h"
+#include "nn/attention/multi_head_attention.h"
+#include "nn/basic/sequence_context.h"
+
+namespace trivet::nn {
+namespace {
+
+struct SelfCache final : LayerCache {
+  SelfCache(Device& device, std::int64_t batch, std::int64_t room,
+            std::span<const std::int64_t> head)
+      : keys(device, batch, room, head),
+        values(device, batch, room, head),
+        segments(device, batch, room, {}, DType::i32),
+        positions(device, batch, room, {}, DType::i32),
+        prefix(device, batch, room, {}) {}
+
+  void reorder(std::span<const std::int32_t> rows) override {
+    for (PlaceBuffer* buffer : {&keys, &values, &segments, &positions, &prefix}) {
+      buffer->reorder(rows);
+    }
+  }
+
+  PlaceBuffer keys, values, segments, positions, prefix;
+  // Whether any place so far came with one.
+  bool segmented = false, prefixed = false, placed = false;
+};
+
+// Made of the encoder's output when the first places come.
+struct CrossCache final : LayerCache {
+  explicit CrossCache(std::int64_t rows) : batch(rows) {}
+
+  void reorder(std::span<const std::int32_t> rows) override {
+    batch = static_cast<std::int64_t>(rows.size());
+    for (auto* buffer : {&keys, &values, &segments}) {
+      if (*buffer) (*buffer)->reorder(rows);
+    }
+  }
+
+  std::int64_t batch;
+  std::optional<PlaceBuffer> keys, values, segments;  // segments: only where there are any
+  bool segmented = false;
+};
+
+void append_or_zeros(PlaceBuffer& buffer, const Tensor& values, std::int64_t n) {
+  if (values.defined()) {
+    buffer.append(values);
+  } else {
+    buffer.append_zeros(n);
+  }
+}
+
+}  // namespace
+
+const void* MultiHeadAttention::extension(std::string_view id) const noexcept {
+  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
+}
+
+std::unique_ptr<LayerCache> MultiHeadAttention::make_cache(std::int64_t batch,
+                                                           std::int64_t max_length) const {
+  if (cross_) return std::make_unique<CrossCache>(batch);
+  if (!causal_) {
+    throw Error("[nn/MultiHeadAttention] '" + path_ +
+                    "': attention that sees places to come cannot decode with a cache",
+                {.hint = "set causal = true"});
+  }
+  const std::int64_t head[] = {kv_heads_, head_dims_};
+  return std::make_unique<SelfCache>(device_, batch, max_length, head);
+}
+
+Tensor MultiHeadAttention::extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) {
+  check_input(x);
+  if (cross_) return cross_extend_step(x, cache, context);
+  auto& past = static_cast<SelfCache&>(cache);
+  const std::int64_t n = x.dim(1), first = past.keys.length();
+  const Tensor positions = positioned() ? positions_of(x, context, first) : Tensor();
+  const Tensor q = queries(x, positions, context);
+  const KeysAndValues fresh = keys_and_values(x, positions, context);
+  past.keys.append(fresh.keys);
+  past.values.append(fresh.values);
+  const Tensor segments =
+      segments_of(fitting(context.segment_ids, x), fitting(context.paddings, x));
+  append_or_zeros(past.segments, segments, n);
+  past.segmented = past.segmented || segments.defined();
+  const Tensor prefix = fitting(context.inputs_indicator, x);
+  append_or_zeros(past.prefix, prefix, n);
+  past.prefixed = past.prefixed || prefix.defined();
+  append_or_zeros(past.positions, positions, n);
+  past.placed = past.placed || fitting(context.positions, x).defined();
+
+  const KeysAndValues all{past.keys.values(), past.values.values()};
+  ops::AttentionOptions how = options(context);
+  how.q_offset = first;
+  if (past.segmented) set_segments(how, x, segments, all.keys, past.segments.values());
+  if (past.prefixed) how.kv_prefix = past.prefix.values();
+  if (relative_bias_) {
+    how.bias = bias(positions, past.positions.values(), !past.placed, context);
+  }
+  return attend(q, all, how, context);
+}
+
+Tensor MultiHeadAttention::cross_extend_step(const Tensor& x, LayerCache& cache,
+                                             FpropContext& context) {
+  auto& past = static_cast<CrossCache&>(cache);
+  if (!past.keys) {
+    const Source source = cross_source(x, context);
+    const std::int64_t head[] = {kv_heads_, head_dims_}, places = source.kv.keys.dim(1);
+    past.keys.emplace(device_, past.batch, places, head);
+    past.values.emplace(device_, past.batch, places, head);
+    past.keys->append(source.kv.keys);
+    past.values->append(source.kv.values);
+    past.segmented = source.segmented;
+    if (source.segments.defined()) {
+      past.segments.emplace(device_, past.batch, places, std::span<const std::int64_t>(),
+                            DType::i32);
+      past.segments->append(source.segments);
+    }
+  }
+  const Source source{{past.keys->values(), past.values->values()},
+                      past.segments ? past.segments->values() : Tensor(),
+                      past.segmented};
+  return cross_attend(x, source, context);
+}
+
+}  // namespace trivet::nn

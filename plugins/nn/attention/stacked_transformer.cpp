@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/attention/stacked_transformer.h"
+
+#include <algorithm>
+
+#include "nn/basic/templates.h"
+
+namespace trivet::nn {
+
+void StackedTransformerConfig::validate(Problems& problems) const {
+  if (num_layers > 0 && !transformer_layer_params_tpl)
+    problems.add("transformer_layer_params_tpl", "is \"none\"");
+  if (!moe_layers.empty() && !moe_layer_tpl) {
+    problems.add("moe_layer_tpl", "is not set, and moe_layers names blocks that have it");
+  }
+  for (const std::int64_t layer : moe_layers) {
+    if (num_layers == 0 || layer < num_layers) continue;
+    problems.add("moe_layers", "has " + std::to_string(layer) + ", but the last of the " +
+                                   std::to_string(num_layers) + " blocks is " +
+                                   std::to_string(num_layers - 1));
+  }
+}
+
+StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
+    : InTurn(config.checkpoint_policy) {
+  add(scope, "input_dropout", dropout(config.input_dropout_prob));
+  ConfigOf<Layer> block = config.transformer_layer_params_tpl;
+  const Value* own = block.fields().find("dropout");
+  const bool has_own = own != nullptr && own->is_number() && own->as_number() != 0;
+  if (config.dropout_prob > 0 && !has_own) {
+    complete(block, "atten_dropout", config.dropout_prob, 0.0);
+    complete(block, "residual_dropout", config.dropout_prob, Value());
+    complete(block, "relu_dropout", config.dropout_prob, Value());
+  }
+  for (std::int64_t i = 0; i < config.num_layers; ++i) {
+    ConfigOf<Layer> layer = block;
+    if (std::ranges::find(config.moe_layers, i) != config.moe_layers.end()) {
+      complete(layer, "ffn_tpl", config.moe_layer_tpl.to_value(), Value());
+    }
+    add(scope, "layer_" + std::to_string(i), layer);
+  }
+}
+
+}  // namespace trivet::nn

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// StackedTransformer: `num_layers` blocks made of one template, x [B, T, D] -> the same shape.
+// Block i is the child "layer_i"; in front of the first may stand dropout, "input_dropout". The
+// names of the fields are Praxis' StackedTransformer; the depth and the heads are the template's to
+// say.
+//
+// dropout_prob fills in atten_dropout, residual_dropout and relu_dropout of the template where it
+// leaves them out (and has no `dropout`). With moe_layers, the blocks of these numbers have
+// moe_layer_tpl as their ffn_tpl.
+//
+// Decodes with a cache where the blocks do (trivet/layer/extend_step.h).
+#pragma once
+
+#include <vector>
+
+#include "nn/basic/containers.h"
+
+namespace trivet::nn {
+
+struct StackedTransformerConfig : LayerConfig {
+  std::int64_t num_layers = 0;
+  ConfigOf<Layer> transformer_layer_params_tpl;
+  double dropout_prob = 0;
+  double input_dropout_prob = 0;
+  std::vector<std::int64_t> moe_layers;
+  ConfigOf<Layer> moe_layer_tpl;
+  CheckpointPolicy checkpoint_policy = CheckpointPolicy::save_everything;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(StackedTransformerConfig, trivet::LayerConfig,
+              (num_layers, "How many blocks; 0 in a template: as the model around it.",
+               between(0, 100000)),
+              (transformer_layer_params_tpl,
+               "The block, e.g. nn/TransformerBlock; none in a template: that of the model."),
+              (dropout_prob, "Dropout of all kinds in the blocks, see stacked_transformer.h.",
+               at_least(0), less_than(1), adjustable),
+              (input_dropout_prob, "Share of the input's elements dropped in training.",
+               at_least(0), less_than(1), adjustable),
+              (moe_layers, "Numbers of the blocks with experts, from 0.", at_least(0)),
+              (moe_layer_tpl, "The feed-forward part of these, e.g. nn/MoeFeedForward."),
+              (checkpoint_policy, "What is kept of each block for its gradients.", adjustable))
+
+class StackedTransformer final : public InTurn {
+ public:
+  using Config = StackedTransformerConfig;
+  StackedTransformer(const Config& config, Scope& scope);
+};
+
+}  // namespace trivet::nn

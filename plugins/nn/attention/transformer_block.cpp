@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/attention/transformer_block.h"
+
+#include "nn/attention/feed_forward.h"
+#include "nn/attention/multi_head_attention.h"
+#include "nn/basic/templates.h"
+#include "trivet/ops.h"
+#include "trivet/plugin/registry.h"
+
+namespace trivet::nn {
+namespace {
+
+constexpr const char* kAttention = "nn/MultiHeadAttention";
+
+// Sets a field of the template to what the block's own holds, unless that is as it is by default.
+template <class Config>
+void hand_on(ConfigOf<Layer>& layer, const char* field, const Config& own) {
+  complete(layer, field, encode(own), encode(Config()));
+}
+
+// Experts, for one, have no LoRA, and a block whose attention has it may have them.
+void hand_on_lora(ConfigOf<Layer>& layer, const LoraConfig& lora) {
+  const Schema& schema = registry().get(Layer::kKind, layer.key()).schema();
+  if (schema.find("lora") != nullptr) hand_on(layer, "lora", lora);
+}
+
+// What both attentions take from the block.
+void complete_attention(ConfigOf<Layer>& layer, const TransformerBlockConfig& config) {
+  complete(layer, "input_dims", config.input_dims, 0);
+  complete(layer, "num_heads", config.num_heads, 0);
+  if (config.num_kv_heads > 0) complete(layer, "num_kv_heads", config.num_kv_heads, 0);
+  if (!config.has_bias) complete(layer, "has_bias", false, true);
+  if (config.atten_dropout > 0) complete(layer, "atten_dropout", config.atten_dropout, 0.0);
+  hand_on(layer, "init", config.init);
+  hand_on(layer, "output_init", config.output_init);
+  hand_on_lora(layer, config.lora);
+}
+
+ConfigOf<Layer> self_attention(const TransformerBlockConfig& config) {
+  ConfigOf<Layer> layer = config.attention_tpl;
+  complete_attention(layer, config);
+  if (config.causal) complete(layer, "causal", true, false);
+  return layer;
+}
+
+ConfigOf<Layer> cross_attention(const TransformerBlockConfig& config) {
+  ConfigOf<Layer> layer(kAttention, Value::table({{"cross_attention", true}}));
+  complete_attention(layer, config);
+  return layer;
+}
+
+std::shared_ptr<Layer> feed_forward(const TransformerBlockConfig& config, Scope& scope) {
+  const double between = config.relu_dropout.value_or(config.dropout);
+  if (config.ffn_tpl) {
+    ConfigOf<Layer> layer = config.ffn_tpl;
+    complete(layer, "input_dims", config.input_dims, 0);
+    if (config.hidden_dims > 0) complete(layer, "hidden_dims", config.hidden_dims, 0);
+    if (between > 0) complete(layer, "relu_dropout", between, 0.0);
+    hand_on_lora(layer, config.lora);
+    return scope.layer("feed_forward", layer);
+  }
+  FeedForwardConfig mlp;
+  mlp.input_dims = config.input_dims;
+  mlp.hidden_dims = config.hidden_dims;
+  mlp.activation = config.activation;
+  mlp.use_gated_activation = config.use_gated_activation;
+  mlp.has_bias = config.has_bias;
+  mlp.relu_dropout = between;
+  mlp.init = config.init;
+  mlp.output_init = config.output_init;
+  mlp.lora = config.lora;
+  return std::make_shared<FeedForward>(mlp, scope, "mlp_");
+}
+
+std::shared_ptr<Layer> adapter(const TransformerBlockConfig& config, Scope& scope) {
+  FeedForwardConfig adapter;
+  adapter.input_dims = config.input_dims;
+  adapter.hidden_dims = config.adapter_dims;
+  adapter.activation = "nn/Relu";
+  adapter.output_init = {Init::constant, 0};
+  return std::make_shared<FeedForward>(adapter, scope, "adapter_");
+}
+
+}  // namespace
+
+void TransformerBlockConfig::validate(Problems& problems) const {
+  if (!attention_tpl) problems.add("attention_tpl", "is \"none\"; a block has an attention");
+  MultiHeadAttentionConfig attention;
+  attention.input_dims = input_dims;
+  attention.num_heads = num_heads;
+  attention.num_kv_heads = num_kv_heads;
+  const Value* own_dims = attention_tpl.fields().find("dims_per_head");
+  if (own_dims != nullptr && own_dims->is_integer()) {
+    attention.dims_per_head = own_dims->as_integer();
+  }
+  attention.validate(problems);
+}
+
+TransformerBlock::TransformerBlock(const Config& config, Scope& scope) : path_(scope.path()) {
+  const NormPolicy policy = config.norm_policy;
+  const double after = config.residual_dropout.value_or(config.dropout);
+  const auto norm = [&](const std::string& name) {
+    return scope.layer(name, norm_for(config.norm_tpl, config.input_dims, config.norm_epsilon));
+  };
+  const auto add = [&](const std::string& name, const std::string& dropout_name,
+                       const std::function<std::shared_ptr<Layer>()>& make_layer) {
+    Branch branch;
+    const std::string main = name + "_norm";
+    if (policy == NormPolicy::pre || policy == NormPolicy::primer_hybrid) branch[0] = norm(main);
+    branch[1] = make_layer();
+    if (policy == NormPolicy::primer_hybrid) branch[2] = norm(name + "_post_norm");
+    if (policy == NormPolicy::post) branch[2] = norm(main);
+    branch[3] = scope.layer(dropout_name, dropout(after));
+    if (config.residual_droppath_prob > 0) {
+      branch[4] =
+          scope.layer(name + "_drop_path",
+                      {"nn/DropPath", Value::table({{"rate", config.residual_droppath_prob}})});
+    }
+    if (policy == NormPolicy::post_skip) branch[5] = norm(main);
+    branches_.push_back(std::move(branch));
+  };
+  add("attention", "attention_dropout",
+      [&] { return scope.layer("attention", self_attention(config)); });
+  if (config.cross_attention) {
+    add("cross", "cross_dropout",
+        [&] { return scope.layer("cross_attention", cross_attention(config)); });
+  }
+  add("mlp", "output_dropout", [&] { return feed_forward(config, scope); });
+  if (config.adapter_dims > 0) {
+    Branch branch;
+    branch[0] = norm("adapter_norm");
+    branch[1] = adapter(config, scope);
+    branches_.push_back(std::move(branch));
+  }
+}
+
+Tensor TransformerBlock::through(const Tensor& x, const Run& run) const {
+  Tensor h = x;
+  for (std::size_t at = 0; at < kParts * branches_.size(); at += kParts) {
+    const std::size_t last = at + kParts - 1;
+    Tensor y = h;
+    for (std::size_t i = at; i < last; ++i) y = run(i, y);
+    h = run(last, ops::add(h, y));
+  }
+  return h;
+}
+
+Tensor TransformerBlock::fprop(const Tensor& x, FpropContext& context) {
+  return through(x, [&](std::size_t i, const Tensor& y) {
+    return layer(i) != nullptr ? layer(i)->fprop(y, context) : y;
+  });
+}
+
+const void* TransformerBlock::extension(std::string_view id) const noexcept {
+  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
+}
+
+std::unique_ptr<LayerCache> TransformerBlock::make_cache(std::int64_t batch,
+                                                         std::int64_t max_length) const {
+  static constexpr const char* kNames[kParts] = {"norm",    "layer",     "norm",
+                                                 "dropout", "drop path", "norm"};
+  auto caches = std::make_unique<LayerCaches>();
+  for (std::size_t i = 0; i < kParts * branches_.size(); ++i) {
+    const bool last = i / kParts + 1 == branches_.size();
+    const std::string name = path_ + (last ? "/mlp " : "/attention ") + kNames[i % kParts];
+    caches->add(layer(i), name, batch, max_length);
+  }
+  return caches;
+}
+
+Tensor TransformerBlock::extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) {
+  auto& caches = static_cast<LayerCaches&>(cache);
+  return through(x, [&](std::size_t i, const Tensor& y) {
+    return layer(i) != nullptr ? trivet::extend_step(*layer(i), y, caches.at(i), context) : y;
+  });
+}
+
+}  // namespace trivet::nn

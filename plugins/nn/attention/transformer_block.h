@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// TransformerBlock: attention and a feed-forward part (Vaswani et al. 2017), x [B, T, input_dims]
+// -> the same shape.
+//
+//   h = x + f(x), f = attention;   y = h + f(h), f = out(dropout(activation(in(..))))
+//
+// and norms around each of them, where norm_policy says (Praxis' names; D is dropout):
+//   pre             x + D(f(norm(x)))                    Xiong et al. 2020, as in ViT and GPT-2
+//   primer_hybrid   x + D(post_norm(f(norm(x))))         So et al. 2021
+//   post            x + D(norm(f(x)))
+//   post_skip       norm(x + D(f(x)))                    Vaswani et al. 2017, as in BERT
+// With residual_droppath_prob, D drops whole examples, too (nn/DropPath).
+//
+// Children: the norms "attention_norm" and "mlp_norm" (primer_hybrid has also
+// "attention_post_norm" and "mlp_post_norm"), the "attention", an nn/MultiHeadAttention unless
+// attention_tpl says otherwise, and the nn/Linear "mlp_in", "mlp_gate" where it is gated (as in
+// nn/FeedForward) and "mlp_out"; or, for ffn_tpl, the one layer "feed_forward".
+// With cross_attention, a second attention that looks at the context's cross_inputs stands between
+// the two, with children "cross_norm", "cross_attention" and "cross_post_norm" (encoder-decoder).
+//
+// `lora` goes to the products of attention and Mlp, and of templates that have it (lora.h). With
+// adapter_dims, a residual adapter (Houlsby et al. 2019; Praxis' ResidualAdapter) stands behind
+// each block,
+//   y + adapter_out(relu(adapter_in(adapter_norm(y))))
+// with nn/Linear of the depth adapter_dims in between; adapter_out starts at 0, so that the block
+// starts as the one without it.
+//
+// Decodes with a cache where its attention does (trivet/layer/extend_step.h).
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/basic/lora.h"
+#include "trivet/layer/extend_step.h"
+#include "trivet/layer.h"
+
+namespace trivet::nn {
+
+enum class NormPolicy { pre, primer_hybrid, post, post_skip };
+TRIVET_ENUM(NormPolicy, pre, primer_hybrid, post, post_skip)
+
+struct TransformerBlockConfig : LayerConfig {
+  std::int64_t input_dims = 0;
+  std::int64_t hidden_dims = 0;
+  std::int64_t num_heads = 0;
+  std::int64_t num_kv_heads = 0;
+  bool causal = false;
+  ConfigOf<Layer> activation = "nn/Gelu";
+  bool use_gated_activation = false;
+  bool has_bias = true;
+  double dropout = 0;
+  double residual_droppath_prob = 0;
+  std::optional<double> residual_dropout;
+  std::optional<double> relu_dropout;
+  double atten_dropout = 0;
+  NormPolicy norm_policy = NormPolicy::pre;
+  ConfigOf<Layer> norm_tpl = "nn/LayerNorm";
+  double norm_epsilon = 1e-6;
+  ConfigOf<Layer> attention_tpl = "nn/MultiHeadAttention";
+  ConfigOf<Layer> ffn_tpl;
+  bool cross_attention = false;
+  std::int64_t adapter_dims = 0;
+  LoraConfig lora;
+  InitConfig init;
+  InitConfig output_init;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(
+    TransformerBlockConfig, trivet::LayerConfig,
+    (input_dims, "Depth of the input and of the output; 0 in a template: as the model around it.",
+     at_least(0)),
+    (hidden_dims, "Depth between the Mlp's two layers; 0: 4 * input_dims.", at_least(0)),
+    (num_heads, "Heads of the attention; 0 in a template: as the model around it.", at_least(0)),
+    (num_kv_heads, "Heads of its keys and values; 0: num_heads.", at_least(0)),
+    (causal, "A place sees itself and those before it only."),
+    (activation, "Between the Mlp's two layers."),
+    (use_gated_activation, "Activates a second product, which multiplies the first."),
+    (has_bias, "Adds bias vectors to the products of attention and Mlp."),
+    (dropout, "Share of the elements dropped in training, at each of the three places.",
+     at_least(0), less_than(1), adjustable),
+    (residual_dropout, "The same after attention and Mlp; by default as dropout.", at_least(0),
+     less_than(1), adjustable),
+    (residual_droppath_prob, "Share of the examples that skip attention or Mlp in training.",
+     at_least(0), less_than(1), adjustable),
+    (relu_dropout, "The same between the Mlp's layers; by default as dropout.", at_least(0),
+     less_than(1), adjustable),
+    (atten_dropout, "The same of attention weights; dropout leaves them alone.", at_least(0),
+     less_than(1), adjustable),
+    (norm_policy, "Where the norms stand."), (norm_tpl, "The norms; their dim is filled in."),
+    (norm_epsilon, "Epsilon of the norms; other than 1e-6 it replaces that of norm_tpl.",
+     more_than(0)),
+    (attention_tpl, "The attention; the block's fields fill in what it leaves at its defaults."),
+    (ffn_tpl,
+     "A layer in place of the Mlp, e.g. of experts; its input_dims and hidden_dims are "
+     "filled in. none: the Mlp."),
+    (cross_attention, "Looks at the context's cross_inputs, too."),
+    (adapter_dims, "Depth of a residual adapter behind the block, for fine-tuning; 0: none.",
+     at_least(0)),
+    (lora, "Thin matrices beside the weights of attention and Mlp, for fine-tuning."),
+    (init, "How the weights start; by default as nn/Linear's."),
+    (output_init, "How those of the last products of attention and Mlp start; by default as init."))
+
+class TransformerBlock final : public Layer, public ExtendStep {
+ public:
+  using Config = TransformerBlockConfig;
+  TransformerBlock(const Config& config, Scope& scope);
+  Tensor fprop(const Tensor& x, FpropContext& context) override;
+  const void* extension(std::string_view id) const noexcept override;
+  std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
+                                         std::int64_t max_length) const override;
+  Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) override;
+
+ private:
+  // What lies between x and the sum: norm, layer, norm, dropout, drop path; then the norm of the
+  // sum. Those that the config leaves out are null.
+  static constexpr std::size_t kParts = 6;
+  using Branch = std::array<std::shared_ptr<Layer>, kParts>;
+  // Runs layer number `i` of all branches', which may be null.
+  using Run = std::function<Tensor(std::size_t i, const Tensor& x)>;
+  Tensor through(const Tensor& x, const Run& run) const;
+  Layer* layer(std::size_t i) const { return branches_[i / kParts][i % kParts].get(); }
+
+  std::string path_;
+  std::vector<Branch> branches_;
+};
+
+}  // namespace trivet::nn

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/basic/containers.h"
+
+#include "nn/basic/checks.h"
+#include "trivet/error.h"
+#include "trivet/ops.h"
+#include "trivet/tensor/remat.h"
+
+namespace trivet::nn {
+
+void InTurn::add(Scope& scope, const std::string& name, const ConfigOf<Layer>& config) {
+  auto layer = scope.layer(name, config);
+  if (layer) layers_.push_back({scope.path() + "/" + name, std::move(layer)});
+}
+
+Tensor InTurn::fprop(const Tensor& x, FpropContext& context) {
+  Tensor y = x;
+  for (const Named& each : layers_) {
+    if (policy_ == CheckpointPolicy::save_everything) {
+      y = each.layer->fprop(y, context);
+    } else {
+      const bool attention = policy_ == CheckpointPolicy::save_context;
+      y = remat(*each.layer, y, context, attention ? RematKeeps::attention : RematKeeps::nothing);
+    }
+  }
+  return y;
+}
+
+const void* InTurn::extension(std::string_view id) const noexcept {
+  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
+}
+
+std::unique_ptr<LayerCache> InTurn::make_cache(std::int64_t batch, std::int64_t max_length) const {
+  auto caches = std::make_unique<LayerCaches>();
+  for (const Named& each : layers_) caches->add(each.layer.get(), each.path, batch, max_length);
+  return caches;
+}
+
+Tensor InTurn::extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) {
+  auto& caches = static_cast<LayerCaches&>(cache);
+  Tensor y = x;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    y = trivet::extend_step(*layers_[i].layer, y, caches.at(i), context);
+  }
+  return y;
+}
+
+Sequential::Sequential(const Config& config, Scope& scope) {
+  for (std::size_t i = 0; i < config.layers.size(); ++i) {
+    add(scope, "layer_" + std::to_string(i), config.layers[i]);
+  }
+}
+
+Repeat::Repeat(const Config& config, Scope& scope) : InTurn(config.checkpoint_policy) {
+  for (std::int64_t i = 0; i < config.x_times; ++i) {
+    add(scope, "sub_" + std::to_string(i), config.sub);
+  }
+}
+
+Residual::Residual(const Config& config, Scope& scope)
+    : path_(scope.path()),
+      residual_weight_(static_cast<float>(config.residual_weight)),
+      sub_(scope.layer("sub", config.sub)),
+      shortcut_(scope.layer("shortcut", config.shortcut)) {
+  if (!sub_) throw Error("[nn/Residual] '" + path_ + "': sub is \"none\"");
+}
+
+Tensor Residual::joined(const Tensor& straight, Tensor y) const {
+  if (!(y.shape() == straight.shape())) {
+    wrong_input("nn/Residual", path_, straight.shape().to_string() + " from sub", y,
+                shortcut_ ? "" : "set a shortcut that changes the shape in the same way");
+  }
+  if (residual_weight_ != 1) y = ops::mul(y, residual_weight_);
+  return ops::add(straight, y);
+}
+
+Tensor Residual::fprop(const Tensor& x, FpropContext& context) {
+  const Tensor straight = shortcut_ ? shortcut_->fprop(x, context) : x;
+  return joined(straight, sub_->fprop(x, context));
+}
+
+const void* Residual::extension(std::string_view id) const noexcept {
+  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
+}
+
+std::unique_ptr<LayerCache> Residual::make_cache(std::int64_t batch,
+                                                 std::int64_t max_length) const {
+  auto caches = std::make_unique<LayerCaches>();
+  caches->add(shortcut_.get(), path_ + "/shortcut", batch, max_length);
+  caches->add(sub_.get(), path_ + "/sub", batch, max_length);
+  return caches;
+}
+
+Tensor Residual::extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) {
+  auto& caches = static_cast<LayerCaches&>(cache);
+  const Tensor straight = shortcut_ ? trivet::extend_step(*shortcut_, x, caches.at(0), context) : x;
+  return joined(straight, trivet::extend_step(*sub_, x, caches.at(1), context));
+}
+
+}  // namespace trivet::nn

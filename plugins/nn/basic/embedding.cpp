@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/basic/embedding.h"
+
+#include <cmath>
+
+#include "nn/basic/checks.h"
+#include "trivet/layer/extend_step.h"
+#include "trivet/ops.h"
+
+namespace trivet::nn {
+namespace {
+
+constexpr const char* kEmbedding = "nn/Embedding";
+
+}  // namespace
+
+Embedding::Embedding(const Config& config, Scope& scope)
+    : path_(scope.path()),
+      scale_(config.scale_sqrt_depth ? std::sqrt(static_cast<float>(config.input_dims)) : 1),
+      table_(scope.parameter(
+          "table",
+          {expect_set(kEmbedding, path_, "num_classes", config.num_classes),
+           expect_set(kEmbedding, path_, "input_dims", config.input_dims)},
+          {.init = config.init,
+           .fallback = {Init::normal, 1 / std::sqrt(static_cast<double>(config.input_dims))}})) {}
+
+Tensor Embedding::fprop(const Tensor& ids, FpropContext&) {
+  if (ids.dtype() != DType::i32) wrong_input(kEmbedding, path_, "ids of type i32", ids);
+  const Tensor rows = ops::gather_rows(table_.value(), ids);
+  return scale_ == 1 ? rows : ops::mul(rows, scale_);
+}
+
+const void* Embedding::extension(std::string_view id) const noexcept {
+  return id == kLayerLocalInTime ? this : nullptr;
+}
+
+}  // namespace trivet::nn

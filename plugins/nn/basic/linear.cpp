@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/basic/linear.h"
+
+#include "nn/basic/checks.h"
+#include "nn/basic/templates.h"
+#include "trivet/layer/extend_step.h"
+#include "trivet/extensions/activation.h"
+
+namespace trivet::nn {
+
+void LinearConfig::validate(Problems& problems) const {
+  if (lora.layers.empty()) return;
+  problems.add("lora.layers", "names products, and a Linear is one product", "leave it out");
+}
+
+Linear::Linear(const Config& config, Scope& scope)
+    : path_(scope.path()),
+      weight_(scope.parameter("w", {config.input_dims, config.output_dims}, {.init = config.init})),
+      bias_(config.has_bias
+                ? &scope.parameter("b", {config.output_dims},
+                                   {.init = config.bias_init, .fallback = {Init::constant, 0}})
+                : nullptr),
+      lora_factor_(static_cast<float>(config.lora.factor())),
+      activation_(scope.layer("activation", config.activation)),
+      fused_(plain_activation(activation_.get())) {
+  const std::int64_t rank = config.lora.rank;
+  if (rank == 0) return;
+  lora_a_ =
+      &scope.parameter("lora_a", {config.input_dims, rank}, {.init = {Init::fan_in_uniform, 1}});
+  lora_b_ = &scope.parameter("lora_b", {rank, config.output_dims}, {.init = {Init::constant, 0}});
+  lora_dropout_ = scope.layer("lora_dropout", dropout(config.lora.dropout));
+}
+
+Tensor Linear::fprop(const Tensor& x, FpropContext& context) {
+  expect_last("nn/Linear", path_, x, weight_.shape()[0]);
+  const Tensor bias = bias_ != nullptr ? bias_->value() : Tensor();
+  if (lora_a_ != nullptr) {
+    const Tensor y = ops::add(ops::linear(x, weight_.value(), bias), beside(x, context));
+    return activation_ != nullptr ? activation_->fprop(y, context) : y;
+  }
+  const Tensor y = ops::linear(x, weight_.value(), bias, fused_.value_or(Activation::none));
+  return fused_ ? y : activation_->fprop(y, context);
+}
+
+// The factor is applied where there are the fewest numbers.
+Tensor Linear::beside(const Tensor& x, FpropContext& context) const {
+  const Tensor kept = lora_dropout_ != nullptr ? lora_dropout_->fprop(x, context) : x;
+  const Tensor thin = ops::mul(ops::linear(kept, lora_a_->value(), Tensor()), lora_factor_);
+  return ops::linear(thin, lora_b_->value(), Tensor());
+}
+
+const void* Linear::extension(std::string_view id) const noexcept {
+  if (id != kLayerLocalInTime) return nullptr;
+  return fused_ || activation_->extension(id) != nullptr ? this : nullptr;
+}
+
+}  // namespace trivet::nn

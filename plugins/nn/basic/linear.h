@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear: y = activation(x w + b), x [.., input_dims] -> y [.., output_dims].
+//
+// What Praxis calls FeedForward (a Linear, a Bias, an activation) and Keras Dense. Parameters "w"
+// [input_dims, output_dims], Glorot uniform unless set, as in both; and "b" [output_dims], zeros
+// unless set. With `lora`, two thin matrices beside w: lora.h.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "nn/basic/lora.h"
+#include "trivet/layer.h"
+#include "trivet/ops.h"
+
+namespace trivet::nn {
+
+struct LinearConfig : LayerConfig {
+  std::int64_t input_dims = 0;
+  std::int64_t output_dims = 0;
+  bool has_bias = true;
+  ConfigOf<Layer> activation;
+  InitConfig init;
+  InitConfig bias_init;
+  LoraConfig lora;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(LinearConfig, trivet::LayerConfig,
+              (input_dims, "Depth of the input.", required, at_least(1)),
+              (output_dims, "Depth of the output.", required, at_least(1)),
+              (has_bias, "Adds a bias vector."), (activation, "Applied to the output."),
+              (init, "How the weights start; by default xavier_uniform."),
+              (bias_init, "How the bias starts; by default 0."),
+              (lora, "Thin matrices beside the weights, for fine-tuning."))
+
+class Linear final : public Layer {
+ public:
+  using Config = LinearConfig;
+  Linear(const Config& config, Scope& scope);
+  Tensor fprop(const Tensor& x, FpropContext& context) override;
+  const void* extension(std::string_view id) const noexcept override;
+
+ private:
+  Tensor beside(const Tensor& x, FpropContext& context) const;
+
+  std::string path_;
+  Parameter& weight_;
+  Parameter* bias_;
+  Parameter *lora_a_ = nullptr, *lora_b_ = nullptr;  // null without LoRA
+  float lora_factor_;
+  std::shared_ptr<Layer> lora_dropout_;
+  std::shared_ptr<Layer> activation_;
+  std::optional<Activation> fused_;  // nothing: activation_ runs by itself
+};
+
+}  // namespace trivet::nn

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/basic/softmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "nn/basic/checks.h"
+#include "trivet/layer/extend_step.h"
+#include "trivet/ops.h"
+#include "trivet/tape.h"
+
+namespace trivet::nn {
+namespace {
+
+// As many rows as ops::linear_cross_entropy takes at a time.
+constexpr std::int64_t kChunkRows = 512;
+// As in Praxis: so that no weight at all gives 0.
+constexpr float kLeastWeight = 1e-6F;
+
+// Praxis gives the other classes p / (n - 1) each; the op gives s / n to all, the label among them.
+float as_share_of_all(double p, std::int64_t classes) {
+  const auto n = static_cast<double>(classes);
+  return p == 0 ? 0 : static_cast<float>(p * n / (n - 1));
+}
+
+// [input_dims, num_classes].
+Shape sized(const char* layer, const SoftmaxConfig& config, const Scope& scope) {
+  return {expect_set(layer, scope.path(), "input_dims", config.input_dims),
+          expect_set(layer, scope.path(), "num_classes", config.num_classes)};
+}
+
+Shape transposed(const Shape& shape) {
+  return {shape[1], shape[0]};
+}
+
+double root(std::int64_t dims) {
+  return std::sqrt(static_cast<double>(dims));
+}
+
+}  // namespace
+
+void SoftmaxConfig::validate(Problems& problems) const {
+  if (label_smoothing_prob > 0 && num_classes == 1) {
+    problems.add("label_smoothing_prob", "needs another class, and num_classes is 1");
+  }
+}
+
+SoftmaxLayer::SoftmaxLayer(std::string_view type, const SoftmaxConfig& config, bool has_bias,
+                           Scope& scope, Parameter& weights, bool transposed)
+    : type_(type),
+      path_(scope.path()),
+      input_dims_(config.input_dims),
+      num_classes_(config.num_classes),
+      softcap_(static_cast<float>(config.soft_cap_logits)),
+      scale_(config.scale_before_logits ? static_cast<float>(1 / root(config.input_dims)) : 1),
+      smoothing_(as_share_of_all(config.label_smoothing_prob, config.num_classes)),
+      z_loss_(static_cast<float>(config.z_loss_weight)),
+      smooth_evaluation_(config.label_smoothing_apply_for_eval),
+      transposed_(transposed),
+      weights_(weights),
+      bias_(has_bias ? &scope.parameter("b", {config.num_classes},
+                                        {.init = config.bias_init, .fallback = {Init::constant, 0}})
+                     : nullptr) {}
+
+Tensor SoftmaxLayer::scaled(const Tensor& h) const {
+  expect_last(type_, path_, h, input_dims_);
+  return scale_ == 1 ? h : ops::mul(h, scale_);
+}
+
+Tensor SoftmaxLayer::capped_logits(const Tensor& h) const {
+  Tensor y = ops::matmul(h, weights(), false, transposed_);
+  if (bias_ != nullptr) y = ops::add(y, bias_->value());
+  return softcap_ > 0 ? ops::mul(ops::tanh(ops::mul(y, 1 / softcap_)), softcap_) : y;
+}
+
+Tensor SoftmaxLayer::logits(const Tensor& h, FpropContext&) {
+  return capped_logits(scaled(h));
+}
+
+Tensor SoftmaxLayer::argmax(const Tensor& h) const {
+  NoGrad no_grad;
+  const Tensor rows = ops::reshape(h, {h.size() / input_dims_, input_dims_});
+  std::vector<std::int64_t> extents(h.shape().begin(), h.shape().end() - 1);
+  if (rows.dim(0) == 0) return Tensor::zeros(h.device(), Shape(extents), DType::i32);
+  std::vector<Tensor> parts;
+  for (std::int64_t begin = 0; begin < rows.dim(0); begin += kChunkRows) {
+    const std::int64_t end = std::min(rows.dim(0), begin + kChunkRows);
+    parts.push_back(ops::argmax(capped_logits(ops::slice(rows, 0, begin, end)), -1));
+  }
+  return ops::reshape(ops::concat(parts, 0), Shape(extents));
+}
+
+SoftmaxLoss SoftmaxLayer::loss(const Tensor& h, const Tensor& labels, const Tensor& weights,
+                               FpropContext& context, const SoftmaxLossOptions& options) {
+  const Tensor input = scaled(h);
+  Tensor x = input, w = this->weights();
+  if (bias_ != nullptr) {
+    // The bias as one more row of weights, for an input that is always 1.
+    std::vector<std::int64_t> extents(x.shape().begin(), x.shape().end());
+    extents.back() = 1;
+    x = ops::concat(std::vector<Tensor>{x, Tensor::full(x.device(), Shape(extents), 1)}, -1);
+    const Shape row = transposed_ ? Shape{num_classes_, 1} : Shape{1, num_classes_};
+    w = ops::concat(std::vector<Tensor>{w, ops::reshape(bias_->value(), row)}, transposed_ ? 1 : 0);
+  }
+  const ops::CrossEntropyOptions extras{
+      .label_smoothing = context.train || smooth_evaluation_ ? smoothing_ : 0,
+      .z_loss = context.train ? z_loss_ : 0};
+  const ops::LinearCrossEntropy head =
+      ops::linear_cross_entropy(x, w, transposed_, labels, weights, extras, softcap_);
+  SoftmaxLoss out;
+  out.total_xent = head.loss;
+  out.per_example_xent = head.per_row;
+  {
+    NoGrad no_grad;
+    out.total_weight = ops::sum(weights);
+  }
+  out.avg_xent = ops::div(out.total_xent, ops::add(out.total_weight, kLeastWeight));
+  if (options.argmax) out.per_example_argmax = argmax(input);
+  return out;
+}
+
+Tensor SoftmaxLayer::fprop(const Tensor& x, FpropContext& context) {
+  return x.dtype() == DType::i32 && has_embedding() ? emb_lookup(x, context) : logits(x, context);
+}
+
+const void* SoftmaxLayer::extension(std::string_view id) const noexcept {
+  if (id == kLayerLocalInTime) return this;
+  return id == kLayerSoftmaxHead ? static_cast<const SoftmaxHead*>(this) : nullptr;
+}
+
+FullSoftmax::FullSoftmax(const Config& config, Scope& scope)
+    : SoftmaxLayer(
+          "nn/FullSoftmax", config, config.has_bias, scope,
+          scope.parameter("w", sized("nn/FullSoftmax", config, scope), {.init = config.init}),
+          false) {}
+
+Tensor FullSoftmax::emb_lookup(const Tensor&, FpropContext&) {
+  throw Error("[nn/FullSoftmax] '" + path() + "': has no embedding",
+              {.hint = "use nn/SharedEmbeddingSoftmax, or an nn/Embedding beside it"});
+}
+
+SharedEmbeddingSoftmax::SharedEmbeddingSoftmax(const Config& config, Scope& scope)
+    : SoftmaxLayer(
+          "nn/SharedEmbeddingSoftmax", config, config.has_bias, scope,
+          scope.parameter(
+              "table", transposed(sized("nn/SharedEmbeddingSoftmax", config, scope)),
+              {.init = config.init, .fallback = {Init::normal, 1 / root(config.input_dims)}}),
+          true),
+      lookup_scale_(config.scale_sqrt_depth ? static_cast<float>(root(config.input_dims)) : 1) {}
+
+Tensor SharedEmbeddingSoftmax::emb_lookup(const Tensor& ids, FpropContext&) {
+  if (ids.dtype() != DType::i32) wrong_input(type(), path(), "ids of type i32", ids);
+  const Tensor rows = ops::gather_rows(weights(), ids);
+  return lookup_scale_ == 1 ? rows : ops::mul(rows, lookup_scale_);
+}
+
+}  // namespace trivet::nn

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Templates that layers make for their children (trivet/layer/layer_template.h).
+#pragma once
+
+#include <cstdint>
+
+#include "nn/basic/lora.h"
+#include "trivet/layer.h"
+#include "trivet/layer/layer_template.h"
+
+namespace trivet::nn {
+
+// A template of a norm for `dims`; an epsilon that is not both norms' default replaces its own.
+ConfigOf<Layer> norm_for(ConfigOf<Layer> layer, std::int64_t dims, double epsilon);
+
+ConfigOf<Layer> linear(std::int64_t in, std::int64_t out, bool has_bias, const InitConfig& init,
+                       const LoraConfig& lora, const ConfigOf<Layer>& activation = {});
+
+// Nothing for a rate of 0, so that nothing stands in the list of layers.
+ConfigOf<Layer> dropout(double rate);
+
+// `init` unless it leaves the choice to `otherwise`.
+inline const InitConfig& init_or(const InitConfig& init, const InitConfig& otherwise) {
+  return init.method == Init::layer_default ? otherwise : init;
+}
+
+}  // namespace trivet::nn

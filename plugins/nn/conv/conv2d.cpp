@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/conv/conv2d.h"
+
+#include "nn/basic/checks.h"
+#include "trivet/extensions/activation.h"
+
+namespace trivet::nn {
+
+void Conv2dConfig::validate(Problems& problems) const {
+  check_pair(problems, "kernel", kernel);
+  check_pair(problems, "stride", stride);
+  check_pair(problems, "dilation", dilation);
+  check_pad(problems, padding, pad);
+}
+
+Conv2d::Conv2d(const Config& config, Scope& scope)
+    : path_(scope.path()),
+      window_{.stride = pair_of(config.stride),
+              .dilation = pair_of(config.dilation),
+              .padding = padding_of(config.padding),
+              .pad = pair_of(config.pad)},
+      weight_(scope.parameter(
+          "w", {config.kernel.front(), config.kernel.back(), config.input_dims, config.output_dims},
+          {.init = config.init})),
+      bias_(config.has_bias
+                ? &scope.parameter("b", {config.output_dims},
+                                   {.init = config.bias_init, .fallback = {Init::constant, 0}})
+                : nullptr),
+      activation_(scope.layer("activation", config.activation)),
+      fused_(plain_activation(activation_.get())) {}
+
+Tensor Conv2d::fprop(const Tensor& x, FpropContext& context) {
+  expect_image("nn/Conv2d", path_, x, weight_.shape()[2]);
+  const Tensor bias = bias_ != nullptr ? bias_->value() : Tensor();
+  const Tensor y =
+      ops::conv2d(x, weight_.value(), bias, window_, fused_.value_or(Activation::none));
+  return fused_ ? y : activation_->fprop(y, context);
+}
+
+}  // namespace trivet::nn

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conv2d: y = activation(conv(x, w) + b) over images x [B, H, W, input_dims].
+//
+// Parameters "w" [KH, KW, input_dims, output_dims] (TensorFlow's order, as in Praxis), Glorot
+// uniform unless set, and "b" [output_dims]. has_bias is true as in Keras (Praxis: false); put it
+// off in front of a BatchNorm. Padding "same" is TensorFlow's: the odd zero goes below and right.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trivet/layer.h"
+#include "nn/conv/window.h"
+
+namespace trivet::nn {
+
+struct Conv2dConfig : LayerConfig {
+  std::int64_t input_dims = 0;
+  std::int64_t output_dims = 0;
+  std::vector<std::int64_t> kernel = {3};
+  std::vector<std::int64_t> stride = {1};
+  std::vector<std::int64_t> dilation = {1};
+  Border padding = Border::same;
+  std::vector<std::int64_t> pad = {0};
+  bool has_bias = true;
+  ConfigOf<Layer> activation;
+  InitConfig init;
+  InitConfig bias_init;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(Conv2dConfig, trivet::LayerConfig,
+              (input_dims, "Channels of the input.", required, at_least(1)),
+              (output_dims, "Channels of the output.", required, at_least(1)),
+              (kernel, "Height and width of the filters; one number for both.", at_least(1)),
+              (stride, "Steps of the filter, down and right.", at_least(1)),
+              (dilation, "Distance of the filter's taps.", at_least(1)),
+              (padding, "What happens at the border."),
+              (pad, "Zeros above and below, and left and right, for padding = \"explicit\".",
+               at_least(0)),
+              (has_bias, "Adds a bias vector."), (activation, "Applied to the output."),
+              (init, "How the filters start; by default xavier_uniform."),
+              (bias_init, "How the bias starts; by default 0."))
+
+class Conv2d final : public Layer {
+ public:
+  using Config = Conv2dConfig;
+  Conv2d(const Config& config, Scope& scope);
+  Tensor fprop(const Tensor& x, FpropContext& context) override;
+
+ private:
+  std::string path_;
+  WindowOptions window_;
+  Parameter& weight_;
+  Parameter* bias_;
+  std::shared_ptr<Layer> activation_;
+  std::optional<Activation> fused_;  // nothing: activation_ runs by itself
+};
+
+}  // namespace trivet::nn

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/norm/batch_norm.h"
+
+#include "nn/basic/checks.h"
+#include "trivet/extensions/activation.h"
+#include "trivet/tensor/ops_norm.h"
+#include "trivet/tape.h"
+
+namespace trivet::nn {
+namespace {
+
+// 1 for every row of x [.., dim] that counts, [rows, 1]; undefined when all do.
+Tensor counted_rows(const Tensor& x, const Tensor& paddings) {
+  const bool fits = paddings.defined() && x.rank() == 3 && paddings.rank() == 2 &&
+                    paddings.dim(0) == x.dim(0) && paddings.dim(1) == x.dim(1);
+  if (!fits) return {};
+  NoGrad no_grad;
+  return ops::reshape(ops::add(ops::neg(paddings), 1), {paddings.size(), 1});
+}
+
+// Mean over the rows [rows, dim] that count -> [dim]; over no row at all it is 0.
+Tensor mean_of(const Tensor& rows, const Tensor& counted) {
+  const Tensor count = ops::max(ops::sum(counted), Tensor::scalar(rows.device(), 1));
+  return ops::div(ops::sum(ops::mul(rows, counted), 0), count);
+}
+
+Tensor value_of(const Parameter* parameter) {
+  return parameter != nullptr ? parameter->value() : Tensor();
+}
+
+}  // namespace
+
+BatchNorm::BatchNorm(const Config& config, Scope& scope)
+    : path_(scope.path()),
+      dim_(config.dim),
+      momentum_(static_cast<float>(config.momentum)),
+      epsilon_(static_cast<float>(config.epsilon)),
+      gamma_(config.use_scale
+                 ? &scope.parameter("gamma", {config.dim},
+                                    {.init = config.scale_init, .fallback = {Init::constant, 1}})
+                 : nullptr),
+      beta_(config.use_bias ? &scope.parameter("beta", {config.dim}, {.init = {Init::constant, 0}})
+                            : nullptr),
+      moving_mean_(scope.state("moving_mean", {config.dim}, 0)),
+      moving_variance_(scope.state("moving_variance", {config.dim}, 1)),
+      activation_(scope.layer("activation", config.activation)),
+      fused_(plain_activation(activation_.get())) {}
+
+void BatchNorm::follow(Parameter& moving, const Tensor& batch, const FpropContext& context) {
+  if (context.recomputing) return;
+  NoGrad no_grad;
+  moving.assign(ops::add(ops::mul(moving.value(), momentum_), ops::mul(batch, 1 - momentum_)));
+}
+
+// centred / sqrt(variance + epsilon) * gamma + beta, activated if that is fused.
+Tensor BatchNorm::scaled(const Tensor& centred, const Tensor& variance) const {
+  Tensor factor = ops::rsqrt(ops::add(variance, epsilon_));
+  if (gamma_ != nullptr) factor = ops::mul(factor, gamma_->value());
+  Tensor y = ops::mul(centred, factor);
+  if (beta_ != nullptr) y = ops::add(y, beta_->value());
+  const Activation act = fused_.value_or(Activation::none);
+  return act == Activation::none ? y : ops::activation(y, act);
+}
+
+Tensor BatchNorm::normalized_by_batch(const Tensor& x, const FpropContext& context) {
+  const BatchNormResult out = ops::batch_norm(x, value_of(gamma_), value_of(beta_), epsilon_,
+                                              fused_.value_or(Activation::none));
+  follow(moving_mean_, out.mean, context);
+  follow(moving_variance_, out.variance, context);
+  return out.y;
+}
+
+Tensor BatchNorm::normalized_by_counted(const Tensor& rows, const Tensor& counted,
+                                        const FpropContext& context) {
+  const Tensor mean = mean_of(rows, counted);
+  const Tensor centred = ops::sub(rows, mean);
+  const Tensor variance = mean_of(ops::square(centred), counted);
+  follow(moving_mean_, mean, context);
+  follow(moving_variance_, variance, context);
+  return scaled(centred, variance);
+}
+
+Tensor BatchNorm::normalized(const Tensor& x, const FpropContext& context) {
+  if (!context.train) {
+    return scaled(ops::sub(x, moving_mean_.value()), moving_variance_.value());
+  }
+  const Tensor counted = counted_rows(x, context.paddings);
+  if (!counted.defined()) return normalized_by_batch(x, context);
+  const Tensor rows = ops::reshape(x, {x.size() / dim_, dim_});
+  return ops::reshape(normalized_by_counted(rows, counted, context), x.shape());
+}
+
+Tensor BatchNorm::fprop(const Tensor& x, FpropContext& context) {
+  expect_last("nn/BatchNorm", path_, x, dim_);
+  const Tensor y = normalized(x, context);
+  return fused_ ? y : activation_->fprop(y, context);
+}
+
+}  // namespace trivet::nn

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lstm: long short-term memory (Hochreiter and Schmidhuber 1997; Gers et al. 2000), x [B, T,
+// input_dims] -> m [B, T, output_dims], as Praxis' LstmCellSimple. With [i, g, f, o] = [x, m] wm +
+// b:
+//
+//   c' = clip(sigmoid(f + forget_gate_bias) c + sigmoid(g) tanh(i), cell_value_cap)
+//   m' = sigmoid(o) tanh(c')
+//
+// i is the input, g its gate. With `coupled_gates` (CIFG; Greff et al. 2017) what is forgotten
+// makes room for what comes in, and there are three of them, [i, g, o]:
+//
+//   c' = clip((1 - sigmoid(g)) c + sigmoid(g) tanh(i), cell_value_cap)
+//
+// (Praxis' CifgLstmCellSimple has f = -g in the place of g.) With `layer_norm` each of the G gates
+// is normalised over its output_dims before the bias, as by Praxis' LayerNormalizedLstmCellSimple
+// (Ba et al. 2016 normalise the parts of x and of m, and c', which this does not):
+//
+//   n = [x, m] wm;  gate = (n - mean(n)) / sqrt(variance(n) + 1e-8) * ln_scale + b
+//
+// Parameters "wm" [input_dims + output_dims, G * output_dims], "b" [G * output_dims], zeros, and
+// with layer_norm "ln_scale" [G * output_dims], ones; G is 4, or 3. How places, paddings and
+// segments are read, and `zoneout`: recurrent.h.
+#pragma once
+
+#include "nn/recurrent/recurrent.h"
+
+namespace trivet::nn {
+
+struct LstmConfig : RecurrentConfig {
+  double forget_gate_bias = 0;
+  double cell_value_cap = 10;
+  bool coupled_gates = false;
+  bool layer_norm = false;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(LstmConfig, trivet::nn::RecurrentConfig,
+              (forget_gate_bias, "Added to the forget gate before its sigmoid."),
+              (cell_value_cap, "Bounds the cell's absolute values; 0: no bound.", at_least(0)),
+              (coupled_gates, "The cell forgets as much as its input gate lets in."),
+              (layer_norm, "Normalises each gate before its bias."))
+
+class Lstm final : public Recurrent {
+ public:
+  using Config = LstmConfig;
+  Lstm(const Config& config, Scope& scope);
+
+ private:
+  Tensor project(const Tensor& x) const override;
+  State next(const Tensor& projected, const State& state) const override;
+
+  bool coupled() const { return gates_ == 3; }
+  Tensor normalized(const Tensor& gates) const;  // [B, gates * output_dims], biases added
+  // What the cell becomes, not yet bounded; `gates` are [B, output_dims] each.
+  Tensor next_cell(const std::vector<Tensor>& gates, const Tensor& cell) const;
+
+  std::int64_t input_dims_;
+  int gates_;
+  float forget_gate_bias_, cap_;
+  Parameter &wm_, &b_;
+  Parameter* ln_scale_;  // null without layer_norm
+};
+
+}  // namespace trivet::nn

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/recurrent/recurrent.h"
+
+#include <algorithm>
+
+#include "nn/basic/checks.h"
+#include "nn/basic/sequence_context.h"
+#include "trivet/ops.h"
+#include "trivet/tape.h"
+
+namespace trivet::nn {
+namespace {
+
+// x [B, T, ..] as T tensors [B, 1, ..], by halves: each of the T slices at once would have a
+// gradient as large as x.
+void split(const Tensor& x, std::vector<Tensor>& places) {
+  const std::int64_t length = x.dim(1);
+  if (length <= 1) {
+    if (length == 1) places.push_back(x);
+    return;
+  }
+  split(ops::slice(x, 1, 0, length / 2), places);
+  split(ops::slice(x, 1, length / 2, length), places);
+}
+
+Tensor joined(std::span<const Tensor> places) {
+  if (places.size() == 1) return places.front();
+  const std::size_t half = places.size() / 2;
+  return ops::concat(std::vector<Tensor>{joined(places.first(half)), joined(places.subspan(half))},
+                     1);
+}
+
+// [B, 1, n] -> [B, n]
+Tensor place(const Tensor& x) {
+  return ops::reshape(x, {x.dim(0), x.dim(2)});
+}
+
+// 1 where a place stands in another segment than the one read before it, f32 [B, T]; the first is
+// compared with `before` [B, 1], or is 0 without it.
+Tensor starts_of(const Tensor& ids, const Tensor& before, bool reverse) {
+  NoGrad no_grad;
+  const std::int64_t length = ids.dim(1);
+  const Tensor edge = before.defined()
+                          ? before
+                          : ops::slice(ids, 1, reverse ? length - 1 : 0, reverse ? length : 1);
+  const std::vector<Tensor> parts =
+      reverse ? std::vector<Tensor>{ops::slice(ids, 1, 1, length), edge}
+              : std::vector<Tensor>{edge, ops::slice(ids, 1, 0, length - 1)};
+  const Tensor same = ops::cast(ops::equal(ids, ops::concat(parts, 1)), DType::f32);
+  return ops::add(ops::neg(same), 1);
+}
+
+}  // namespace
+
+struct Recurrent::Cache final : LayerCache {
+  void reorder(std::span<const std::int32_t> rows) override {
+    for (Tensor& each : state) each = reordered(each, rows);
+    if (segment.defined()) segment = reordered(segment, rows);
+  }
+  State state;              // empty before the first place
+  Tensor segment;           // i32 [B, 1] of the last place, where there were any
+  std::int64_t length = 0;  // how many places were read
+};
+
+Recurrent::Recurrent(std::string_view type, const RecurrentConfig& config, std::size_t states,
+                     const Scope& scope)
+    : type_(type),
+      path_(scope.path()),
+      input_dims_(config.input_dims),
+      output_dims_(config.output_dims),
+      states_(states),
+      reverse_(config.reverse),
+      zoneout_(static_cast<float>(config.zoneout)) {}
+
+Recurrent::State Recurrent::zoned_out(const State& before, const State& after,
+                                      const FpropContext& context, std::int64_t place) const {
+  const Key key = context.key_for(path_, "zoneout").fold(static_cast<std::uint64_t>(place));
+  State mixed;
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    if (!context.train) {
+      mixed.push_back(ops::add(ops::mul(before[i], zoneout_), ops::mul(after[i], 1 - zoneout_)));
+      continue;
+    }
+    // An element that is dropped from ones stays as it was.
+    Device& device = after[i].device();
+    const Tensor ones = Tensor::full(device, after[i].shape(), 1);
+    const Tensor changes =
+        ops::less(Tensor::scalar(device, 0), ops::dropout(ones, zoneout_, key.fold(i)));
+    mixed.push_back(ops::where(changes, after[i], before[i]));
+  }
+  return mixed;
+}
+
+Tensor Recurrent::run(const Tensor& x, const FpropContext& context, Cache& past) const {
+  if (x.rank() != 3 || x.dim(2) != input_dims_) {
+    wrong_input(type_, path_, "[B, T, " + std::to_string(input_dims_) + "]", x);
+  }
+  const std::int64_t batch = x.dim(0), length = x.dim(1);
+  if (length == 0) return Tensor::zeros(x.device(), {batch, 0, output_dims_});
+  State& state = past.state;
+  if (state.empty()) state.assign(states_, Tensor::zeros(x.device(), {batch, output_dims_}));
+  const Tensor padding = fitting(context.paddings, x), ids = fitting(context.segment_ids, x);
+  const Tensor starts = ids.defined() ? starts_of(ids, past.segment, reverse_) : Tensor();
+  std::vector<Tensor> inputs, outputs(static_cast<std::size_t>(length));
+  split(project(x), inputs);
+  const auto column = [](const Tensor& all, std::int64_t t) {
+    NoGrad no_grad;
+    return ops::contiguous(ops::slice(all, 1, t, t + 1));  // [B, 1]
+  };
+  for (std::int64_t step = 0; step < length; ++step) {
+    const std::int64_t t = reverse_ ? length - 1 - step : step;
+    if (starts.defined()) {
+      const Tensor goes_on = ops::add(ops::neg(column(starts, t)), 1);
+      for (Tensor& each : state) each = ops::mul(each, goes_on);
+    }
+    State after = next(place(inputs[static_cast<std::size_t>(t)]), state);
+    if (zoneout_ > 0) after = zoned_out(state, after, context, past.length + t);
+    for (std::size_t i = 0; padding.defined() && i < state.size(); ++i) {
+      const Tensor kept = column(padding, t);
+      after[i] =
+          ops::add(ops::mul(state[i], kept), ops::mul(after[i], ops::add(ops::neg(kept), 1)));
+    }
+    state = std::move(after);
+    outputs[static_cast<std::size_t>(t)] = ops::reshape(state[0], {batch, 1, output_dims_});
+  }
+  past.length += length;
+  if (ids.defined()) past.segment = ops::contiguous(ops::slice(ids, 1, length - 1, length));
+  return joined(outputs);
+}
+
+Tensor Recurrent::fprop(const Tensor& x, FpropContext& context) {
+  Cache none;
+  return run(x, context, none);
+}
+
+const void* Recurrent::extension(std::string_view id) const noexcept {
+  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
+}
+
+std::unique_ptr<LayerCache> Recurrent::make_cache(std::int64_t, std::int64_t) const {
+  if (!reverse_) return std::make_unique<Cache>();
+  throw Error("[" + std::string(type_) + "] '" + path_ +
+                  "': a layer that reads from the end cannot decode with a cache",
+              {.hint = "set reverse = false"});
+}
+
+Tensor Recurrent::extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) {
+  return run(x, context, static_cast<Cache&>(cache));
+}
+
+}  // namespace trivet::nn
