@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/run_fixture.h"
+#include "program/run_fixture.h"
 
 using namespace trivet::test;
 using Catch::Contains;

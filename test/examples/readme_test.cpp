@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/launched_experiments.h"
-#include "cli/launching.h"
+#include "program/launched_experiments.h"
+#include "program/launching.h"
 #include "support/paths.h"
 
 namespace readme_test {

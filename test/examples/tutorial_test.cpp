@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/launched_experiments.h"
-#include "cli/page_steps.h"
+#include "program/launched_experiments.h"
+#include "program/page_steps.h"
 #include "support/paths.h"
 
 namespace tutorial_test {

@@ -7,7 +7,7 @@
 #include "config/resolver.h"
 #include "fuzz_target.h"
 #include "resolve_again.h"
-#include "runtime/config_fixture.h"
+#include "runtime/config/config_fixture.h"
 #include "support/shell.h"
 
 namespace trivet::test {

@@ -3,7 +3,7 @@
 // no more than the limit.
 #include "data/formats/idx.h"
 #include "fuzz_target.h"
-#include "plugins/data_files.h"
+#include "plugins/data/files.h"
 #include "trivet/error.h"
 
 namespace trivet::test {

@@ -8,7 +8,7 @@
 #include "config/overrides/params_override.h"
 #include "fuzz_target.h"
 #include "resolve_again.h"
-#include "runtime/config_fixture.h"
+#include "runtime/config/config_fixture.h"
 #include "support/shell.h"
 #include "trivet/error.h"
 

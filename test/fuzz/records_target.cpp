@@ -3,7 +3,7 @@
 // lie within the bytes.
 #include "data/formats/tfrecord.h"
 #include "fuzz_target.h"
-#include "plugins/data_records.h"
+#include "plugins/data/records.h"
 #include "trivet/error.h"
 
 namespace trivet::test {

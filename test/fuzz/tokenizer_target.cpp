@@ -6,7 +6,7 @@
 #include <string>
 
 #include "fuzz_target.h"
-#include "plugins/tokenizer_files.h"
+#include "plugins/tokenizers/files.h"
 #include "tokenizers/bpe.h"
 #include "tokenizers/tokenizer_json.h"
 #include "trivet/error.h"

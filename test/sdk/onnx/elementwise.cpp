@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
-#include "onnx/operators.h"
+#include "sdk/onnx/operators.h"
 
 namespace trivet::test::onnx {
 namespace {

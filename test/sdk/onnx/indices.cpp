@@ -2,7 +2,7 @@
 // Operators that choose elements by their numbers.
 #include <numeric>
 
-#include "onnx/operators.h"
+#include "sdk/onnx/operators.h"
 
 namespace trivet::test::onnx {
 namespace {

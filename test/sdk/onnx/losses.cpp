@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses over [N, C, d1, ..] with targets [N, d1, ..], and dropout where it does nothing.
-#include "onnx/operators.h"
+#include "sdk/onnx/operators.h"
 
 namespace trivet::test::onnx {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "engine/backends.h"
-#include "onnx/operators.h"
+#include "sdk/backend/backends.h"
+#include "sdk/onnx/operators.h"
 #include "support/onnx_data.h"
 
 namespace trivet::test::onnx {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/operators.h"
+#include "sdk/onnx/operators.h"
 
 #include <cmath>
 #include <limits>

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "onnx/operators.h"
+#include "sdk/onnx/operators.h"
 
 namespace trivet::test::onnx {
 namespace {

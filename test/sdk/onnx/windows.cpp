@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "onnx/operators.h"
+#include "sdk/onnx/operators.h"
 #include "trivet/tensor/ops_norm.h"
 #include "trivet/tensor/ops_volume.h"
 #include "trivet/tape.h"

@@ -5,7 +5,7 @@
 #ifndef TRIVET_EXTENSIONS_LIBRARY_THREADS_H
 #define TRIVET_EXTENSIONS_LIBRARY_THREADS_H
 
-#include "../backend.h"
+#include "trivet/backend/backend.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configs of all inputs, through the round-trip check that plugin authors use, and their rules.
+#include <catch2/catch.hpp>
+
+#include "plugins/config_round_trip.h"
+#include "data/images/image_config.h"
+#include "trivet/error.h"
+
+namespace data = trivet::data;
+using trivet::test::check_round_trip;
+
+TEST_CASE("the configs of inputs survive the way to a file and back") {
+  data::IdxConfig idx;
+  idx.batch_size = 4;
+  idx.images = trivet::Path("images.gz");
+  idx.labels = trivet::Path("labels.gz");
+  idx.scale = 0.5;
+  idx.mean = {1, 2, 3};
+  idx.augment = {.crop_padding = 2, .horizontal_flip = true};
+  check_round_trip(idx);
+  data::NpyConfig npy;
+  npy.batch_size = 4;
+  npy.images = trivet::Path("images.npy");
+  check_round_trip(npy);
+  data::SyntheticConfig synthetic;
+  synthetic.batch_size = 4;
+  synthetic.image_shape = {4, 5, 3};
+  synthetic.split = "other";
+  check_round_trip(synthetic);
+}
+
+TEST_CASE("a synthetic image has height, width and depth, and the rules of all inputs hold") {
+  data::SyntheticConfig config;
+  config.image_shape = {28, 28};
+  config.infeed_host_index = 2;
+  trivet::Problems problems;
+  config.validate(problems);
+  REQUIRE(problems.list().size() == 2);
+  CHECK(problems.list()[0].path == "infeed_host_index");
+  CHECK(problems.list()[1].path == "image_shape");
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs that take more memory than they declare, in real cgroups. Where this machine allows none,
+// the tests warn, and look at what stands for it.
+#include <catch2/catch.hpp>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "local/cgroup_place.h"
+#include "experiment.h"
+#include "trivet/launch/attempt.h"
+#include "trivet/os/process.h"
+
+namespace local_memory_test {
+
+using namespace trivet;
+using namespace trivet::launch;
+using namespace trivet::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kLimit = 32 << 20;
+// tail keeps a line, and this one has no end.
+const std::string kTakesTooMuch = "head -c 200m /dev/zero | tail > /dev/null; ";
+const std::string kUntilGo = ": > up; while [ ! -e go ]; do sleep 0.01; done; ";
+// What a job says of where it is: "NUMBER:memory:/PATH" or "0::/PATH".
+const std::string kWhere = "cat /proc/self/cgroup > where; ";
+
+// Asked once: whoever asks also tidies up.
+const local::CgroupPlace& place() {
+  static const local::CgroupPlace found = local::cgroup_place();
+  return found;
+}
+
+bool has_cgroups() {
+  if (!place().parent.empty()) return true;
+  WARN("no real cgroups are tested: " << place().why_not);
+  CHECK_FALSE(place().why_not.empty());
+  return false;
+}
+
+struct LimitedExperiment : LocalExperiment {
+  explicit LimitedExperiment(std::vector<std::string> scripts)
+      : LocalExperiment(std::move(scripts)) {
+    for (WorkUnit& unit : units) unit.jobs[0].memory_bytes = kLimit;
+  }
+  // The directory of the cgroup that the job has said it was in; empty: in none of its own.
+  fs::path cgroup() const {
+    const std::string where = text("where");
+    const std::size_t name = where.find("/trivet-");
+    if (name == std::string::npos) return {};
+    return place().parent / where.substr(name + 1, where.find('\n', name) - name - 1);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("local: a job that takes more memory than it declares has failed, as often as it may") {
+  if (!has_cgroups()) return;
+  LimitedExperiment experiment(
+      {kWhere + "echo run >> runs; " + kTakesTooMuch + "exit 137", "echo other >> log"});
+  experiment.units[0].jobs[0].retries = 1;
+  experiment.supervise();
+  CHECK(experiment.state(1) == JobState::failed);
+  CHECK(experiment.status(1).detail == "memory limit of 32 MiB");
+  CHECK(experiment.status(1).failures == 2);
+  CHECK(experiment.text("runs") == "run\nrun\n");
+  CHECK(experiment.state(2) == JobState::completed);
+  CHECK(experiment.text("log") == "other\n");
+  REQUIRE_FALSE(experiment.cgroup().empty());
+  CHECK_FALSE(fs::exists(experiment.cgroup()));
+}
+
+TEST_CASE("local: a job of which one process takes too much ends whole") {
+  if (!has_cgroups()) return;
+  LimitedExperiment experiment({"trap '' TERM; " + kTakesTooMuch + "while :; do sleep 0.01; done"});
+  // Where nothing else ends it.
+  experiment.units[0].jobs[0].time_limit_seconds = 60;
+  experiment.config.grace = 0;
+  experiment.supervise();
+  CHECK(experiment.state(1) == JobState::failed);
+  CHECK(experiment.status(1).signal == SIGKILL);
+  CHECK(experiment.status(1).detail == "memory limit of 32 MiB");
+}
+
+TEST_CASE("local: a job that stays under its limit has a cgroup of its own, its keeper has not") {
+  if (!has_cgroups()) return;
+  LimitedExperiment experiment(
+      {kWhere + "cat /proc/$PPID/cgroup > keeper; head -c 4m /dev/zero | tail > /dev/null"});
+  experiment.supervise();
+  CHECK(experiment.state(1) == JobState::completed);
+  CHECK(experiment.status(1).detail.empty());
+  REQUIRE_FALSE(experiment.cgroup().empty());
+  CHECK_FALSE(fs::exists(experiment.cgroup()));
+  CHECK_THAT(experiment.text("keeper"), !Contains("trivet-"));
+}
+
+TEST_CASE("local: without cgroups, and without a declared limit, nothing ends a job") {
+  LimitedExperiment experiment({kWhere + kTakesTooMuch + "echo done"});
+  if (GENERATE(true, false)) {
+    experiment.config.cgroups = false;
+  } else {
+    experiment.units[0].jobs[0].memory_bytes = 0;
+  }
+  experiment.supervise();
+  CHECK(experiment.state(1) == JobState::completed);
+  CHECK(experiment.cgroup().empty());
+}
+
+TEST_CASE("local: cancelling and the time limit end a job in a cgroup as any other") {
+  if (!has_cgroups()) return;
+  LimitedExperiment experiment({kWhere + kUntilGo});
+  const bool is_cancelled = GENERATE(true, false);
+  if (!is_cancelled) experiment.units[0].jobs[0].time_limit_seconds = 0.05;
+  const pid_t supervisor = experiment.start_supervisor();
+  if (is_cancelled) {
+    REQUIRE(wait_until([&] { return experiment.has("up"); }));
+    experiment.records().mark_cancelled(1);
+  }
+  CHECK(wait_for_child(supervisor) == 0);
+  CHECK(experiment.state(1) == (is_cancelled ? JobState::cancelled : JobState::failed));
+  CHECK(experiment.status(1).signal == SIGTERM);
+  CHECK(experiment.status(1).detail == (is_cancelled ? kReasonCancelled : kReasonTimeLimit));
+  if (experiment.has("where")) CHECK_FALSE(fs::exists(experiment.cgroup()));
+}
+
+TEST_CASE("local: the limit holds when the supervisor is gone, and the next one tells of it") {
+  if (!has_cgroups()) return;
+  LimitedExperiment experiment({kWhere + kUntilGo + kTakesTooMuch + "exit 137"});
+  const pid_t supervisor = experiment.start_supervisor();
+  REQUIRE(wait_until([&] { return experiment.has("up"); }));
+  ::kill(supervisor, SIGKILL);
+  wait_for_child(supervisor);
+  experiment.supervise([&] {
+    experiment.dir.write("go", "");
+    return false;
+  });
+  CHECK(experiment.state(1) == JobState::failed);
+  CHECK(experiment.status(1).attempt == 1);
+  CHECK(experiment.status(1).detail == "memory limit of 32 MiB");
+  CHECK_FALSE(fs::exists(experiment.cgroup()));
+}
+
+TEST_CASE("local: what a killed keeper has left is removed by the next supervisor") {
+  if (!has_cgroups()) return;
+  LimitedExperiment experiment({kWhere + kUntilGo});
+  const pid_t supervisor = experiment.start_supervisor();
+  REQUIRE(wait_until([&] { return experiment.has("up"); }));
+  const AttemptInfo info = read_attempt(experiment.units[0].jobs[0], 1);
+  for (const pid_t process : {supervisor, info.keeper}) ::kill(process, SIGKILL);
+  wait_for_child(supervisor);
+  const fs::path left = experiment.cgroup();
+  CHECK(fs::exists(left));
+  REQUIRE(wait_until([&] { return read_file(left / "cgroup.procs").empty(); }));
+  experiment.supervise();
+  CHECK(experiment.state(1) == JobState::lost);
+  CHECK_THAT(experiment.status(1).detail, !Contains("memory"));
+  CHECK_FALSE(fs::exists(left));
+}
+
+TEST_CASE("local: where no cgroup may be made, jobs run and the supervisor says so once") {
+  LimitedExperiment experiment({"echo one >> log", "echo two >> log"});
+  experiment.config.max_parallel = 1;
+  constexpr uid_t kNobody = 65534;
+  const bool is_root = ::geteuid() == 0;
+  if (!is_root && has_cgroups()) return;
+  const pid_t supervisor = in_child([&] {
+    const int log = ::open((experiment.dir / "supervisor.log").c_str(), O_WRONLY | O_CREAT, 0600);
+    ::dup2(log, 2);
+    if (is_root && (::chown(experiment.dir.path().c_str(), kNobody, kNobody) != 0 ||
+                    ::setresuid(kNobody, kNobody, kNobody) != 0)) {
+      throw RunError("cannot become another user");
+    }
+    experiment.supervise();
+  });
+  CHECK(wait_for_child(supervisor) == 0);
+  CHECK(experiment.text("log") == "one\ntwo\n");
+  const std::string said = experiment.text("supervisor.log");
+  CHECK_THAT(said, Contains("the memory that jobs declare is counted, not enforced: "));
+  CHECK(said.find("enforced") == said.rfind("enforced"));
+  CHECK(read_file(experiment.units[0].jobs[0].directory / "1/stderr").empty());
+}
+
+}  // namespace local_memory_test

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configs of all layers, through the round-trip check that plugin authors use.
+#include <catch2/catch.hpp>
+
+#include "plugins/config_round_trip.h"
+#include "nn/activation/activations.h"
+#include "nn/norm/batch_norm.h"
+#include "nn/recurrent/bidirectional.h"
+#include "nn/activation/composed_activations.h"
+#include "nn/basic/containers.h"
+#include "nn/conv/conv1d.h"
+#include "nn/conv/conv2d.h"
+#include "nn/basic/drop_path.h"
+#include "nn/basic/dropout.h"
+#include "nn/basic/embedding.h"
+#include "nn/attention/feed_forward.h"
+#include "nn/conv/flatten.h"
+#include "nn/norm/group_norm.h"
+#include "nn/recurrent/gru.h"
+#include "nn/norm/layer_norm.h"
+#include "nn/basic/linear.h"
+#include "nn/recurrent/lstm.h"
+#include "nn/attention/moe_feed_forward.h"
+#include "nn/attention/multi_head_attention.h"
+#include "nn/conv/pool2d.h"
+#include "nn/attention/positional_embedding.h"
+#include "nn/attention/relative_bias.h"
+#include "nn/norm/rms_norm.h"
+#include "nn/basic/softmax.h"
+#include "nn/attention/stacked_transformer.h"
+#include "nn/attention/transformer_block.h"
+
+namespace nn = trivet::nn;
+using trivet::test::check_round_trip;
+
+TEST_CASE("the configs of layers with weights survive the way to a file and back") {
+  nn::LinearConfig linear;
+  linear.input_dims = 3;
+  linear.output_dims = 4;
+  check_round_trip(linear);
+  nn::Conv2dConfig conv;
+  conv.input_dims = 3;
+  conv.output_dims = 4;
+  conv.padding = nn::Border::explicit_;
+  conv.pad = {1, 2};
+  check_round_trip(conv);
+  nn::EmbeddingConfig embedding;
+  embedding.num_classes = 10;
+  embedding.input_dims = 4;
+  check_round_trip(embedding);
+  nn::LayerNormConfig layer_norm;
+  layer_norm.dim = 4;
+  check_round_trip(layer_norm);
+  nn::BatchNormConfig batch_norm;
+  batch_norm.dim = 4;
+  batch_norm.activation = "nn/Relu";
+  batch_norm.scale_init = {trivet::Init::constant, 0};
+  check_round_trip(batch_norm);
+  nn::MultiHeadAttentionConfig attention;
+  attention.input_dims = 8;
+  attention.num_heads = 4;
+  attention.num_kv_heads = 2;
+  attention.causal = true;
+  check_round_trip(attention);
+  nn::TransformerBlockConfig block;
+  block.input_dims = 8;
+  block.num_heads = 2;
+  block.dropout = 0.5;
+  check_round_trip(block);
+}
+
+TEST_CASE("the configs of the parts of transformers survive the way to a file and back") {
+  check_round_trip(nn::RmsNormConfig{});
+  check_round_trip(nn::FeedForwardConfig{});
+  nn::PositionalEmbeddingConfig sines;
+  sines.input_dims = 4;
+  check_round_trip(sines);
+  nn::TrainablePositionalEmbeddingConfig learned;
+  learned.input_dims = 4;
+  learned.init = {trivet::Init::normal, 0.01};
+  check_round_trip(learned);
+  nn::MultiHeadAttentionConfig attention;
+  attention.input_dims = 8;
+  attention.num_heads = 2;
+  attention.use_rotary_position_emb = true;
+  attention.rotary_dims = 2;
+  attention.window = 16;
+  check_round_trip(attention);
+  nn::TransformerBlockConfig block;
+  block.input_dims = 8;
+  block.num_heads = 2;
+  block.residual_dropout = 0.25;
+  block.norm_policy = nn::NormPolicy::primer_hybrid;
+  block.norm_tpl = "nn/RmsNorm";
+  block.ffn_tpl = "nn/FeedForward";
+  check_round_trip(block);
+}
+
+TEST_CASE("the configs of relative biases and experts survive the way to a file and back") {
+  check_round_trip(nn::RelativeBiasConfig{});
+  nn::MoeFeedForwardConfig experts;
+  experts.num_experts = 4;
+  experts.gating_func = nn::GatingFunc::expert_choice;
+  check_round_trip(experts);
+}
+
+TEST_CASE("the configs of recurrent layers and Conv1d survive the way to a file and back") {
+  nn::LstmConfig lstm;
+  lstm.input_dims = 3;
+  lstm.output_dims = 4;
+  lstm.cell_value_cap = 0;
+  lstm.coupled_gates = true;
+  lstm.layer_norm = true;
+  lstm.zoneout = 0.25;
+  check_round_trip(lstm);
+  nn::GruConfig gru;
+  gru.input_dims = 3;
+  gru.output_dims = 4;
+  gru.reverse = true;
+  check_round_trip(gru);
+  nn::BidirectionalConfig both;
+  both.sub = "nn/Gru";
+  check_round_trip(both);
+  nn::Conv1dConfig conv;
+  conv.input_dims = 3;
+  conv.output_dims = 4;
+  conv.causal = true;
+  check_round_trip(conv);
+}
+
+TEST_CASE("the configs of softmax heads survive the way to a file and back") {
+  nn::FullSoftmaxConfig full;
+  full.input_dims = 4;
+  full.num_classes = 10;
+  full.z_loss_weight = 1e-4;
+  check_round_trip(full);
+  nn::SharedEmbeddingSoftmaxConfig shared;
+  shared.input_dims = 4;
+  shared.num_classes = 10;
+  shared.scale_sqrt_depth = true;
+  check_round_trip(shared);
+}
+
+TEST_CASE("the configs of layers without weights survive the way to a file and back") {
+  check_round_trip(nn::FlattenConfig{});
+  check_round_trip(nn::ReluConfig{});
+  check_round_trip(nn::GeluConfig{});
+  check_round_trip(nn::SiluConfig{});
+  check_round_trip(nn::TanhConfig{});
+  check_round_trip(nn::SigmoidConfig{});
+  check_round_trip(nn::Relu6Config{});
+  nn::LeakyReluConfig leaky;
+  leaky.negative_slope = 0.2;
+  check_round_trip(leaky);
+  nn::EluConfig elu;
+  elu.alpha = 2;
+  check_round_trip(elu);
+  check_round_trip(nn::SquaredReluConfig{});
+  check_round_trip(nn::CubedReluConfig{});
+  check_round_trip(nn::SoftplusConfig{});
+  check_round_trip(nn::ExpConfig{});
+  nn::GroupNormConfig groups;
+  groups.dim = 8;
+  groups.num_groups = 4;
+  check_round_trip(groups);
+  nn::DropPathConfig path;
+  path.rate = 0.25;
+  check_round_trip(path);
+  nn::MaxPool2dConfig max_pool;
+  max_pool.window = {3};
+  max_pool.padding = nn::Border::explicit_;
+  max_pool.pad = {1};
+  check_round_trip(max_pool);
+  check_round_trip(nn::AvgPool2dConfig{});
+  check_round_trip(nn::GlobalAvgPool2dConfig{});
+  nn::DropoutConfig dropout;
+  dropout.rate = 0.5;
+  check_round_trip(dropout);
+}
+
+TEST_CASE("the configs of containers survive the way to a file and back") {
+  nn::SequentialConfig sequential;
+  sequential.layers = {"nn/Relu", "nn/Flatten"};
+  check_round_trip(sequential);
+  nn::RepeatConfig repeat;
+  repeat.sub = "nn/Relu";
+  repeat.x_times = 2;
+  repeat.checkpoint_policy = nn::CheckpointPolicy::save_nothing;
+  check_round_trip(repeat);
+  nn::StackedTransformerConfig stack;
+  stack.num_layers = 2;
+  stack.transformer_layer_params_tpl = "nn/TransformerBlock";
+  stack.moe_layers = {1};
+  stack.moe_layer_tpl = "nn/FeedForward";
+  check_round_trip(stack);
+  nn::ResidualConfig residual;
+  residual.sub = "nn/Relu";
+  check_round_trip(residual);
+}

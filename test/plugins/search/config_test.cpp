@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configs of samplers and stoppers, through the round-trip check that plugin authors use.
+#include <catch2/catch.hpp>
+
+#include "plugins/config_round_trip.h"
+#include "search/asha.h"
+#include "search/cma_es.h"
+#include "search/gaussian_process.h"
+#include "search/median.h"
+#include "search/random.h"
+#include "search/sobol.h"
+#include "search/tpe.h"
+
+namespace search = trivet::search;
+using trivet::test::check_round_trip;
+
+TEST_CASE("the configs of samplers and stoppers survive the way to a file and back") {
+  check_round_trip(search::RandomConfig{});
+  check_round_trip(search::SobolConfig{});
+  check_round_trip(search::TpeConfig{});
+  check_round_trip(search::CmaEsConfig{});
+  check_round_trip(search::GaussianProcessConfig{});
+  check_round_trip(search::MedianConfig{});
+  search::AshaConfig asha;
+  asha.min_steps = 100;
+  check_round_trip(asha);
+}

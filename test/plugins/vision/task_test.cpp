@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// ImageClassification's loss with weights and label smoothing against the formula in double, and
+// its corners.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <memory>
+
+#include "support/layer_fixture.h"
+#include "support/plugins.h"
+#include "trivet/task.h"
+#include "vision/image_classification.h"
+#include "batch.h"
+
+namespace vision_task_test {
+namespace {
+
+using trivet::Batch;
+using trivet::NestedMap;
+using trivet::Tensor;
+using trivet::test::random_values;
+using trivet::vision::ImageClassification;
+using trivet::vision::ImageClassificationConfig;
+
+constexpr std::size_t kClasses = 6;
+
+const std::vector<float> kLogits = random_values(5 * kClasses, 21, 3);
+const std::vector<std::int32_t> kLabels = {0, 5, 2, 2, 4};
+
+// sum_i w_i L_i / sum_i w_i, L_i = -sum_c q_c log softmax(z_i)_c with
+// q = (1 - smoothing) onehot + smoothing / classes (Szegedy et al. 2016, section 7).
+double reference(const std::vector<float>& logits, const std::vector<std::int32_t>& labels,
+                 const std::vector<float>& weights, double smoothing) {
+  double sum = 0, total = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const float* z = &logits[i * kClasses];
+    double normalizer = 0, loss = 0;
+    for (std::size_t c = 0; c < kClasses; ++c) normalizer += std::exp(static_cast<double>(z[c]));
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      const double hit = static_cast<std::size_t>(labels[i]) == c ? 1 - smoothing : 0;
+      loss -= (hit + smoothing / kClasses) * (static_cast<double>(z[c]) - std::log(normalizer));
+    }
+    sum += static_cast<double>(weights[i]) * loss;
+    total += static_cast<double>(weights[i]);
+  }
+  return sum / total;
+}
+
+struct Fixture {
+  explicit Fixture(ImageClassificationConfig config = {})
+      : device(trivet::test::open_device("tiny/Backend")) {
+    config.num_classes = kClasses;
+    trivet::TaskContext context{*device, {}};
+    task = std::make_unique<ImageClassification>(config, context);
+  }
+
+  double loss(const std::vector<float>& weights, double& weight) {
+    const Batch batch = trivet::test::labels(kLabels, weights).to(*device);
+    const NestedMap outputs = trivet::test::logits(kLogits, kClasses).to(*device);
+    return static_cast<double>(task->build_losses(batch, outputs, {}, weight).item());
+  }
+
+  std::unique_ptr<trivet::Device> device;
+  std::unique_ptr<ImageClassification> task;
+};
+
+// Six f32 exponentials and logarithms a row.
+constexpr double kTolerance = 2e-6;
+
+}  // namespace
+
+TEST_CASE("weights and label smoothing enter the loss as the formula says") {
+  ImageClassificationConfig config;
+  config.label_smoothing = 0.1;
+  Fixture f(config);
+  const std::vector<float> weights = {1, 0, 0.5F, 2, 0};
+  double weight = 0;
+  const double loss = f.loss(weights, weight);
+  CHECK(loss == Approx(reference(kLogits, kLabels, weights, 0.1)).epsilon(kTolerance));
+  CHECK(weight == 3.5);
+}
+
+TEST_CASE("a batch of padding alone has loss 0 and weight 0") {
+  Fixture f;
+  double weight = 1;
+  CHECK(f.loss({0, 0, 0, 0, 0}, weight) == 0);
+  CHECK(weight == 0);
+}
+
+TEST_CASE("with more classes than a confusion matrix may have, there is none") {
+  const auto device = trivet::test::open_device("tiny/Backend");
+  trivet::TaskContext context{*device, {}};
+  for (const std::int64_t classes : {2048, 2049}) {
+    ImageClassificationConfig config;
+    config.num_classes = classes;
+    ImageClassification task(config, context);
+    trivet::StepOutput step;
+    step.batch = trivet::test::labels({1});
+    step.outputs =
+        trivet::test::logits(std::vector<float>(static_cast<std::size_t>(classes)), classes);
+    const auto state = task.aggregate_logs(nullptr, step);
+    CHECK((state != nullptr) == (classes == 2048));
+  }
+}
+
+TEST_CASE("top 1 is the accuracy, and not measured twice") {
+  ImageClassificationConfig config;
+  config.top_k = 1;
+  CHECK(Fixture(config).task->build_metrics(false).size() == 1);
+}
+
+}  // namespace vision_task_test

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Overrides of one source: their order does not matter, and none is given in vain.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "config/overrides/params_override.h"
+#include "launch/plan/unit_config.h"
+#include "config_fixture.h"
+
+namespace trivet::test::config_order {
+namespace {
+
+// Where both orders give the same at this path: what they give; where both are refused: the first
+// problem.
+std::string either_way(const std::vector<std::string>& words, const std::string& path) {
+  Configs configs(kGoodConfig);
+  std::vector<std::string> backward(words.rbegin(), words.rend());
+  const std::string problems = configs.problems(words);
+  CHECK((problems == "no problem") == (configs.problems(backward) == "no problem"));
+  if (problems != "no problem") return problems.substr(0, problems.find('\n'));
+  const Value tree = configs.resolve(words).tree;
+  CHECK(tree == configs.resolve(backward).tree);
+  return text_at(tree, path);
+}
+
+}  // namespace
+
+TEST_CASE("a type comes before what stands inside it, wherever it is given") {
+  CHECK(either_way({"task.model.activation.dims=3", "task.model.activation=demo/Linear"},
+                   "task.model.activation.dims") == "3");
+  CHECK(either_way({"task.model.activation.dims=3", "task.model.activation.type=demo/Linear"},
+                   "task.model.activation.dims") == "3");
+  CHECK(either_way({"trainer.learning_rate.decay_steps=5",
+                    "trainer.learning_rate={type = 'demo/Cosine', peak = 0.5}"},
+                   "trainer.learning_rate") ==
+        "{type = \"demo/Cosine\", peak = 0.5, decay_steps = 5}");
+  CHECK(either_way({"task.model.hidden_dims[1]=5", "task.model.hidden_dims=[1, 2]"},
+                   "task.model.hidden_dims") == "[1, 5]");
+  CHECK(either_way(
+            {"trainer.learning_rate={decay_steps = 5}", "trainer.learning_rate.type=demo/Cosine"},
+            "trainer.learning_rate") == "{type = \"demo/Cosine\", peak = 0.1, decay_steps = 5}");
+}
+
+TEST_CASE("an override of which nothing is left is refused with what replaced it") {
+  CHECK(either_way({"seed=1", "seed=2"}, "seed") ==
+        "command line:1:1 (seed=1): seed: this has no effect: 'seed=2' replaces it (leave one of "
+        "them out)");
+  CHECK(either_way({"seed=2", "seed=2"}, "seed") == "2");
+  CHECK_THAT(either_way({"trainer.optimizer=none", "trainer.optimizer.momentum=0.5"}, ""),
+             Catch::Contains("trainer.optimizer: this has no effect: "
+                             "'trainer.optimizer.momentum=0.5' replaces it"));
+  CHECK_THAT(either_way({"task.model=demo/Stack", "task.model.type=demo/Mlp"}, ""),
+             Catch::Contains("task.model: this has no effect"));
+  CHECK_THAT(either_way({"task.model.parts={label = 'a'}", "task.model.parts={sizes = [1]}"}, ""),
+             Catch::Contains("task.model.parts: this has no effect"));
+  CHECK_THAT(either_way({"task.model.hidden_dims[0]=5", "~task.model.hidden_dims[0]"}, ""),
+             Catch::Contains("'~task.model.hidden_dims[0]' takes it out"));
+  // A slip below a part that is replaced is one all the same.
+  CHECK_THAT(either_way({"trainer.optimizer.nonsense=0.5", "trainer.optimizer=demo/Sgd"}, ""),
+             Catch::Contains("unknown key 'nonsense'"));
+}
+
+TEST_CASE("globs reach what no override names, whatever types the others set") {
+  CHECK(either_way({"**.dropout=0.5", "task.model.dropout=0.25", "task.model.activation.dims=2",
+                    "task.model.activation=demo/Linear"},
+                   "task.model.dropout") == "0.25");
+  CHECK(either_way({"**.dropout=0.5", "task.model.dropout=0.25", "task.model.activation.dims=2",
+                    "task.model.activation=demo/Linear"},
+                   "task.model.activation.dropout") == "0.5");
+  CHECK(either_way({"**.dims=2", "**.activation=demo/Linear"}, "task.model.activation.dims") ==
+        "2");
+  CHECK_THAT(either_way({"**.momentum=0.5", "trainer.optimizer.momentum=0.25"}, ""),
+             Catch::Contains("other overrides name every place that it matches"));
+}
+
+TEST_CASE("elements are taken out by their numbers in the list as it stands") {
+  CHECK(either_way({"~task.model.hidden_dims[0]", "~task.model.hidden_dims[1]"},
+                   "task.model.hidden_dims") == "[]");
+  CHECK(either_way({"~task.model.hidden_dims[0]", "task.model.hidden_dims[1]=7"},
+                   "task.model.hidden_dims") == "[7]");
+}
+
+TEST_CASE("the short form of the type that is there keeps its table") {
+  Configs configs;
+  configs.write("low.toml", std::string(kGoodConfig) + "[task.model.activation]\nslope = 0.5\n");
+  configs.write("main.toml", "base = ['low.toml']\n[task.model]\nactivation = 'demo/Relu'\n");
+  CHECK(text_at(configs.resolve().tree, "task.model.activation.slope") == "0.5");
+  CHECK(text_at(configs.resolve({"task.model.activation=demo/Relu"}).tree,
+                "task.model.activation.slope") == "0.5");
+  CHECK(text_at(configs.resolve({"task.model=demo/Mlp"}).tree, "task.model.hidden_dims") ==
+        "[64, 32]");
+  CHECK(text_at(configs.resolve({"trainer.learning_rate=0.25"}).tree, "trainer.learning_rate") ==
+        "{type = \"demo/Constant\", value = 0.25}");
+}
+
+TEST_CASE("a table in one word replaces the part, whose type stays unless it is named") {
+  Configs configs(std::string(kGoodConfig) + "[task.model.activation]\nslope = 0.5\n");
+  const auto with = [&](const std::string& word) { return configs.resolve({word}).tree; };
+  CHECK(text_at(with("task.model={dropout = 0.5}"), "task.model.hidden_dims") == "[128]");
+  CHECK(text_at(with("task.model={dropout = 0.5}"), "task.model.type") == "\"demo/Mlp\"");
+  CHECK(text_at(with("task.model.parts={label = 'x'}"), "task.model.parts.sizes") == "[3, 5]");
+  CHECK(text_at(with("+xp.a={b = 1}"), "xp.a") == "{b = 1}");
+}
+
+TEST_CASE("JSON of --params_override merges, and its keys may be paths") {
+  const auto with = [](const std::string& json) {
+    Configs configs(kGoodConfig);
+    configs.request.overrides = parse_params_override(json).overrides;
+    return configs.problems() == "no problem" ? to_toml(configs.resolve().tree)
+                                              : configs.problems();
+  };
+  CHECK_THAT(with(R"({"task": {"model": {"dropout": 0.5}}})"),
+             Catch::Contains("hidden_dims = [64, 32]") && Catch::Contains("dropout = 0.5"));
+  CHECK_THAT(
+      with(R"({"trainer.train_steps": 5.0, "name": "a\/\ud83d\ude00"})"),
+      Catch::Contains("train_steps = 5,") && Catch::Contains("name = \"a/\xF0\x9F\x98\x80\""));
+  CHECK_THROWS_WITH(parse_params_override(R"({"seed": 1, "seed": 2})"),
+                    Catch::Contains("the key 'seed' is given twice"));
+  CHECK_THAT(with(R"({"task": {"modle": {"dropout": 0.5}}})"),
+             Catch::Contains("unknown key 'modle'"));
+}
+
+TEST_CASE("numbers and words are read alike in every way to give them") {
+  Configs configs(kGoodConfig);
+  const Value tree =
+      configs
+          .resolve({"trainer.train_steps=1e5", "task.model.dropout=.25", "task.model.limit=null",
+                    "task.model.activation=None", "trainer.max_to_keep=10.0"})
+          .tree;
+  CHECK(text_at(tree, "trainer.train_steps") == "100000");
+  CHECK(text_at(tree, "trainer.max_to_keep") == "10");
+  CHECK(text_at(tree, "task.model.dropout") == "0.25");
+  CHECK(text_at(tree, "task.model.limit") == "\"none\"");
+  CHECK(text_at(tree, "task.model.activation") == "\"none\"");
+  CHECK_THAT(configs.problems({"trainer.train_steps=1.5"}), Catch::Contains("expected an integer"));
+}
+
+TEST_CASE("a run's config.toml keeps references, with what they mean") {
+  Configs configs;
+  configs.write("main.toml", std::string(kGoodConfig) +
+                                 "[xp]\nsteps = '${trainer.train_steps}'\nplain = '$${x}'\n");
+  const std::string text = run_config_text(configs.resolve(), "Of a test.");
+  CHECK_THAT(text, Catch::Contains("steps = \"${trainer.train_steps}\"  # 100\n"));
+  configs.write("main.toml", text);
+  CHECK(text_at(configs.resolve({"trainer.train_steps=7"}).tree, "xp.steps") == "7");
+  const Value plain = read_run_config(configs.path("main.toml"));
+  CHECK(text_at(plain, "xp.steps") == "100");
+  CHECK(text_at(plain, "xp.plain") == "\"${x}\"");
+}
+
+TEST_CASE("the words for a value give that value again") {
+  Configs configs(kGoodConfig);
+  for (const Value& value :
+       {Value("5"), Value("true"), Value("a b"), Value("null"), Value(""), Value("'q'"),
+        Value(".5"), Value("[1]"), Value("{a"), Value(5), Value(true), Value::array({1, "2"})}) {
+    const std::string word = "task.model.notes=" + override_value_text(value);
+    CAPTURE(word);
+    CHECK(text_at(configs.resolve({word}).tree, "task.model.notes") == to_toml(value));
+  }
+}
+
+TEST_CASE("an override inside of what a sweep changes is a part of what units differ in") {
+  const std::vector<std::string> words{"task.model.dropout=0.5", "seed=3"};
+  const auto inside = [&](const std::string& swept) {
+    return said_inside(words, {.args = {{swept, Value("demo/Mlp")}}, .shown = {}});
+  };
+  const std::vector<std::string> dropout{"task.model.dropout=0.5"};
+  CHECK(inside("task.model") == dropout);
+  CHECK(inside("task.model.type") == dropout);
+  CHECK(inside("task.mod").empty());
+  CHECK(inside("task.model.dropout").empty());
+  CHECK(inside("**.model") == words);
+}
+
+TEST_CASE("what --sweep changes is left out of the config that units share, globs as well") {
+  const auto left = [](const std::string& sweep) {
+    ConfigRequest request;
+    for (const char* word : {"task.model.layers[1].dims=2", "seed=3", "~task.model.dropout"}) {
+      request.overrides.push_back(make_override(word));
+    }
+    std::vector<std::string> words;
+    for (const Override& one : without_swept(request, {sweep}).overrides) {
+      words.push_back(one.text);
+    }
+    return words;
+  };
+  using Words = std::vector<std::string>;
+  const Words seed{"seed=3"};
+  CHECK(left("task.model=a,b") == seed);
+  CHECK(left("**.model=a,b") == seed);
+  CHECK(left("task.mo*=a,b") == seed);
+  CHECK(left("task.model.layers[*]=a,b") == Words{"seed=3", "~task.model.dropout"});
+  CHECK(left("task.model.layers[0]=a,b").size() == 3);
+  CHECK(left("**.layers[1].dims=1,2").size() == 3);
+}
+
+TEST_CASE("units that vary the config start from the files and say the overrides") {
+  Configs configs(std::string(kGoodConfig) + "[xp]\na = '${xp.b}'\nb = '${seed}'\nc = 1\n");
+  DemoCatalog catalog;
+  ConfigRequest request{.files = {configs.path("main.toml")}};
+  for (const char* word : {"task.model.dropout=0.5", "seed=3", "xp.c=2"}) {
+    request.overrides.push_back(make_override(word));
+  }
+  ResolvedLaunch launch;
+  launch.run = resolve_config(request, catalog);
+  const SweepItem item{.args = {{"name", Value("${xp.a}")}}, .shown = {}};
+  const UnitConfig config = unit_config(launch, request.overrides, true, {item});
+  CHECK(config.words == std::vector<std::string>{"task.model.dropout=0.5", "seed=3"});
+  CHECK_THAT(config.files_text, Catch::Contains("a = \"${xp.b}\"") &&
+                                    Catch::Contains("b = \"${seed}\"") &&
+                                    !Catch::Contains("c = ") && !Catch::Contains("seed = 3"));
+  CHECK_THAT(config.text, Catch::Contains("seed = 3") && Catch::Contains("dropout = 0.5"));
+  const UnitConfig shared = unit_config(launch, request.overrides, false, {});
+  CHECK(shared.words.empty());
+  CHECK(shared.files_text.empty());
+  CHECK_THAT(shared.text, Catch::Contains("seed = 3") && !Catch::Contains("xp"));
+}
+
+}  // namespace trivet::test::config_order

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every op with every operand as it may come: views, other types and devices, missing, empty.
+#include <catch2/catch.hpp>
+
+#include "sdk/backend/backends.h"
+#include "trivet/testing/operand_check.h"
+
+namespace trivet::test {
+
+TEST_CASE("every op takes every operand as a view and refuses what it cannot take", "[ops]") {
+  for (const NamedBackend& backend : named_backends()) {
+    INFO(backend.name);
+    CHECK(testing::check_operands(backend.table) == "");
+  }
+}
+
+}  // namespace trivet::test
