@@ -43,4 +43,8 @@ ProcessUsage process_usage() {
           .peak_resident_bytes = usage.ru_maxrss * std::int64_t{1024}};
 }
 
+std::filesystem::path own_program() {
+  return std::filesystem::read_symlink("/proc/self/exe");
+}
+
 }  // namespace trivet

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 
 #include "trivet/os/process.h"
 
@@ -21,5 +22,8 @@ struct ProcessUsage {
   std::int64_t peak_resident_bytes = 0;
 };
 ProcessUsage process_usage();
+
+// The file of the program that runs, for processes that it starts.
+std::filesystem::path own_program();
 
 }  // namespace trivet

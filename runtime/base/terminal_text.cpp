@@ -9,7 +9,7 @@
 
 #include <fmt/core.h>
 
-#include "config/toml/text_checks.h"
+#include "trivet/text/utf8.h"
 
 namespace trivet {
 namespace {

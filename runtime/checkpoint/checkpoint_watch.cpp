@@ -9,7 +9,7 @@
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
-#include "cli/view/progress.h"
+#include "base/format.h"
 #include "base/file.h"
 #include "base/process_info.h"
 #include "trivet/error.h"

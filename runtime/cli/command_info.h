@@ -32,6 +32,8 @@ struct CommandInfo {
   Operand operand = Operand::none;
   // Returns the exit code; throws Error. Gets the words behind the name. [main thread]
   int (*run)(std::span<const std::string> words);
+  // Called before anything else in the process, where there is something to do. [main thread]
+  void (*at_process_start)() = nullptr;
 };
 
 }  // namespace trivet

@@ -18,11 +18,6 @@
 
 namespace trivet {
 
-inline constexpr OptionSpec kRootOption{
-    .name = "root",
-    .value = "DIR",
-    .doc = "The directory of the experiments; default: TRIVET_ROOT, else runs"};
-
 inline constexpr std::array kExperimentOptions{kRootOption, kPluginDirOption};
 
 // A supervisor may be started from another directory later.

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/commands/job.h"
 #include "cli/view/error_report.h"
 #include "base/terminal.h"
 #include "host/crash_report.h"
@@ -69,7 +68,8 @@ int dispatch(const std::vector<std::string>& given) {
 }  // namespace
 
 int cli_main(int argc, char** argv) {
-  if (argc > 1 && argv[1] == kJobCommand.name) hold_job_signals();
+  const CommandInfo* command = argc > 1 ? find_command(argv[1]) : nullptr;
+  if (command != nullptr && command->at_process_start != nullptr) command->at_process_start();
   reserve_standard_streams();
   const CrashReport crash_report;
   try {

@@ -19,6 +19,11 @@ inline constexpr OptionSpec kPluginDirOption{.name = "plugin-dir",
                                              .doc = "A folder to search for plugins first",
                                              .repeatable = true};
 
+inline constexpr OptionSpec kRootOption{
+    .name = "root",
+    .value = "DIR",
+    .doc = "The directory of the experiments; default: TRIVET_ROOT, else runs"};
+
 inline constexpr std::array kConfigOptions{
     OptionSpec{.name = "cfg", .value = "FILE", .doc = "The same as CONFIG"},
     OptionSpec{.name = "set",

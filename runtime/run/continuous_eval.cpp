@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "base/format.h"
 #include "config/resolver.h"
 #include "config/registered_schemas.h"
 #include "rundir/config_changes.h"

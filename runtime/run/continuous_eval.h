@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <string>
 
-#include "cli/view/progress.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "checkpoint/checkpoint_watch.h"
 #include "train/controller.h"
@@ -31,7 +30,6 @@ class ContinuousEval {
     Controller& controller;
     CheckpointManager& checkpoints;  // of this process; keeps one
     RunRecorder& recorder;
-    Progress& progress;
     StatusFile& status;
     MetricsLog& metrics;
   };

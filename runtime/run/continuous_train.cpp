@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "base/format.h"
 #include "config/tree/references.h"
 #include "config/toml/toml_reader.h"
 #include "base/file.h"
@@ -37,12 +38,12 @@ void check_continuous_train(const ResolvedConfig& config) {
 }
 
 ContinuousTrain::ContinuousTrain(const RunRequest& request, const RunDirectory& directory,
-                                 const TrainerConfig& fields, const StopSignals& signals)
+                                 const TrainerConfig& fields, const StopSignals& signals, RunView& view)
     : request_(request),
       directory_(directory),
       fields_(fields),
       signals_(signals),
-      progress_(detect_terminal(request.quiet)),
+      view_(view),
       metrics_(directory.file("metrics.jsonl")),
       log_(directory.file("log.jsonl")),
       status_(directory.file("status.json"), std::string(name_of(request.config.experiment.mode)),
@@ -56,11 +57,11 @@ ContinuousTrain::ContinuousTrain(const RunRequest& request, const RunDirectory& 
 
 void ContinuousTrain::note(const std::string& text) {
   log_.write("info", "note", Value::table({{"message", text}}));
-  progress_.print("  note      " + text);
+  view_.print("  note      " + text);
 }
 
 void ContinuousTrain::warn(const std::string& text) {
-  std::fputs(fmt::format("warning: {}\n", text).c_str(), stderr);
+  view_.warn(text);
   log_.write("warning", "warning", Value::table({{"message", text}}));
 }
 
@@ -144,7 +145,7 @@ int ContinuousTrain::train_from(std::int64_t step) {
   int code = 0;
   try {
     // Others may come behind it: the work is not done when this session is.
-    code = run_in(request, {directory}, *device, fields_, signals_, nullptr, &logs);
+    code = run_in(request, {directory}, *device, fields_, signals_, view_, nullptr, &logs);
   } catch (const Error& failure) {
     const bool started = is_there(directory.file("checkpoints"));
     if (is_refusal(failure) && !started) directory.remove_if_made();

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "cli/view/progress.h"
+#include "run/run_view.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "checkpoint/checkpoint_watch.h"
 #include "rundir/event_log.h"
@@ -34,7 +34,7 @@ void check_continuous_train(const ResolvedConfig& config);
 class ContinuousTrain {
  public:
   ContinuousTrain(const RunRequest& request, const RunDirectory& directory,
-                  const TrainerConfig& fields, const StopSignals& signals);
+                  const TrainerConfig& fields, const StopSignals& signals, RunView& view);
 
   // The exit code.
   int run();
@@ -50,7 +50,7 @@ class ContinuousTrain {
   const RunDirectory& directory_;
   const TrainerConfig& fields_;
   const StopSignals& signals_;
-  Progress progress_;
+  RunView& view_;
   MetricsLog metrics_;
   EventLog log_;
   StatusFile status_;

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "config/config_arguments.h"
-#include "cli/experiment_command.h"
 #include "trivet/config/arguments.h"
 
 namespace trivet {

@@ -71,7 +71,7 @@ void check_mesh(const ResolvedConfig& config) {
 
 }  // namespace
 
-int run_command(const RunRequest& request) {
+int run_command(const RunRequest& request, RunView& view) {
   const FlushDenormals flush;
   const StopSignals signals;
   const ExperimentConfig& experiment = request.config.experiment;
@@ -87,9 +87,9 @@ int run_command(const RunRequest& request) {
   std::optional<RunDirectory> evaluation = evaluation_in(run, experiment.mode);
   RunDirectory& directory = evaluation ? *evaluation : run;
   try {
-    if (many) return ContinuousTrain(request, directory, fields, signals).run();
+    if (many) return ContinuousTrain(request, directory, fields, signals, view).run();
     return run_in(request, {directory, followed_by(run, experiment.mode, evaluation.has_value())},
-                  *device, fields, signals, &done);
+                  *device, fields, signals, view, &done);
   } catch (const Error& failure) {
     std::error_code ignored;
     const bool started = std::filesystem::exists(directory.file("checkpoints"), ignored);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "config/resolver.h"
+#include "run/run_view.h"
 
 namespace trivet {
 
@@ -17,7 +18,6 @@ struct RunRequest {
   std::filesystem::path root = "runs";
   std::string name;    // NAME when the config has none: the stem of its file
   std::string source;  // for people: "configs/vision/local.toml"
-  bool quiet = false;  // warnings and errors only
   // Mode eval: the checkpoint that is evaluated; the newest where it is not set.
   std::optional<std::int64_t> step;
 };
@@ -26,7 +26,7 @@ struct RunRequest {
 // SIGTERM, SIGUSR1 or SIGHUP, both with a checkpoint saved. Throws Error for everything that went
 // wrong; the run's status.json says "failed" by then. A config that cannot work throws ConfigError
 // before anything is created. Plugins that the config names are loaded through the registries.
-// Prints to stdout; installs signal handlers for its duration. [main thread]
-int run_command(const RunRequest& request);
+// Installs signal handlers for its duration. [main thread]
+int run_command(const RunRequest& request, RunView& view);
 
 }  // namespace trivet

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "base/format.h"
 #include "base/terminal_text.h"
 #include "rundir/run_plugins.h"
 #include "trivet/train/run_log.h"
@@ -33,8 +34,7 @@ RunRecorder::RunRecorder(Parts parts, std::int64_t target, Value state)
     : parts_(parts), target_(target), state_(std::move(state)) {}
 
 void RunRecorder::warn(const std::string& text) {
-  parts_.progress.clear();
-  std::fputs(fmt::format("warning: {}\n", text).c_str(), stderr);
+  parts_.view.warn(text);
   parts_.log.write("warning", "warning", Value::table({{"message", text}}));
 }
 
@@ -48,11 +48,11 @@ void RunRecorder::say(const std::string& text) {
 
 void RunRecorder::line(const std::string& name, const std::string& text) {
   parts_.log.write("info", name, Value::table({{"message", text}}));
-  parts_.progress.print(fmt::format("  {:<10}{}", name, printable(text)));
+  parts_.view.print(fmt::format("  {:<10}{}", name, printable(text)));
 }
 
 bool RunRecorder::wants_loss() const {
-  return parts_.progress.is_due(parts_.stats.steps() + 1);
+  return parts_.view.is_due(parts_.stats.steps() + 1);
 }
 
 void RunRecorder::on_train_step(std::int64_t step, double loss, std::int64_t examples) {
@@ -61,12 +61,12 @@ void RunRecorder::on_train_step(std::int64_t step, double loss, std::int64_t exa
   parts_.status.set_step(step);
   const bool first = parts_.stats.steps() == 1;
   if (first) parts_.status.start_heartbeat();
-  if (first || parts_.progress.is_due(step)) show(step, loss);
+  if (first || parts_.view.is_due(step)) show(step, loss);
 }
 
 void RunRecorder::show(std::int64_t step, double loss) {
   const TrainingCost cost = parts_.stats.cost();
-  ProgressState state{.step = step, .target = target_, .loss = loss};
+  RunProgress state{.step = step, .target = target_, .loss = loss};
   state.metric = metric_;
   state.metric_value = metric_value_;
   state.examples_per_second = cost.examples_per_second();
@@ -75,7 +75,7 @@ void RunRecorder::show(std::int64_t step, double loss) {
   if (cost.steps > 0 && cost.seconds > 0) {
     state.seconds_left = static_cast<double>(target_ - step) / cost.steps_per_second();
   }
-  parts_.progress.update(state);
+  parts_.view.update(state);
 }
 
 void RunRecorder::on_eval_step(std::int64_t, std::int64_t examples) {
@@ -115,7 +115,7 @@ void RunRecorder::on_start(std::int64_t step, const std::filesystem::path& path)
                                  {"plugins", loaded_plugins_value()}}));
   if (path.empty()) return;
   const std::string name = path.filename().string();
-  parts_.progress.event(fmt::format("  continue from step {} ({})", step, name), "continue",
+  parts_.view.event(fmt::format("  continue from step {} ({})", step, name), "continue",
                         {{"step", std::to_string(step)}, {"checkpoint", name}});
 }
 
@@ -233,7 +233,7 @@ void RunRecorder::on_eval_logs(std::int64_t step, const Logs& logs) {
   parts_.status.set_state("running");
 
   std::vector<std::string> facts;
-  std::vector<Progress::Pair> pairs = {{"step", std::to_string(step)}};
+  std::vector<RunView::Pair> pairs = {{"step", std::to_string(step)}};
   for (const auto& [name, value] : logs) {
     facts.push_back(fmt::format("{} {}", name, format_number(value)));
     pairs.push_back({name, format_number(value)});
@@ -242,10 +242,10 @@ void RunRecorder::on_eval_logs(std::int64_t step, const Logs& logs) {
       fmt::format("  ({} examples in {})", format_count(static_cast<std::uint64_t>(eval_examples_)),
                   format_duration(seconds));
   const std::string text =
-      facts_line(fmt::format("  eval      step {}", step), facts, cost, parts_.progress.columns());
+      facts_line(fmt::format("  eval      step {}", step), facts, cost, parts_.view.columns());
   pairs.push_back({"examples", std::to_string(eval_examples_)});
   pairs.push_back({"seconds", fmt::format("{:.2f}", seconds)});
-  parts_.progress.event(text, "eval", pairs);
+  parts_.view.event(text, "eval", pairs);
 }
 
 void RunRecorder::on_eval_done(std::int64_t step, const Logs& logs) {
@@ -273,8 +273,8 @@ void RunRecorder::on_best(const BestCheckpoints::Entry& entry, const std::filesy
       "info", "best",
       Value::table({{"step", entry.step}, {"value", entry.value}, {"path", path.string()}}));
   const std::string value = format_number(entry.value);
-  parts_.progress.event(facts_line(fmt::format("  best      step {}", entry.step), {value}, "",
-                                   parts_.progress.columns()),
+  parts_.view.event(facts_line(fmt::format("  best      step {}", entry.step), {value}, "",
+                                   parts_.view.columns()),
                         "best", {{"step", std::to_string(entry.step)}, {"value", value}});
 }
 
@@ -287,8 +287,8 @@ void RunRecorder::on_saved(const SavedCheckpoint& saved) {
                                  {"seconds", saved.seconds},
                                  {"stalled", saved.stalled}}));
   const std::string cost = fmt::format("{} in {:.2f} s", format_bytes(saved.bytes), saved.seconds);
-  parts_.progress.event(facts_line(fmt::format("  saved     step {}", saved.step), {cost}, "",
-                                   parts_.progress.columns()),
+  parts_.view.event(facts_line(fmt::format("  saved     step {}", saved.step), {cost}, "",
+                                   parts_.view.columns()),
                         "checkpoint",
                         {{"step", std::to_string(saved.step)},
                          {"bytes", std::to_string(saved.bytes)},

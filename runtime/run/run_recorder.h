@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "cli/view/progress.h"
+#include "run/run_view.h"
 #include "train/controller.h"
 #include "rundir/event_log.h"
 #include "rundir/metrics_log.h"
@@ -25,7 +25,7 @@ namespace trivet {
 class RunRecorder final : public TrainerObserver, public ControllerEvents {
  public:
   struct Parts {
-    Progress& progress;
+    RunView& view;
     MetricsLog& metrics;
     SummaryWriters& writers;
     EventLog& log;

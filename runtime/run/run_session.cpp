@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <libdeflate.h>
 
+#include "base/format.h"
 #include "base/terminal_text.h"
 #include "config/resolver.h"
 #include "host/loaded_plugins.h"
@@ -61,7 +62,7 @@ bool is_refusal(const std::exception& failure) {
 }
 
 RunSession::RunSession(const RunRequest& request, const RunPlace& place, Device& device,
-                       const TrainerConfig& fields, const StopSignals& signals)
+                       const TrainerConfig& fields, const StopSignals& signals, RunView& view)
     : request_(request),
       experiment_(request.config.experiment),
       directory_(place.directory),
@@ -71,14 +72,14 @@ RunSession::RunSession(const RunRequest& request, const RunPlace& place, Device&
       signals_(signals),
       config_text_(run_config_text(
           request.config, fmt::format("The whole config of this run, from {}.", request.source))),
-      progress_(detect_terminal(request.quiet)),
+      view_(view),
       process_(device),
       stats_(device),
       metrics_(directory_.file("metrics.jsonl")),
       log_(directory_.file("log.jsonl")),
       status_(directory_.file("status.json"), std::string(name_of(experiment_.mode)),
               fields.train_steps),
-      recorder_({progress_, metrics_, writers_, log_, status_, stats_, signals, process_,
+      recorder_({view_, metrics_, writers_, log_, status_, stats_, signals, process_,
                  trains(experiment_.mode), directory_.path()},
                 fields.train_steps,
                 Value::table({{"config_id", config_id(config_text_)},
@@ -223,9 +224,9 @@ void RunSession::print_header() {
   const std::string about =
       fmt::format("  seed {}  {}  {} {}  f32", experiment_.seed, device_.key(),
                   device_.pool().threads(), device_.pool().threads() == 1 ? "thread" : "threads");
-  std::string text = progress_.bold(fmt::format("trivet {}", version())) +
+  std::string text = view_.bold(fmt::format("trivet {}", version())) +
                      fmt::format("  {} -> {}", request_.source, directory_.shown().string()) +
-                     progress_.dim(about);
+                     view_.dim(about);
   const std::string_view model = task_->config().model.key();
   const auto count = static_cast<std::uint64_t>(trainer_->parameters().trainable_count());
   for (const LoadedPlugin& plugin : loaded_plugins()) {
@@ -239,7 +240,7 @@ void RunSession::print_header() {
   if (trains(experiment_.mode)) {
     text += fmt::format("\n  train     to step {}", fields_.train_steps);
   }
-  progress_.print(text);
+  view_.print(text);
 }
 
 Controller::Outcome RunSession::work() {
@@ -254,7 +255,7 @@ Controller::Outcome RunSession::work() {
   report_init();
   if (trains(experiment_.mode)) {
     if (trainer_->global_step() >= fields_.train_steps) {
-      progress_.print(
+      view_.print(
           fmt::format("  step {} is reached already: nothing to train "
                       "(mode=eval evaluates, a larger trainer.train_steps goes on)",
                       trainer_->global_step()));
@@ -294,8 +295,7 @@ Controller::Outcome RunSession::follow() {
                        .controller = *controller_,
                        .checkpoints = checkpoints_,
                        .recorder = recorder_,
-                       .progress = progress_,
-                       .status = status_,
+                                              .status = status_,
                        .metrics = metrics_},
                       {.directory = followed_,
                        .config = plain_config(request_.config),
@@ -338,7 +338,7 @@ void RunSession::report_init() {
     text += fmt::format("\n            {} {} {}{}{}", name_of(entry.status), entry.variable,
                         entry.shape, entry.note.empty() ? "" : "; ", entry.note);
   }
-  progress_.print(printable(text));
+  view_.print(printable(text));
 }
 
 void RunSession::finish(const std::string& state) {
@@ -363,10 +363,10 @@ void RunSession::finish(const std::string& state) {
   status_.set_step(summary.step);
   status_.set_state(state, signals_.requested() ? signals_.name() : "");
   log_.write("info", state, Value::table({{"step", summary.step}}));
-  progress_.print(summary_text(summary, stats_, device_, progress_.columns()));
+  view_.print(summary_text(summary, stats_, device_, view_.columns()));
   if (state != "done") {
     const std::filesystem::path& workdir = followed_.empty() ? directory_.path() : followed_;
-    progress_.print(fmt::format("  stopped by {}; continue with --workdir {}", signals_.name(),
+    view_.print(fmt::format("  stopped by {}; continue with --workdir {}", signals_.name(),
                                 workdir.string()));
   }
 }
@@ -402,7 +402,7 @@ void RunSession::keep_summary(const RunSummary& summary) {
 // The reason itself is reported by main; here it is only kept. What cannot be written any more
 // (often the very reason) is left.
 void RunSession::fail(const std::exception& failure) noexcept {
-  progress_.clear();
+  view_.clear();
   const std::string reason = failure.what();
   try {
     if (!begun_ && is_refusal(failure) && status_.put_back()) return;

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/view/progress.h"
+#include "run/run_view.h"
 #include "train/action_list.h"
 #include "checkpoint/best_checkpoints.h"
 #include "checkpoint/checkpoint_manager.h"
@@ -43,7 +43,7 @@ bool is_refusal(const std::exception& failure);
 class RunSession {
  public:
   RunSession(const RunRequest& request, const RunPlace& place, Device& device,
-             const TrainerConfig& fields, const StopSignals& signals);
+             const TrainerConfig& fields, const StopSignals& signals, RunView& view);
 
   // The exit code.
   int execute();
@@ -80,7 +80,7 @@ class RunSession {
   const TrainerConfig& fields_;
   const StopSignals& signals_;
   const std::string config_text_;
-  Progress progress_;
+  RunView& view_;
   ProcessWatch process_;
   RunStats stats_;
   MetricsLog metrics_;

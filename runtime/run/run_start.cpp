@@ -79,9 +79,9 @@ std::unique_ptr<Device> open_device_on_paper(const ResolvedConfig& config) {
 }
 
 int run_in(const RunRequest& request, const RunPlace& place, Device& device,
-           const TrainerConfig& fields, const StopSignals& signals, std::optional<WorkIsDone>* done,
-           Logs* eval_logs) {
-  RunSession session(request, place, device, fields, signals);
+           const TrainerConfig& fields, const StopSignals& signals, RunView& view,
+           std::optional<WorkIsDone>* done, Logs* eval_logs) {
+  RunSession session(request, place, device, fields, signals, view);
   try {
     const int code = session.execute();
     if (done != nullptr) done->emplace(code);

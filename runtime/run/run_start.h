@@ -31,7 +31,7 @@ std::unique_ptr<Device> open_device_on_paper(const ResolvedConfig& config);
 // again. `done`, where the session is all that was asked for, is said before the session's objects
 // go; `eval_logs`, where given, receives those of the last evaluation.
 int run_in(const RunRequest& request, const RunPlace& place, Device& device,
-           const TrainerConfig& fields, const StopSignals& signals, std::optional<WorkIsDone>* done,
-           Logs* eval_logs = nullptr);
+           const TrainerConfig& fields, const StopSignals& signals, RunView& view,
+           std::optional<WorkIsDone>* done, Logs* eval_logs = nullptr);
 
 }  // namespace trivet

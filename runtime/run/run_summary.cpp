@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "cli/view/progress.h"
+#include "base/format.h"
 #include "base/terminal_text.h"
 #include "rundir/run_plugins.h"
 

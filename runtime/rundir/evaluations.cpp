@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "cli/view/progress.h"
+#include "base/format.h"
 #include "rundir/run_status.h"
 
 namespace trivet {

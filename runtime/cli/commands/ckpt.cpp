@@ -10,7 +10,7 @@
 #include <fmt/core.h>
 
 #include "cli/commands.h"
-#include "cli/view/progress.h"
+#include "base/format.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
 #include "checkpoint/checkpoint_directory.h"

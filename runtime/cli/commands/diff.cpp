@@ -11,7 +11,7 @@
 #include <fmt/core.h>
 
 #include "cli/commands.h"
-#include "cli/view/progress.h"
+#include "base/format.h"
 #include "base/terminal.h"
 #include "cli/view/text_table.h"
 #include "config/resolver.h"

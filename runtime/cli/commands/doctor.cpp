@@ -14,7 +14,7 @@
 #include "config/config_arguments.h"
 #include "cli/host_catalog.h"
 #include "cli/view/inspection_text.h"
-#include "cli/view/progress.h"
+#include "base/format.h"
 #include "base/terminal.h"
 #include "device/peak_flops.h"
 #include "trivet/error.h"

@@ -17,7 +17,7 @@
 #include "cli/commands.h"
 #include "config/config_arguments.h"
 #include "cli/host_catalog.h"
-#include "cli/view/progress.h"
+#include "base/format.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
 #include "cli/trained_run.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trivet job FILE TASK: what the script of a cluster's job calls (trivet/launch/job_array.h).
-#include "cli/commands/job.h"
-
 #include <algorithm>
 #include <charconv>
 #include <csignal>
@@ -67,14 +65,16 @@ int run_array_job(std::span<const std::string> words) {
   return launch::run_job(records, wid, job, options);
 }
 
-}  // namespace
-
+// Holds back the signals that the script of a cluster's job passes on, until an attempt takes them:
+// before it, they would end the program.
 void hold_job_signals() {
   sigset_t held;
   ::sigemptyset(&held);
   for (const int signal : launch::kTaskSignals) ::sigaddset(&held, signal);
   ::pthread_sigmask(SIG_BLOCK, &held, nullptr);
 }
+
+}  // namespace
 
 const CommandInfo kJobCommand{
     .name = "job",
@@ -84,6 +84,7 @@ const CommandInfo kJobCommand{
     .options = kJobOptions,
     .operand = Operand::path,
     .run = run_array_job,
+    .at_process_start = hold_job_signals,
 };
 
 }  // namespace trivet

@@ -12,6 +12,7 @@
 
 #include <fmt/core.h>
 
+#include "base/format.h"
 #include "cli/view/chart.h"
 #include "cli/commands.h"
 #include "cli/view/progress.h"

@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "config/config_arguments.h"
 #include "cli/host_catalog.h"
+#include "cli/view/progress.h"
 #include "run/run_arguments.h"
 #include "launch/store/experiment_id.h"
 #include "base/file.h"
@@ -67,9 +68,9 @@ int run_run(std::span<const std::string> words) {
   request.root = experiments_root(given.arguments.last("root"));
   request.name = std::filesystem::path(given.source).stem().string();
   request.source = given.source;
-  request.quiet = given.arguments.has("quiet");
   request.step = asked_step(given, request.config.experiment.mode);
-  const int code = run_command(request);
+  Progress progress(detect_terminal(given.arguments.has("quiet")));
+  const int code = run_command(request, progress);
   if (code == 0) done.make();
   return code;
 }

@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
 #include "cli/experiment_refresh.h"
-#include "cli/view/progress.h"
+#include "base/format.h"
 #include "cli/view/sweep_columns.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"

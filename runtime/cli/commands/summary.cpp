@@ -13,7 +13,7 @@
 #include "config/config_arguments.h"
 #include "cli/host_catalog.h"
 #include "cli/view/inspection_text.h"
-#include "cli/view/progress.h"
+#include "base/format.h"
 #include "base/terminal.h"
 #include "trivet/error.h"
 #include "trivet/config/json.h"

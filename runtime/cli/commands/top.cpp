@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
 #include "cli/view/live_screen.h"
-#include "cli/view/progress.h"
+#include "base/format.h"
 #include "cli/view/run_table.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"

@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "cli/view/progress.h"
+#include "base/format.h"
 #include "run/run_summary.h"
 #include "trivet/backend/thread_pool.h"
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 
 #include <fmt/core.h>
 
@@ -39,7 +40,7 @@ bool Progress::is_due(std::int64_t step) {
   return false;
 }
 
-void Progress::update(const ProgressState& state) {
+void Progress::update(const RunProgress& state) {
   last_shown_ = steady_seconds();
   if (terminal_.style == OutputStyle::plain) return write(plain_line(state) + "\n");
   if (!live()) return;
@@ -66,6 +67,11 @@ void Progress::event(std::string_view text, std::string_view name, const std::ve
   const double shown = last_shown_;
   print(line);
   last_shown_ = shown;
+}
+
+void Progress::warn(std::string_view text) {
+  clear();
+  std::fputs(fmt::format("warning: {}\n", text).c_str(), stderr);
 }
 
 void Progress::clear() {

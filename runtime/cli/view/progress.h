@@ -10,8 +10,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
+
+#include "run/run_view.h"
 
 namespace trivet {
 
@@ -26,57 +27,27 @@ struct Terminal {
 // What standard output is: a terminal or not, NO_COLOR, TERM=dumb, the locale.
 Terminal detect_terminal(bool quiet);
 
-// The state of a run in training, for one line.
-struct ProgressState {
-  std::int64_t step = 0, target = 0;
-  double loss = 0;
-  std::string_view metric{};  // name of the newest training metric; may be empty
-  double metric_value = 0;
-  double examples_per_second = 0;  // 0: not known yet
-  double tokens_per_second = 0;    // shown in its place on a terminal; 0: the task counts none
-  double mfu = 0;                  // as a share; 0: not known
-  double seconds_left = -1;        // negative: not known yet
-};
-
 // The text of the live line, at most `width` columns: what matters least is left out first.
-std::string live_line(const ProgressState& state, int width, const Terminal& terminal);
-std::string plain_line(const ProgressState& state);
+std::string live_line(const RunProgress& state, int width, const Terminal& terminal);
+std::string plain_line(const RunProgress& state);
 
-std::string format_duration(double seconds);     // "31 s", "2 m 05 s", "3 h 07 m"
-std::string format_bytes(std::uint64_t bytes);   // "4.9 MB"
-std::string format_rate(double per_second);      // "950", "38.1k"
-std::string format_count(std::uint64_t number);  // "407,050"
-std::string format_number(double number);        // for losses and metrics
-
-class Progress {
+class Progress final : public RunView {
  public:
-  // Writes to the file descriptor `output`, which it does not own.
+  // Writes to the file descriptor `output`, which it does not own. Warnings go to standard error.
   explicit Progress(Terminal terminal, int output = 1);
 
-  const Terminal& terminal() const { return terminal_; }
-  bool live() const { return terminal_.style == OutputStyle::live; }
-
-  // Whether `update` for this step would show something.
-  bool is_due(std::int64_t step);
-  void update(const ProgressState& state);
-
-  // Columns of a line that does not wrap; 0 when output is no terminal and lines have no end.
-  int columns() const;
-
-  // One or more whole lines that stay. Not when quiet.
-  void print(std::string_view lines);
-  // What stays on a terminal as `text`, elsewhere as `key=value` pairs.
-  struct Pair {
-    std::string key, value;
-  };
-  void event(std::string_view text, std::string_view name, const std::vector<Pair>& pairs);
-  // Takes the live line away. The next update draws it again.
-  void clear();
-
-  std::string bold(std::string_view text) const;
-  std::string dim(std::string_view text) const;
+  bool is_due(std::int64_t step) override;
+  void update(const RunProgress& progress) override;
+  void clear() override;
+  void print(std::string_view lines) override;
+  void event(std::string_view text, std::string_view name, const std::vector<Pair>& pairs) override;
+  void warn(std::string_view text) override;
+  int columns() const override;
+  std::string bold(std::string_view text) const override;
+  std::string dim(std::string_view text) const override;
 
  private:
+  bool live() const { return terminal_.style == OutputStyle::live; }
   void write(std::string_view text);
 
   Terminal terminal_;

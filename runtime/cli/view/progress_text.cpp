@@ -3,13 +3,13 @@
 #include <stdlib.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
 #include <fmt/core.h>
 
 #include "cli/view/progress.h"
+#include "base/format.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
 
@@ -57,7 +57,7 @@ std::string joined(const std::vector<Part>& parts) {
   return line;
 }
 
-double fraction_of(const ProgressState& state) {
+double fraction_of(const RunProgress& state) {
   if (state.target <= 0) return 0;
   return static_cast<double>(state.step) / static_cast<double>(state.target);
 }
@@ -77,7 +77,7 @@ Terminal detect_terminal(bool quiet) {
   return terminal;
 }
 
-std::string live_line(const ProgressState& state, int width, const Terminal& terminal) {
+std::string live_line(const RunProgress& state, int width, const Terminal& terminal) {
   const std::string target = std::to_string(state.target);
   std::vector<Part> parts = {{fmt::format("{:>{}}/{}", state.step, target.size(), target), 9},
                              {fmt::format("{:3.0f}%", 100 * fraction_of(state)), 4},
@@ -111,7 +111,7 @@ std::string live_line(const ProgressState& state, int width, const Terminal& ter
   return clipped(joined(parts), width);
 }
 
-std::string plain_line(const ProgressState& state) {
+std::string plain_line(const RunProgress& state) {
   std::string line =
       fmt::format("step={}/{} loss={}", state.step, state.target, format_number(state.loss));
   if (!state.metric.empty()) {
@@ -126,46 +126,6 @@ std::string plain_line(const ProgressState& state) {
   if (state.mfu > 0) line += fmt::format(" mfu={:.3f}", state.mfu);
   if (state.seconds_left >= 0) line += fmt::format(" eta={:.0f}s", state.seconds_left);
   return line;
-}
-
-std::string format_duration(double seconds) {
-  if (seconds < 10) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<std::int64_t>(std::llround(seconds));
-  if (whole < 60) return fmt::format("{} s", whole);
-  if (whole < 3600) return fmt::format("{} m {:02} s", whole / 60, whole % 60);
-  if (whole < 86400) return fmt::format("{} h {:02} m", whole / 3600, whole % 3600 / 60);
-  return fmt::format("{} d {:02} h", whole / 86400, whole % 86400 / 3600);
-}
-
-std::string format_bytes(std::uint64_t bytes) {
-  static constexpr const char* kUnits[] = {"bytes", "kB", "MB", "GB", "TB"};
-  if (bytes < 1000) return fmt::format("{} bytes", bytes);
-  double amount = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; amount >= 999.5 && unit + 1 < std::size(kUnits); ++unit) amount /= 1000;
-  return fmt::format("{:.{}f} {}", amount, amount < 9.95 ? 1 : 0, kUnits[unit]);
-}
-
-std::string format_rate(double per_second) {
-  if (per_second < 9.95) return fmt::format("{:.1f}", per_second);
-  if (per_second < 999.5) return fmt::format("{:.0f}", per_second);
-  if (per_second < 999.5e3) return fmt::format("{:.1f}k", per_second / 1e3);
-  return fmt::format("{:.1f}M", per_second / 1e6);
-}
-
-std::string format_count(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto place = static_cast<std::int64_t>(digits.size()) - 3; place > 0; place -= 3) {
-    digits.insert(static_cast<std::size_t>(place), ",");
-  }
-  return digits;
-}
-
-std::string format_number(double number) {
-  if (!std::isfinite(number)) return fmt::format("{}", number);
-  const double size = std::abs(number);
-  if (size != 0 && (size < 1e-3 || size >= 1e5)) return fmt::format("{:.3e}", number);
-  return fmt::format("{:.4f}", number);
 }
 
 }  // namespace trivet

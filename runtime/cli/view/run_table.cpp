@@ -9,7 +9,7 @@
 
 #include <fmt/core.h>
 
-#include "cli/view/progress.h"
+#include "base/format.h"
 #include "cli/view/run_numbers.h"
 #include "cli/view/text_table.h"
 #include "base/process_info.h"

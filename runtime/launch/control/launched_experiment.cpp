@@ -12,6 +12,7 @@
 #include "launch/plan/job_plan.h"
 #include "launch/plan/launch_files.h"
 #include "launch/store/launch_record.h"
+#include "base/process_info.h"
 #include "launch/control/supervisor_process.h"
 #include "launch/plan/unit_builder.h"
 #include "launch/plan/unit_check.h"

@@ -163,10 +163,6 @@ void wait_for_end(const FileHandle& pipe) {
 
 }  // namespace
 
-fs::path own_program() {
-  return fs::read_symlink("/proc/self/exe");
-}
-
 bool has_supervisor_at_work(const fs::path& experiment) {
   if (own_experiment() == full_path(experiment)) return true;
   std::error_code ignored;

@@ -22,9 +22,6 @@ namespace trivet {
 void start_supervisor(const std::filesystem::path& experiment,
                       const std::vector<std::string>& plugin_dirs);
 
-// The file of the program that runs, for processes that it starts.
-std::filesystem::path own_program();
-
 bool has_supervisor_at_work(const std::filesystem::path& experiment);
 
 // In this process, until there is nothing left to do or SIGTERM comes. Returns at once when another

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#include "launch/control/supervisor_process.h"
+#include "base/process_info.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/format.h"
 #include "cli/view/progress.h"
 #include "base/terminal_text.h"
 
@@ -15,8 +16,8 @@ using Catch::Contains;
 
 namespace {
 
-ProgressState state() {
-  ProgressState state;
+RunProgress state() {
+  RunProgress state;
   state.step = 440;
   state.target = 1000;
   state.loss = 1.87123;
@@ -79,7 +80,7 @@ TEST_CASE("the live line fits whatever a metric is called") {
                                "\x1b[2Jgone\n",
                                "broken \xff"};
   for (const std::string& name : names) {
-    ProgressState now = state();
+    RunProgress now = state();
     now.metric = name;
     for (const int width : {3, 39, 79, 199}) {
       const std::string line = live_line(now, width, unicode);
@@ -132,7 +133,7 @@ TEST_CASE("a pipe gets key=value lines at round steps") {
   std::vector<std::int64_t> shown;
   for (std::int64_t step = 1; step <= 1000; ++step) {
     if (!progress.is_due(step)) continue;
-    ProgressState now = state();
+    RunProgress now = state();
     now.step = step;
     progress.update(now);
     shown.push_back(step);
@@ -147,7 +148,7 @@ TEST_CASE("a pipe gets key=value lines at round steps") {
 }
 
 TEST_CASE("tokens a second take the place of examples on a terminal, MFU beside them") {
-  ProgressState now = state();
+  RunProgress now = state();
   now.tokens_per_second = 41200;
   CHECK_THAT(live_line(now, 120, kAscii),
              Contains("  41.2k tokens/s  eta") && !Contains("examples"));
