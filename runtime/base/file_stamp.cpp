@@ -27,7 +27,7 @@ constexpr std::int64_t kUnsettled = kBillion / 10;
 constexpr std::size_t kTailBytes = 64;
 constexpr std::uint64_t kLargestFile = std::uint64_t{4} << 30;
 
-FileMark mark_from(const struct stat& about) {
+FileStamp mark_from(const struct stat& about) {
   return {about.st_size, about.st_ctim.tv_sec * kBillion + about.st_ctim.tv_nsec,
           static_cast<std::int64_t>(about.st_ino)};
 }
@@ -49,30 +49,30 @@ std::string tail_of(const FileHandle& file, std::int64_t offset, const fs::path&
 
 }  // namespace
 
-FileMark FileMark::settled() const {
+FileStamp FileStamp::settled() const {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  FileMark mark = *this;
+  FileStamp mark = *this;
   if (is_there() && now.tv_sec * kBillion + now.tv_nsec - time < kUnsettled) mark.time = -1;
   return mark;
 }
 
-FileMark mark_of(const std::string& file) {
+FileStamp stamp_of(const std::string& file) {
   struct stat about {};
-  return ::stat(file.c_str(), &about) == 0 ? mark_from(about) : FileMark();
+  return ::stat(file.c_str(), &about) == 0 ? mark_from(about) : FileStamp();
 }
 
-MarksBelow::MarksBelow(std::string directory)
+StampsBelow::StampsBelow(std::string directory)
     : directory_(std::move(directory)),
       opened_(::open(directory_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
   directory_ += '/';
 }
 
-FileMark MarksBelow::of(const std::string& file) const {
+FileStamp StampsBelow::of(const std::string& file) const {
   const char* below = file.c_str() + directory_.size();
-  if (!opened_ || !file.starts_with(directory_) || *below == '/') return mark_of(file);
+  if (!opened_ || !file.starts_with(directory_) || *below == '/') return stamp_of(file);
   struct stat about {};
-  return ::fstatat(opened_.get(), below, &about, 0) == 0 ? mark_from(about) : FileMark();
+  return ::fstatat(opened_.get(), below, &about, 0) == 0 ? mark_from(about) : FileStamp();
 }
 
 std::string read_file_at_most(const fs::path& path, std::uint64_t limit) {
@@ -80,12 +80,12 @@ std::string read_file_at_most(const fs::path& path, std::uint64_t limit) {
   return read_text(path, limit);
 }
 
-std::string LineMark::text() const {
+std::string LineStamp::text() const {
   return fmt::format("{} {} {} {} {}", file.size, file.time, file.inode, offset, tail);
 }
 
-LineMark LineMark::from_text(std::string_view text) {
-  LineMark mark;
+LineStamp LineStamp::from_text(std::string_view text) {
+  LineStamp mark;
   const std::array<std::int64_t*, 4> numbers = {&mark.file.size, &mark.file.time, &mark.file.inode,
                                                 &mark.offset};
   const char *next = text.data(), *end = text.data() + text.size();
@@ -98,8 +98,8 @@ LineMark LineMark::from_text(std::string_view text) {
   return mark;
 }
 
-AppendedLines::AppendedLines(fs::path file, LineMark known)
-    : path_(std::move(file)), known_(std::move(known)), now_(mark_of(path_)) {
+AppendedLines::AppendedLines(fs::path file, LineStamp known)
+    : path_(std::move(file)), known_(std::move(known)), now_(stamp_of(path_)) {
   if (!has_changed() || known_.offset == 0) return;
   const bool may_have_grown = now_.inode == known_.file.inode && now_.size >= known_.offset;
   try {
@@ -144,11 +144,11 @@ void AppendedLines::read(const std::function<void(std::string_view)>& take) {
   known_.tail = known_.offset > 0 ? tail_of(file, known_.offset, path_) : "";
 }
 
-LineMark AppendedLines::mark() const {
+LineStamp AppendedLines::mark() const {
   return {now_.settled(), known_.offset, known_.tail};
 }
 
-LineMark AppendedLines::mark_as_unread() const {
+LineStamp AppendedLines::mark_as_unread() const {
   return {now_.settled(), 1, {}};  // no digest is empty
 }
 

@@ -7,10 +7,10 @@
 #include "trivet/error.h"
 
 namespace trivet {
-LinesFromEnd::LinesFromEnd(const FileHandle& file, std::filesystem::path path, std::uint64_t size)
+ReverseLineReader::ReverseLineReader(const FileHandle& file, std::filesystem::path path, std::uint64_t size)
     : file_(file), path_(std::move(path)), offset_(size) {}
 
-bool LinesFromEnd::next(std::string& line, std::uint64_t& start) {
+bool ReverseLineReader::next(std::string& line, std::uint64_t& start) {
   if (text_.empty() && offset_ == 0) return false;
   if (text_.empty()) read_more();
   std::size_t end = text_.size() - (text_.back() == '\n' ? 1 : 0);
@@ -26,11 +26,11 @@ bool LinesFromEnd::next(std::string& line, std::uint64_t& start) {
   return true;
 }
 
-std::size_t LinesFromEnd::last_break(std::size_t end) const {
+std::size_t ReverseLineReader::last_break(std::size_t end) const {
   return end == 0 ? std::string::npos : text_.rfind('\n', end - 1);
 }
 
-std::size_t LinesFromEnd::read_more() {
+std::size_t ReverseLineReader::read_more() {
   if (text_.size() > kLongestLine) {
     throw RunError(path_.string() + " has a line of more than 16 MiB",
                    {.hint = "this is no file that trivet wrote; move it away"});

@@ -13,10 +13,10 @@ namespace trivet {
 // No file of lines of ours has a longer one.
 inline constexpr std::size_t kLongestLine = 16u << 20;
 
-class LinesFromEnd {
+class ReverseLineReader {
  public:
   // The first `size` bytes of a file that is open for reading and outlives this object.
-  LinesFromEnd(const FileHandle& file, std::filesystem::path path, std::uint64_t size);
+  ReverseLineReader(const FileHandle& file, std::filesystem::path path, std::uint64_t size);
 
   // False at the start of the file. `start` is where the line begins; an unfinished last line comes
   // without its end, as any other. Throws RunError when the file cannot be read, is shorter than

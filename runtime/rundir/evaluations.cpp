@@ -28,7 +28,7 @@ std::vector<fs::path> evaluations_of(const fs::path& run) {
 std::string evaluations_text(const fs::path& run) {
   std::string text;
   for (const fs::path& path : evaluations_of(run)) {
-    const RunInfo info = run_info(path);
+    const RunStatus info = run_info(path);
     text += fmt::format("{}/{}  {}", kEvaluationsDirectory, path.filename().string(), info.state);
     if (!info.problem.empty()) text += "  " + info.problem;
     if (info.last.eval) {

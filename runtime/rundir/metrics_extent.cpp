@@ -28,7 +28,7 @@ std::uint64_t count_in(const Value& table, std::string_view key) {
 
 }  // namespace
 
-void FileExtent::extend(const FileHandle& file, const std::filesystem::path& path,
+void MetricsExtent::extend(const FileHandle& file, const std::filesystem::path& path,
                         std::uint64_t most) {
   constexpr std::uint64_t kPart = 1 << 20;
   const std::uint64_t end = bytes_of_file(file, path);
@@ -46,21 +46,21 @@ void FileExtent::extend(const FileHandle& file, const std::filesystem::path& pat
   }
 }
 
-void FileExtent::take(std::string_view line) {
+void MetricsExtent::take(std::string_view line) {
   const std::string_view values = line.substr(0, line.rfind(",\"rates\":"));
   crc_ = libdeflate_crc32(crc_, values.data(), values.size());
   crc_ = libdeflate_crc32(crc_, "\n", 1);
   ++lines_;
 }
 
-Value FileExtent::to_value() const {
+Value MetricsExtent::to_value() const {
   return Value::table({{"lines", lines_}, {"crc32", fmt::format("{:08x}", crc_)}});
 }
 
 std::string loss_since(const Value& before, const FileHandle& file,
                        const std::filesystem::path& path) {
   const std::uint64_t lines = count_in(before, "lines");
-  FileExtent now;
+  MetricsExtent now;
   now.extend(file, path, lines);
   if (now.lines() < lines) {
     return fmt::format("has {} lines instead of {} at least", now.lines(), lines);

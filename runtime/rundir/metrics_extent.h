@@ -14,7 +14,7 @@
 
 namespace trivet {
 
-class FileExtent {
+class MetricsExtent {
  public:
   // Takes in the lines that were added since the last call, up to `most` in all.
   void extend(const FileHandle& file, const std::filesystem::path& path,

@@ -97,7 +97,7 @@ std::string MetricsLog::loss_since(const Value& extent) const {
 std::vector<MetricsLog::Range> MetricsLog::kept_until(std::int64_t step, std::uint64_t size) {
   bool unfinished = read_part(file_, size - 1, 1, path_) != "\n";
   std::vector<Range> kept;
-  LinesFromEnd lines(file_, path_, size);
+  ReverseLineReader lines(file_, path_, size);
   std::string line;
   std::uint64_t start = 0;
   for (std::uint64_t end = size; lines.next(line, start); end = start) {

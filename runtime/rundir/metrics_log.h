@@ -62,7 +62,7 @@ class MetricsLog {
 
   std::filesystem::path path_;
   FileHandle file_;
-  FileExtent extent_;
+  MetricsExtent extent_;
   std::string line_;
   std::int64_t last_step_ = -1;
   bool has_train_ = false, has_eval_ = false;  // at last_step_

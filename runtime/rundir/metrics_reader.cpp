@@ -94,7 +94,7 @@ LastRecords last_records(const std::filesystem::path& path,
   struct stat about = {};
   if (::fstat(file.get(), &about) != 0) throw_system_error("read", path, errno);
   const auto size = static_cast<std::uint64_t>(about.st_size);
-  LinesFromEnd lines(file, path, size);
+  ReverseLineReader lines(file, path, size);
   LastRecords last;
   std::string line;
   std::uint64_t start = size;

@@ -65,7 +65,7 @@ Value recorded_plugins(const std::filesystem::path& run) {
   const std::uintmax_t size = std::filesystem::file_size(path, failure);
   if (failure) return {};
   const FileHandle file = open_file(path, O_RDONLY);
-  LinesFromEnd lines(file, path, size);
+  ReverseLineReader lines(file, path, size);
   std::string line;
   for (std::uint64_t start = 0; lines.next(line, start);) {
     Value plugins = plugins_at_start(line);

@@ -131,7 +131,7 @@ std::vector<fs::path> find_runs(const fs::path& root, const std::set<fs::path>& 
   return runs;
 }
 
-void read_status(const fs::path& file, RunInfo& info) {
+void read_status(const fs::path& file, RunStatus& info) {
   const Value status = value_from_json(read_text(file, kMostStatusBytes), file.string());
   info.reported = text_of(status, "state");
   info.mode = text_of(status, "mode");
@@ -147,7 +147,7 @@ void read_status(const fs::path& file, RunInfo& info) {
   judge_state(info);
 }
 
-void judge_state(RunInfo& info) {
+void judge_state(RunStatus& info) {
   info.state = "unknown";
   if (info.reported.empty()) return;
   static const std::string here = host_name(), boot = boot_id();
@@ -158,8 +158,8 @@ void judge_state(RunInfo& info) {
                                             .has_process = same_host && has_process(info.pid)});
 }
 
-RunInfo run_info(const fs::path& directory) {
-  RunInfo info;
+RunStatus run_info(const fs::path& directory) {
+  RunStatus info;
   info.path = directory;
   info.state = "unknown";
   const fs::path status = directory / "status.json";

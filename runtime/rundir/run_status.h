@@ -14,7 +14,7 @@
 
 namespace trivet {
 
-struct RunInfo {
+struct RunStatus {
   std::filesystem::path path;
   // As in status.json, and two that only a reader can tell: "lost", its process is gone, and
   // "silent", its last sign of life is old. "unknown" when status.json cannot be read.
@@ -37,12 +37,12 @@ bool is_run(const std::filesystem::path& directory);
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& root,
                                              const std::set<std::filesystem::path>& left_out = {});
 
-RunInfo run_info(const std::filesystem::path& directory);
+RunStatus run_info(const std::filesystem::path& directory);
 
 // The part of it that status.json says. Throws RunError when it cannot be read.
-void read_status(const std::filesystem::path& file, RunInfo& info);
+void read_status(const std::filesystem::path& file, RunStatus& info);
 // Finds `state` anew from all else.
-void judge_state(RunInfo& info);
+void judge_state(RunStatus& info);
 
 // Of a run that says it works (a state at whose end nothing is decided): does it still?
 struct SignOfLife {

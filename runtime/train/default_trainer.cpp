@@ -87,7 +87,7 @@ void DefaultTrainer::initialize() {
   // What is evaluated is that checkpoint, and records say its step.
   const std::optional<LoadReport>& report = task_.init_report();
   if (!training_ && report && report->step) global_step_ = *report->step;
-  if (auto* prefetch = training_ ? dynamic_cast<Prefetch*>(training_->input.get()) : nullptr) {
+  if (auto* prefetch = training_ ? dynamic_cast<PrefetchInput*>(training_->input.get()) : nullptr) {
     prefetch->start();
   }
 }
@@ -106,8 +106,8 @@ bool DefaultTrainer::train_one() {
   const std::optional<Batch> batch = next_batch(*training.input, parts_.train_input);
   if (!batch) return false;
   const BatchSize size = size_of(*batch);
-  BadSteps& bad_steps = training.bad_steps;
-  BadSteps::Step step{.number = global_step_ + 1,
+  DivergenceGuard& bad_steps = training.bad_steps;
+  DivergenceGuard::Step step{.number = global_step_ + 1,
                       .loss = std::numeric_limits<double>::quiet_NaN(),
                       .learning_rate = training.learner->learning_rate(),
                       .batch_size = size.rows};

@@ -8,33 +8,33 @@
 
 namespace trivet {
 
-BadSteps::BadSteps(const TrainerConfig& config)
+DivergenceGuard::DivergenceGuard(const TrainerConfig& config)
     : loss_upper_bound_(config.loss_upper_bound),
       begin_steps_(config.recovery_begin_steps),
       max_trials_(config.recovery_max_trials),
       recovery_(config.recovery) {}
 
-double BadSteps::bound(std::int64_t number) const {
+double DivergenceGuard::bound(std::int64_t number) const {
   return has_bound(number) ? loss_upper_bound_ : std::numeric_limits<double>::infinity();
 }
 
-bool BadSteps::is_bad(const Step& step) const {
+bool DivergenceGuard::is_bad(const Step& step) const {
   return !std::isfinite(step.loss) || step.loss > bound(step.number);
 }
 
-void BadSteps::check(const Step& step) const {
+void DivergenceGuard::check(const Step& step) const {
   if (is_bad(step)) refuse(step);
 }
 
-void BadSteps::check_weights(double sum_of_squares, const Step& step) const {
+void DivergenceGuard::check_weights(double sum_of_squares, const Step& step) const {
   if (!std::isfinite(sum_of_squares)) refuse(step, "the norm of the weights is not finite");
 }
 
-void BadSteps::refuse(const Step& step) const {
+void DivergenceGuard::refuse(const Step& step) const {
   refuse(step, what_is_wrong(step));
 }
 
-void BadSteps::refuse(const Step& step, const std::string& what) const {
+void DivergenceGuard::refuse(const Step& step, const std::string& what) const {
   const bool restores = watches() && recovery_ == Recovery::restore;
   if (!restores) throw error(step, what, "");
   if (trials_ >= max_trials_) {
@@ -47,25 +47,25 @@ void BadSteps::refuse(const Step& step, const std::string& what) const {
   throw DivergedError(bad.message(), bad.details());
 }
 
-void BadSteps::add_skipped(const Step& step) {
+void DivergenceGuard::add_skipped(const Step& step) {
   if (++trials_ <= max_trials_) return;
   throw error(step, what_is_wrong(step),
               fmt::format(", after {} steps that were left out (trainer.recovery_max_trials)",
                           max_trials_));
 }
 
-std::string BadSteps::skipped_text(const Step& step) const {
+std::string DivergenceGuard::skipped_text(const Step& step) const {
   return fmt::format("step {} is left out: {}; {} of at most {} (trainer.recovery_max_trials)",
                      step.number, what_is_wrong(step), trials_, max_trials_);
 }
 
-Logs BadSteps::logs() const {
+Logs DivergenceGuard::logs() const {
   Logs logs;
   if (trials_ > 0) logs.set(skips() ? "skipped_steps" : "restores", static_cast<double>(trials_));
   return logs;
 }
 
-std::string BadSteps::what_is_wrong(const Step& step) const {
+std::string DivergenceGuard::what_is_wrong(const Step& step) const {
   if (std::isnan(step.loss)) return "the training loss is not a number";
   if (std::isfinite(step.loss) && step.loss <= bound(step.number)) {
     return "the gradients are not finite";
@@ -73,7 +73,7 @@ std::string BadSteps::what_is_wrong(const Step& step) const {
   return fmt::format("the training loss is {}", step.loss);
 }
 
-RunError BadSteps::error(const Step& step, const std::string& what, const std::string& when) const {
+RunError DivergenceGuard::error(const Step& step, const std::string& what, const std::string& when) const {
   const bool above = std::isfinite(step.loss) && step.loss > bound(step.number);
   const std::string bound =
       above ? fmt::format(", above trainer.loss_upper_bound = {}", loss_upper_bound_) : "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BadSteps: which training steps are not accepted, and what becomes of a run that has one:
+// DivergenceGuard: which training steps are not accepted, and what becomes of a run that has one:
 // trainer.loss_upper_bound and trainer.recovery. After Model Garden's RecoveryCondition, looked at
 // after every step.
 //
@@ -15,9 +15,9 @@
 
 namespace trivet {
 
-class BadSteps {
+class DivergenceGuard {
  public:
-  explicit BadSteps(const TrainerConfig& config);
+  explicit DivergenceGuard(const TrainerConfig& config);
 
   struct Step {
     std::int64_t number = 0;  // counted from 1

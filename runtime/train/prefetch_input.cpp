@@ -14,7 +14,7 @@
 namespace trivet {
 
 // What the thread hands over: a batch, the end of the data (no batch), or an error.
-struct Prefetch::Item {
+struct PrefetchInput::Item {
   std::optional<Batch> batch;
   Value state;  // of the input after this item
   std::exception_ptr error;
@@ -23,7 +23,7 @@ struct Prefetch::Item {
 };
 
 // The thread and its queue. While it lives, the input belongs to the thread.
-class Prefetch::Producer {
+class PrefetchInput::Producer {
  public:
   Producer(Input& input, std::size_t depth, const std::string& path)
       : input_(input), depth_(depth), path_(path), thread_([this] { run(); }) {}
@@ -91,21 +91,21 @@ class Prefetch::Producer {
   std::thread thread_;  // last: it uses all of the above
 };
 
-Prefetch::Prefetch(std::unique_ptr<Input> input, std::int64_t depth, std::string path)
+PrefetchInput::PrefetchInput(std::unique_ptr<Input> input, std::int64_t depth, std::string path)
     : input_(std::move(input)),
       depth_(static_cast<std::size_t>(depth)),
       path_(std::move(path)),
       batches_per_epoch_(input_->batches_per_epoch()) {}
 
-Prefetch::~Prefetch() = default;
+PrefetchInput::~PrefetchInput() = default;
 
-void Prefetch::start() {
+void PrefetchInput::start() {
   if (producer_ || ended_ || error_) return;
   consumed_ = input_->save_state();
   producer_ = std::make_unique<Producer>(*input_, depth_, path_);
 }
 
-std::optional<Batch> Prefetch::get_next() {
+std::optional<Batch> PrefetchInput::get_next() {
   start();
   if (error_) std::rethrow_exception(error_);
   if (ended_) return std::nullopt;
@@ -118,32 +118,32 @@ std::optional<Batch> Prefetch::get_next() {
   return std::move(item.batch);
 }
 
-void Prefetch::forget() {
+void PrefetchInput::forget() {
   producer_.reset();
   ended_ = false;
   error_ = nullptr;
 }
 
-void Prefetch::reset() {
+void PrefetchInput::reset() {
   forget();
   input_->reset();
 }
 
-Value Prefetch::save_state() const {
+Value PrefetchInput::save_state() const {
   return producer_ || ended_ || error_ ? consumed_ : input_->save_state();
 }
 
-void Prefetch::restore_state(const Value& state) {
+void PrefetchInput::restore_state(const Value& state) {
   forget();
   input_->restore_state(state);
 }
 
-std::optional<std::int64_t> Prefetch::batches_per_epoch() const {
+std::optional<std::int64_t> PrefetchInput::batches_per_epoch() const {
   return batches_per_epoch_;
 }
 
 // The inner input's; it must bear being asked while the thread works.
-const void* Prefetch::extension(std::string_view id) const noexcept {
+const void* PrefetchInput::extension(std::string_view id) const noexcept {
   return input_->extension(id);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetch: an Input around another one, which makes batches ahead on a thread of its own.
+// PrefetchInput: an Input around another one, which makes batches ahead on a thread of its own.
 //
 // It gives the same batches in the same order. Its state is that of the inner input after the last
 // batch the consumer took: what was made ahead and not taken is made again after a restore. An
@@ -18,14 +18,14 @@
 
 namespace trivet {
 
-class Prefetch : public Input {
+class PrefetchInput : public Input {
  public:
   // Holds at most `depth` (>= 1) batches that nobody has taken. The thread starts with `start` or
   // the first `get_next`, and ends in the destructor; neither it nor `reset` waits for more than
   // the batch in the making.
   // `path` is where the input stands in the config, for errors.
-  Prefetch(std::unique_ptr<Input> input, std::int64_t depth, std::string path = {});
-  ~Prefetch() override;
+  PrefetchInput(std::unique_ptr<Input> input, std::int64_t depth, std::string path = {});
+  ~PrefetchInput() override;
 
   void start();
 

@@ -62,7 +62,7 @@ std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, bo
   const Value* set = config.fields().find("prefetch");
   const std::int64_t depth = set != nullptr ? set->as_integer() : InputConfig{}.prefetch;
   if (depth == 0) return input;
-  return std::make_unique<Prefetch>(std::move(input), depth, context.name);
+  return std::make_unique<PrefetchInput>(std::move(input), depth, context.name);
 }
 
 void reset(Metrics& metrics) {

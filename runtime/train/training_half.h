@@ -21,7 +21,7 @@ struct DefaultTrainer::Training {
   std::unique_ptr<Input> input;
   LossMean loss;
   LogMeans logs;
-  BadSteps bad_steps;
+  DivergenceGuard bad_steps;
   // The step under way has been added to the metrics, and may be refused.
   bool in_doubt = false;
 

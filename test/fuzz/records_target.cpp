@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A TFRecord file from elsewhere, and the same bytes as one tf.Example: refused, or its features
 // lie within the bytes.
-#include "data/formats/tfrecord.h"
+#include "data/formats/tfrecord_reader.h"
 #include "fuzz_target.h"
 #include "plugins/data/records.h"
 #include "trivet/error.h"
@@ -29,7 +29,7 @@ bool accepts_example(std::string_view record) {
 
 bool accepts_file(std::string_view bytes) {
   try {
-    data::RecordReader reader(bytes, "file");
+    data::TfRecordReader reader(bytes, "file");
     std::string_view record;
     std::size_t read = 0;
     while (reader.next(record)) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "data/formats/mapped_file.h"
+#include "data/formats/memory.h"
 
 namespace trivet::data {
 

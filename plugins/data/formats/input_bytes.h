@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "data/formats/mapped_file.h"
+#include "data/formats/memory.h"
 
 namespace trivet::data {
 

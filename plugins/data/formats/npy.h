@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/formats/mapped_file.h"
+#include "data/formats/memory.h"
 
 namespace trivet::data {
 

@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/formats/mapped_file.h"
+#include "data/formats/memory.h"
 #include "trivet/config.h"
 
 namespace trivet::data {

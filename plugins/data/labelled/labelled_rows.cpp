@@ -9,7 +9,7 @@
 namespace trivet::data {
 namespace {
 
-std::optional<std::int32_t> mark_of(const std::optional<std::int32_t>& wish, const char* name,
+std::optional<std::int32_t> special_token(const std::optional<std::int32_t>& wish, const char* name,
                                     const std::optional<std::int32_t>& otherwise,
                                     const Tokenizer& tokenizer, const std::string& field) {
   if (wish && *wish >= tokenizer.vocabulary_size())
@@ -32,8 +32,8 @@ void LabelledConfig::validate(Problems& problems) const {
 
 TextMarks text_marks(const LabelledConfig& config, const Tokenizer& tokenizer,
                      const std::string& input) {
-  return {mark_of(config.cls_id, "[CLS]", tokenizer.bos_id(), tokenizer, input + ".cls_id"),
-          mark_of(config.sep_id, "[SEP]", tokenizer.eos_id(), tokenizer, input + ".sep_id")};
+  return {special_token(config.cls_id, "[CLS]", tokenizer.bos_id(), tokenizer, input + ".cls_id"),
+          special_token(config.sep_id, "[SEP]", tokenizer.eos_id(), tokenizer, input + ".sep_id")};
 }
 
 void check_room(const LabelledConfig& config, std::int64_t marks, const std::string& input) {

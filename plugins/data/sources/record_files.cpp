@@ -3,7 +3,7 @@
 
 #include "data/formats/file_list.h"
 #include "data/formats/input_bytes.h"
-#include "data/formats/tfrecord.h"
+#include "data/formats/tfrecord_reader.h"
 
 namespace trivet::data {
 
@@ -20,7 +20,7 @@ void RecordFiles::read(const Visit& visit) {
   for (const std::string& file : files_) {
     if (is_empty(file)) continue;
     const Memory memory = read_input(file);
-    RecordReader reader(text_in(memory), file);
+    TfRecordReader reader(text_in(memory), file);
     std::string_view record;
     while (reader.next(record)) {
       example.place = reader.place();

@@ -12,7 +12,7 @@
 
 #include "data/images/image_config.h"
 #include "data/formats/csv.h"
-#include "data/formats/mapped_file.h"
+#include "data/formats/memory.h"
 #include "trivet/extensions/table.h"
 #include "trivet/tensor/random.h"
 

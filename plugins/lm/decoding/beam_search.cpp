@@ -27,7 +27,7 @@ bool by_score(const Beam& a, const Beam& b) {
 
 class BeamSearch {
  public:
-  BeamSearch(StepModel& model, std::span<const std::int32_t> prompt, const DecodeConfig& config,
+  BeamSearch(DecoderState& model, std::span<const std::int32_t> prompt, const DecodeConfig& config,
              const DecodeLimits& limits)
       : model_(model),
         prompt_(prompt),
@@ -181,7 +181,7 @@ class BeamSearch {
     return std::move(live_);
   }
 
-  StepModel& model_;
+  DecoderState& model_;
   std::span<const std::int32_t> prompt_;
   const DecodeConfig& config_;
   const DecodeLimits& limits_;
@@ -192,7 +192,7 @@ class BeamSearch {
 
 }  // namespace
 
-std::vector<Beam> beam_search(StepModel& model, std::span<const std::int32_t> prompt,
+std::vector<Beam> beam_search(DecoderState& model, std::span<const std::int32_t> prompt,
                               const DecodeConfig& config, const DecodeLimits& limits) {
   return BeamSearch(model, prompt, config, limits).search();
 }

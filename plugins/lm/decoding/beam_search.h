@@ -39,7 +39,7 @@ struct Beam {
 
 // `model` has nothing in it. At most beam_size beams, best first; none
 // where the prompt leaves no place.
-std::vector<Beam> beam_search(StepModel& model, std::span<const std::int32_t> prompt,
+std::vector<Beam> beam_search(DecoderState& model, std::span<const std::int32_t> prompt,
                               const DecodeConfig& config, const DecodeLimits& limits);
 
 }  // namespace trivet::lm

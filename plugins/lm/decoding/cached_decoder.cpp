@@ -10,14 +10,14 @@
 
 namespace trivet::lm {
 
-ModelSteps::ModelSteps(const NextToken& model, Device& device, std::int64_t max_steps,
+CachedDecoder::CachedDecoder(const NextToken& model, Device& device, std::int64_t max_steps,
                        std::int64_t tokens)
     : model_(model),
       device_(device),
       max_steps_(max_steps),
       tokens_(std::min(tokens, model.vocabulary_size())) {}
 
-std::vector<float> ModelSteps::start(std::span<const std::vector<std::int32_t>> prompts) {
+std::vector<float> CachedDecoder::start(std::span<const std::vector<std::int32_t>> prompts) {
   std::int64_t longest = 0;
   rows_.clear();
   for (const auto& prompt : prompts) {
@@ -31,7 +31,7 @@ std::vector<float> ModelSteps::start(std::span<const std::vector<std::int32_t>> 
 }
 
 // The prompts as one chunk [rows, length].
-std::vector<float> ModelSteps::padded(std::span<const std::vector<std::int32_t>> prompts,
+std::vector<float> CachedDecoder::padded(std::span<const std::vector<std::int32_t>> prompts,
                                       std::int64_t length) {
   const auto width = static_cast<std::size_t>(length), all = prompts.size() * width;
   std::vector<std::int32_t> ids(all, 0), positions(all, 0);
@@ -60,7 +60,7 @@ std::vector<float> ModelSteps::padded(std::span<const std::vector<std::int32_t>>
   return logits_of(ids, shape[0], context);
 }
 
-std::vector<float> ModelSteps::extend(std::span<const std::int32_t> ids) {
+std::vector<float> CachedDecoder::extend(std::span<const std::int32_t> ids) {
   if (!cache_) {
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       rows_[row].ids.push_back(ids[row]);
@@ -79,7 +79,7 @@ std::vector<float> ModelSteps::extend(std::span<const std::int32_t> ids) {
 
 // Each row by itself: a layer that cannot decode with a cache may look at other rows of a batch, as
 // experts with room for so many places do, and no text may depend on what it is computed with.
-std::vector<float> ModelSteps::from_the_start() {
+std::vector<float> CachedDecoder::from_the_start() {
   std::vector<float> all;
   for (const Row& row : rows_) {
     std::vector<float> is_prompt(row.ids.size(), 0);
@@ -94,7 +94,7 @@ std::vector<float> ModelSteps::from_the_start() {
   return all;
 }
 
-std::vector<float> ModelSteps::logits_of(std::span<const std::int32_t> ids, std::int64_t rows,
+std::vector<float> CachedDecoder::logits_of(std::span<const std::int32_t> ids, std::int64_t rows,
                                          FpropContext& context) {
   const NoGrad no_grad;
   const Tensor tokens = Tensor::from(device_, ids, {rows, std::ssize(ids) / rows});
@@ -103,7 +103,7 @@ std::vector<float> ModelSteps::logits_of(std::span<const std::int32_t> ids, std:
   return logits.to_host<float>();
 }
 
-void ModelSteps::reorder(std::span<const std::int32_t> rows) {
+void CachedDecoder::reorder(std::span<const std::int32_t> rows) {
   std::vector<Row> reordered;
   for (const std::int32_t row : rows) reordered.push_back(rows_.at(static_cast<std::size_t>(row)));
   rows_ = std::move(reordered);

@@ -9,9 +9,9 @@
 
 namespace trivet::lm {
 
-class StepModel {
+class DecoderState {
  public:
-  virtual ~StepModel() = default;
+  virtual ~DecoderState() = default;
   virtual std::int64_t vocabulary_size() const = 0;
   // The whole prompt of each row, of any lengths from 1 on; once, before anything else. A model
   // that sees prompts whole (prefix language models) takes these tokens for the prompt, and all

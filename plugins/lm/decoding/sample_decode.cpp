@@ -11,7 +11,7 @@ namespace {
 
 class SampleDecoder {
  public:
-  SampleDecoder(StepModel& model, std::span<const std::vector<std::int32_t>> prompts,
+  SampleDecoder(DecoderState& model, std::span<const std::vector<std::int32_t>> prompts,
                 const DecodeConfig& config, const DecodeLimits& limits, std::span<const Key> keys,
                 const OnToken& on_token)
       : model_(model),
@@ -86,7 +86,7 @@ class SampleDecoder {
     return id;
   }
 
-  StepModel& model_;
+  DecoderState& model_;
   std::span<const std::vector<std::int32_t>> prompts_;
   const DecodeConfig& config_;
   const DecodeLimits& limits_;
@@ -98,7 +98,7 @@ class SampleDecoder {
 
 }  // namespace
 
-std::vector<DecodedRow> sample_decode(StepModel& model,
+std::vector<DecodedRow> sample_decode(DecoderState& model,
                                       std::span<const std::vector<std::int32_t>> prompts,
                                       const DecodeConfig& config, const DecodeLimits& limits,
                                       std::span<const Key> keys, const OnToken& on_token) {

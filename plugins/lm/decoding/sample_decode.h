@@ -32,7 +32,7 @@ using OnToken = std::function<bool(std::size_t row, std::int32_t id)>;
 
 // Every prompt has at least one token. `keys` has one for each row. An end token in a prompt ends
 // nothing. A prompt of limits.longest tokens or more gets no continuation.
-std::vector<DecodedRow> sample_decode(StepModel& model,
+std::vector<DecodedRow> sample_decode(DecoderState& model,
                                       std::span<const std::vector<std::int32_t>> prompts,
                                       const DecodeConfig& config, const DecodeLimits& limits,
                                       std::span<const Key> keys, const OnToken& on_token = {});

@@ -6,13 +6,13 @@
 
 namespace trivet::lm {
 
-Continuation::Continuation(const Tokenizer& tokenizer, std::span<const std::string> stop,
+StopTextStream::StopTextStream(const Tokenizer& tokenizer, std::span<const std::string> stop,
                            OnPiece on_piece)
     : tokenizer_(tokenizer), stop_(stop), on_piece_(std::move(on_piece)) {
   for (const std::string& text : stop_) longest_stop_ = std::max(longest_stop_, text.size());
 }
 
-bool Continuation::push(std::int32_t id) {
+bool StopTextStream::push(std::int32_t id) {
   if (tokenizer_.is_special(id)) return true;
   held_ += tokenizer_.token_text(id);
   std::size_t found = std::string::npos;
@@ -33,13 +33,13 @@ bool Continuation::push(std::int32_t id) {
   return true;
 }
 
-void Continuation::finish() {
+void StopTextStream::finish() {
   give(characters_.push(held_));
   give(characters_.finish());
   held_.clear();
 }
 
-void Continuation::give(std::string_view piece) {
+void StopTextStream::give(std::string_view piece) {
   if (piece.empty()) return;
   text_ += piece;
   if (on_piece_) on_piece_(piece);

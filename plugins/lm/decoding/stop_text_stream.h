@@ -14,11 +14,11 @@
 
 namespace trivet::lm {
 
-class Continuation {
+class StopTextStream {
  public:
   using OnPiece = std::function<void(std::string_view piece)>;
   // What it is given outlives it. Empty stop texts are none.
-  Continuation(const Tokenizer& tokenizer, std::span<const std::string> stop, OnPiece on_piece);
+  StopTextStream(const Tokenizer& tokenizer, std::span<const std::string> stop, OnPiece on_piece);
 
   // False when a stop text was completed: it and what comes behind it are left out.
   bool push(std::int32_t id);

@@ -85,7 +85,7 @@ class Generator {
  private:
   void sample(std::size_t first, std::size_t count) {
     const auto prompts = std::span(tokens_).subspan(first, count);
-    ModelSteps steps(generation_.model, generation_.device, most_steps(prompts, generation_),
+    CachedDecoder steps(generation_.model, generation_.device, most_steps(prompts, generation_),
                      generation_.tokenizer.vocabulary_size());
     std::vector<Key> keys;
     for (std::size_t i = first; i < first + count; ++i) keys.push_back(key_of(i));
@@ -104,7 +104,7 @@ class Generator {
   }
 
   void search(std::size_t i) {
-    ModelSteps steps(generation_.model, generation_.device,
+    CachedDecoder steps(generation_.model, generation_.device,
                      most_steps(std::span(tokens_).subspan(i, 1), generation_),
                      generation_.tokenizer.vocabulary_size());
     const std::vector<Beam> beams = beam_search(steps, tokens_[i], generation_.config, limits_);
@@ -142,7 +142,7 @@ class Generator {
   const DecodeLimits limits_;
   const TextGenerator::OnText& on_text_;
   std::vector<Tokens> tokens_;
-  std::deque<Continuation> texts_;
+  std::deque<StopTextStream> texts_;
   std::vector<GeneratedText> results_;
 };
 

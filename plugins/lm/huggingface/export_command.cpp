@@ -102,9 +102,9 @@ void export_model(const std::string& run, const std::string& out, const std::str
   if (format != nullptr) layout_named(*format);
   const std::unique_ptr<TrainedRun> trained = context.trained(run, overrides);
   const RunParts parts = parts_of(*trained);
-  const PublishedLayout& layout =
+  const HfLayout& layout =
       layout_named(format != nullptr ? *format : likely_layout(parts.model));
-  const DecoderShape shape = published_form(parts.model, layout, trained->device());
+  const DecoderShape shape = matching_shape(parts.model, layout, trained->device());
   const Weights weights =
       published(merged(trained->weights(), parts.model, trained->device()), layout, shape);
   SpecialTokenIds ids;

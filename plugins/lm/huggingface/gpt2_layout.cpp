@@ -7,7 +7,7 @@
 #include "lm/huggingface/hf_parts.h"
 
 namespace trivet::lm {
-DecoderShape Gpt2Layout::shape(const PublishedConfig& config) const {
+DecoderShape Gpt2Layout::shape(const HfConfig& config) const {
   config.require("scale_attn_weights", true);
   config.require("scale_attn_by_inverse_layer_idx", false);
   config.require("add_cross_attention", false);
@@ -56,9 +56,9 @@ Value Gpt2Layout::model(const DecoderShape& shape) const {
   return model;
 }
 
-std::vector<PublishedTensor> Gpt2Layout::tensors(const DecoderShape& shape) const {
+std::vector<HfTensor> Gpt2Layout::tensors(const DecoderShape& shape) const {
   const std::int64_t d = shape.model_dims, hidden = shape.hidden_dims;
-  std::vector<PublishedTensor> tensors;
+  std::vector<HfTensor> tensors;
   const auto add = [&](std::string name, const Shape& extents, std::vector<std::string> variables,
                        bool transposed = false) {
     tensors.push_back({std::move(name), extents, std::move(variables), transposed});

@@ -5,14 +5,14 @@
 
 namespace trivet::lm {
 
-class Gpt2Layout final : public PublishedLayout {
+class Gpt2Layout final : public HfLayout {
  public:
   std::string_view name() const override { return "gpt2"; }
   std::string_view prefix() const override { return "transformer."; }
-  DecoderShape shape(const PublishedConfig& config) const override;
+  DecoderShape shape(const HfConfig& config) const override;
   Value config(const DecoderShape& shape, const SpecialTokenIds& ids) const override;
   Value model(const DecoderShape& shape) const override;
-  std::vector<PublishedTensor> tensors(const DecoderShape& shape) const override;
+  std::vector<HfTensor> tensors(const DecoderShape& shape) const override;
   std::string_view embedding() const override { return "wte.weight"; }
   bool is_constant(std::string_view tensor) const override;
   bool adds_bos() const override { return false; }

@@ -24,20 +24,20 @@ Value read(const std::filesystem::path& file) {
 
 }  // namespace
 
-PublishedConfig::PublishedConfig(const std::filesystem::path& file)
+HfConfig::HfConfig(const std::filesystem::path& file)
     : file_(file.string()), root_(read(file)) {}
 
-void PublishedConfig::refuse(std::string_view name, const std::string& what,
+void HfConfig::refuse(std::string_view name, const std::string& what,
                              std::string hint) const {
   throw UsageError(file_ + ": \"" + std::string(name) + "\" " + what, {.hint = std::move(hint)});
 }
 
-const Value* PublishedConfig::find(std::string_view path) const {
+const Value* HfConfig::find(std::string_view path) const {
   const Value* value = root_.find_path(path);
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
-std::int64_t PublishedConfig::size(std::string_view name,
+std::int64_t HfConfig::size(std::string_view name,
                                    std::optional<std::int64_t> otherwise) const {
   const Value* value = find(name);
   if (value == nullptr && otherwise) return *otherwise;
@@ -49,14 +49,14 @@ std::int64_t PublishedConfig::size(std::string_view name,
   return value->as_integer();
 }
 
-std::int64_t PublishedConfig::layers(std::string_view name) const {
+std::int64_t HfConfig::layers(std::string_view name) const {
   constexpr std::int64_t kMost = 100000;
   const std::int64_t layers = size(name);
   if (layers > kMost) refuse(name, "is more than " + std::to_string(kMost));
   return layers;
 }
 
-double PublishedConfig::number(std::string_view name, double otherwise) const {
+double HfConfig::number(std::string_view name, double otherwise) const {
   const Value* value = find(name);
   if (value == nullptr) return otherwise;
   const bool is_number = value->is_number() || value->is_integer();
@@ -67,14 +67,14 @@ double PublishedConfig::number(std::string_view name, double otherwise) const {
   return value->as_number();
 }
 
-bool PublishedConfig::flag(std::string_view name, bool otherwise) const {
+bool HfConfig::flag(std::string_view name, bool otherwise) const {
   const Value* value = find(name);
   if (value == nullptr) return otherwise;
   if (!value->is_boolean()) refuse(name, "is " + to_json(*value) + ", not true or false");
   return value->as_boolean();
 }
 
-std::string PublishedConfig::text(std::string_view name,
+std::string HfConfig::text(std::string_view name,
                                   std::optional<std::string> otherwise) const {
   const Value* value = find(name);
   if (value == nullptr && otherwise) return *otherwise;
@@ -83,7 +83,7 @@ std::string PublishedConfig::text(std::string_view name,
   return value->as_text();
 }
 
-std::optional<std::int32_t> PublishedConfig::token(std::string_view name) const {
+std::optional<std::int32_t> HfConfig::token(std::string_view name) const {
   const Value* value = find(name);
   if (value != nullptr && value->is_array() && !value->items().empty()) value = &value->items()[0];
   if (value == nullptr) return {};
@@ -94,7 +94,7 @@ std::optional<std::int32_t> PublishedConfig::token(std::string_view name) const 
   return static_cast<std::int32_t>(value->as_integer());
 }
 
-void PublishedConfig::require(std::string_view name, const Value& wanted) const {
+void HfConfig::require(std::string_view name, const Value& wanted) const {
   const Value* value = find(name);
   if (value == nullptr || *value == wanted) return;
   const bool numbers = value->is_integer() && wanted.is_number();

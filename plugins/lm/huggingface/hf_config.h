@@ -13,9 +13,9 @@
 
 namespace trivet::lm {
 
-class PublishedConfig {
+class HfConfig {
  public:
-  explicit PublishedConfig(const std::filesystem::path& file);
+  explicit HfConfig(const std::filesystem::path& file);
 
   // At least 1. Without `otherwise` the field must be there; null counts as missing.
   std::int64_t size(std::string_view name, std::optional<std::int64_t> otherwise = {}) const;

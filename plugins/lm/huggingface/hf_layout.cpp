@@ -7,11 +7,11 @@
 
 namespace trivet::lm {
 
-const PublishedLayout& layout_named(std::string_view name) {
+const HfLayout& layout_named(std::string_view name) {
   static const Gpt2Layout gpt2;
   static const LlamaLayout llama;
-  for (const PublishedLayout* layout :
-       {static_cast<const PublishedLayout*>(&gpt2), static_cast<const PublishedLayout*>(&llama)}) {
+  for (const HfLayout* layout :
+       {static_cast<const HfLayout*>(&gpt2), static_cast<const HfLayout*>(&llama)}) {
     if (layout->name() == name) return *layout;
   }
   throw UsageError("models of type '" + std::string(name) + "' are not supported",

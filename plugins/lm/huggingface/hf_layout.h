@@ -25,7 +25,7 @@ namespace trivet::lm {
 
 // A tensor of a layout, and the variables that it is made of: one, or several of one shape side by
 // side in its last axis.
-struct PublishedTensor {
+struct HfTensor {
   std::string name;  // without the layout's prefix
   Shape shape;
   std::vector<std::string> variables;
@@ -36,20 +36,20 @@ struct SpecialTokenIds {
   std::optional<std::int32_t> bos, eos;
 };
 
-class PublishedLayout {
+class HfLayout {
  public:
-  virtual ~PublishedLayout() = default;
+  virtual ~HfLayout() = default;
 
   virtual std::string_view name() const = 0;    // "model_type" of config.json
   virtual std::string_view prefix() const = 0;  // of all names but that of the head
   // Throws UsageError naming the field for what lm/LanguageModel cannot be.
-  virtual DecoderShape shape(const PublishedConfig& config) const = 0;
+  virtual DecoderShape shape(const HfConfig& config) const = 0;
   // As config.json.
   virtual Value config(const DecoderShape& shape, const SpecialTokenIds& ids) const = 0;
   // As task.model of a trivet config.
   virtual Value model(const DecoderShape& shape) const = 0;
   // Without the head of a model whose logits are made with the embedding's table.
-  virtual std::vector<PublishedTensor> tensors(const DecoderShape& shape) const = 0;
+  virtual std::vector<HfTensor> tensors(const DecoderShape& shape) const = 0;
   // The table of the embedding.
   virtual std::string_view embedding() const = 0;
   // Old files also hold constants under these names.
@@ -61,6 +61,6 @@ class PublishedLayout {
 inline constexpr std::string_view kHeadTensor = "lm_head.weight";
 
 // Throws UsageError for any other name.
-const PublishedLayout& layout_named(std::string_view name);
+const HfLayout& layout_named(std::string_view name);
 
 }  // namespace trivet::lm

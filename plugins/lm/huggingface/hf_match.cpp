@@ -110,7 +110,7 @@ class BuiltLayers {
 
 class Comparison {
  public:
-  Comparison(const LanguageModelConfig& config, const PublishedLayout& layout, Device& device)
+  Comparison(const LanguageModelConfig& config, const HfLayout& layout, Device& device)
       : config_(config), layout_(layout), device_(device), own_(config, device) {}
 
   DecoderShape run() const {
@@ -232,7 +232,7 @@ class Comparison {
   }
 
   const LanguageModelConfig& config_;
-  const PublishedLayout& layout_;
+  const HfLayout& layout_;
   Device& device_;
   BuiltLayers own_;
 };
@@ -243,7 +243,7 @@ std::string_view likely_layout(const LanguageModelConfig& model) {
   return model.final_norm_tpl.key() == "nn/RmsNorm" ? "llama" : "gpt2";
 }
 
-DecoderShape published_form(const LanguageModelConfig& model, const PublishedLayout& layout,
+DecoderShape matching_shape(const LanguageModelConfig& model, const HfLayout& layout,
                             Device& device) {
   return Comparison(model, layout, device).run();
 }

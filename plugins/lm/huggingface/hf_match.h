@@ -17,7 +17,7 @@ std::string_view likely_layout(const LanguageModelConfig& model);
 
 // The shape of a model as the layout has it. Throws UsageError naming the layer and the field that
 // the layout does not have. The device is only named, nothing is computed.
-DecoderShape published_form(const LanguageModelConfig& model, const PublishedLayout& layout,
+DecoderShape matching_shape(const LanguageModelConfig& model, const HfLayout& layout,
                             Device& device);
 
 }  // namespace trivet::lm

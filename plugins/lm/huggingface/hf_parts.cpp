@@ -32,7 +32,7 @@ Value norm(const char* type, double epsilon) {
 
 }  // namespace
 
-std::string activation_in(const PublishedConfig& config, std::string_view field,
+std::string activation_in(const HfConfig& config, std::string_view field,
                           const std::string& otherwise) {
   std::string name = config.text(field, otherwise);
   if (find_activation(name) != nullptr) return name;

@@ -14,7 +14,7 @@
 namespace trivet::lm {
 
 // The name of an activation in config.json, one that there is a layer for.
-std::string activation_in(const PublishedConfig& config, std::string_view field,
+std::string activation_in(const HfConfig& config, std::string_view field,
                           const std::string& otherwise);
 // The layer, as a table.
 Value activation_layer(std::string_view name);

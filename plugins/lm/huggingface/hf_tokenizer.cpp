@@ -34,7 +34,7 @@ std::vector<Form> forms() {
 
 // Files of vocabularies do not say which tokens begin and end texts; config.json does.
 ConfigOf<Tokenizer> with_marks(const ConfigOf<Tokenizer>& tokenizer, const Tokenizer& made,
-                               const PublishedConfig& config) {
+                               const HfConfig& config) {
   Value fields = tokenizer.fields();
   const auto set = [&](const char* field, std::optional<std::int32_t> found,
                        std::optional<std::int32_t> said) {
@@ -48,7 +48,7 @@ ConfigOf<Tokenizer> with_marks(const ConfigOf<Tokenizer>& tokenizer, const Token
 }
 
 std::unique_ptr<Tokenizer> read(const Form& form, const fs::path& folder,
-                                const PublishedConfig& config, std::int64_t vocab_size) {
+                                const HfConfig& config, std::int64_t vocab_size) {
   Value fields = Value::table();
   for (const auto& file : form.files) fields.set(file.first, (folder / file.second).string());
   const ConfigOf<Tokenizer> said(form.type, std::move(fields));
@@ -102,7 +102,7 @@ bool puts_in_front(const Json& processor, const std::string& token) {
 
 }  // namespace
 
-bool adds_start_token(const PublishedTokenizer& found, bool otherwise) {
+bool adds_start_token(const HfTokenizer& found, bool otherwise) {
   if (!found.tokenizer || !found.tokenizer->bos_id()) return false;
   const fs::path config = found.file.parent_path() / "tokenizer_config.json";
   if (fs::exists(config)) {
@@ -114,7 +114,7 @@ bool adds_start_token(const PublishedTokenizer& found, bool otherwise) {
                        found.tokenizer->token_text(*found.tokenizer->bos_id()));
 }
 
-PublishedTokenizer find_tokenizer(const fs::path& folder, const PublishedConfig& config,
+HfTokenizer find_tokenizer(const fs::path& folder, const HfConfig& config,
                                   std::int64_t vocab_size) {
   std::optional<UsageError> first;
   for (const Form& form : forms()) {

@@ -11,19 +11,19 @@
 
 namespace trivet::lm {
 
-struct PublishedTokenizer {
+struct HfTokenizer {
   std::unique_ptr<Tokenizer> tokenizer;  // null: there is none
   std::filesystem::path file;            // that it was read from, of several the first
 };
 
 // tokenizer.json, or vocab.json and merges.txt, or tokenizer.model. Throws UsageError for one that
 // cannot be read, or has more tokens than the model.
-PublishedTokenizer find_tokenizer(const std::filesystem::path& folder,
-                                  const PublishedConfig& config, std::int64_t vocab_size);
+HfTokenizer find_tokenizer(const std::filesystem::path& folder,
+                                  const HfConfig& config, std::int64_t vocab_size);
 
 // Whether texts begin with the start token: as "add_bos_token" of tokenizer_config.json says, else
 // as the post_processor of tokenizer.json does, if that is what was found, else `otherwise`. Throws
 // UsageError for files that cannot be read.
-bool adds_start_token(const PublishedTokenizer& found, bool otherwise);
+bool adds_start_token(const HfTokenizer& found, bool otherwise);
 
 }  // namespace trivet::lm

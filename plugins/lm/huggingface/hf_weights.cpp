@@ -58,7 +58,7 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
 
 }  // namespace
 
-PublishedWeights::PublishedWeights(const fs::path& path, std::string_view prefix)
+HfWeights::HfWeights(const fs::path& path, std::string_view prefix)
     : prefix_(prefix) {
   const fs::path file = weights_in(path);
   name_ = file.string();
@@ -69,7 +69,7 @@ PublishedWeights::PublishedWeights(const fs::path& path, std::string_view prefix
   }
 }
 
-void PublishedWeights::read_index(const fs::path& index) {
+void HfWeights::read_index(const fs::path& index) {
   const std::map<std::string, std::string> files = weight_map(index);
   std::set<std::string> names;
   for (const auto& [tensor, file] : files) names.insert(file);
@@ -96,7 +96,7 @@ void PublishedWeights::read_index(const fs::path& index) {
   }
 }
 
-const SafetensorsFile& PublishedWeights::open(const fs::path& file) {
+const SafetensorsFile& HfWeights::open(const fs::path& file) {
   try {
     files_.push_back(std::make_unique<SafetensorsFile>(file));
   } catch (const Error& failure) {
@@ -108,7 +108,7 @@ const SafetensorsFile& PublishedWeights::open(const fs::path& file) {
   return *files_.back();
 }
 
-void PublishedWeights::add(const SafetensorsEntry& entry, const fs::path& file) {
+void HfWeights::add(const SafetensorsEntry& entry, const fs::path& file) {
   std::string name = entry.name;
   if (name.starts_with(prefix_)) name.erase(0, prefix_.size());
   const auto [place, is_new] = tensors_.emplace(std::move(name), entry);
@@ -117,7 +117,7 @@ void PublishedWeights::add(const SafetensorsEntry& entry, const fs::path& file) 
                    place->second.name);
 }
 
-const SafetensorsEntry* PublishedWeights::find(std::string_view name) const {
+const SafetensorsEntry* HfWeights::find(std::string_view name) const {
   const auto found = tensors_.find(name);
   return found == tensors_.end() ? nullptr : &found->second;
 }

@@ -15,11 +15,11 @@
 
 namespace trivet::lm {
 
-class PublishedWeights {
+class HfWeights {
  public:
   // `path`: a folder that has them, a .safetensors file, or an .index.json. Names may have the
   // prefix or not.
-  PublishedWeights(const std::filesystem::path& path, std::string_view prefix);
+  HfWeights(const std::filesystem::path& path, std::string_view prefix);
 
   // By the name without the prefix; the entry has the file's own.
   const std::map<std::string, SafetensorsEntry, std::less<>>& tensors() const { return tensors_; }

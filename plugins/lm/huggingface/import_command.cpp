@@ -84,13 +84,13 @@ void import_model(const std::string& source, const std::string& out, bool with_t
   if (!fs::exists(source, ignored)) throw UsageError("there is no model '" + source + "'");
   const fs::path place = source;
   const fs::path folder = fs::is_directory(place, ignored) ? place : place.parent_path();
-  const PublishedConfig config(folder / "config.json");
-  const PublishedLayout& layout = layout_named(config.text("model_type"));
+  const HfConfig config(folder / "config.json");
+  const HfLayout& layout = layout_named(config.text("model_type"));
   const DecoderShape shape = layout.shape(config);
-  PublishedTokenizer found;
+  HfTokenizer found;
   if (with_tokenizer) found = find_tokenizer(folder, config, shape.vocab_size);
   const Tokenizer* tokenizer = found.tokenizer.get();
-  const PublishedWeights source_weights(place, layout.prefix());
+  const HfWeights source_weights(place, layout.prefix());
   const Weights weights = imported(source_weights, layout, shape);
 
   NewFolder made(out);

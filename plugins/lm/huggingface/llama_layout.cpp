@@ -12,7 +12,7 @@ namespace trivet::lm {
 namespace {
 
 // Since version 5 of the library all about positions stands in "rope_parameters".
-double rotary_theta(const PublishedConfig& config) {
+double rotary_theta(const HfConfig& config) {
   for (const char* table : {"rope_scaling", "rope_parameters"}) {
     const Value* scaling = config.find(table);
     if (scaling == nullptr) continue;
@@ -26,7 +26,7 @@ double rotary_theta(const PublishedConfig& config) {
   return config.number("rope_parameters.rope_theta", config.number("rope_theta", 10000));
 }
 
-bool has_bias(const PublishedConfig& config) {
+bool has_bias(const HfConfig& config) {
   const bool attention = config.flag("attention_bias", false), mlp = config.flag("mlp_bias", false);
   if (attention != mlp) {
     config.refuse("mlp_bias", "must be as attention_bias",
@@ -37,7 +37,7 @@ bool has_bias(const PublishedConfig& config) {
 
 }  // namespace
 
-DecoderShape LlamaLayout::shape(const PublishedConfig& config) const {
+DecoderShape LlamaLayout::shape(const HfConfig& config) const {
   config.require("partial_rotary_factor", 1.0);
   DecoderShape shape;
   shape.vocab_size = config.size("vocab_size");
@@ -102,11 +102,11 @@ Value LlamaLayout::model(const DecoderShape& shape) const {
       Value::table({{"use_gated_activation", true}, {"attention_tpl", std::move(attention)}}));
 }
 
-std::vector<PublishedTensor> LlamaLayout::tensors(const DecoderShape& shape) const {
+std::vector<HfTensor> LlamaLayout::tensors(const DecoderShape& shape) const {
   const std::int64_t d = shape.model_dims, hidden = shape.hidden_dims;
   const std::int64_t queries = shape.num_heads * shape.dims_per_head;
   const std::int64_t keys = shape.num_kv_heads * shape.dims_per_head;
-  std::vector<PublishedTensor> tensors;
+  std::vector<HfTensor> tensors;
   const auto add = [&](const std::string& name, const Shape& extents, const std::string& variable,
                        bool transposed = false) {
     tensors.push_back({name, extents, {variable}, transposed});

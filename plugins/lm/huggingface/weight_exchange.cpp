@@ -27,7 +27,7 @@ Shape reversed(const Shape& shape) {
 }
 
 // Of each of the tensor's variables.
-Shape variable_shape(const PublishedTensor& tensor) {
+Shape variable_shape(const HfTensor& tensor) {
   const Shape whole = tensor.transposed ? reversed(tensor.shape) : tensor.shape;
   std::vector<std::int64_t> extents(whole.begin(), whole.end());
   extents.back() /= std::ssize(tensor.variables);
@@ -60,7 +60,7 @@ std::size_t extent(const Shape& shape, std::size_t axis) {
   return static_cast<std::size_t>(shape[axis]);
 }
 
-void import_tensor(const PublishedTensor& tensor, const SafetensorsEntry& entry, Weights& weights) {
+void import_tensor(const HfTensor& tensor, const SafetensorsEntry& entry, Weights& weights) {
   const Shape shape = variable_shape(tensor);
   const std::size_t parts = tensor.variables.size();
   if (parts == 1 && !tensor.transposed && entry.dtype == DType::f32) {
@@ -84,7 +84,7 @@ void import_tensor(const PublishedTensor& tensor, const SafetensorsEntry& entry,
   }
 }
 
-std::string problem_of(const PublishedTensor& tensor, const SafetensorsEntry* entry) {
+std::string problem_of(const HfTensor& tensor, const SafetensorsEntry* entry) {
   if (entry == nullptr) return tensor.name + " f32 " + tensor.shape.to_string() + " is missing";
   if (!holds_floats(*entry)) {
     return described(*entry) + ": f32, bf16 or f16 was expected";
@@ -96,7 +96,7 @@ std::string problem_of(const PublishedTensor& tensor, const SafetensorsEntry* en
 }
 
 // The head of a model that needs none may be there as a copy of the table.
-std::string problem_of_head(const PublishedWeights& source, const PublishedLayout& layout,
+std::string problem_of_head(const HfWeights& source, const HfLayout& layout,
                             const SafetensorsEntry& head) {
   const SafetensorsEntry* table = source.find(layout.embedding());
   const bool same =
@@ -149,7 +149,7 @@ class Variables {
   std::map<std::string, const Tensor*> left_;
 };
 
-void export_tensor(const PublishedTensor& tensor, const std::string& name, Variables& variables,
+void export_tensor(const HfTensor& tensor, const std::string& name, Variables& variables,
                    Weights& weights) {
   const Shape shape = variable_shape(tensor);
   if (tensor.variables.size() == 1 && !tensor.transposed) {
@@ -178,15 +178,15 @@ void export_tensor(const PublishedTensor& tensor, const std::string& name, Varia
 
 }  // namespace
 
-Weights imported(const PublishedWeights& source, const PublishedLayout& layout,
+Weights imported(const HfWeights& source, const HfLayout& layout,
                  const DecoderShape& shape) {
-  const std::vector<PublishedTensor> tensors = layout.tensors(shape);
+  const std::vector<HfTensor> tensors = layout.tensors(shape);
   std::vector<std::string> problems;
   const auto note = [&](std::string problem) {
     if (!problem.empty()) problems.push_back(std::move(problem));
   };
   std::set<std::string> known;
-  for (const PublishedTensor& tensor : tensors) {
+  for (const HfTensor& tensor : tensors) {
     known.insert(tensor.name);
     note(problem_of(tensor, source.find(tensor.name)));
   }
@@ -200,17 +200,17 @@ Weights imported(const PublishedWeights& source, const PublishedLayout& layout,
   }
   throw_if_any(problems, source.name());
   Weights weights;
-  for (const PublishedTensor& tensor : tensors) {
+  for (const HfTensor& tensor : tensors) {
     import_tensor(tensor, *source.find(tensor.name), weights);
   }
   return weights;
 }
 
-Weights published(const NamedTensors& variables, const PublishedLayout& layout,
+Weights published(const NamedTensors& variables, const HfLayout& layout,
                   const DecoderShape& shape) {
   Weights weights;
   Variables left(variables);
-  for (const PublishedTensor& tensor : layout.tensors(shape)) {
+  for (const HfTensor& tensor : layout.tensors(shape)) {
     const bool plain = tensor.name == kHeadTensor;
     export_tensor(tensor, (plain ? "" : std::string(layout.prefix())) + tensor.name, left, weights);
   }

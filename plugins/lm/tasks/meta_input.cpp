@@ -24,7 +24,7 @@ std::int64_t positive(const ConfigOf<Input>& config, std::string_view field) {
 
 }  // namespace
 
-PaperInput::PaperInput(std::int64_t batch_size, std::int64_t seq_len) {
+MetaInput::MetaInput(std::int64_t batch_size, std::int64_t seq_len) {
   Tensor places = filled<std::int32_t>(batch_size, seq_len, 0);
   const auto place = places.mutable_span<std::int32_t>();
   for (std::size_t i = 0; i < place.size(); ++i) {
@@ -44,11 +44,11 @@ PaperInput::PaperInput(std::int64_t batch_size, std::int64_t seq_len) {
   batch_.set("weight", std::move(weight));
 }
 
-std::unique_ptr<Input> paper_input(const ConfigOf<Input>& config) {
+std::unique_ptr<Input> meta_input(const ConfigOf<Input>& config) {
   const std::int64_t batch_size = positive(config, "batch_size");
   const std::int64_t seq_len = positive(config, "seq_len");
   if (batch_size < 1 || seq_len < 1) return nullptr;
-  return std::make_unique<PaperInput>(batch_size, seq_len);
+  return std::make_unique<MetaInput>(batch_size, seq_len);
 }
 
 }  // namespace trivet::lm

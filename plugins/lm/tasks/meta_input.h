@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PaperInput: batches for a device on paper (trivet/backend/meta_device.h), of the shape that an input of rows
+// MetaInput: batches for a device on paper (trivet/backend/meta_device.h), of the shape that an input of rows
 // would give; no file is opened. Every row is one segment that fills it, every id is 0. Has no end.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace trivet::lm {
 
-class PaperInput final : public Input {
+class MetaInput final : public Input {
  public:
-  PaperInput(std::int64_t batch_size, std::int64_t seq_len);
+  MetaInput(std::int64_t batch_size, std::int64_t seq_len);
 
   std::optional<Batch> get_next() override { return batch_; }
   void reset() override {}
@@ -26,6 +26,6 @@ class PaperInput final : public Input {
 
 // In place of the input that `config` describes; null where its fields do not tell batch_size and
 // seq_len.
-std::unique_ptr<Input> paper_input(const ConfigOf<Input>& config);
+std::unique_ptr<Input> meta_input(const ConfigOf<Input>& config);
 
 }  // namespace trivet::lm

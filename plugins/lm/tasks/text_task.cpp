@@ -33,7 +33,7 @@ std::shared_ptr<const Tokenizer> tokenizer_for(const TextTaskConfig& config,
                                                const TaskContext& context) {
   const bool needless = is_on_paper(context.device) &&
                         integer_field(config.model, "vocab_size") > 0 &&
-                        paper_input(config.train_input) != nullptr;
+                        meta_input(config.train_input) != nullptr;
   if (!config.tokenizer || needless) return nullptr;
   const bool follows = !context.followed_dir.empty();
   const std::filesystem::path& run = follows ? context.followed_dir : context.logging_dir;
@@ -96,7 +96,7 @@ std::unique_ptr<Input> TextTask::build_inputs(const ConfigOf<Input>& config,
                                               InputContext& context) {
   context.tokenizer = tokenizer_;
   if (is_on_paper(device())) {
-    if (std::unique_ptr<Input> input = paper_input(config)) return input;
+    if (std::unique_ptr<Input> input = meta_input(config)) return input;
   }
   std::unique_ptr<Input> input = Task::build_inputs(config, context);
   for (const auto side : {TextInput::Side::only, TextInput::Side::target}) {

@@ -149,7 +149,7 @@ void sort_runs(std::vector<ListedRun>& runs, const std::string& by, bool reverse
   runs = std::move(sorted);
 }
 
-std::string step_text(const RunInfo& run) {
+std::string step_text(const RunStatus& run) {
   if (run.step < 0) return "-";
   return run.target > 0 ? fmt::format("{}/{}", run.step, run.target) : std::to_string(run.step);
 }
@@ -183,7 +183,7 @@ Value json_of_runs(const std::vector<ListedRun>& runs) {
   const double now = unix_time();
   Value rows = Value::array();
   for (const ListedRun& listed : runs) {
-    const RunInfo& run = listed.run;
+    const RunStatus& run = listed.run;
     rows.push_back(Value::table({{"run", listed.name},
                                  {"path", listed.unit ? listed.directory : run.path.string()},
                                  {"xid", listed.unit ? Value(listed.unit->first) : Value()},

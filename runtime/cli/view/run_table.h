@@ -18,7 +18,7 @@ namespace trivet {
 struct ListedRun {
   std::string name;                          // what people call it: "3/2", or its directory
   std::string state;                         // of the work unit, else of the run
-  RunInfo run;                               // with its numbers where all are shown
+  RunStatus run;                               // with its numbers where all are shown
   std::string directory;                     // of a work unit
   std::optional<UnitId> unit;                // nothing for a run that was not launched
   std::string sweep = "{}";                  // a table, as JSON
@@ -49,6 +49,6 @@ std::string run_table(const std::vector<ListedRun>& runs, const std::vector<Numb
 Value json_of_runs(const std::vector<ListedRun>& runs);
 
 // The step, with the one it goes to where that is known: "20/100", "-".
-std::string step_text(const RunInfo& run);
+std::string step_text(const RunStatus& run);
 
 }  // namespace trivet

@@ -142,9 +142,9 @@ auto ExperimentIndex::guarded(const Action& action) {
   }
 }
 
-void ExperimentIndex::sync(const IndexIntake::Scope& scope) {
+void ExperimentIndex::sync(const IndexUpdate::Scope& scope) {
   const std::vector<ExperimentStore::Place> where = places(scope.xid);
-  IndexIntake intake(*database_, where);
+  IndexUpdate intake(*database_, where);
   if (!intake.is_behind(scope)) return;
   Transaction whole(*database_);
   intake.take(scope);
@@ -157,7 +157,7 @@ void ExperimentIndex::rebuild() {
     Transaction whole(*database_);
     make_index_tables(*database_);
     const std::vector<ExperimentStore::Place> where = places({});
-    IndexIntake(*database_, where).take({.xid = {}, .runs = true});
+    IndexUpdate(*database_, where).take({.xid = {}, .runs = true});
     whole.commit();
   });
   if (!why_in_memory_.empty() && in_memory_) {

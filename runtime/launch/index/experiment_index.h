@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/sqlite.h"
+#include "base/database.h"
 #include "launch/store/experiment_id.h"
 #include "launch/store/experiment_store.h"
 #include "launch/store/experiment_view.h"
@@ -64,7 +64,7 @@ class ExperimentIndex {
   void step_down(const DatabaseError& failure);
   bool remove_damaged();
   void use_memory(bool copy);
-  void sync(const IndexIntake::Scope& scope);
+  void sync(const IndexUpdate::Scope& scope);
   std::filesystem::path file(const char* name) const;
   std::vector<ExperimentStore::Place> places(std::optional<std::int64_t> xid) const;
 

@@ -75,15 +75,15 @@ IndexedFiles::IndexedFiles(Database& database, const ExperimentStore::Place& pla
   lines_problem_ = row.text(3);
   bad_units_ = row.integer(4);
   bad_events_ = row.integer(5);
-  facts_mark_ = LineMark::from_text(row.view(6)).file;
-  units_mark_ = LineMark::from_text(row.view(7));
-  events_mark_ = LineMark::from_text(row.view(8));
+  facts_mark_ = LineStamp::from_text(row.view(6)).file;
+  units_mark_ = LineStamp::from_text(row.view(7));
+  events_mark_ = LineStamp::from_text(row.view(8));
 }
 
 bool IndexedFiles::is_behind() const {
-  return !is_known_ || mark_of(place_.directory / "experiment.json") != facts_mark_ ||
-         mark_of(place_.directory / "units.jsonl") != units_mark_.file ||
-         mark_of(place_.directory / "events.jsonl") != events_mark_.file;
+  return !is_known_ || stamp_of(place_.directory / "experiment.json") != facts_mark_ ||
+         stamp_of(place_.directory / "units.jsonl") != units_mark_.file ||
+         stamp_of(place_.directory / "events.jsonl") != events_mark_.file;
 }
 
 void IndexedFiles::forget(Database& database, std::int64_t xid) {
@@ -101,7 +101,7 @@ void IndexedFiles::take() {
 
 void IndexedFiles::take_facts() {
   const fs::path file = place_.directory / "experiment.json";
-  const FileMark mark = mark_of(file);
+  const FileStamp mark = stamp_of(file);
   if (is_known_ && mark == facts_mark_) return;
   facts_mark_ = mark.settled();
   facts_ = "{}";
@@ -136,7 +136,7 @@ void IndexedFiles::take_lines() {
 }
 
 // One file that cannot be read leaves what the other says.
-LineMark IndexedFiles::read(AppendedLines& lines,
+LineStamp IndexedFiles::read(AppendedLines& lines,
                             const std::function<void(std::string_view)>& take) {
   try {
     lines.read(take);
@@ -227,7 +227,7 @@ void IndexedFiles::write_row() {
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   row.bind(1, place_.xid).bind(2, place_.directory.native()).bind(3, facts_);
   row.bind(4, facts_problem_).bind(5, lines_problem_).bind(6, bad_units_).bind(7, bad_events_);
-  row.bind(8, LineMark{facts_mark_, 0, {}}.text()).bind(9, units_mark_.text());
+  row.bind(8, LineStamp{facts_mark_, 0, {}}.text()).bind(9, units_mark_.text());
   row.bind(10, events_mark_.text()).run();
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/sqlite.h"
+#include "base/database.h"
 #include "launch/store/experiment_store.h"
 #include "base/file_stamp.h"
 #include "trivet/launch/unit_records.h"
@@ -32,7 +32,7 @@ class IndexedFiles {
 
   void take_facts();
   void take_lines();
-  LineMark read(AppendedLines& lines, const std::function<void(std::string_view)>& take);
+  LineStamp read(AppendedLines& lines, const std::function<void(std::string_view)>& take);
   void take_unit(std::string_view line);
   void take_event(std::string_view line, Events& events);
   void store(const Events& events);
@@ -42,10 +42,10 @@ class IndexedFiles {
   Database& database_;
   const ExperimentStore::Place& place_;
   bool is_known_ = false;
-  FileMark facts_mark_;
+  FileStamp facts_mark_;
   std::string facts_ = "{}", facts_problem_, lines_problem_;
   std::int64_t bad_units_ = 0, bad_events_ = 0;
-  LineMark units_mark_, events_mark_;
+  LineStamp units_mark_, events_mark_;
 };
 
 // The status of a job as the index has it, in columns `first` on.

@@ -165,8 +165,8 @@ void look_at_jobs(UnitView& unit) {
   if (any) unit.state = state_of(unit.jobs);
 }
 
-RunInfo run_of_row(Statement& row, int first) {
-  RunInfo run;
+RunStatus run_of_row(Statement& row, int first) {
+  RunStatus run;
   run.problem = row.text(first);
   run.reported = row.text(first + 1);
   run.mode = row.text(first + 2);

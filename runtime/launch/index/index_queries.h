@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/sqlite.h"
+#include "base/database.h"
 #include "launch/store/experiment_store.h"
 #include "launch/store/experiment_view.h"
 #include "rundir/metrics_reader.h"
@@ -29,7 +29,7 @@ struct UnitRun {
   std::string sweep;  // a table, as JSON
   launch::JobState state = launch::JobState::pending;
   double changed = 0;  // the last change of a job's state, since 1970; 0: none
-  RunInfo run;         // without path and numbers; state "unknown" where there is no run
+  RunStatus run;         // without path and numbers; state "unknown" where there is no run
 };
 
 struct RunNumbers {

@@ -12,11 +12,11 @@ namespace {
 
 struct RunRow {
   std::string problem;
-  FileMark status_mark;
-  LineMark metrics_mark, eval_mark;
+  FileStamp status_mark;
+  LineStamp metrics_mark, eval_mark;
 };
 
-void write_status(Database& database, const UnitFiles& unit, const RunInfo& info) {
+void write_status(Database& database, const UnitFiles& unit, const RunStatus& info) {
   Statement row(database,
                 "UPDATE units SET reported = ?, mode = ?, host = ?, boot_id = ?, message = ?, "
                 "step = ?, target = ?, attempt = ?, pid = ?, started = ?, time = ? "
@@ -28,8 +28,8 @@ void write_status(Database& database, const UnitFiles& unit, const RunInfo& info
 }
 
 void take_status(Database& database, const UnitFiles& unit, RunRow& row) {
-  row.status_mark = mark_of(unit.status()).settled();
-  RunInfo info;
+  row.status_mark = stamp_of(unit.status()).settled();
+  RunStatus info;
   try {
     // None where the unit's job is another program, or has not begun.
     if (row.status_mark.is_there()) read_status(unit.status(), info);
@@ -104,7 +104,7 @@ void forget_numbers(Database& database, const UnitFiles& unit) {
 }
 
 // Reads what has been added; false when the file cannot be read.
-bool take_lines(AppendedLines& lines, MetricsTally& tally, LineMark& mark, std::string& problem) {
+bool take_lines(AppendedLines& lines, MetricsTally& tally, LineStamp& mark, std::string& problem) {
   try {
     lines.read([&](std::string_view line) { tally.take(line); });
     mark = lines.mark();
@@ -138,7 +138,7 @@ void take_metrics(Database& database, const UnitFiles& unit, RunRow& row) {
 
 }  // namespace
 
-bool UnitFiles::have_changed(const MarksBelow& experiment) const {
+bool UnitFiles::have_changed(const StampsBelow& experiment) const {
   if (experiment.of(status()) != status_mark) return true;
   // Another job may still evaluate what a run has left.
   if (experiment.of(eval_metrics()) != eval_mark.file) return true;
@@ -149,9 +149,9 @@ UnitFiles unit_files_of_row(Statement& row) {
   return {row.integer(0),
           row.integer(1),
           row.text(2),
-          LineMark::from_text(row.view(3)).file,
-          LineMark::from_text(row.view(4)),
-          LineMark::from_text(row.view(6)),
+          LineStamp::from_text(row.view(3)).file,
+          LineStamp::from_text(row.view(4)),
+          LineStamp::from_text(row.view(6)),
           row.integer(5) != 0};
 }
 
@@ -174,7 +174,7 @@ void take_run(Database& database, const UnitFiles& unit) {
       database,
       "UPDATE units SET run_problem = ?, status_mark = ?, metrics_mark = ?, eval_mark = ? "
       "WHERE xid = ? AND wid = ?");
-  row.bind(1, run.problem).bind(2, LineMark{run.status_mark, 0, {}}.text());
+  row.bind(1, run.problem).bind(2, LineStamp{run.status_mark, 0, {}}.text());
   row.bind(3, run.metrics_mark.text()).bind(4, run.eval_mark.text());
   row.bind(5, unit.xid).bind(6, unit.wid).run();
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/sqlite.h"
+#include "base/database.h"
 #include "launch/store/experiment_store.h"
 #include "base/file_stamp.h"
 #include "rundir/metrics_tally.h"
@@ -19,8 +19,8 @@ namespace trivet {
 struct UnitFiles {
   std::int64_t xid = 0, wid = 0;
   std::string directory;
-  FileMark status_mark;
-  LineMark metrics_mark, eval_mark;
+  FileStamp status_mark;
+  LineStamp metrics_mark, eval_mark;
   bool is_over = false;  // by status.json
 
   std::string status() const { return directory + "/status.json"; }
@@ -28,7 +28,7 @@ struct UnitFiles {
   // Of a job that evaluates the checkpoints of another one.
   std::string eval_metrics() const { return launch::metrics_files(directory)[1].string(); }
   // A run says last that it is over, and first that it goes on: until then its records stay.
-  bool have_changed(const MarksBelow& experiment) const;
+  bool have_changed(const StampsBelow& experiment) const;
 };
 
 // Of the table of units, for unit_files_of_row().
@@ -47,7 +47,7 @@ class RunWatch {
  private:
   const std::vector<ExperimentStore::Place>& places_;
   std::int64_t xid_ = 0;
-  std::optional<MarksBelow> experiment_;
+  std::optional<StampsBelow> experiment_;
 };
 
 // Reads what has changed into the tables.

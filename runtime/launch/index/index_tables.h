@@ -4,7 +4,7 @@
 // `mark` is the state of a file that a row was read from (file_stamp.h).
 #pragma once
 
-#include "base/sqlite.h"
+#include "base/database.h"
 
 namespace trivet {
 

@@ -11,13 +11,13 @@
 namespace trivet {
 
 // Writing or not, it ends at the first thing that is new unless it writes.
-bool IndexIntake::pass(const Scope& scope, bool write) {
+bool IndexUpdate::pass(const Scope& scope, bool write) {
   if (!scope.xid && pass_gone(write) && !write) return true;
   if (pass_experiments(scope, write) && !write) return true;
   return scope.runs && pass_runs(scope, write);
 }
 
-bool IndexIntake::pass_gone(bool write) {
+bool IndexUpdate::pass_gone(bool write) {
   std::vector<std::int64_t> gone;
   Statement known(database_, "SELECT xid FROM experiments");
   while (known.step()) {
@@ -29,7 +29,7 @@ bool IndexIntake::pass_gone(bool write) {
   return !gone.empty();
 }
 
-bool IndexIntake::pass_experiments(const Scope& scope, bool write) {
+bool IndexUpdate::pass_experiments(const Scope& scope, bool write) {
   bool any = false;
   for (const ExperimentStore::Place& place : places_) {
     if (scope.xid && *scope.xid != place.xid) continue;
@@ -42,7 +42,7 @@ bool IndexIntake::pass_experiments(const Scope& scope, bool write) {
   return any;
 }
 
-bool IndexIntake::pass_runs(const Scope& scope, bool write) {
+bool IndexUpdate::pass_runs(const Scope& scope, bool write) {
   Statement units(database_, fmt::format("SELECT {} FROM units WHERE ?1 IS NULL OR xid = ?1 "
                                          "ORDER BY xid, wid",
                                          kUnitFilesColumns));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IndexIntake: brings the tables of the index up to date with the files of experiments. Files that
+// IndexUpdate: brings the tables of the index up to date with the files of experiments. Files that
 // have not changed since they were read are not opened; what is damaged is noted, and the rest goes
 // on.
 #pragma once
@@ -9,12 +9,12 @@
 #include <optional>
 #include <vector>
 
-#include "base/sqlite.h"
+#include "base/database.h"
 #include "launch/store/experiment_store.h"
 
 namespace trivet {
 
-class IndexIntake {
+class IndexUpdate {
  public:
   struct Scope {
     std::optional<std::int64_t> xid{};  // of one experiment; nothing: of all, and those that are
@@ -22,7 +22,7 @@ class IndexIntake {
     bool runs = false;                  // status.json and metrics.jsonl of units, too
   };
   // Both outlive it.
-  IndexIntake(Database& database, const std::vector<ExperimentStore::Place>& places)
+  IndexUpdate(Database& database, const std::vector<ExperimentStore::Place>& places)
       : database_(database), places_(places) {}
 
   // Whether there is something that the tables do not have yet.

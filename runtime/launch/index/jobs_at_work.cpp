@@ -44,7 +44,7 @@ void set_numbers(JobAtWork& job, const LastRecords& last) {
   }
 }
 
-bool is_at_work(const RunInfo& run) {
+bool is_at_work(const RunStatus& run) {
   const std::set<std::string> rests = {"done",      "failed", "interrupted",
                                        "preempted", "lost",   "unknown"};
   return !rests.contains(run.state);
@@ -106,7 +106,7 @@ void JobsAtWork::add_runs(const ProcessTable& processes, std::vector<JobAtWork>&
     experiments.insert(place.directory);
   }
   for (const fs::path& path : find_runs(root_, experiments)) {
-    RunInfo run = run_info(path);
+    RunStatus run = run_info(path);
     if (!is_at_work(run)) continue;
     JobAtWork& job = jobs.emplace_back();
     const fs::path relative = path.lexically_relative(root_);

@@ -14,7 +14,7 @@ using launch::AttemptPhase;
 using launch::JobStatus;
 
 bool is_damaged(const fs::path& file) {
-  if (!mark_of(file).is_there()) return false;
+  if (!stamp_of(file).is_there()) return false;
   try {
     return !value_from_json(read_file_at_most(file, 1 << 20), file.string()).is_table();
   } catch (const RunError&) {

@@ -16,7 +16,7 @@ namespace {
 struct Again {
   Rematerialized fn;
   std::vector<Tensor> inputs;
-  std::unique_ptr<detail::KeptResults> kept;  // null: nothing
+  std::unique_ptr<detail::SavedActivations> kept;  // null: nothing
 };
 
 // One leaf per input that wants a gradient, on the memory where the tape collects it: so sums are
@@ -88,7 +88,7 @@ void remat_vjp(Vjp& v) {
     std::vector<Tensor> outputs;
     {
       Tape::Recording recording(tape);
-      const detail::Keeping keeping(again.kept.get(), true);
+      const detail::SavingActivations keeping(again.kept.get(), true);
       outputs = outputs_of(again.fn, leaves.tensors(), true);
     }
     backward(v, tape, outputs);
@@ -113,7 +113,7 @@ std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs, Rem
     throw Error("[remat] expected 1 to 5 inputs, got " + std::to_string(inputs.size()));
   }
   auto again = std::make_shared<Again>();
-  if (keeps == RematKeeps::attention) again->kept = std::make_unique<detail::KeptResults>();
+  if (keeps == RematKeeps::attention) again->kept = std::make_unique<detail::SavedActivations>();
   std::vector<Tensor> outputs;
   bool needed = false;
   {
@@ -125,7 +125,7 @@ std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs, Rem
       if (inputs[i].requires_grad()) leaves[i] = make_leaf(inputs[i], slots[i]);
     }
     Tape::Recording recording(tape);
-    const detail::Keeping keeping(again->kept.get(), false);
+    const detail::SavingActivations keeping(again->kept.get(), false);
     outputs = outputs_of(fn, leaves, false);
     for (Tensor& output : outputs) {
       needed = needed || output.requires_grad();

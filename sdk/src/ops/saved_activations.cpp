@@ -9,7 +9,7 @@
 namespace trivet::detail {
 namespace {
 
-thread_local Keeping* current = nullptr;
+thread_local SavingActivations* current = nullptr;
 
 std::vector<Tensor> off_tape(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> aliases;
@@ -19,14 +19,14 @@ std::vector<Tensor> off_tape(const std::vector<Tensor>& tensors) {
 
 }  // namespace
 
-Keeping::Keeping(KeptResults* results, bool again)
+SavingActivations::SavingActivations(SavedActivations* results, bool again)
     : results_(results), again_(again), previous_(std::exchange(current, this)) {}
 
-Keeping::~Keeping() {
+SavingActivations::~SavingActivations() {
   current = previous_;
 }
 
-std::vector<Tensor> Keeping::kept(const std::function<std::vector<Tensor>()>& compute) {
+std::vector<Tensor> SavingActivations::kept(const std::function<std::vector<Tensor>()>& compute) {
   if (current == nullptr || current->results_ == nullptr) return compute();
   auto& all = current->results_->of_op;
   if (!current->again_) {

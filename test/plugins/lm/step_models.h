@@ -19,7 +19,7 @@ namespace trivet::lm {
 using Tokens = std::vector<std::int32_t>;
 
 // Logits that are a function of the whole sequence so far, so that a wrong history is seen.
-class FakeModel final : public StepModel {
+class FakeModel final : public DecoderState {
  public:
   explicit FakeModel(std::int64_t vocabulary) : vocabulary_(vocabulary) {}
 

@@ -162,7 +162,7 @@ TEST_CASE("a status file of this process reads as its state") {
   StatusFile status(temp / "status.json", "train", 100);
   status.set_step(40);
   status.set_state("running");
-  const RunInfo info = run_info(temp.path());
+  const RunStatus info = run_info(temp.path());
   CHECK(info.state == "running");
   CHECK(info.step == 40);
   CHECK(info.target == 100);
@@ -180,7 +180,7 @@ TEST_CASE("a status that is damaged, foreign or of a later version never fails")
                "{\"state\":\"running\",\"pid\":99999999999,\"host\":\"\",\"time\":\"soon\"}");
   test::TempDir temp;
   temp.write("status.json", text);
-  const RunInfo info = run_info(temp.path());
+  const RunStatus info = run_info(temp.path());
   CHECK((info.state == "unknown" || info.state == "running" || info.state == "silent"));
   CHECK(info.step == -1);
 }
@@ -188,7 +188,7 @@ TEST_CASE("a status that is damaged, foreign or of a later version never fails")
 TEST_CASE("a later version's state is shown as it stands") {
   test::TempDir temp;
   temp.write("status.json", "{\"state\":\"hibernating\",\"step\":5,\"since\":{\"a\":1}}");
-  const RunInfo info = run_info(temp.path());
+  const RunStatus info = run_info(temp.path());
   CHECK(info.state == "hibernating");
   CHECK(info.step == 5);
 }

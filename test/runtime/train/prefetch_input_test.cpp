@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetch gives what the inner input gives, and its state is the consumer's.
+// PrefetchInput gives what the inner input gives, and its state is the consumer's.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -33,8 +33,8 @@ std::unique_ptr<Input> count(test::CountConfig config) {
   return std::make_unique<test::CountInput>(config, context);
 }
 
-std::unique_ptr<Prefetch> prefetched(test::CountConfig config, std::int64_t depth) {
-  return std::make_unique<Prefetch>(count(config), depth);
+std::unique_ptr<PrefetchInput> prefetched(test::CountConfig config, std::int64_t depth) {
+  return std::make_unique<PrefetchInput>(count(config), depth);
 }
 
 // The x of the next n batches; -1 stands for the end.

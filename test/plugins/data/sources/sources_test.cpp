@@ -7,7 +7,7 @@
 #include "data/sources/jsonl_files.h"
 #include "data/sequences/language_model_input.h"
 #include "data/sources/record_files.h"
-#include "data/formats/tfrecord.h"
+#include "data/formats/tfrecord_reader.h"
 #include "plugins/data/jsonl.h"
 #include "plugins/data/records.h"
 #include "plugins/data/sequences.h"

@@ -77,7 +77,7 @@ TEST_CASE("a beam of one without end tokens is greedy decoding", "[lm]") {
 }
 
 // Logits by the last token alone.
-class Chain final : public StepModel {
+class Chain final : public DecoderState {
  public:
   explicit Chain(std::vector<std::vector<float>> probabilities)
       : probabilities_(std::move(probabilities)) {}

@@ -18,7 +18,7 @@ using namespace trivet::lm;
 
 DecoderShape shape_of(const std::string& layout, const std::string& config_json) {
   const test::TempDir dir;
-  return layout_named(layout).shape(PublishedConfig(dir.write("config.json", config_json)));
+  return layout_named(layout).shape(HfConfig(dir.write("config.json", config_json)));
 }
 
 struct Published {
@@ -56,7 +56,7 @@ const std::vector<Published>& models() {
   return all;
 }
 
-LanguageModelConfig model_of(const PublishedLayout& layout, const DecoderShape& shape) {
+LanguageModelConfig model_of(const HfLayout& layout, const DecoderShape& shape) {
   Value fields = layout.model(shape);
   fields.erase("type");
   return decode<LanguageModelConfig>(fields);
@@ -69,13 +69,13 @@ TEST_CASE("published models have their published number of weights, and the mode
   const auto device = test::open_device("tiny/Backend");
   for (const Published& published : models()) {
     INFO(published.name);
-    const PublishedLayout& layout = layout_named(published.layout);
+    const HfLayout& layout = layout_named(published.layout);
     const DecoderShape shape = shape_of(published.layout, published.config);
-    const std::vector<PublishedTensor> tensors = layout.tensors(shape);
+    const std::vector<HfTensor> tensors = layout.tensors(shape);
     CHECK(tensors.size() == published.tensors);
     std::int64_t numbers = 0;
     std::map<std::string, std::int64_t> variables;
-    for (const PublishedTensor& tensor : tensors) {
+    for (const HfTensor& tensor : tensors) {
       numbers += tensor.shape.size();
       for (const std::string& variable : tensor.variables) {
         variables[variable] = tensor.shape.size() / std::ssize(tensor.variables);
@@ -91,7 +91,7 @@ TEST_CASE("published models have their published number of weights, and the mode
       own[parameter->path()] = parameter->shape().size();
     }
     CHECK(own == variables);
-    CHECK(published_form(model_of(layout, shape), layout, *device) == shape);
+    CHECK(matching_shape(model_of(layout, shape), layout, *device) == shape);
   }
 }
 
@@ -171,5 +171,5 @@ TEST_CASE("a model is recognised however its config says it") {
   config.stacked_transformer_tpl = {
       "nn/StackedTransformer", Value::table({{"transformer_layer_params_tpl", std::move(block)},
                                              {"checkpoint_policy", "save_nothing"}})};
-  CHECK(published_form(config, layout_named("llama"), *device) == shape);
+  CHECK(matching_shape(config, layout_named("llama"), *device) == shape);
 }

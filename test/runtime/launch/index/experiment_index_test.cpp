@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/sqlite.h"
+#include "base/database.h"
 #include "launch/index/experiment_index.h"
 #include "base/file_stamp.h"
 #include "support/experiment_files.h"
@@ -87,7 +87,7 @@ std::string told_by(ExperimentIndex& index) {
 // Until an index that reads the files will take it that they stay as they are.
 void wait_until_trusted(const fs::path& root) {
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
-    const FileMark mark = mark_of(entry.path().string());
+    const FileStamp mark = stamp_of(entry.path().string());
     while (!(mark.settled() == mark)) std::this_thread::yield();
   }
 }
@@ -159,9 +159,9 @@ TEST_CASE("only files that have changed are read again") {
       const std::string status = (made.files.unit(1, wid) / "status.json").string();
       AppendedLines metrics(made.files.unit(1, wid) / "metrics.jsonl", {});
       metrics.read([](std::string_view) {});
-      LineMark mark = metrics.mark();
-      mark.file = mark_of((made.files.unit(1, wid) / "metrics.jsonl").string());
-      row.bind(1, LineMark{mark_of(status), 0, {}}.text()).bind(2, mark.text()).bind(3, wid);
+      LineStamp mark = metrics.mark();
+      mark.file = stamp_of((made.files.unit(1, wid) / "metrics.jsonl").string());
+      row.bind(1, LineStamp{stamp_of(status), 0, {}}.text()).bind(2, mark.text()).bind(3, wid);
       row.run();
     }
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/formats/tfrecord.h"
+#include "data/formats/tfrecord_reader.h"
 
 #include <bit>
 #include <boost/crc.hpp>
@@ -128,7 +128,7 @@ std::uint32_t masked_crc(std::string_view bytes) {
   return std::rotr(static_cast<std::uint32_t>(crc.checksum()), 15) + 0xA282EAD8u;
 }
 
-bool RecordReader::next(std::string_view& record) {
+bool TfRecordReader::next(std::string_view& record) {
   if (rest_.empty()) return false;
   ++number_;
   constexpr std::size_t kFrame = 16;  // length, its checksum, the checksum of the bytes

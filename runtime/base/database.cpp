@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/sqlite.h"
+#include "base/database.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>

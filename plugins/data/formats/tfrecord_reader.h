@@ -26,9 +26,9 @@ namespace trivet::data {
 std::uint32_t masked_crc(std::string_view bytes);
 
 // The records of a file's bytes, in order.
-class RecordReader {
+class TfRecordReader {
  public:
-  RecordReader(std::string_view bytes, std::string file) : rest_(bytes), file_(std::move(file)) {}
+  TfRecordReader(std::string_view bytes, std::string file) : rest_(bytes), file_(std::move(file)) {}
 
   // False at the end. Throws InputError with file and record for what is cut off or damaged.
   bool next(std::string_view& record);

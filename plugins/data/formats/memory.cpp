@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/formats/mapped_file.h"
+#include "data/formats/memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
