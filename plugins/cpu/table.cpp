@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "cpu/backend.h"
-#include "cpu/blas.h"
-#include "cpu/context.h"
-#include "cpu/kernels.h"
+#include "cpu/kernels/blas.h"
+#include "cpu/support/context.h"
+#include "cpu/support/kernels.h"
 #include "trivet/extensions/library_threads.h"
 
 namespace cpu {

@@ -2,14 +2,14 @@
 // The plugin "search": looks for good hyper-parameters, one work unit a trial.
 #include "trivet/plugin.h"
 
-#include "asha.h"
-#include "cma_es.h"
-#include "gaussian_process.h"
-#include "median.h"
-#include "random.h"
-#include "search_orchestrator.h"
-#include "sobol.h"
-#include "tpe.h"
+#include "search/stoppers/asha.h"
+#include "search/samplers/cma_es.h"
+#include "search/samplers/gaussian_process.h"
+#include "search/stoppers/median.h"
+#include "search/samplers/random.h"
+#include "search/study/search_orchestrator.h"
+#include "search/samplers/sobol.h"
+#include "search/samplers/tpe.h"
 
 namespace search = trivet::search;
 

@@ -2,10 +2,10 @@
 // The plugin "tokenizers": text to token ids and back.
 #include "trivet/plugin.h"
 
-#include "bpe.h"
-#include "bytes.h"
-#include "characters.h"
-#include "tokenizer_command.h"
+#include "tokenizers/bpe/bpe.h"
+#include "tokenizers/simple/bytes.h"
+#include "tokenizers/simple/characters.h"
+#include "tokenizers/commands/tokenizer_command.h"
 
 namespace tokenizers = trivet::tokenizers;
 

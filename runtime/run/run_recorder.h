@@ -13,7 +13,7 @@
 #include "train/controller.h"
 #include "rundir/event_log.h"
 #include "rundir/metrics_log.h"
-#include "run/process_watch.h"
+#include "host/process_watch.h"
 #include "run/run_stats.h"
 #include "base/stop_signals.h"
 #include "rundir/status_file.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "program/page_steps.h"
-#include "program/run_fixture.h"
+#include "program/launch/page_steps.h"
+#include "program/run/run_fixture.h"
 #include "support/paths.h"
 
 namespace configuration_page_test {

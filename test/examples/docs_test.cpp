@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "program/run_fixture.h"
+#include "program/run/run_fixture.h"
 #include "doc_blocks.h"
 #include "support/paths.h"
 #include "support/shell.h"

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "program/run_fixture.h"
+#include "program/run/run_fixture.h"
 
 using namespace trivet::test;
 using Catch::Contains;

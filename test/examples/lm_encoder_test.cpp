@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "program/run_fixture.h"
+#include "program/run/run_fixture.h"
 #include "support/shell.h"
 
 namespace lm_encoder_test {

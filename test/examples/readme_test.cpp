@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "program/launched_experiments.h"
-#include "program/launching.h"
+#include "program/launch/launched_experiments.h"
+#include "program/launch/launching.h"
 #include "support/paths.h"
 
 namespace readme_test {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "program/launched_experiments.h"
-#include "program/page_steps.h"
+#include "program/launch/launched_experiments.h"
+#include "program/launch/page_steps.h"
 #include "support/paths.h"
 
 namespace tutorial_test {

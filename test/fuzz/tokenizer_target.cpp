@@ -7,8 +7,8 @@
 
 #include "fuzz_target.h"
 #include "plugins/tokenizers/files.h"
-#include "tokenizers/bpe.h"
-#include "tokenizers/tokenizer_json.h"
+#include "tokenizers/bpe/bpe.h"
+#include "tokenizers/bpe/tokenizer_json.h"
 #include "trivet/error.h"
 
 namespace trivet::test {

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "program/launched_experiments.h"
+#include "program/launch/launched_experiments.h"
 #include "support/jobs.h"
 #include "support/paths.h"
 #include "support/plugin_folder.h"

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "program/launched_experiments.h"
+#include "program/launch/launched_experiments.h"
 #include "support/slurm_cluster.h"
 
 namespace trivet::test {

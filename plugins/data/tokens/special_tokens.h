@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "data/sequences/sequence_rows.h"
 #include "trivet/tokenizer.h"
 
 namespace trivet::data {

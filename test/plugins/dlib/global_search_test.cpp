@@ -11,7 +11,7 @@
 #include "plugins/config_round_trip.h"
 #include "dlib/global_search.h"
 #include "plugins/search/sampler_promises.h"
-#include "search/random.h"
+#include "search/samplers/random.h"
 #include "support/plugins.h"
 #include "trivet/plugin/registry.h"
 

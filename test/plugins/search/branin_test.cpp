@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 
 #include "sampler_promises.h"
-#include "search/gaussian_process.h"
-#include "search/random.h"
-#include "search/tpe.h"
+#include "search/samplers/gaussian_process.h"
+#include "search/samplers/random.h"
+#include "search/samplers/tpe.h"
 
 using namespace trivet;
 using namespace trivet::test;

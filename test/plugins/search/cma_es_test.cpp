@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The evolution strategy: Hansen's parameters, and what it finds.
-#include "search/cma_es.h"
+#include "search/samplers/cma_es.h"
 
 #include <Eigen/Eigenvalues>
 #include <catch2/catch.hpp>

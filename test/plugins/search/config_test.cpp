@@ -3,13 +3,13 @@
 #include <catch2/catch.hpp>
 
 #include "plugins/config_round_trip.h"
-#include "search/asha.h"
-#include "search/cma_es.h"
-#include "search/gaussian_process.h"
-#include "search/median.h"
-#include "search/random.h"
-#include "search/sobol.h"
-#include "search/tpe.h"
+#include "search/stoppers/asha.h"
+#include "search/samplers/cma_es.h"
+#include "search/samplers/gaussian_process.h"
+#include "search/stoppers/median.h"
+#include "search/samplers/random.h"
+#include "search/samplers/sobol.h"
+#include "search/samplers/tpe.h"
 
 namespace search = trivet::search;
 using trivet::test::check_round_trip;

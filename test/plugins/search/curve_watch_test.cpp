@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Being woken by what trials write.
-#include "search/curve_watch.h"
+#include "search/study/curve_watch.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Gaussian process: its formulas at values worked out by hand, and what it learns.
-#include "search/gaussian_process.h"
+#include "search/samplers/gaussian_process.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "search/acquisition.h"
-#include "search/improvement_search.h"
+#include "search/math/acquisition.h"
+#include "search/math/improvement_search.h"
 #include "study.h"
 
 using namespace trivet;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <fstream>
 
-#include "search/study.h"
+#include "search/study/study.h"
 #include "study.h"
 #include "support/shell.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A number followed through a file that another program writes.
-#include "search/measurements.h"
+#include "search/study/measurements.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // search/Orchestrator over another one, which is played here: it runs every unit it finds at once.
-#include "search/search_orchestrator.h"
+#include "search/study/search_orchestrator.h"
 
 #include <catch2/catch.hpp>
 
 #include "plugins/config_round_trip.h"
 #include "host/item_collector.h"
-#include "search/random.h"
-#include "search/study.h"
+#include "search/samplers/random.h"
+#include "search/study/study.h"
 #include "study.h"
 #include "units.h"
 #include "trivet/plugin.h"

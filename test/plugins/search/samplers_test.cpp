@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "sampler_promises.h"
-#include "search/cma_es.h"
-#include "search/gaussian_process.h"
-#include "search/random.h"
-#include "search/sobol.h"
-#include "search/tpe.h"
+#include "search/samplers/cma_es.h"
+#include "search/samplers/gaussian_process.h"
+#include "search/samplers/random.h"
+#include "search/samplers/sobol.h"
+#include "search/samplers/tpe.h"
 
 using namespace trivet;
 using namespace trivet::test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "search/sobol.h"
+#include "search/samplers/sobol.h"
 
 #include <catch2/catch.hpp>
 #include <set>

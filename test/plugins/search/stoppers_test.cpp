@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "search/asha.h"
-#include "search/median.h"
+#include "search/stoppers/asha.h"
+#include "search/stoppers/median.h"
 #include "study.h"
 
 using namespace trivet;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tree-structured Parzen estimator: how trials are split, and its densities.
-#include "search/tpe.h"
+#include "search/samplers/tpe.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -7,7 +7,7 @@
 
 #include "support/property.h"
 #include "files.h"
-#include "tokenizers/gpt2_split.h"
+#include "tokenizers/text/gpt2_split.h"
 #include "trivet/error.h"
 #include "trivet/text/utf8_stream.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tokenizers/characters.h"
+#include "tokenizers/simple/characters.h"
 
 #include <catch2/catch.hpp>
 

@@ -6,8 +6,8 @@
 
 #include "plugins/config_round_trip.h"
 #include "files.h"
-#include "tokenizers/bpe.h"
-#include "tokenizers/bytes.h"
+#include "tokenizers/bpe/bpe.h"
+#include "tokenizers/simple/bytes.h"
 #include "trivet/error.h"
 
 namespace tokenizers_file_test {

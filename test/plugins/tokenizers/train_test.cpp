@@ -9,10 +9,10 @@
 
 #include "support/property.h"
 #include "files.h"
-#include "tokenizers/bpe.h"
-#include "tokenizers/bpe_trainer.h"
-#include "tokenizers/tokenizer_json.h"
-#include "tokenizers/word_counts.h"
+#include "tokenizers/bpe/bpe.h"
+#include "tokenizers/bpe/bpe_trainer.h"
+#include "tokenizers/bpe/tokenizer_json.h"
+#include "tokenizers/bpe/word_counts.h"
 #include "trivet/error.h"
 
 using namespace trivet;

@@ -12,8 +12,8 @@
 #include "plugins/data/files.h"
 #include "plugins/data/records.h"
 #include "plugins/data/sequences.h"
-#include "tokenizers/corpus.h"
-#include "tokenizers/word_counts.h"
+#include "tokenizers/text/corpus.h"
+#include "tokenizers/bpe/word_counts.h"
 #include "trivet/os/input_file.h"
 
 namespace data_compressed_test {

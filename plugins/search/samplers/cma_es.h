@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// search/CmaEs: the covariance matrix adaptation evolution strategy (Hansen, arXiv 1604.00772) on
+// the unit cube, for some hundred trials and more.
+//
+//   generations  every lambda trials with a result, in the order in which they ended, make the next
+//                one. With parallel trials some were drawn from the one before; they count all the
+//                same, as injected points do (Hansen 2011).
+//   box          a point outside is drawn again, up to 100 times, then moved to the border
+//   integers     have the middle of their cell as coordinate, choices one feature each of which the
+//                largest wins (two choices share one). The standard deviation of such a feature
+//                stays so wide that another value is drawn with a probability of some
+//                1 / (n lambda), as in the method with margin (Hamano et al. 2022).
+//   failed       trials are left out: a generation waits for lambda results
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "search/math/cma_state.h"
+#include "search/math/encoding.h"
+#include "trivet/search/sampler.h"
+
+namespace trivet::search {
+
+struct CmaEsConfig : SamplerConfig {
+  std::int64_t population = 0;
+  double sigma0 = 0.3;
+};
+TRIVET_CONFIG(CmaEsConfig, trivet::SamplerConfig,
+              (population, "Trials in a generation (lambda); 0: 4 + floor(3 ln n).", at_least(0)),
+              (sigma0, "Standard deviation at the start, in parts of each range.", more_than(0),
+               at_most(1)))
+
+class CmaEs final : public Sampler {
+ public:
+  using Config = CmaEsConfig;
+  CmaEs(const Config& config, SamplerContext& context);
+  SearchPoint ask(std::int64_t number, std::span<const Trial> history) const override;
+
+ private:
+  CmaState state_after(std::span<const Trial> history) const;
+  void keep_margin(CmaState& state) const;
+
+  SearchSpace space_;
+  Goal goal_;
+  std::int64_t seed_;
+  double sigma0_;
+  Encoding encoding_;
+  CmaParameters parameters_;
+  double margin_;  // cells a standard deviation is wide at least, for features with cells
+};
+
+}  // namespace trivet::search

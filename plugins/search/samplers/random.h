@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// search/Random: every point is drawn from the whole space, whatever is known. What other samplers
+// have to beat (Bergstra and Bengio 2012).
+#pragma once
+
+#include <vector>
+
+#include "search/math/draws.h"
+#include "trivet/search/sampler.h"
+
+namespace trivet::search {
+
+struct RandomConfig : SamplerConfig {};
+TRIVET_CONFIG(RandomConfig, trivet::SamplerConfig)
+
+// A point of the unit cube.
+std::vector<double> random_unit(std::size_t dimensions, Draws& draws);
+
+class Random final : public Sampler {
+ public:
+  using Config = RandomConfig;
+  Random(const Config& config, SamplerContext& context);
+  SearchPoint ask(std::int64_t number, std::span<const Trial> history) const override;
+
+ private:
+  SearchSpace space_;
+  std::int64_t seed_;
+};
+
+}  // namespace trivet::search

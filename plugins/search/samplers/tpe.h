@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// search/Tpe: the tree-structured Parzen estimator of Bergstra et al. (NeurIPS 2011, ICML 2013).
+// The trials are split by their loss: l(x) is the density of the best, g(x) that of the others. Of
+// some points drawn from l the one with the greatest l(x) / g(x) is tried next, which is the one
+// with the greatest expected improvement.
+//
+//   order     complete trials by loss, then stopped ones (the longest first), then failed ones
+//   split     the first min(ceil(gamma n), max_below) of n complete and stopped trials are the best
+//   g         has the rest, and those that run: their neighbourhood is taken
+//   weights   1 for the newest 25 observations of a density, then falling to 1 / n linearly
+//
+// With `multivariate` l and g are joint densities, so that what matters in combination is seen
+// (Falkner et al. 2018); without it every dimension has densities of its own, as in the papers.
+//
+// Default numbers are those of Optuna (Akiba et al., KDD 2019). There `multivariate` is off by
+// default; Watanabe (arXiv 2304.11127) recommends it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "search/math/parzen.h"
+#include "trivet/search/sampler.h"
+
+namespace trivet::search {
+
+struct TpeConfig : SamplerConfig {
+  std::int64_t n_startup = 10;
+  double gamma = 0.1;
+  std::int64_t max_below = 25;
+  std::int64_t n_ei_candidates = 24;
+  double prior_weight = 1;
+  bool multivariate = true;
+};
+TRIVET_CONFIG(
+    TpeConfig, trivet::SamplerConfig,
+    (n_startup, "Trials with a result before densities are used; until then random.", at_least(1)),
+    (gamma, "The part of the trials that counts as the best.", more_than(0), less_than(1)),
+    (max_below, "At most so many trials count as the best.", at_least(1)),
+    (n_ei_candidates, "Points drawn from the density of the best, of which one is tried.",
+     at_least(1)),
+    (prior_weight, "Weight of the flat prior; an observation has at most 1.", more_than(0)),
+    (multivariate, "Joint densities; false: one for each dimension by itself."))
+
+// How many of n trials count as the best.
+std::size_t tpe_below(std::size_t n, const TpeConfig& config);
+// Weights of n observations, the oldest first.
+std::vector<double> tpe_weights(std::size_t n);
+
+// Indices into the history, each list in its order.
+struct TpeSplit {
+  std::vector<std::size_t> below, above;
+};
+TpeSplit tpe_split(std::span<const Trial> history, Goal goal, const TpeConfig& config);
+
+class Tpe final : public Sampler {
+ public:
+  using Config = TpeConfig;
+  Tpe(const Config& config, SamplerContext& context);
+  SearchPoint ask(std::int64_t number, std::span<const Trial> history) const override;
+
+ private:
+  ParzenEstimator estimator(const std::vector<std::size_t>& dimensions,
+                            const std::vector<std::size_t>& trials,
+                            const std::vector<std::vector<double>>& units) const;
+  // Coordinates of these dimensions.
+  std::vector<double> best_of(const ParzenEstimator& below, const ParzenEstimator& above,
+                              Draws& draws) const;
+
+  Config config_;
+  SearchSpace space_;
+  Goal goal_;
+  std::int64_t seed_;
+};
+
+}  // namespace trivet::search

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "search/stoppers/asha.h"
+
+#include <algorithm>
+
+#include "search/stoppers/curve.h"
+
+namespace trivet::search {
+
+Asha::Asha(const Config& config, StopperContext& context) : config_(config), goal_(context.goal) {}
+
+std::int64_t Asha::rung_below(std::int64_t step) const {
+  if (step < config_.min_steps) return 0;
+  std::int64_t rung = config_.min_steps;
+  while (rung <= step / config_.reduction_factor) rung *= config_.reduction_factor;
+  return rung;
+}
+
+std::optional<double> Asha::loss_at(const Trial& trial, std::int64_t rung) const {
+  const auto found = std::find_if(trial.measurements.begin(), trial.measurements.end(),
+                                  [rung](const Measurement& m) { return m.step >= rung; });
+  if (found == trial.measurements.end()) return std::nullopt;
+  return measured_loss(*found, goal_);
+}
+
+std::optional<std::string> Asha::should_stop(const Trial& trial,
+                                             std::span<const Trial> trials) const {
+  const std::int64_t rung = rung_below(reached_step(trial));
+  if (rung == 0) return std::nullopt;
+  const double loss = *loss_at(trial, rung);
+  std::int64_t there = 1, better = 0;
+  for (const Trial& other : trials) {
+    if (other.number == trial.number) continue;
+    const std::optional<double> theirs = loss_at(other, rung);
+    there += theirs.has_value();
+    better += theirs.has_value() && *theirs < loss;
+  }
+  const std::int64_t kept = std::max<std::int64_t>(1, there / config_.reduction_factor);
+  if (better < kept) return std::nullopt;
+  return "rung " + std::to_string(rung) + ": " + short_text(loss_of(loss, goal_)) + " is number " +
+         std::to_string(better + 1) + " of " + std::to_string(there) + " trials, and " +
+         std::to_string(kept) + (kept == 1 ? " goes on" : " go on");
+}
+
+}  // namespace trivet::search

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "search/study/measurements.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trivet/error.h"
+#include "trivet/config/json.h"
+#include "trivet/launch/unit_files.h"
+
+namespace trivet::search {
+namespace {
+
+constexpr std::size_t kMostAtOnce = std::size_t{64} << 20;
+
+class File {
+ public:
+  explicit File(const std::filesystem::path& path)
+      : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (fd_ < 0 && errno != ENOENT && errno != ENOTDIR) fail();
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  bool is_there() const { return fd_ >= 0; }
+  struct stat info() const {
+    struct stat info {};
+    if (::fstat(fd_, &info) != 0) fail();
+    return info;
+  }
+  // From `offset` to the end, or less.
+  std::string read_from(std::uint64_t offset, std::uint64_t end) const {
+    std::string text(std::min<std::uint64_t>(end - offset, kMostAtOnce), '\0');
+    std::size_t filled = 0;
+    while (filled < text.size()) {
+      const ssize_t count = ::pread(fd_, text.data() + filled, text.size() - filled,
+                                    static_cast<off_t>(offset + filled));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) fail();
+      if (count == 0) break;
+      filled += static_cast<std::size_t>(count);
+    }
+    text.resize(filled);
+    return text;
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw RunError("cannot read " + path_.string() + ": " + std::generic_category().message(errno));
+  }
+
+  const std::filesystem::path& path_;
+  int fd_;
+};
+
+// Null stands for what is not finite.
+std::optional<double> number_of(const Value* value) {
+  if (value == nullptr) return std::nullopt;
+  if (value->is_integer() || value->is_number()) return value->as_number();
+  if (value->is_null()) return std::numeric_limits<double>::quiet_NaN();
+  return std::nullopt;
+}
+
+const Value* member(const Value* table, std::string_view name) {
+  return table != nullptr && table->is_table() ? table->find(name) : nullptr;
+}
+
+std::optional<Value> parsed(std::string_view line, const std::filesystem::path& file) {
+  try {
+    return value_from_json(line, file.string());
+  } catch (const RunError&) {
+    return std::nullopt;
+  }
+}
+
+// JSON has no such numbers, but Python writes them: NaN, Infinity and -Infinity become null.
+std::string with_null_for_infinite(std::string_view line) {
+  std::string text;
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size();) {
+    const std::string_view rest = line.substr(i);
+    std::size_t length = 0;
+    for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {
+      if (!quoted && rest.starts_with(word)) length = word.size();
+    }
+    if (length > 0) {
+      text += "null";
+    } else {
+      quoted ^= rest.front() == '"';
+      length = quoted && rest.front() == '\\' ? std::min<std::size_t>(2, rest.size()) : 1;
+      text += rest.substr(0, length);
+    }
+    i += length;
+  }
+  return text;
+}
+
+// As JSON has it, or nearly so.
+std::optional<Value> record_in(std::string_view line, const std::filesystem::path& file) {
+  std::optional<Value> record = parsed(line, file);
+  if (!record) record = parsed(with_null_for_infinite(line), file);
+  if (record && record->is_table()) return record;
+  return std::nullopt;
+}
+
+// That of an evaluation where it does not say.
+std::string kind_of(const Value& record) {
+  const Value* kind = record.find("kind");
+  if (kind == nullptr) return "eval";
+  return kind->is_text() ? kind->as_text() : std::string();
+}
+
+// Programs that are no runs may write the numbers beside the step.
+const Value& values_of(const Value& record) {
+  const Value* values = record.find("values");
+  return values != nullptr && values->is_table() ? *values : record;
+}
+
+}  // namespace
+
+Objective parse_objective(std::string_view text) {
+  for (const std::string_view kind : {"eval", "train"}) {
+    if (text.starts_with(kind) && text.substr(kind.size()).starts_with('/')) {
+      return {std::string(kind), std::string(text.substr(kind.size() + 1))};
+    }
+  }
+  return {"eval", std::string(text)};
+}
+
+MeasurementReader::MeasurementReader(std::filesystem::path file, Objective objective)
+    : file_(std::move(file)), objective_(std::move(objective)) {}
+
+bool MeasurementReader::update() {
+  const File file(file_);
+  if (!file.is_there()) return false;
+  const struct stat info = file.info();
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  if (info.st_ino != inode_ || size < offset_) {
+    inode_ = info.st_ino;
+    offset_ = 0;
+  }
+  bool changed = false;
+  while (offset_ < size) {
+    const std::string text = file.read_from(offset_, size);
+    std::size_t begin = 0;
+    for (std::size_t end = text.find('\n'); end != std::string::npos;
+         end = text.find('\n', begin)) {
+      changed |= take(std::string_view(text).substr(begin, end - begin));
+      begin = end + 1;
+    }
+    if (begin == 0 && text.size() < kMostAtOnce) break;  // the line is still being written
+    offset_ += begin == 0 ? text.size() : begin;
+  }
+  return changed;
+}
+
+bool MeasurementReader::take(std::string_view line) {
+  // Most lines are records of training; to parse those would be most of the work.
+  if (line.find(objective_.name) == std::string_view::npos) return false;
+  const std::optional<Value> record = record_in(line, file_);
+  if (!record || kind_of(*record) != objective_.kind) return false;
+  const Value* step = record->find("step");
+  const auto value = number_of(member(&values_of(*record), objective_.name));
+  if (step == nullptr || !step->is_integer() || !value) return false;
+  while (!measurements_.empty() && measurements_.back().step >= step->as_integer()) {
+    measurements_.pop_back();
+  }
+  measurements_.push_back({step->as_integer(), *value});
+  return true;
+}
+
+UnitCurve::UnitCurve(const std::filesystem::path& unit, const Objective& objective) {
+  for (const std::filesystem::path& file : launch::metrics_files(unit)) {
+    readers_.emplace_back(file, objective);
+  }
+}
+
+bool UnitCurve::update() {
+  bool changed = false;
+  for (MeasurementReader& reader : readers_) changed |= reader.update();
+  if (!changed) return false;
+  measurements_.clear();
+  for (const MeasurementReader& reader : readers_) {
+    for (const Measurement& measurement : reader.measurements()) {
+      const auto at = std::lower_bound(
+          measurements_.begin(), measurements_.end(), measurement.step,
+          [](const Measurement& one, std::int64_t step) { return one.step < step; });
+      const bool is_there = at != measurements_.end() && at->step == measurement.step;
+      if (is_there) {
+        *at = measurement;
+      } else {
+        measurements_.insert(at, measurement);
+      }
+    }
+  }
+  return true;
+}
+
+std::vector<std::string> numbers_seen(const std::filesystem::path& unit) {
+  constexpr std::uint64_t kTail = 64 << 10;
+  std::set<std::string> names;
+  for (const std::filesystem::path& path : launch::metrics_files(unit)) {
+    try {
+      const File file(path);
+      if (!file.is_there()) continue;
+      const auto size = static_cast<std::uint64_t>(file.info().st_size);
+      const std::string text = file.read_from(size - std::min(size, kTail), size);
+      std::size_t begin = 0;
+      for (std::size_t end = text.find('\n'); end != std::string::npos;
+           end = text.find('\n', begin)) {
+        const auto record = record_in(std::string_view(text).substr(begin, end - begin), path);
+        begin = end + 1;
+        if (!record) continue;
+        for (const Value::Member& one : values_of(*record).members()) {
+          const bool is_own = one.key == "step" || one.key == "time" || one.key == "kind";
+          if (!is_own && number_of(&one.value)) names.insert(kind_of(*record) + "/" + one.key);
+        }
+      }
+    } catch (const RunError&) {
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace trivet::search

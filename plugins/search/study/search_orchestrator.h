@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// search/Orchestrator: runs an experiment whose work units are not known at first: each is a trial
+// of a search for good hyper-parameters, made from what the trials before it have reached.
+//
+//   [xp.orchestrator]
+//   type = "search/Orchestrator"
+//   orchestrator = { type = "local/Orchestrator", max_parallel = 4 }    # which runs the trials
+//   objective = "accuracy"
+//   goal = "max"
+//   trials = 30
+//   parallel = 4
+//   sampler = "search/Tpe"
+//   stopper = { type = "search/Asha", min_steps = 100 }
+//   space."trainer.learning_rate" = { log_uniform = [1e-4, 1e-1] }
+//   space."task.model.hidden_dims" = { choice = [[128], [256], [256, 128]] }
+//
+// The objective is a number that the trial's job writes to metrics.jsonl in its directory,
+// {wu_dir}, or an evaluation of its own to continuous_eval/ in it; a trial is worth the last one. A
+// trial fails when a job of it does, or when there is no number. Stopped trials are cancelled
+// units; the reason stands in their state.
+//
+// A search in which no trial has a value ends with an error, in supervisor.log. search.json says
+// what is searched for, and that error when it has come to it: {"objective", "goal", "trials",
+// "failure"}.
+//
+// All that the search knows is in the experiment's directory (study.h): killed at any moment, it
+// goes on with the same trials. Raising `trials` in an experiment that has ended and launching into
+// the same xid adds trials to it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "search/study/search_records.h"
+#include "trivet/launch/orchestrator.h"
+#include "trivet/search/sampler.h"
+#include "trivet/search/search_space.h"
+#include "trivet/search/stopper.h"
+
+namespace trivet::search {
+
+struct SearchConfig : OrchestratorConfig {
+  ConfigOf<Orchestrator> orchestrator = "local/Orchestrator";
+  std::string objective;
+  Goal goal = Goal::min;
+  std::int64_t trials = 1;
+  std::int64_t parallel = 1;
+  ConfigOf<Sampler> sampler = "search/Tpe";
+  ConfigOf<Stopper> stopper;
+  std::int64_t seed = 0;
+  std::int64_t max_failures = 10;
+  Duration refresh_interval = 5;
+  Map<DimensionConfig> space;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(
+    SearchConfig, OrchestratorConfig, (orchestrator, "Where the trials run."),
+    (objective,
+     "A number in metrics.jsonl: \"accuracy\" or \"eval/accuracy\" of evaluations, "
+     "\"train/training_loss\" of training.",
+     required, names_metric),
+    (goal, "Whether less of it is better, or more.", required),
+    (trials, "How many points are tried.", required, at_least(1)),
+    (parallel, "Trials at once. A point is chosen without the results of those that run.",
+     at_least(1)),
+    (sampler, "Where the next trial is made."),
+    (stopper, "Ends trials early that will not become good. Default: none does."),
+    (seed, "Of what is random in the sampler."),
+    (max_failures, "The search ends after so many failures in a row; 0: it goes on.", at_least(0)),
+    (refresh_interval, "How often a cluster is asked for news of the trials."),
+    (space, "What is searched: a path in the run's config, or an argument of the jobs -> values.",
+     required))
+
+class SearchOrchestrator final : public Orchestrator {
+ public:
+  using Config = SearchConfig;
+  SearchOrchestrator(const Config& config, OrchestratorContext& context);
+
+  void check(std::span<const launch::WorkUnit> units, Problems& problems) override;
+  void launch(std::span<const launch::WorkUnit> units) override;
+  void cancel(std::span<const std::int64_t> wids) override;
+  void refresh(std::span<const std::int64_t> wids) override;
+  bool makes_units() const override { return true; }
+  std::vector<std::string> intent() const override;
+  bool has_supervisor() const override { return true; }
+  void supervise(const Supervision& supervision) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // What is wrong with it in the end; empty: nothing.
+  std::string search(const Supervision& supervision);
+  void write_goal(const std::string& failure = {}) const;
+  void launch_preempted(const std::vector<std::int64_t>& wids);
+  Clock::duration refresh_interval() const;
+  void sleep_until(Clock::time_point time, const Supervision& supervision);
+  void wait_for_units(const Supervision& supervision);
+  std::vector<std::int64_t> open_units();
+
+  Config config_;
+  OrchestratorContext context_;
+  SearchSpace space_;
+  SearchRecords records_;
+  OrchestratorContext inner_context_;
+  std::unique_ptr<Orchestrator> inner_;
+};
+
+}  // namespace trivet::search

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "search/study/study.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "trivet/config/enums.h"
+#include "trivet/error.h"
+#include "trivet/config/json.h"
+#include "trivet/os/process.h"
+#include "trivet/os/text_file.h"
+
+namespace trivet::search {
+namespace {
+
+constexpr std::uint64_t kLargestJournal = std::uint64_t{1} << 30;
+
+[[noreturn]] void fail(const std::filesystem::path& file) {
+  throw RunError("cannot write " + file.string() + ": " + std::generic_category().message(errno));
+}
+
+// Brings a line to the disk, in the place of what lies behind the first `size` bytes.
+void append_line(const std::filesystem::path& path, std::uint64_t size, const std::string& line) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) fail(path);
+  const bool written = ::ftruncate(file, static_cast<off_t>(size)) == 0 &&
+                       ::write(file, line.data(), line.size()) == std::ssize(line) &&
+                       ::fdatasync(file) == 0;
+  const int problem = errno;
+  ::close(file);
+  errno = problem;
+  if (!written) fail(path);
+}
+
+std::string state_of(const Value& line) {
+  const Value* state = line.find("state");
+  return state != nullptr && state->is_text() ? state->as_text() : std::string();
+}
+
+}  // namespace
+
+Study::Study(std::filesystem::path journal, const SearchSpace& space)
+    : journal_(std::move(journal)) {
+  for (const Dimension& dimension : space.dimensions()) paths_.push_back(dimension.path());
+  read();
+}
+
+void Study::read() {
+  if (!std::filesystem::exists(journal_)) return;
+  const std::string text = text_of_file(journal_, kLargestJournal);
+  std::int64_t number = 1;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', size_)) {
+    const std::string where = journal_.string() + ":" + std::to_string(number++);
+    Value line;
+    try {
+      line = value_from_json(text.substr(size_, end - size_), where);
+    } catch (const RunError&) {
+      // The machine went down while the last line was written.
+      if (end + 1 == text.size()) return;
+      throw;
+    }
+    take(line, where);
+    size_ = end + 1;
+  }
+}
+
+void Study::take(const Value& line, const std::string& where) {
+  const Value* number = line.find("trial");
+  const Value* point = line.find("point");
+  const std::string state = state_of(line);
+  const std::int64_t known = std::ssize(trials_);
+  const std::int64_t at = number != nullptr && number->is_integer() ? number->as_integer() : -1;
+  if (at == known && state == enum_name(TrialState::running) && point != nullptr &&
+      point->is_table()) {
+    trials_.push_back({.number = at, .point = point_from(*point)});
+    endings_.emplace_back();
+    return;
+  }
+  const auto end = enum_from_name<TrialState>(state);
+  if (!end || *end == TrialState::running || at < 0 || at >= known ||
+      trials_[static_cast<std::size_t>(at)].state != TrialState::running) {
+    throw RunError(where + ": the journal of a search does not go on like this: " + to_json(line));
+  }
+  Trial& trial = trials_[static_cast<std::size_t>(at)];
+  trial.state = *end;
+  const Value* value = line.find("value");
+  if (value != nullptr && (value->is_number() || value->is_integer())) {
+    trial.value = value->as_number();
+  }
+  const Value* wid = line.find("wid");
+  const Value* detail = line.find("detail");
+  Ending& ending = endings_[static_cast<std::size_t>(at)];
+  if (wid != nullptr && wid->is_integer()) ending.wid = wid->as_integer();
+  if (detail != nullptr && detail->is_text()) ending.detail = detail->as_text();
+  ended_.push_back(trial.number);
+}
+
+// In the order of the space, for the same point is to make the same unit.
+SearchPoint Study::point_from(const Value& table) const {
+  SearchPoint point;
+  for (const std::string& path : paths_) {
+    if (const Value* value = table.find(path)) point.emplace_back(path, *value);
+  }
+  for (const auto& member : table.members()) {
+    if (std::find(paths_.begin(), paths_.end(), member.key) != paths_.end()) continue;
+    point.emplace_back(member.key, member.value);
+  }
+  return point;
+}
+
+const Study::Ending& Study::ending(std::int64_t number) const {
+  return endings_[static_cast<std::size_t>(number)];
+}
+
+std::vector<Trial> Study::history() const {
+  std::vector<Trial> history;
+  for (const std::int64_t number : ended_) {
+    history.push_back(trials_[static_cast<std::size_t>(number)]);
+  }
+  for (const Trial& trial : trials_) {
+    if (trial.state == TrialState::running) history.push_back(trial);
+  }
+  return history;
+}
+
+std::int64_t Study::failures_in_a_row() const {
+  const auto good = std::find_if(ended_.rbegin(), ended_.rend(), [&](std::int64_t number) {
+    return trials_[static_cast<std::size_t>(number)].state != TrialState::failed;
+  });
+  return good - ended_.rbegin();
+}
+
+void Study::append(const Value& line) {
+  const std::string text = to_json(line) + "\n";
+  append_line(journal_, size_, text);
+  size_ += text.size();
+}
+
+const Trial& Study::begin(SearchPoint point) {
+  Value table = Value::table();
+  for (const auto& [path, value] : point) table.set(path, value);
+  const std::int64_t number = std::ssize(trials_);
+  append(Value::table({{"trial", number},
+                       {"state", enum_name(TrialState::running)},
+                       {"point", table},
+                       {"time", unix_time()}}));
+  endings_.emplace_back();
+  return trials_.emplace_back(Trial{.number = number, .point = std::move(point)});
+}
+
+void Study::set_measurements(std::int64_t number, std::vector<Measurement> measurements) {
+  trials_[static_cast<std::size_t>(number)].measurements = std::move(measurements);
+}
+
+void Study::end(std::int64_t number, TrialState state, std::optional<double> value, Ending ending) {
+  append(Value::table({{"trial", number},
+                       {"state", enum_name(state)},
+                       {"wid", ending.wid},
+                       {"value", value ? Value(*value) : Value()},
+                       {"detail", ending.detail},
+                       {"time", unix_time()}}));
+  Trial& trial = trials_[static_cast<std::size_t>(number)];
+  trial.state = state;
+  trial.value = value;
+  endings_[static_cast<std::size_t>(number)] = std::move(ending);
+  ended_.push_back(number);
+}
+
+}  // namespace trivet::search

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "search/study/study_runner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "trivet/config/enums.h"
+#include "trivet/error.h"
+#include "trivet/launch/unit_files.h"
+
+namespace trivet::search {
+namespace {
+
+using launch::JobState;
+using launch::WorkUnit;
+
+SweepItem item_of(const SearchPoint& point) {
+  return {.args = point, .shown = {}};
+}
+
+// Enough to find the name that was meant.
+std::string seen_text(const WorkUnit& unit) {
+  constexpr std::size_t kMost = 20;
+  const std::vector<std::string> names = numbers_seen(unit.directory);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) {
+    text += (text.empty() ? " (seen: " : ", ") + names[i];
+  }
+  if (names.size() > kMost) text += ", ...";
+  return text.empty() ? text : text + ")";
+}
+
+}  // namespace
+
+StudyRunner::StudyRunner(const StudyPlan& plan, Study& study, const Sampler& sampler,
+                         const Stopper* stopper, SearchRecords& records, UnitCalls calls)
+    : plan_(plan),
+      study_(study),
+      sampler_(sampler),
+      stopper_(stopper),
+      records_(records),
+      calls_(std::move(calls)),
+      objective_(parse_objective(plan.objective)) {}
+
+void StudyRunner::step() {
+  if (busy_) return;
+  busy_ = true;
+  try {
+    records_.refresh();
+    if (!taken_up_) take_up();
+    for (std::int64_t number = 0; number < std::ssize(study_.trials()); ++number) look_at(number);
+    ask();
+  } catch (...) {
+    busy_ = false;
+    throw;
+  }
+  busy_ = false;
+}
+
+bool StudyRunner::is_done() const {
+  const auto runs = [](const Trial& trial) { return trial.state == TrialState::running; };
+  return taken_up_ && !wants_more() &&
+         std::none_of(study_.trials().begin(), study_.trials().end(), runs);
+}
+
+std::string StudyRunner::failure() const {
+  const std::span<const Trial> trials = study_.trials();
+  const auto has_value = [](const Trial& trial) { return trial.value.has_value(); };
+  if (trials.empty() || std::any_of(trials.begin(), trials.end(), has_value)) return {};
+  const std::string count = std::to_string(trials.size());
+  return count + " of " + count +
+         " trials have no value: " + study_.ending(trials.back().number).detail;
+}
+
+bool StudyRunner::wants_more() const {
+  if (std::ssize(study_.trials()) >= plan_.trials) return false;
+  if (records_.is_cancelled(launch::kWholeExperiment)) return false;
+  return plan_.max_failures == 0 || study_.failures_in_a_row() < plan_.max_failures;
+}
+
+// What an earlier process has begun: units that it could not make any more, curves to compare with,
+// and units that it could not cancel.
+void StudyRunner::take_up() {
+  taken_up_ = true;
+  const std::vector<WorkUnit> there = records_.units();
+  for (std::int64_t number = 0; number < std::ssize(study_.trials()); ++number) {
+    const Trial& trial = study_.trials()[static_cast<std::size_t>(number)];
+    if (trial.state == TrialState::running) {
+      add_unit(number);
+      continue;
+    }
+    const Study::Ending& ending = study_.ending(number);
+    const auto found = std::find_if(there.begin(), there.end(),
+                                    [&](const WorkUnit& unit) { return unit.wid == ending.wid; });
+    if (found == there.end()) continue;
+    keep(number, *found);
+    if (stopper_ != nullptr) read_curve(number);
+    if (trial.state == TrialState::stopped && !final_state(*found)) {
+      cancel(*found, ending.detail);
+    }
+  }
+}
+
+// Values may each be in order and not fit together, such as 32 examples in 5 parts: the trial has
+// failed.
+void StudyRunner::add_unit(std::int64_t number) {
+  const Trial& trial = study_.trials()[static_cast<std::size_t>(number)];
+  try {
+    const WorkUnit unit = records_.add(item_of(trial.point));
+    keep(number, unit);
+    if (!final_state(unit)) calls_.launch(unit);
+  } catch (const ConfigError& error) {
+    study_.end(number, TrialState::failed, std::nullopt, {.wid = 0, .detail = error.what()});
+  }
+}
+
+void StudyRunner::keep(std::int64_t number, const WorkUnit& unit) {
+  units_.insert_or_assign(number, Unit{unit, UnitCurve(unit.directory, objective_)});
+}
+
+void StudyRunner::look_at(std::int64_t number) {
+  const auto is_running = [&] {
+    return study_.trials()[static_cast<std::size_t>(number)].state == TrialState::running;
+  };
+  if (!is_running()) return;
+  const WorkUnit& unit = units_.at(number).unit;
+  // The state first: what a job has written before its end is there then.
+  const std::optional<JobState> state = final_state(unit);
+  if (!state && stopper_ != nullptr && calls_.follow) {
+    for (const auto& file : launch::metrics_files(unit.directory)) calls_.follow(file);
+  }
+  read_curve(number);
+  if (state) {
+    note_end(number, *state);
+  } else if (records_.is_cancelled(launch::kWholeExperiment)) {
+    // Whoever cancelled the search may not have known of this unit.
+    if (!records_.is_cancelled(unit.wid)) cancel(unit, "the search was cancelled");
+  } else if (stopper_ != nullptr) {
+    stop_if_hopeless(number);
+  }
+}
+
+// That of all jobs: completed when each is.
+std::optional<JobState> StudyRunner::final_state(const WorkUnit& unit) const {
+  JobState state = JobState::completed;
+  for (const launch::Job& job : unit.jobs) {
+    const JobState own = records_.status(unit.wid, job.name).state;
+    if (!launch::is_final(own)) return std::nullopt;
+    if (state == JobState::completed) state = own;
+  }
+  return state;
+}
+
+void StudyRunner::read_curve(std::int64_t number) {
+  UnitCurve& curve = units_.at(number).curve;
+  if (curve.update()) study_.set_measurements(number, curve.measurements());
+}
+
+void StudyRunner::note_end(std::int64_t number, JobState state) {
+  const Unit& unit = units_.at(number);
+  Study::Ending ending{.wid = unit.unit.wid, .detail = {}};
+  const std::vector<Measurement>& curve = unit.curve.measurements();
+  if (state != JobState::completed) {
+    ending.detail = enum_name(state);
+  } else if (curve.empty()) {
+    ending.detail = "its metrics.jsonl has no " + objective_.kind + "/" + objective_.name +
+                    seen_text(unit.unit);
+  } else if (!std::isfinite(curve.back().value)) {
+    ending.detail = "its last " + objective_.kind + "/" + objective_.name + " is not finite";
+  } else {
+    study_.end(number, TrialState::complete, curve.back().value, std::move(ending));
+    return;
+  }
+  study_.end(number, TrialState::failed, std::nullopt, std::move(ending));
+}
+
+void StudyRunner::stop_if_hopeless(std::int64_t number) {
+  const Trial& trial = study_.trials()[static_cast<std::size_t>(number)];
+  if (trial.measurements.empty()) return;
+  const std::optional<std::string> why = stopper_->should_stop(trial, study_.trials());
+  if (!why) return;
+  const WorkUnit& unit = units_.at(number).unit;
+  const double last = trial.measurements.back().value;
+  study_.end(number, TrialState::stopped, std::isfinite(last) ? std::optional(last) : std::nullopt,
+             {.wid = unit.wid, .detail = *why});
+  cancel(unit, *why);
+}
+
+void StudyRunner::cancel(const WorkUnit& unit, const std::string& why) {
+  records_.stop(unit.wid, why);
+  calls_.cancel(unit.wid);
+}
+
+void StudyRunner::ask() {
+  while (wants_more() && open_units() < plan_.parallel) {
+    const std::int64_t number = std::ssize(study_.trials());
+    study_.begin(sampler_.ask(number, study_.history()));
+    add_unit(number);
+    // A point that was tried before has its result already.
+    look_at(number);
+  }
+}
+
+std::int64_t StudyRunner::open_units() const {
+  std::set<std::int64_t> open;
+  for (const auto& [number, unit] : units_) {
+    if (!final_state(unit.unit)) open.insert(unit.unit.wid);
+  }
+  return std::ssize(open);
+}
+
+}  // namespace trivet::search

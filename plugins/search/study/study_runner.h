@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// StudyRunner: what a search does whenever something may have changed: it reads the curves of the
+// trials that run, notes those that have ended, stops those that will not become good, and makes
+// units of new ones.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "search/study/measurements.h"
+#include "search/study/search_records.h"
+#include "search/study/study.h"
+#include "trivet/launch/job.h"
+#include "trivet/search/sampler.h"
+#include "trivet/search/stopper.h"
+
+namespace trivet::search {
+
+struct StudyPlan {
+  std::string objective;
+  Goal goal = Goal::min;
+  std::int64_t trials = 0;
+  std::int64_t parallel = 1;
+  std::int64_t max_failures = 0;  // in a row; 0: any number
+};
+
+// What is done with units; the first two are called with those that are recorded.
+struct UnitCalls {
+  std::function<void(const launch::WorkUnit&)> launch;
+  std::function<void(std::int64_t wid)> cancel;
+  // The metrics.jsonl of a running trial that a stopper looks at, before it is read. May be empty.
+  std::function<void(const std::filesystem::path& curve)> follow{};
+};
+
+class StudyRunner {
+ public:
+  // `stopper` may be null. All references must outlive it.
+  StudyRunner(const StudyPlan& plan, Study& study, const Sampler& sampler, const Stopper* stopper,
+              SearchRecords& records, UnitCalls calls);
+
+  // One look at everything. Calls of it from within, by what it calls, do nothing. Throws what the
+  // sampler, the stopper and the records throw.
+  void step();
+  // Whether all trials have ended and no more are asked for.
+  bool is_done() const;
+  // What is wrong with a search that is done and has no value; empty for one that has.
+  std::string failure() const;
+
+ private:
+  struct Unit {
+    launch::WorkUnit unit;
+    UnitCurve curve;
+  };
+
+  bool wants_more() const;
+  void take_up();
+  void add_unit(std::int64_t number);
+  void keep(std::int64_t number, const launch::WorkUnit& unit);
+  void look_at(std::int64_t number);
+  void read_curve(std::int64_t number);
+  void note_end(std::int64_t number, launch::JobState state);
+  void stop_if_hopeless(std::int64_t number);
+  void cancel(const launch::WorkUnit& unit, const std::string& why);
+  void ask();
+  std::optional<launch::JobState> final_state(const launch::WorkUnit& unit) const;
+  std::int64_t open_units() const;
+
+  const StudyPlan plan_;
+  Study& study_;
+  const Sampler& sampler_;
+  const Stopper* stopper_;
+  SearchRecords& records_;
+  const UnitCalls calls_;
+  const Objective objective_;
+  std::map<std::int64_t, Unit> units_;  // by the number of the trial
+  bool taken_up_ = false, busy_ = false;
+};
+
+}  // namespace trivet::search

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds added tokens in text: the leftmost one, and of those that begin there the longest.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "tokenizers/bpe/bpe_vocabulary.h"
+
+namespace trivet::tokenizers {
+
+class AddedTokens {
+ public:
+  explicit AddedTokens(std::vector<AddedToken> tokens);
+
+  struct Match {
+    std::size_t begin, length;
+    std::int32_t id;
+  };
+  // The first one in `text`. [any thread]
+  std::optional<Match> find(std::string_view text) const;
+
+ private:
+  std::vector<AddedToken> tokens_;                             // the longest first
+  std::array<std::vector<std::size_t>, 256> by_first_byte_{};  // places in tokens_
+};
+
+}  // namespace trivet::tokenizers

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tokenizers/Bpe: byte-level byte pair encoding as GPT-2 has it (Radford et al. 2019). The tokens
+// of tokenizer.json, or of vocab.json and merges.txt; ids are those that the tools of these files
+// give.
+//
+//   tokenizer = { type = "tokenizers/Bpe", file = "tokenizer.json" }
+//
+// Added tokens in the text ("<|endoftext|>") become their ids, the leftmost and longest first. What
+// is between them is cut into words (gpt2_split.h), and the bytes of a word are merged
+// (bpe_merges.h). All bytes come back, whether they are UTF-8 or not, with two exceptions that a
+// file may ask for: "add_prefix_space" puts a space before every piece of text that begins with
+// none, and a byte that is no token becomes the unknown one. Without an unknown one encode() throws
+// InputError for such a byte.
+#pragma once
+
+#include <memory>
+
+#include "tokenizers/bpe/added_tokens.h"
+#include "tokenizers/bpe/bpe_merges.h"
+#include "tokenizers/bpe/bpe_vocabulary.h"
+#include "tokenizers/text/special_ids.h"
+#include "trivet/tokenizer.h"
+#include "tokenizers/text/word_cache.h"
+
+namespace trivet::tokenizers {
+
+struct BpeConfig : SpecialTokensConfig {
+  Path file;
+  Path vocab;
+  Path merges;
+  std::optional<std::vector<std::string>> special_tokens;
+  bool match_special_tokens = true;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(BpeConfig, SpecialTokensConfig,
+              (file, "tokenizer.json as the Hugging Face libraries have it; or the next two."),
+              (vocab, "GPT-2's vocab.json (encoder.json)."),
+              (merges, "GPT-2's merges.txt (vocab.bpe)."),
+              (special_tokens,
+               "Tokens of vocab that are no text; unset: <|endoftext|> if there is one. "
+               "tokenizer.json lists its own."),
+              (match_special_tokens,
+               "A special token that is spelled in a text is that token; false: it is text."))
+
+class Bpe final : public Tokenizer {
+ public:
+  using Config = BpeConfig;
+  explicit Bpe(const Config& config);
+  // Of a vocabulary that check_vocabulary() lets pass.
+  Bpe(BpeVocabulary vocabulary, const Config& config);
+
+  std::int32_t vocabulary_size() const override;
+  std::vector<std::int32_t> encode(std::string_view text) const override;
+  std::string decode(std::span<const std::int32_t> ids) const override;
+  std::string token_text(std::int32_t id) const override;
+  std::optional<std::int32_t> token_id(std::string_view text) const override;
+  bool is_special(std::int32_t id) const override;
+  std::optional<std::int32_t> bos_id() const override { return ids_.bos; }
+  std::optional<std::int32_t> eos_id() const override { return ids_.eos; }
+  std::optional<std::int32_t> pad_id() const override { return ids_.pad; }
+  std::optional<std::int32_t> unknown_id() const override { return vocabulary_.unknown; }
+  std::string fingerprint() const override;
+  std::optional<std::string> tokenizer_json() const override;
+  ConfigOf<Tokenizer> store(const std::filesystem::path& folder) const override;
+
+ private:
+  void encode_piece(std::string_view text, std::vector<std::int32_t>& ids) const;
+  void encode_word(std::string_view word, std::vector<std::int32_t>& ids) const;
+  std::optional<std::int32_t> added_id(std::string_view content) const;
+
+  BpeVocabulary vocabulary_;
+  bool match_special_tokens_;
+  TokenIds tokens_;
+  BpeMerges merges_;
+  AddedTokens matched_;
+  SpecialIds ids_;
+  mutable WordCache cache_;
+};
+
+}  // namespace trivet::tokenizers

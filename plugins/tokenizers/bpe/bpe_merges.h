@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Byte pair encoding of one word (Sennrich et al. 2016, over bytes as in GPT-2): the word's bytes
+// are tokens; of all neighbours that a merge names, those of the earliest merge become one token,
+// the leftmost first, until no merge applies.
+//
+// Candidates wait in a heap by merge and place, and tokens are a linked list: O(n log n) for n
+// bytes, where looking through all neighbours after each merge takes O(n^2).
+#pragma once
+
+#include <array>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizers/bpe/bpe_vocabulary.h"
+
+namespace trivet::tokenizers {
+
+class BpeMerges {
+ public:
+  // Of a vocabulary that check_vocabulary() lets pass.
+  explicit BpeMerges(const BpeVocabulary& vocabulary);
+
+  // Appends the word's tokens. Throws InputError for a byte that is no token where the vocabulary
+  // has no unknown one. [any thread]
+  void encode(std::string_view word, std::vector<std::int32_t>& ids) const;
+
+ private:
+  struct Merge {
+    std::int32_t rank;
+    std::int32_t token;
+  };
+  const Merge* find(std::int32_t left, std::int32_t right) const;
+  std::int32_t byte_id(unsigned char byte) const;
+
+  std::array<std::int32_t, 256> bytes_{};  // -1: no token
+  std::int32_t unknown_ = -1;
+  boost::unordered_flat_map<std::uint64_t, Merge> merges_;  // by the two ids
+};
+
+}  // namespace trivet::tokenizers

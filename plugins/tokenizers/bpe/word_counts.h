@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often each word of GPT-2's rule (gpt2_split.h) comes in a corpus: all that training looks at.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "tokenizers/bpe/added_tokens.h"
+
+namespace trivet::tokenizers {
+
+class WordCounts {
+ public:
+  // Text that spells a special token is cut there, and the token is not counted. They are such that
+  // check_training() of bpe_trainer.h takes them.
+  explicit WordCounts(const std::vector<std::string>& special_tokens);
+
+  void add(std::string_view text);
+  // Reads the file, compressed or not, piece by piece, cut where no word is. Throws InputError when
+  // it cannot be read or is no text.
+  void add_file(const std::filesystem::path& file);
+
+  std::uint64_t bytes() const { return bytes_; }  // of all texts
+  // Sorted by word.
+  std::vector<std::pair<std::string, std::int64_t>> sorted() const;
+
+ private:
+  void add_piece(std::string_view text);
+
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  AddedTokens special_;
+  std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>> counts_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace trivet::tokenizers

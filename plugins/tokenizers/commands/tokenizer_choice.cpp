@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizers/commands/tokenizer_choice.h"
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "trivet/error.h"
+#include "trivet/config/json.h"
+
+namespace trivet::tokenizers {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Choice = ConfigOf<Tokenizer>;
+
+Choice from_table(const Value& table, const std::string& where) {
+  const Value* type = table.find("type");
+  if (type == nullptr || !type->is_text())
+    throw UsageError(where + " has no \"type\"", {.hint = "such as \"tokenizers/Bytes\""});
+  Value fields = table;
+  fields.erase("type");
+  return Choice(type->as_text(), std::move(fields));
+}
+
+// Is, or begins with, a key of a tokenizer: its kind is asked where it is used.
+bool is_tokenizer(const Value& value) {
+  const Value* type = value.is_table() ? value.find("type") : nullptr;
+  if (type == nullptr || !type->is_text()) return false;
+  try {
+    registry().get(Tokenizer::kKind, type->as_text());
+    return true;
+  } catch (const ConfigError&) {
+    return false;  // an item of another kind
+  }
+}
+
+// All tables of tokenizers in a config, with their places; the same one counts once.
+void collect(const Value& value, const std::string& path,
+             std::vector<std::pair<std::string, const Value*>>& found) {
+  if (is_tokenizer(value)) {
+    for (const auto& [place, other] : found)
+      if (*other == value) return;
+    found.emplace_back(path, &value);
+    return;
+  }
+  if (value.is_table()) {
+    for (const Value::Member& member : value.members())
+      collect(member.value, joined_path(path, member.key), found);
+  } else if (value.is_array()) {
+    for (std::size_t i = 0; i < value.items().size(); ++i)
+      collect(value.items()[i], joined_path(path, i), found);
+  }
+}
+
+Choice from_config(const std::string& file, const std::string& place, CommandContext& context) {
+  const Value config = context.config(std::vector{file});
+  if (!place.empty()) {
+    const Value* value = config.find_path(place);
+    if (value == nullptr) throw UsageError(file + " has no '" + place + "'");
+    return value->is_text() ? Choice(value->as_text(), Value::table())
+                            : from_table(*value, "'" + place + "' in " + file);
+  }
+  std::vector<std::pair<std::string, const Value*>> found;
+  collect(config, {}, found);
+  if (found.empty()) throw UsageError(file + " has no tokenizer");
+  if (found.size() > 1) {
+    std::string places;
+    for (const auto& [path, value] : found)
+      places += (places.empty() ? "" : ", ") + file + ":" + path;
+    throw UsageError(file + " has several tokenizers", {.hint = "name one: " + places});
+  }
+  return from_table(*found.front().second, file);
+}
+
+Choice from_folder(const fs::path& folder) {
+  const auto text = [&](const char* name) { return (folder / name).string(); };
+  if (fs::exists(folder / "tokenizer.json"))
+    return Choice("tokenizers/Bpe", Value::table({{"file", text("tokenizer.json")}}));
+  if (fs::exists(folder / "vocab.json") && fs::exists(folder / "merges.txt")) {
+    return Choice("tokenizers/Bpe",
+                  Value::table({{"vocab", text("vocab.json")}, {"merges", text("merges.txt")}}));
+  }
+  throw UsageError(folder.string() + " has no tokenizer.json, nor vocab.json and merges.txt");
+}
+
+Choice choice_of(const std::string& name, CommandContext& context) {
+  if (name.starts_with('{')) return from_table(value_from_json(name, "TOKENIZER"), "the table");
+  std::error_code ignored;
+  if (fs::is_directory(name, ignored)) return from_folder(name);
+  const std::string extension = fs::path(name).extension().string();
+  if (fs::exists(name, ignored)) {
+    if (extension == ".toml") return from_config(name, {}, context);
+    return Choice(extension == ".model" ? "sentencepiece/Model" : "tokenizers/Bpe",
+                  Value::table({{"file", name}}));
+  }
+  const std::size_t colon = name.rfind(".toml:");
+  if (colon != std::string::npos)
+    return from_config(name.substr(0, colon + 5), name.substr(colon + 6), context);
+  if (extension == ".json" || extension == ".model" || extension == ".toml" ||
+      name.find('/') == std::string::npos) {
+    throw UsageError("there is no tokenizer '" + name + "'",
+                     {.hint = "a file, a folder, a key such as tokenizers/Bytes; "
+                              "trivet help tokenizer"});
+  }
+  return Choice(name, Value::table());
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> chosen_tokenizer(const std::string& name, CommandContext& context) {
+  return make(choice_of(name, context));
+}
+
+}  // namespace trivet::tokenizers

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tokenizers/Characters: every character (Unicode code point) of an alphabet is a token.
+//
+//   tokenizer = { type = "tokenizers/Characters", alphabet = "abcdefghijklmnopqrstuvwxyz ,.\n" }
+//   tokenizer = { type = "tokenizers/Characters", files = ["corpus.txt"] }
+//
+// Ids follow code points: the alphabet's lowest is 0. Then come 256 ids for bytes, or <unk>, as
+// `unknown` says, then the special tokens that the config asks for. With unknown = "bytes" every
+// byte string comes back, UTF-8 or not; with "token" what the alphabet lacks comes back as <unk>,
+// one for each character or byte that belongs to none.
+#pragma once
+
+#include <vector>
+
+#include "tokenizers/text/mark_tokens.h"
+#include "trivet/tokenizer.h"
+
+namespace trivet::tokenizers {
+
+// What becomes of a character that is not in the alphabet.
+enum class UnknownCharacter {
+  bytes,  // a token for each of its bytes
+  token,  // one token <unk>
+  error,  // encode() throws InputError
+};
+TRIVET_ENUM(UnknownCharacter, bytes, token, error)
+
+struct CharactersConfig : MarkTokensConfig {
+  std::string alphabet;
+  std::vector<Path> files;
+  UnknownCharacter unknown = UnknownCharacter::bytes;
+
+  void validate(Problems& problems) const;
+};
+TRIVET_CONFIG(CharactersConfig, MarkTokensConfig, (alphabet, "The characters, in any order."),
+              (files,
+               "Texts, gzip or zstd or plain, whose characters are added to the alphabet; what is "
+               "no UTF-8 in them is left out."),
+              (unknown, "What becomes of characters that are not in the alphabet."))
+
+// The characters of a text, each once, by code point; bytes that are no UTF-8 are left out.
+std::vector<char32_t> characters_of(std::string_view text);
+
+class Characters final : public Tokenizer {
+ public:
+  using Config = CharactersConfig;
+  explicit Characters(const Config& config);
+
+  std::int32_t vocabulary_size() const override { return marks_.end(); }
+  std::vector<std::int32_t> encode(std::string_view text) const override;
+  std::string decode(std::span<const std::int32_t> ids) const override;
+  std::optional<std::int32_t> bos_id() const override { return marks_.bos(); }
+  std::optional<std::int32_t> eos_id() const override { return marks_.eos(); }
+  std::optional<std::int32_t> pad_id() const override { return marks_.pad(); }
+  std::optional<std::int32_t> unknown_id() const override;
+  std::string fingerprint() const override;
+  ConfigOf<Tokenizer> store(const std::filesystem::path& folder) const override;
+
+ private:
+  std::int32_t size() const { return static_cast<std::int32_t>(alphabet_.size()); }
+  std::int32_t fallback_end() const;
+
+  UnknownCharacter unknown_;
+  std::vector<char32_t> alphabet_;  // sorted
+  MarkTokens marks_;
+};
+
+}  // namespace trivet::tokenizers

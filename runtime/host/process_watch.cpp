@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/process_watch.h"
+
+#include <cstddef>
+#include <string>
+
+#include <fmt/core.h>
+
+#include "host/loaded_plugins.h"
+#include "trivet/error.h"
+#include "trivet/extensions/library_threads.h"
+
+namespace trivet {
+namespace {
+
+std::int64_t library_threads_of(Device& device) {
+  const tv_backend& table = device.table();
+  if (table.struct_size <= offsetof(tv_backend, extension) || table.extension == nullptr) return -1;
+  const void* const function = table.extension(device.context(), TV_LIBRARY_THREADS);
+  if (function == nullptr) return -1;
+  return reinterpret_cast<tv_library_threads_fn>(reinterpret_cast<std::uintptr_t>(function))(
+      device.context());
+}
+
+// Those that did not come with the program, if there are any: it tests its own.
+std::string suspects() {
+  std::string own, others;
+  for (const LoadedPlugin& plugin : loaded_plugins()) {
+    std::string& names = plugin.shipped ? own : others;
+    names += fmt::format("{}{} {} ({})", names.empty() ? "" : ", ", plugin.name, plugin.version,
+                         plugin.file.string());
+  }
+  return others.empty() ? own : others;
+}
+
+}  // namespace
+
+ProcessWatch::ProcessWatch(Device& device)
+    : device_(device), start_(ProcessState::now(library_threads_of(device))) {}
+
+void ProcessWatch::check() const {
+  const std::string changes = start_.changes_to(ProcessState::now(library_threads_of(device_)));
+  if (changes.empty()) return;
+  throw PluginError(fmt::format("a plugin changed what the whole process shares: {}", changes),
+                    {.hint = "results depend on it; it was done by one of: " + suspects()});
+}
+
+}  // namespace trivet

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// `trivet doctor --peak`, and what runs tell with it. Figures of time are compared with each other,
+// never with an expectation.
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "program/run/run_fixture.h"
+
+namespace doctor_test {
+
+using namespace trivet::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Environment by which all that is measured is kept in `dir`.
+std::string cache_in(const TempDir& dir) {
+  return "XDG_CACHE_HOME=" + quoted(dir.path().string()) + " ";
+}
+
+fs::path peaks_of(const TempDir& dir) {
+  return dir.path() / "trivet" / "peaks.json";
+}
+
+nlohmann::json doctor(const std::string& words, const TempDir& cache) {
+  const ShellResult result = trivet::test::trivet("doctor --json " + words, cache_in(cache));
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  return nlohmann::json::parse(result.output);
+}
+
+// A short run of a language model on one thread.
+ShellResult language_run(const TempDir& cache, const fs::path& workdir,
+                         const std::string& more = {}) {
+  return run(config("lm/local.toml"), workdir,
+             "runtime.threads=1 trainer.train_steps=6 trainer.steps_per_loop=3 mode=train " + more,
+             cache_in(cache));
+}
+
+}  // namespace
+
+TEST_CASE("the doctor measures a peak and keeps it by backend and threads") {
+  const TempDir cache;
+  CHECK(doctor("--threads 1", cache).at("peak_flops").is_null());
+  CHECK_THAT(trivet::test::trivet("doctor", cache_in(cache)).output,
+             Contains("not measured") && Contains("cpu/OpenBlas"));
+  CHECK_FALSE(fs::exists(peaks_of(cache)));
+
+  const nlohmann::json measured = doctor("--peak --threads 1", cache);
+  CHECK(measured.at("threads") == 1);
+  CHECK(measured.at("peak_flops").get<double>() > 1e6);
+  CHECK(doctor("--threads 1", cache).at("peak_flops") == measured.at("peak_flops"));
+  CHECK(doctor("--threads 2", cache).at("peak_flops").is_null());
+  CHECK(doctor("--threads 1 --backend tiny/Backend", cache).at("peak_flops").is_null());
+
+  doctor("--peak --threads 1 --backend tiny/Backend", cache);
+  doctor("--peak --threads 1", cache);
+  CHECK(json_of(peaks_of(cache)).at("peaks").size() == 2);  // a new one takes the old one's place
+}
+
+TEST_CASE("MFU is tokens a second times FLOPs a token over the measured peak") {
+  const TempDir cache, dir;
+  const double peak = doctor("--peak --threads 1", cache).at("peak_flops");
+  const fs::path workdir = dir.path() / "run";
+  const ShellResult result = language_run(cache, workdir);
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  CHECK_THAT(result.output, Contains("tokens    ") && Contains("MFU"));
+
+  const nlohmann::json summary = json_of(workdir / "summary.json");
+  const double of_token = summary.at("flops_per_token");
+  CHECK(summary.at("peak_flops") == peak);
+  CHECK(summary.at("mfu").get<double>() ==
+        Approx(summary.at("tokens_per_second").get<double>() * of_token / peak));
+  const auto lines = records(workdir, "train");
+  CHECK(lines.size() == 2);
+  for (const nlohmann::json& line : lines) {
+    const nlohmann::json& rates = line.at("rates");
+    CHECK(rates.at("mfu").get<double>() ==
+          Approx(rates.at("tokens_per_second").get<double>() * of_token / peak));
+    // Rows of 128 tokens, one step 8 of them.
+    CHECK(rates.at("tokens_per_second").get<double>() ==
+          Approx(rates.at("steps_per_second").get<double>() * 8 * 128));
+  }
+  const ShellResult paper =
+      trivet::test::trivet("summary --on-paper --json " + quoted(config("lm/local.toml").string()));
+  CHECK(nlohmann::json::parse(paper.output).at("tokens").at("flops_per_token") == of_token);
+}
+
+TEST_CASE("a config's own peak comes before what was measured") {
+  const TempDir cache, dir;
+  const ShellResult result = language_run(cache, dir.path() / "run", "runtime.peak_flops=1e12");
+  CHECK(result.exit_code == 0);
+  const nlohmann::json summary = json_of(dir.path() / "run" / "summary.json");
+  CHECK(summary.at("peak_flops") == 1e12);
+  CHECK(summary.at("mfu").get<double>() ==
+        Approx(summary.at("tokens_per_second").get<double>() *
+               summary.at("flops_per_token").get<double>() / 1e12));
+}
+
+TEST_CASE("without a peak there is no MFU, and without tokens neither") {
+  const TempDir cache, dir;
+  const ShellResult result = language_run(cache, dir.path() / "run");
+  INFO(result.output);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.output, Contains("'trivet doctor --peak' lets runs tell their MFU"));
+  const nlohmann::json summary = json_of(dir.path() / "run" / "summary.json");
+  CHECK(summary.at("mfu").is_null());
+  CHECK(summary.at("tokens_per_second").get<double>() > 0);
+  const auto lines = records(dir.path() / "run", "train");
+  REQUIRE(lines.size() == 2);
+  CHECK(lines.back().at("rates").contains("tokens_per_second"));
+  CHECK_FALSE(lines.back().at("rates").contains("mfu"));
+
+  const fs::path images = dir.path() / "images";
+  const ShellResult other =
+      run(config("vision/local.toml"), images,
+          std::string(kSmallRun) + "trainer.train_steps=4 runtime.peak_flops=1e12 mode=train",
+          cache_in(cache));
+  CHECK(other.exit_code == 0);
+  CHECK(json_of(images / "summary.json").at("tokens_per_second").is_null());
+  CHECK_FALSE(records(images, "train").back().at("rates").contains("mfu"));
+}
+
+TEST_CASE("a damaged file of peaks is an error of the doctor and a warning of a run") {
+  const TempDir cache, dir;
+  for (const char* text : {"{\"peaks\": 3}", "{\"peaks\": [", "[]", "", "\xff\xfe"}) {
+    INFO(text);
+    cache.write("trivet/peaks.json", text);
+    const ShellResult asked = trivet::test::trivet("doctor", cache_in(cache));
+    CHECK(asked.exit_code != 0);
+    CHECK_THAT(asked.output, Contains("peaks.json"));
+  }
+  const ShellResult result = language_run(cache, dir.path() / "run");
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.output,
+             Contains("warning: ") && Contains("peaks.json") && Contains("the run tells no MFU"));
+  // Entries without figures are of nobody.
+  cache.write("trivet/peaks.json", "{\"peaks\": [3, {}, {\"backend\": \"cpu/OpenBlas\"}]}");
+  CHECK(doctor("--threads 1", cache).at("peak_flops").is_null());
+}
+
+TEST_CASE("what the doctor cannot do is said") {
+  const TempDir cache;
+  const auto fails = [&](const std::string& words, const std::string& text) {
+    const ShellResult result = trivet::test::trivet("doctor " + words, cache_in(cache));
+    INFO(result.output);
+    CHECK(result.exit_code != 0);
+    CHECK_THAT(result.output, Contains(text));
+  };
+  fails("--threads many", "--threads takes a number from 0 to 1024, 'many' is none");
+  fails("--backend cpu/Nothing", "cpu/Nothing");
+  fails("configs/x.toml", "'trivet doctor' takes no 'configs/x.toml'");
+  cache.write("trivet", "a file where the folder should be");
+  fails("--peak --threads 1", "cannot make");
+}
+
+}  // namespace doctor_test

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// `trivet summary` and `trivet check` of models that no machine here could hold.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "program/run/run_fixture.h"
+
+using namespace trivet::test;
+using Catch::Contains;
+
+namespace {
+
+std::string lm(const std::string& name) {
+  return quoted(config("lm/" + name + ".toml").string());
+}
+
+nlohmann::json figures(const std::string& words) {
+  const ShellResult result = trivet::test::trivet("summary --json " + words);
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  return nlohmann::json::parse(result.output);
+}
+
+// The weights that no product multiplies: biases and factors of norms and of scales. The bias of a
+// softmax is a column of its product.
+double vectors_of(const nlohmann::json& seen) {
+  double count = 0;
+  for (const auto& weights : seen.at("weights")) {
+    const bool vector = weights.at("shape").size() == 1 && weights.at("path") != "softmax/b";
+    if (vector) count += weights.at("shape")[0].get<double>();
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("the seeds' C4 models have the sizes and FLOPs of their published shapes") {
+  struct Expected {
+    std::string config;
+    std::int64_t parameters;
+    double layers, heads, dims_per_head, length;
+    std::int64_t devices, batch;
+    double flops_per_token, ideal_seconds;  // 0: the table has none
+  };
+  // Sizes by hand from the shapes; FLOP per token and step times of the table in PaLM's convention.
+  const Expected all[] = {
+      {"c4_1b_4", 1104619904, 13, 20, 128, 1024, 4, 128, 7.0367e9, 0.8385},
+      {"c4_16b_32", 16506101504, 36, 48, 128, 1024, 32, 512, 1.0175e11, 6.062},
+      {"c4_gpt3_xl_8", 2926542848, 24, 24, 128, 2048, 8, 512, 0, 0},
+      {"c4_22b_1xv4_128", 21947310080, 48, 24, 256, 1024, 64, 1024, 1.3531e11, 8.061},
+      {"c4_gpt3_175b_768", 174792058880, 96, 96, 128, 2048, 768, 1536, 0, 0},
+  };
+  for (const Expected& expected : all) {
+    INFO(expected.config);
+    const nlohmann::json seen = figures(lm(expected.config));
+    CHECK(seen.at("on_paper") == true);
+    CHECK(seen.at("parameters") == expected.parameters);
+    CHECK(seen.at("mesh").at("devices") == expected.devices);
+    CHECK(seen.at("mesh").at("global_batch") == expected.batch);
+    const nlohmann::json& tokens = seen.at("tokens");
+    CHECK(tokens.at("step_tokens") == static_cast<double>(expected.batch) * expected.length);
+
+    const auto parameters = static_cast<double>(expected.parameters);
+    const double attention =
+        12 * expected.layers * expected.heads * expected.dims_per_head * expected.length;
+    CHECK(tokens.at("closed_form_flops_per_token").get<double>() ==
+          Approx(6 * parameters + attention).epsilon(1e-12));
+    // Op by op, vectors multiply nothing, and tables of positions are looked up.
+    double looked_up = vectors_of(seen);
+    for (const auto& weights : seen.at("weights")) {
+      if (weights.at("path") == "position_emb/table") {
+        looked_up += weights.at("shape")[0].get<double>() * weights.at("shape")[1].get<double>();
+      }
+    }
+    CHECK(tokens.at("flops_per_token").get<double>() ==
+          Approx(6 * (parameters - looked_up) + attention).epsilon(1e-12));
+    if (expected.flops_per_token == 0) continue;
+    CHECK(tokens.at("closed_form_flops_per_token").get<double>() ==
+          Approx(expected.flops_per_token).epsilon(5e-5));
+    CHECK(tokens.at("ideal_step_seconds").get<double>() ==
+          Approx(expected.ideal_seconds).epsilon(5e-4));
+  }
+}
+
+TEST_CASE("frozen weights have no gradients to compute, and the closed form is not theirs") {
+  const auto tokens = [](const std::string& more) {
+    return figures(lm("local") + " mode=train --on-paper " + more).at("tokens");
+  };
+  const nlohmann::json all = tokens("");
+  const nlohmann::json some = tokens("'trainer.trainable=[\"transformer/layer_1/mlp_out/.*\"]'");
+  CHECK(all.at("closed_form_flops_per_token") > 0);
+  CHECK(some.at("closed_form_flops_per_token") == 0);
+  // Forward all, 2 N; and backward, for the last product alone, two as large, and for the softmax
+  // one: 256 tokens of 64.
+  CHECK(some.at("flops_per_token").get<double>() ==
+        Approx(all.at("flops_per_token").get<double>() / 3 + 2.0 * 256 * 64 + 2.0 * 256 * 64));
+  const ShellResult told = trivet::test::trivet("summary " + lm("local") +
+                                                " mode=train 'trainer.frozen=[\"softmax/.*\"]'");
+  CHECK_THAT(told.output, Contains("with all pairs of attention") && !Contains("6 N"));
+}
+
+TEST_CASE("GPT-2 has 124,439,808 weights") {
+  const nlohmann::json seen = figures("--on-paper " + lm("gpt2_124m"));
+  CHECK(seen.at("parameters") == 124439808);
+  // Not in the run's directory, and no place where data could be.
+  const ShellResult without = trivet::test::trivet("check " + lm("gpt2_124m"));
+  CHECK(without.exit_code != 0);
+  CHECK_THAT(without.output, Contains("train*.bin"));
+}
+
+TEST_CASE("a device of a mesh has its share of weights, gradients, slots and step") {
+  const nlohmann::json one = figures(lm("c4_1b_4") +
+                                     " mesh.ici_mesh_shape=[1,1,1] mesh.percore_batch_size=32 "
+                                     "task.train_input.batch_size=32 --on-paper")
+                                 .at("device_memory");
+  const nlohmann::json four = figures(lm("c4_1b_4")).at("device_memory");
+  for (const char* part : {"weights", "gradients", "m", "v"}) {
+    INFO(part);
+    CHECK(one.at(part) == 4 * 1104619904LL);
+    // 338,304 elements of vectors are on every device.
+    CHECK(four.at(part) == (1104619904LL - 338304) + 4 * 338304LL);
+  }
+  // 32 examples each: data divides the batch, and nothing of a step.
+  CHECK(one.at("step") == four.at("step"));
+  const nlohmann::json split =
+      figures(lm("c4_1b_4") + " mesh.ici_mesh_shape=[1,2,2]").at("device_memory");
+  CHECK(split.at("weights") == four.at("weights"));
+  CHECK(split.at("step").get<double>() > 0.9 * four.at("step").get<double>());
+}
+
+TEST_CASE("what is kept for gradients changes the memory of a step, and no FLOPs of the model") {
+  const std::string policy = " task.model.stacked_transformer_tpl.checkpoint_policy=";
+  const nlohmann::json again = figures(lm("c4_1b_4") + policy + "save_nothing");
+  const nlohmann::json kept = figures(lm("c4_1b_4") + policy + "save_everything");
+  CHECK(kept.at("device_memory").at("step").get<double>() >
+        3 * again.at("device_memory").at("step").get<double>());
+  CHECK(kept.at("tokens") == again.at("tokens"));
+}
+
+TEST_CASE("slices add replicas, which multiply the batch and divide no weight") {
+  const nlohmann::json one = figures(lm("c4_22b_1xv4_128"));
+  const nlohmann::json four =
+      figures(lm("c4_22b_1xv4_128") + " mesh.dcn_mesh_shape=[4,1,1] mesh.processes=64");
+  CHECK(four.at("mesh").at("devices") == 256);
+  CHECK(four.at("mesh").at("axes").at("replica") == 4);
+  CHECK(four.at("mesh").at("global_batch") == 4096);
+  CHECK(four.at("device_memory") == one.at("device_memory"));
+  CHECK(four.at("tokens").at("ideal_step_seconds").get<double>() ==
+        Approx(one.at("tokens").at("ideal_step_seconds").get<double>()));
+  CHECK_THAT(
+      trivet::test::trivet("summary " + lm("c4_22b_1xv4_128") + " mesh.dcn_mesh_shape=[4,1,1]")
+          .output,
+      Contains("mesh.percore_batch_size makes it 256 (a global batch of 4096)"));
+}
+
+TEST_CASE("what is counted on paper is what a training step counts") {
+  const std::string local = lm("local");
+  const nlohmann::json here = figures(local), paper = figures(local + " --on-paper");
+  CHECK(here.at("on_paper") == false);
+  CHECK(paper.at("on_paper") == true);
+  for (const char* name : {"parameters", "step_flops", "tokens", "weights", "layers"}) {
+    INFO(name);
+    CHECK(paper.at(name) == here.at(name));
+  }
+  CHECK_FALSE(paper.contains("first_loss"));
+  CHECK_FALSE(here.contains("device_memory"));
+}
+
+TEST_CASE("on paper neither a tokenizer nor data need be there") {
+  const std::string missing = lm("gpt2_124m") +
+                              " task.tokenizer='{type=\"tokenizers/Bpe\", "
+                              "file=\"/nonexistent/tokenizer.json\"}'";
+  const ShellResult result = trivet::test::trivet("check --on-paper " + missing);
+  INFO(result.output);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.output, Contains("reach 196 of 196 trainable tensors"));
+  // Without a vocab_size it is the tokenizer that tells.
+  const ShellResult unknown =
+      trivet::test::trivet("check --on-paper " + missing + " task.model.vocab_size=0");
+  CHECK(unknown.exit_code != 0);
+  CHECK_THAT(unknown.output, Contains("/nonexistent/tokenizer.json"));
+}
+
+TEST_CASE("a run on a mesh of several devices is refused") {
+  const TempDir dir;
+  const ShellResult result = run(config("lm/c4_1b_4.toml"), dir.path() / "run");
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.output,
+             Contains("c4_1b_4.toml:") && Contains("mesh: is of 4 devices, and a run uses one"));
+  CHECK_FALSE(std::filesystem::exists(dir.path() / "run"));
+  const ShellResult one = run(config("lm/local.toml"), dir.path() / "one",
+                              "mesh.ici_mesh_shape=[1,1,1] trainer.train_steps=2 mode=train");
+  INFO(one.output);
+  CHECK(one.exit_code == 0);
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// `trivet launch` with everything but its own words said: where experiments lie, who launches, and
+// the orchestrator, for which the plugin paper stands in.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "program/run/run_fixture.h"
+#include "support/plugin_folder.h"
+
+namespace trivet::test {
+
+struct Launching {
+  Launching();
+
+  std::filesystem::path write(std::string_view name, const std::string& text) const {
+    return folder.write(name, text);
+  }
+  // "--xp=FILE" for a file of this content.
+  std::string xp(const std::string& text) const;
+
+  ShellResult launch(const std::string& words) const;
+  // What it would do: nothing is made.
+  nlohmann::ordered_json plan(const std::string& words) const;
+  // Refused, with exit code 2 and nothing made; what was said.
+  std::string refusal(const std::string& words) const;
+  std::string root() const { return (folder / "root").string(); }
+  // As runs get it.
+  std::string plugin_option() const { return "--plugin-dir=" + plugins.path().string(); }
+
+  TempDir folder;
+  PluginFolder plugins;
+};
+
+// A job's argv in a plan.
+std::vector<std::string> words(const nlohmann::ordered_json& argv);
+
+}  // namespace trivet::test

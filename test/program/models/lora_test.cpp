@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// A language model is tuned by LoRA alone, and exported with what was learnt in its weights.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <string>
+
+#include "program/run/run_fixture.h"
+#include "safetensors_reader.h"
+
+using namespace trivet::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kThin =
+    "'task.model.block_tpl={type=\"nn/TransformerBlock\", lora={rank=2, "
+    "layers=[\"query\", \"value\", \"out\"]}}' 'task.init_load.ignore=[\".*/lora_[ab]\"]' "
+    "trainer.learning_rate=0.01 ";
+
+bool is_thin(const std::string& name) {
+  return name.ends_with("/lora_a") || name.ends_with("/lora_b");
+}
+
+}  // namespace
+
+TEST_CASE("LoRA tunes thin matrices, leaves the weights alone, and is exported merged") {
+  const TempDir dir;
+  const double alpha = GENERATE(0.0, 8.0);  // 0: as the rank
+  const double factor = alpha > 0 ? alpha / 2 : 1;
+  const auto start = [&](const std::string& name, const std::string& more) {
+    return run(config("lm/local.toml"), dir / name,
+               "mode=train runtime.threads=1 trainer.train_steps=8 " + more);
+  };
+  REQUIRE(start("first", "").exit_code == 0);
+  const std::string from = kThin + "task.model.block_tpl.lora.alpha=" + std::to_string(alpha) +
+                           " task.init_checkpoint=" + quoted((dir / "first").string()) + " ";
+  const ShellResult tuned = start("tuned", from + "'trainer.trainable=[\".*/lora_[ab]\"]'");
+  INFO(tuned.output);
+  REQUIRE(tuned.exit_code == 0);
+
+  const fs::path step = fs::path("checkpoints") / "step_00000008";
+  const auto before = read_safetensors(dir / "first" / step / "model.safetensors");
+  const auto after = read_safetensors(dir / "tuned" / step / "model.safetensors");
+  std::size_t thin = 0;
+  for (const auto& [name, tensor] : after) {
+    INFO(name);
+    if (!is_thin(name)) {
+      CHECK(tensor.values == before.at(name).values);
+      continue;
+    }
+    ++thin;
+    CHECK(std::any_of(tensor.values.begin(), tensor.values.end(), [](float v) { return v != 0; }));
+  }
+  CHECK(thin == 2 * 3 * 2);  // blocks, products, matrices
+  CHECK(after.size() == before.size() + thin);
+  // The optimizer keeps nothing for weights that are not trained.
+  for (const auto& [name, tensor] :
+       read_safetensors(dir / "tuned" / step / "optimizer.safetensors"))
+    CHECK_THAT(name, Contains("/lora_"));
+
+  const auto trivet_on = [&](const std::string& command, const std::string& more) {
+    const ShellResult result = trivet::test::trivet(command + " " + more);
+    INFO(command << " " << more << ": " << result.output);
+    REQUIRE(result.exit_code == 0);
+    return result.output;
+  };
+  const auto path = [&](const char* name) { return quoted((dir / name).string()); };
+  trivet_on("export", path("tuned") + " -o " + path("out"));
+  const auto written = read_safetensors(dir / "out" / "model.safetensors");
+  // [d, 3 d]: query, key and value side by side; the key has no LoRA.
+  const auto& product = written.at("transformer.h.0.attn.c_attn.weight").values;
+  const auto part = [&](std::size_t index) {
+    return std::vector<float>(product.begin() + static_cast<std::ptrdiff_t>(64 * index),
+                              product.begin() + static_cast<std::ptrdiff_t>(64 * (index + 1)));
+  };
+  const auto row = [&](const char* name) {
+    const auto& values = after.at("transformer/layer_0/attention/" + std::string(name)).values;
+    return std::vector<float>(values.begin(), values.begin() + 64);
+  };
+  CHECK(part(1) == row("key/w"));
+  const auto &a = after.at("transformer/layer_0/attention/query/lora_a").values,
+             &b = after.at("transformer/layer_0/attention/query/lora_b").values;
+  std::vector<float> want = row("query/w");
+  for (std::size_t i = 0; i < 64; ++i)
+    want[i] += static_cast<float>(factor) * (a[0] * b[i] + a[1] * b[64 + i]);
+  const std::vector<float> got = part(0);
+  CHECK(got != row("query/w"));
+  for (std::size_t i = 0; i < 64; ++i) CHECK(got[i] == Approx(want[i]).margin(1e-6));
+
+  trivet_on("import", path("out") + " -o " + path("again"));
+  const auto text = [&](const char* name, const std::string& more) {
+    return trivet_on("generate", path(name) + " You -n 20 -t 0 " + more);
+  };
+  CHECK(text("again", "--set task.tokenizer=tokenizers/Bytes") == text("tuned", ""));
+
+  // What is trained cannot change in the middle: the optimizer has nothing for the others.
+  const ShellResult wider = start("tuned", from + "trainer.train_steps=9");
+  CHECK(wider.exit_code == 2);
+  CHECK_THAT(wider.output, Contains("trainer.trainable"));
+}
+
+TEST_CASE("what is trained is said in one way, and what an export cannot hold is refused") {
+  const TempDir dir;
+  const ShellResult both = run(config("lm/local.toml"), dir / "both",
+                               "'trainer.trainable=[\".*\"]' 'trainer.frozen=[\".*/b\"]'");
+  CHECK(both.exit_code == 2);
+  CHECK_THAT(both.output, Contains("trainer.trainable") && Contains("is set, and frozen, too"));
+  REQUIRE(run(config("lm/local.toml"), dir / "run",
+              "mode=train runtime.threads=1 trainer.train_steps=1 "
+              "'task.model.block_tpl={type=\"nn/TransformerBlock\", adapter_dims=4}'")
+              .exit_code == 0);
+  const ShellResult adapted = trivet::test::trivet("export " + quoted((dir / "run").string()) +
+                                                   " -o " + quoted((dir / "out").string()));
+  CHECK(adapted.exit_code == 2);
+  CHECK_THAT(adapted.output, Contains("adapter_dims of the layer"));
+  CHECK_FALSE(fs::exists(dir / "out"));
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program in surroundings it was not made for: streams that are closed, full or not read, a
+// bare environment, inputs that are no configs, places where no run can be. Each time a clear error
+// and the right exit code, and nothing of a run is damaged.
+#include <sys/mount.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "program/run/run_fixture.h"
+#include "support/paths.h"
+
+namespace hostile_test {
+
+using namespace trivet;
+using Catch::Contains;
+using test::quoted;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string local() {
+  return quoted(test::config("vision/local.toml").string());
+}
+
+std::string short_run(const fs::path& workdir) {
+  return "run " + local() + " trainer.train_steps=20 --workdir " + quoted(workdir.string());
+}
+
+// Every command that only prints.
+std::vector<std::string> printing_commands() {
+  return {"--help",
+          "--version",
+          "help run",
+          "plugins",
+          "plugins --json",
+          "explain nn/Linear",
+          "schema",
+          "schema layer",
+          "explain seed --config " + local(),
+          "completions bash",
+          "config show " + local()};
+}
+
+void check_error(const test::ShellResult& result, int code, const std::string& text) {
+  INFO(result.output);
+  CHECK(result.exit_code == code);
+  CHECK_THAT(result.output, Catch::StartsWith("error: ") && Contains(text));
+}
+
+}  // namespace
+
+TEST_CASE("output that cannot be written is an error of every command") {
+  for (const std::string& command : printing_commands()) {
+    INFO(command);
+    check_error(test::trivet(command + " >/dev/full"), 1, "cannot write to standard output");
+    check_error(test::trivet(command + " >&-"), 1, "cannot write to standard output");
+    CHECK(test::trivet(command + " <&- >&- 2>&-").exit_code == 1);
+    CHECK(test::trivet(command + " <&- 2>&-").exit_code == 0);
+  }
+}
+
+TEST_CASE("a bare environment is enough for every command") {
+  for (std::string command : printing_commands()) {
+    INFO(command);
+    const auto result = test::shell("env -i " + quoted(test::program().string()) + " " + command);
+    CHECK(result.exit_code == 0);
+    CHECK_FALSE(result.output.empty());
+  }
+}
+
+TEST_CASE("a run whose standard streams are closed keeps its files to itself") {
+  const test::TempDir temp;
+  const fs::path workdir = temp / "run";
+  REQUIRE(test::trivet(short_run(workdir) + " <&- >&- 2>&-").exit_code == 0);
+  CHECK_THAT(test::read_file(workdir / ".lock"),
+             Catch::StartsWith("process ") && !Contains("step"));
+  CHECK(test::records(workdir, "eval").size() == 1);
+  for (const auto& entry : fs::directory_iterator(workdir)) {
+    if (!entry.is_regular_file()) continue;
+    INFO(entry.path());
+    CHECK_THAT(test::read_file(entry.path()), !Contains("examples/s"));
+  }
+}
+
+TEST_CASE("a reader that goes away costs the output, not the run") {
+  const test::TempDir temp;
+  const fs::path workdir = temp / "run";
+  const std::string code = quoted((temp / "code").string());
+  const auto result = test::shell("TRIVET_PLUGIN_PATH=" + quoted(test::plugin_dir().string()) +
+                                  "; { " + quoted(test::program().string()) + " " +
+                                  short_run(workdir) + "; echo $? >" + code + "; } | :");
+  INFO(result.output);
+  CHECK(test::read_file(temp / "code") == "0\n");
+  CHECK(test::json_of(workdir / "summary.json").at("state") == "done");
+}
+
+TEST_CASE("what is no config is named, whichever command is given it") {
+  const test::TempDir temp;
+  const auto file = [&](const char* name, const std::string& content) {
+    return temp.write(name, content).string();
+  };
+  fs::create_directory(temp / "folder.toml");
+  const std::vector<std::pair<std::string, std::string>> inputs = {
+      {file("empty.toml", ""), "the required key 'task' is missing"},
+      {(temp / "missing.toml").string(), "No such file or directory"},
+      {(temp / "folder.toml").string(), "this is a directory"},
+      {file("latin.toml", "name = '\xE4'\n"), "this is not UTF-8 text"},
+      {file("zeros.toml", std::string(100, '\0')), "zeros.toml:1:1"},
+      {file("huge.toml", std::string(9 << 20, 'a')), "larger than 8 MiB"},
+      {test::program().string(), "trivet"},
+  };
+  for (const auto& [path, text] : inputs) {
+    for (const std::string command : {"run ", "config show ", "explain seed --config "}) {
+      INFO(command << path);
+      check_error(test::trivet(command + quoted(path)), 2, text);
+    }
+  }
+}
+
+TEST_CASE("a place where no run can be is named") {
+  const test::TempDir temp;
+  temp.write("file", "");
+  fs::create_symlink("nowhere", temp / "dangling");
+  fs::create_symlink("loop", temp / "loop");
+  const auto refused = [&](const std::string& name, const std::string& text) {
+    INFO(name);
+    check_error(test::trivet(short_run(temp / name)), 1, text);
+  };
+  refused("file", "is not a directory");
+  refused("file/below", "Not a directory");
+  refused("dangling", "dangling");
+  refused("loop", "Too many levels of symbolic links");
+  refused(std::string(300, 'a'), "File name too long");
+  check_error(test::trivet("run " + local() + " --workdir ''"), 2, "--workdir names no directory");
+}
+
+TEST_CASE("a file system that cannot be written is named", "[nosan]") {
+  const test::TempDir temp;
+  fs::create_directory(temp / "disk");
+  // Only where mounting is allowed; elsewhere the kernel's own read-only folders serve.
+  const bool mounted = ::mount("none", (temp / "disk").c_str(), "tmpfs", MS_RDONLY, nullptr) == 0;
+  const fs::path place = mounted ? temp / "disk" : fs::path("/sys/kernel");
+  const auto result = test::trivet(short_run(place / "run"));
+  if (mounted) ::umount2((temp / "disk").c_str(), MNT_DETACH);
+  check_error(result, 1, (place / "run").string());
+}
+
+TEST_CASE("memory that cannot be had is an error of the run that says for what", "[nosan]") {
+  const test::TempDir temp;
+  // 4 GB for the process, so that the outcome does not depend on how generous the system is.
+  const auto result = test::shell(
+      "ulimit -v 4000000; export TRIVET_PLUGIN_PATH=" + quoted(test::plugin_dir().string()) + "; " +
+      quoted(test::program().string()) + " " + short_run(temp / "run") +
+      " -q task.train_input.batch_size=1000000000000");
+  check_error(result, 1, "task.train_input: no memory is left");
+}
+
+TEST_CASE("a limit on memory that OpenBLAS cannot live with is told, not waited out", "[nosan]") {
+  const test::TempDir temp;
+  const auto result = test::shell(
+      "ulimit -v 400000; export TRIVET_PLUGIN_PATH=" + quoted(test::plugin_dir().string()) + "; " +
+      quoted(test::program().string()) + " " + short_run(temp / "run") + " -q runtime.threads=8");
+  INFO(result.output);
+  CHECK(result.exit_code != 0);
+  CHECK_THAT(result.output, Contains("ulimit -v") && Contains("runtime.threads"));
+}
+
+TEST_CASE("names that terminals take for commands are shown without them") {
+  const auto result = test::trivet("config show \"$(printf 'a\\033[2J\\377.toml')\"");
+  check_error(result, 2, "a [2J?.toml");
+}
+
+}  // namespace hostile_test
