@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "confusion.h"
+#include "confusion_matrix.h"
 #include "metrics.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/tree/catalog.h"
+#include "config/tree/config_catalog.h"
 #include "host/experiment_files.h"
 #include "host/plugin_host.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "config/tree/catalog.h"
+#include "config/tree/config_catalog.h"
 #include "config/resolver.h"
 #include "run/trained_model.h"
 #include "trivet/command.h"

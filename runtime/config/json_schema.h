@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "config/tree/catalog.h"
+#include "config/tree/config_catalog.h"
 #include "trivet/config/schema.h"
 
 namespace trivet {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "config/tree/drop_defaults.h"
-#include "config/layers.h"
+#include "config/layer_loader.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "config/tree/catalog.h"
+#include "config/tree/config_catalog.h"
 #include "config/file_schema.h"
 #include "config/overrides/override.h"
 #include "config/tree/typed_tree.h"

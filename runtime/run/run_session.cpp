@@ -23,7 +23,7 @@
 #include "run/schedule_check.h"
 #include "trivet/config/enums.h"
 #include "trivet/error.h"
-#include "trivet/extensions/tokens.h"
+#include "trivet/extensions/token_count.h"
 #include "trivet/config/json.h"
 #include "trivet/plugin/plugin_call.h"
 #include "trivet/plugin/registry.h"

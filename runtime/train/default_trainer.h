@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "train/running_means.h"
-#include "trivet/extensions/tokens.h"
+#include "trivet/extensions/token_count.h"
 #include "trivet/trainer.h"
 
 namespace trivet {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A data file from elsewhere: refused, or it holds all the elements that its header declares, and
 // no more than the limit.
-#include "data/formats/idx.h"
+#include "data/formats/idx_file.h"
 #include "fuzz_target.h"
 #include "plugins/data/files.h"
 #include "trivet/error.h"

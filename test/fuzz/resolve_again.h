@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "config/tree/catalog.h"
+#include "config/tree/config_catalog.h"
 #include "config/resolver.h"
 
 namespace trivet::test {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "data/images/augment.h"
+#include "data/images/augmenter.h"
 #include "data/images/image_config.h"
 #include "trivet/train/example_order.h"
 #include "trivet/input.h"

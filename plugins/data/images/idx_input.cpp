@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "data/formats/idx.h"
-#include "data/images/normalize.h"
+#include "data/formats/idx_file.h"
+#include "data/images/normalizer.h"
 #include "trivet/error.h"
 
 namespace trivet::data {

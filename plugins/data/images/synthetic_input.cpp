@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "data/images/normalize.h"
+#include "data/images/normalizer.h"
 #include "trivet/error.h"
 #include "trivet/tensor/random.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "data/images/image_config.h"
-#include "data/formats/csv.h"
+#include "data/formats/csv_reader.h"
 #include "data/formats/memory.h"
 #include "trivet/extensions/table.h"
 #include "trivet/tensor/random.h"

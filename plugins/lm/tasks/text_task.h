@@ -15,7 +15,7 @@
 #include "lm/tasks/loss_terms.h"
 #include "trivet/extensions/first_loss.h"
 #include "trivet/extensions/text.h"
-#include "trivet/extensions/tokens.h"
+#include "trivet/extensions/token_count.h"
 #include "trivet/task.h"
 #include "trivet/tokenizer.h"
 

@@ -17,7 +17,7 @@
 
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
-#include "cli/experiment_refresh.h"
+#include "cli/experiment_refresher.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
 #include "launch/store/experiment_id.h"

@@ -11,7 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
-#include "cli/experiment_refresh.h"
+#include "cli/experiment_refresher.h"
 #include "base/format.h"
 #include "cli/view/sweep_columns.h"
 #include "base/terminal.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "config/overrides/apply_overrides.h"
-#include "config/tree/defaults.h"
+#include "config/tree/defaults_filler.h"
 
 namespace trivet {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/tree/value_diff.h"
 
-#include "config/tree/defaults.h"
+#include "config/tree/defaults_filler.h"
 
 namespace trivet {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "config/tree/catalog.h"
+#include "config/tree/config_catalog.h"
 #include "launch/store/disk_records.h"
 #include "trivet/launch/experiment.h"
 #include "trivet/launch/orchestrator.h"

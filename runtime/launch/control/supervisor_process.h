@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "config/tree/catalog.h"
+#include "config/tree/config_catalog.h"
 #include "base/file.h"
 
 namespace trivet {

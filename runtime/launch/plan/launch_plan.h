@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "config/tree/catalog.h"
+#include "config/tree/config_catalog.h"
 #include "config/resolver.h"
 #include "launch/plan/job_plan.h"
 #include "launch/plan/launch_files.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "config/tree/catalog.h"
+#include "config/tree/config_catalog.h"
 #include "config/resolver.h"
 #include "trivet/launch/job.h"
 #include "trivet/config/schema.h"

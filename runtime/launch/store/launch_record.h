@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/tree/catalog.h"
+#include "config/tree/config_catalog.h"
 #include "config/resolver.h"
 #include "trivet/config/value.h"
 

@@ -186,7 +186,7 @@ class TRIVET_API TrainerObserver {
   // if `wants_loss()`, asked before the step, and is NaN otherwise. [run thread]
   virtual bool wants_loss() const = 0;
   virtual void on_train_step(std::int64_t global_step, double loss, std::int64_t examples) = 0;
-  // Before it, where the task counts tokens (trivet/extensions/tokens.h). Default: nothing. [run
+  // Before it, where the task counts tokens (trivet/extensions/token_count.h). Default: nothing. [run
   // thread]
   virtual void on_train_tokens(std::int64_t tokens);
   virtual void on_eval_step(std::int64_t step, std::int64_t examples) = 0;

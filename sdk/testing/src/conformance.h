@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance_host.h"
+#include "opened_backend.h"
 #include "trivet/backend/backend.h"
 #include "trivet/testing/backend_conformance.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "data/sequences/text_input.h"
+#include "data/sequences/text_files_input.h"
 #include "files.h"
 #include "trivet/plugin/registry.h"
 

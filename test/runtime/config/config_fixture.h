@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/tree/catalog.h"
+#include "config/tree/config_catalog.h"
 #include "config/resolver.h"
 #include "support/shell.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "config/tree/defaults.h"
+#include "config/tree/defaults_filler.h"
 #include "train/progressive_trainer.h"
 #include "rundir/config_changes.h"
 #include "trivet/layer.h"

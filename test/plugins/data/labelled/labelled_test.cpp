@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "plugins/config_round_trip.h"
-#include "data/labelled/sentence_input.h"
-#include "data/labelled/tagged_input.h"
+#include "data/labelled/sentence_pairs_input.h"
+#include "data/labelled/tagged_sequences_input.h"
 #include "plugins/data/jsonl.h"
 #include "plugins/data/sequences.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "plugins/config_round_trip.h"
-#include "data/sequences/masked_input.h"
+#include "data/sequences/masked_language_model_input.h"
 #include "plugins/data/jsonl.h"
 #include "plugins/data/sequences.h"
 

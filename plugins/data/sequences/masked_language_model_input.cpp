@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/sequences/masked_input.h"
+#include "data/sequences/masked_language_model_input.h"
 
 #include <utility>
 

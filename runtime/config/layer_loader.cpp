@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/layers.h"
+#include "config/layer_loader.h"
 
 #include <algorithm>
 #include <system_error>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/images/normalize.h"
+#include "data/images/normalizer.h"
 
 #include "trivet/error.h"
 

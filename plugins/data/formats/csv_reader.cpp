@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/formats/csv.h"
+#include "data/formats/csv_reader.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/formats/idx.h"
+#include "data/formats/idx_file.h"
 
 #include <sstream>
 #include <utility>

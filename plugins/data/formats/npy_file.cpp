@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/formats/npy.h"
+#include "data/formats/npy_file.h"
 
 #include <algorithm>
 #include <charconv>

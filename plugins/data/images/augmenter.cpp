@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/images/augment.h"
+#include "data/images/augmenter.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/labelled/sentence_input.h"
+#include "data/labelled/sentence_pairs_input.h"
 
 #include <charconv>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/experiment_refresh.h"
+#include "cli/experiment_refresher.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "confusion.h"
+#include "confusion_matrix.h"
 
 #include <array>
 #include <charconv>

@@ -7,7 +7,7 @@
 #include <exception>
 #include <string>
 
-#include "config/tree/catalog.h"
+#include "config/tree/config_catalog.h"
 #include "config/tree/typed_tree.h"
 #include "trivet/config/schema.h"
 #include "trivet/config/value.h"

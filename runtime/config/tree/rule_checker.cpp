@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/tree/rules.h"
+#include "config/tree/rule_checker.h"
 
 #include <utility>
 

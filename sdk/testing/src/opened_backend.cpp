@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of the conformance kit.
 
-#include "conformance_host.h"
+#include "opened_backend.h"
 
 #include <atomic>
 #include <thread>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/labelled/tagged_input.h"
+#include "data/labelled/tagged_sequences_input.h"
 
 #include <algorithm>
 #include <utility>

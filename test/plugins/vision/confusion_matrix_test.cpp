@@ -5,7 +5,7 @@
 
 #include "support/shell.h"
 #include "trivet/error.h"
-#include "vision/confusion.h"
+#include "vision/confusion_matrix.h"
 #include "batch.h"
 
 namespace {

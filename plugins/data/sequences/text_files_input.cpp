@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/sequences/text_input.h"
+#include "data/sequences/text_files_input.h"
 
 #include "data/sources/text_files.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/tree/defaults.h"
+#include "config/tree/defaults_filler.h"
 
 #include <utility>
 #include <vector>
