@@ -11,7 +11,6 @@
 #include "train/batch_size.h"
 #include "train/evaluation.h"
 #include "train/learner_setup.h"
-#include "train/prefetch_input.h"
 #include "train/step_parts.h"
 #include "train/training_half.h"
 #include "train/weight_summaries.h"
@@ -19,6 +18,7 @@
 #include "trivet/ops.h"
 #include "trivet/tensor/optim_update.h"
 #include "trivet/backend/thread_pool.h"
+#include "trivet/plugin/plugin_call.h"
 
 namespace trivet {
 DefaultTrainer::DefaultTrainer(Config config, TrainerContext& context)
@@ -87,8 +87,9 @@ void DefaultTrainer::initialize() {
   // What is evaluated is that checkpoint, and records say its step.
   const std::optional<LoadReport>& report = task_.init_report();
   if (!training_ && report && report->step) global_step_ = *report->step;
-  if (auto* prefetch = training_ ? dynamic_cast<PrefetchInput*>(training_->input.get()) : nullptr) {
-    prefetch->start();
+  if (training_) {
+    Input& input = *training_->input;
+    in_plugin(item_of(input), "start", parts_.train_input.path(), [&] { input.start(); });
   }
 }
 

@@ -100,13 +100,18 @@ PrefetchInput::PrefetchInput(std::unique_ptr<Input> input, std::int64_t depth, s
 PrefetchInput::~PrefetchInput() = default;
 
 void PrefetchInput::start() {
+  in_plugin(item_of(*input_), "start", path_, [&] { input_->start(); });
+  work_ahead();
+}
+
+void PrefetchInput::work_ahead() {
   if (producer_ || ended_ || error_) return;
   consumed_ = input_->save_state();
   producer_ = std::make_unique<Producer>(*input_, depth_, path_);
 }
 
 std::optional<Batch> PrefetchInput::get_next() {
-  start();
+  work_ahead();
   if (error_) std::rethrow_exception(error_);
   if (ended_) return std::nullopt;
   Item item = producer_->take();

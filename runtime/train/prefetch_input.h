@@ -27,7 +27,7 @@ class PrefetchInput : public Input {
   PrefetchInput(std::unique_ptr<Input> input, std::int64_t depth, std::string path = {});
   ~PrefetchInput() override;
 
-  void start();
+  void start() override;
 
   std::optional<Batch> get_next() override;
   void reset() override;
@@ -39,6 +39,7 @@ class PrefetchInput : public Input {
  private:
   struct Item;
   class Producer;
+  void work_ahead();
   void forget();  // stops the thread, drops what was made ahead
 
   std::unique_ptr<Input> input_;

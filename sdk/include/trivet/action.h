@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/train/logs.h"
@@ -50,21 +51,16 @@ struct ActionContext {
   std::function<void(const std::string&)> say;  // one line, to the screen and log.jsonl
 };
 
-class TRIVET_API Action {
+class TRIVET_API Action : public Object {
  public:
   static constexpr std::string_view kKind = "action";
   using Config = ActionConfig;
   using Context = ActionContext;
 
-  virtual ~Action();
-  Action(const Action&) = delete;
-  Action& operator=(const Action&) = delete;
+  ~Action() override;
 
   // An exception ends the run. [run thread]
   virtual void run(const ActionEvent& event) = 0;
-
- protected:
-  Action() = default;
 };
 
 using Actions = std::vector<std::unique_ptr<Action>>;

@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 
+#include "trivet/object.h"
 #include "trivet/train/checkpoint.h"
 #include "trivet/config.h"
 #include "trivet/backend/device.h"
@@ -65,13 +66,13 @@ class TRIVET_API CommandContext {
                                std::span<const SafetensorsEntry> model, std::int64_t step) = 0;
 };
 
-class TRIVET_API Command {
+class TRIVET_API Command : public Object {
  public:
   static constexpr std::string_view kKind = "command";
   using Config = CommandConfig;
   using Context = CommandContext;
 
-  virtual ~Command();
+  ~Command() override;
   // Gets the words behind the subcommand's name, `--help` among them if it was given; --plugin-dir
   // is the program's. Returns the exit code, or throws Error, which the program prints and turns
   // into one. Writes to stdout itself; the program tells when that failed. [main thread]

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
@@ -32,15 +33,13 @@ struct SourceExample {
   std::string place;  // for messages: "FILE" or "FILE:LINE"
 };
 
-class TRIVET_API DataSource {
+class TRIVET_API DataSource : public Object {
  public:
   static constexpr std::string_view kKind = "data_source";
   using Config = DataSourceConfig;
   using Context = NoContext;
 
-  virtual ~DataSource();
-  DataSource(const DataSource&) = delete;
-  DataSource& operator=(const DataSource&) = delete;
+  ~DataSource() override;
 
   virtual const std::string& name() const = 0;  // for messages, such as "a.txt and 3 more"
   // About how many bytes the examples have, as far as that is known without reading them.
@@ -50,9 +49,6 @@ class TRIVET_API DataSource {
   // Calls `visit` with each example, the same ones every time. Throws InputError with file and
   // record for what cannot be read, and whatever `visit` throws. [any thread, one at a time]
   virtual void read(const Visit& visit) = 0;
-
- protected:
-  DataSource() = default;
 };
 
 }  // namespace trivet

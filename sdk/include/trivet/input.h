@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/tensor/nested_map.h"
@@ -62,15 +63,17 @@ struct InputContext {
   std::shared_ptr<const Tokenizer> tokenizer{};
 };
 
-class TRIVET_API Input {
+class TRIVET_API Input : public Object {
  public:
   static constexpr std::string_view kKind = "input";
   using Config = InputConfig;
   using Context = InputContext;
 
-  virtual ~Input();
-  Input(const Input&) = delete;
-  Input& operator=(const Input&) = delete;
+  ~Input() override;
+
+  // Called at most once, before the first batch is asked for, when the rest of the run is made: an
+  // input that works ahead begins here. Default: nothing. [run thread]
+  virtual void start();
 
   // The next batch, in host tensors (Tensor::host) whose first extent is batch_size, or nothing at
   // the end of the data. "weight" f32 [batch_size], where present, is 1 for real examples and 0 for
@@ -88,11 +91,6 @@ class TRIVET_API Input {
 
   // Batches per pass over the data on this host; nothing for endless or unknown.
   virtual std::optional<std::int64_t> batches_per_epoch() const;
-
-  virtual const void* extension(std::string_view id) const noexcept;
-
- protected:
-  Input() = default;
 };
 
 // input.get_next(); what it throws gets the name of the input's plugin and its place in the config

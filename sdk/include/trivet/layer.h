@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/tensor/nested_map.h"
@@ -54,26 +55,17 @@ struct LayerConfig {
 TRIVET_CONFIG(LayerConfig, trivet::NoBase,
               (shared, "Layers with the same shared name are one layer with one set of weights."))
 
-class TRIVET_API Layer {
+class TRIVET_API Layer : public Object {
  public:
   static constexpr std::string_view kKind = "layer";
   using Config = LayerConfig;
   using Context = Scope;
 
-  virtual ~Layer();
-  Layer(const Layer&) = delete;
-  Layer& operator=(const Layer&) = delete;
+  ~Layer() override;
 
   // The shape of the result is the layer's to document. Throws Error (naming the layer's path) for
   // an input it cannot take.
   virtual Tensor fprop(const Tensor& x, FpropContext& context) = 0;
-
-  // Optional interfaces of later SDK minors, by id, e.g. "trivet.layer.extend_step/1"; null when
-  // there is none.
-  virtual const void* extension(std::string_view id) const noexcept;
-
- protected:
-  Layer() = default;
 };
 
 }  // namespace trivet

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/train/logs.h"
@@ -22,15 +23,13 @@ struct MetricConfig {
 };
 TRIVET_CONFIG(MetricConfig, trivet::NoBase, (name, "Name in the logs; empty: the metric's own."))
 
-class TRIVET_API Metric {
+class TRIVET_API Metric : public Object {
  public:
   static constexpr std::string_view kKind = "metric";
   using Config = MetricConfig;
   using Context = NoContext;
 
-  virtual ~Metric();
-  Metric(const Metric&) = delete;
-  Metric& operator=(const Metric&) = delete;
+  ~Metric() override;
 
   // Examples whose batch "weight" is 0 do not count. Runs off the tape. [run thread]
   virtual void update_state(const Batch& batch, const NestedMap& outputs) = 0;
@@ -39,9 +38,6 @@ class TRIVET_API Metric {
   // So that a run stopped in the middle of a loop continues exactly.
   virtual Value save_state() const = 0;
   virtual void restore_state(const Value& state) = 0;
-
- protected:
-  Metric() = default;
 };
 
 using Metrics = std::vector<std::unique_ptr<Metric>>;

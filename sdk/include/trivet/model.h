@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/layer.h"
@@ -15,23 +16,17 @@ namespace trivet {
 struct ModelConfig {};
 TRIVET_CONFIG(ModelConfig, trivet::NoBase)
 
-class TRIVET_API Model {
+class TRIVET_API Model : public Object {
  public:
   static constexpr std::string_view kKind = "model";
   using Config = ModelConfig;
   using Context = Scope;
 
-  virtual ~Model();
-  Model(const Model&) = delete;
-  Model& operator=(const Model&) = delete;
+  ~Model() override;
 
   // Reads what it needs from the batch and returns its outputs by name (e.g. "logits"). [run
   // thread]
   virtual NestedMap fprop(const Batch& batch, FpropContext& context) = 0;
-  virtual const void* extension(std::string_view id) const noexcept;
-
- protected:
-  Model() = default;
 };
 
 }  // namespace trivet

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
@@ -38,13 +39,13 @@ struct OptimizerStep {
   float gradient_scale = 1;  // multiply gradients by it (clipping, loss scale)
 };
 
-class TRIVET_API Optimizer {
+class TRIVET_API Optimizer : public Object {
  public:
   static constexpr std::string_view kKind = "optimizer";
   using Config = OptimizerConfig;
   using Context = NoContext;
 
-  virtual ~Optimizer();
+  ~Optimizer() override;
 
   // Names of the slots, e.g. {"m", "v"}; they are saved as "<path>/<slot>". All start at
   // `slot_start`.
@@ -65,11 +66,6 @@ class TRIVET_API Optimizer {
   // Called once, before `slots`, with all variables that it updates. Throws ConfigError, with the
   // name of its own field as path, for a field that fits none of them. Default: nothing.
   virtual void check_variables(std::span<const Parameter* const> variables) const;
-
- protected:
-  Optimizer() = default;
-  Optimizer(const Optimizer&) = delete;
-  Optimizer& operator=(const Optimizer&) = delete;
 };
 
 }  // namespace trivet

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
@@ -14,13 +15,13 @@ namespace trivet {
 struct ScheduleConfig {};
 TRIVET_CONFIG(ScheduleConfig, trivet::NoBase)
 
-class TRIVET_API Schedule {
+class TRIVET_API Schedule : public Object {
  public:
   static constexpr std::string_view kKind = "schedule";
   using Config = ScheduleConfig;
   using Context = NoContext;
 
-  virtual ~Schedule();
+  ~Schedule() override;
   // `step` counts updates already done: the first update uses step 0. [any thread]
   virtual double value(std::int64_t step) const = 0;
 };

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/train/logs.h"
@@ -27,15 +28,13 @@ struct SummaryWriterContext {
   std::filesystem::path directory;  // of the run
 };
 
-class TRIVET_API SummaryWriter {
+class TRIVET_API SummaryWriter : public Object {
  public:
   static constexpr std::string_view kKind = "summary_writer";
   using Config = SummaryWriterConfig;
   using Context = SummaryWriterContext;
 
-  virtual ~SummaryWriter();
-  SummaryWriter(const SummaryWriter&) = delete;
-  SummaryWriter& operator=(const SummaryWriter&) = delete;
+  ~SummaryWriter() override;
 
   // The run goes on after `step`, 0 for a new one: what was written of later steps, by this process
   // or another, no longer counts. Called first, and again whenever a run goes back to a checkpoint.
@@ -50,9 +49,6 @@ class TRIVET_API SummaryWriter {
 
   // Puts what was given on the disk: before every checkpoint and at the end of the run.
   virtual void flush() = 0;
-
- protected:
-  SummaryWriter() = default;
 };
 
 }  // namespace trivet

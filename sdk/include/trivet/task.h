@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/train/init_checkpoint.h"
@@ -86,15 +87,13 @@ class TRIVET_API AggregatedLogs {
 // `loss` and the auxiliary losses that layers left in the context.
 TRIVET_API Tensor add_aux_losses(Tensor loss, const FpropContext& context);
 
-class TRIVET_API Task {
+class TRIVET_API Task : public Object {
  public:
   static constexpr std::string_view kKind = "task";
   using Config = TaskConfig;
   using Context = TaskContext;
 
-  virtual ~Task();
-  Task(const Task&) = delete;
-  Task& operator=(const Task&) = delete;
+  ~Task() override;
 
   const TaskConfig& config() const { return config_; }
   Device& device() const { return device_; }
@@ -147,8 +146,6 @@ class TRIVET_API Task {
   // Once at the end of an evaluation that ran at least one step and has a state; merged into the
   // evaluation's logs.
   virtual Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step);
-
-  virtual const void* extension(std::string_view id) const noexcept;
 
  protected:
   Task(TaskConfig config, TaskContext& context);

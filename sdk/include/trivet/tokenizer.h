@@ -30,6 +30,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
@@ -39,13 +40,13 @@ namespace trivet {
 struct TokenizerConfig {};
 TRIVET_CONFIG(TokenizerConfig, trivet::NoBase)
 
-class TRIVET_API Tokenizer {
+class TRIVET_API Tokenizer : public Object {
  public:
   static constexpr std::string_view kKind = "tokenizer";
   using Config = TokenizerConfig;
   using Context = NoContext;
 
-  virtual ~Tokenizer();
+  ~Tokenizer() override;
 
   // At least 1. Includes special tokens.
   virtual std::int32_t vocabulary_size() const = 0;

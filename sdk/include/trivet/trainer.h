@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/object.h"
 #include "trivet/action.h"
 #include "trivet/train/checkpoint.h"
 #include "trivet/config.h"
@@ -228,15 +229,13 @@ struct TrainingStage {
   std::string model;  // key of what is trained in it; empty: the task's
 };
 
-class TRIVET_API Trainer {
+class TRIVET_API Trainer : public Object {
  public:
   static constexpr std::string_view kKind = "trainer";
   using Config = TrainerConfig;
   using Context = TrainerContext;
 
-  virtual ~Trainer();
-  Trainer(const Trainer&) = delete;
-  Trainer& operator=(const Trainer&) = delete;
+  ~Trainer() override;
 
   virtual std::int64_t global_step() const = 0;
 
@@ -274,10 +273,6 @@ class TRIVET_API Trainer {
   // The weights to use outside of training, by path. Default: the parameters as they are; a trainer
   // that averages weights gives the averages.
   virtual NamedTensors export_tensors();
-  virtual const void* extension(std::string_view id) const noexcept;
-
- protected:
-  Trainer() = default;
 };
 
 }  // namespace trivet

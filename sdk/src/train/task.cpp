@@ -40,10 +40,6 @@ Task::Task(TaskConfig config, TaskContext& context)
 
 Task::~Task() = default;
 
-const void* Task::extension(std::string_view) const noexcept {
-  return nullptr;
-}
-
 void Task::initialize(ParameterStore& store) {
   if (config_.init_checkpoint.empty()) return;
   set_init_report(load_weights(store, config_.init_checkpoint.path(), config_.init_load));

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/launch/job.h"
@@ -18,13 +19,13 @@ namespace trivet {
 struct JobsProviderConfig {};
 TRIVET_CONFIG(JobsProviderConfig, trivet::NoBase)
 
-class TRIVET_API JobsProvider {
+class TRIVET_API JobsProvider : public Object {
  public:
   static constexpr std::string_view kKind = "jobs";
   using Config = JobsProviderConfig;
   using Context = NoContext;
 
-  virtual ~JobsProvider();
+  ~JobsProvider() override;
   // By name, in the order in which they are started; the first is the main job. `config` is the
   // run's, resolved; null when there is none. Throws Error when it needs one.
   virtual std::vector<std::pair<std::string, launch::JobConfig>> jobs(

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/launch/job.h"
@@ -51,13 +52,13 @@ struct Supervision {
   int wake_fd = -1;
 };
 
-class TRIVET_API Orchestrator {
+class TRIVET_API Orchestrator : public Object {
  public:
   static constexpr std::string_view kKind = "orchestrator";
   using Config = OrchestratorConfig;
   using Context = OrchestratorContext;
 
-  virtual ~Orchestrator();
+  ~Orchestrator() override;
 
   // What is wrong with these units for this orchestrator, before anything is recorded: a job that
   // takes more than any machine has, a program that a cluster lacks. Default: nothing.

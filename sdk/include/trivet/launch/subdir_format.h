@@ -37,6 +37,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/launch/sweep_info.h"
@@ -66,14 +67,14 @@ struct DirProperties {
   SweepItem sweep;
 };
 
-class TRIVET_API SubdirFormat {
+class TRIVET_API SubdirFormat : public Object {
  public:
   static constexpr std::string_view kKind = "subdir";
   using Config = SubdirFormatConfig;
   using Context = NoContext;
 
   explicit SubdirFormat(Config config = {}) : config_(std::move(config)) {}
-  virtual ~SubdirFormat();
+  ~SubdirFormat() override;
   const Config& config() const { return config_; }
 
   // `text` with its placeholders filled in. Throws Error for one that is unknown, with those that

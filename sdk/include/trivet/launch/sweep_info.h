@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
@@ -45,13 +46,13 @@ struct SweepContext {
   bool names_none = false;  // xp.sweep asks for nothing: --sweep alone is swept
 };
 
-class TRIVET_API SweepInfo {
+class TRIVET_API SweepInfo : public Object {
  public:
   static constexpr std::string_view kKind = "sweep";
   using Config = SweepInfoConfig;
   using Context = SweepContext;
 
-  virtual ~SweepInfo();
+  ~SweepInfo() override;
   // The same items in the same order on every call. An empty list is refused by whoever launches.
   virtual std::vector<SweepItem> items() const = 0;
   virtual std::vector<std::string> tags() const;  // of the experiment; none

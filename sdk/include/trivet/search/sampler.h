@@ -15,6 +15,7 @@
 #include <span>
 #include <string_view>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/search/search_space.h"
@@ -32,13 +33,13 @@ struct SamplerContext {
   std::int64_t seed = 0;
 };
 
-class TRIVET_API Sampler {
+class TRIVET_API Sampler : public Object {
  public:
   static constexpr std::string_view kKind = "sampler";
   using Config = SamplerConfig;
   using Context = SamplerContext;
 
-  virtual ~Sampler();
+  ~Sampler() override;
   // The point of trial `number`. `history` holds all trials asked for before: first those that
   // ended, in the order in which they did, then those that run. Throws Error for a point in it that
   // the space does not have. [any thread]

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "trivet/object.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
 #include "trivet/search/trial.h"
@@ -27,13 +28,13 @@ struct StopperContext {
   Goal goal = Goal::min;
 };
 
-class TRIVET_API Stopper {
+class TRIVET_API Stopper : public Object {
  public:
   static constexpr std::string_view kKind = "stopper";
   using Config = StopperConfig;
   using Context = StopperContext;
 
-  virtual ~Stopper();
+  ~Stopper() override;
   // Why a running trial stops now, for people ("step 100: 0.61 is ..."); nothing: it goes on.
   // `trials` holds all of the search, itself among them, in any order. [any thread]
   virtual std::optional<std::string> should_stop(const Trial& trial,

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Object: the base of every kind of class that plugins bring: layers, tasks, inputs, orchestrators...
+#pragma once
+
+#include <string_view>
+
+#include "trivet/plugin/export.h"
+
+namespace trivet {
+
+class TRIVET_API Object {
+ public:
+  virtual ~Object();
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+
+  // The interface of this id that the object implements beside that of its kind, e.g.
+  // "trivet.layer.extend_step/1"; null if it implements none. The interfaces and their ids are in
+  // trivet/extensions/. The pointer lives as long as the object. [any-thread]
+  virtual const void* extension(std::string_view id) const noexcept;
+
+ protected:
+  Object() = default;
+};
+
+}  // namespace trivet

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/launch/orchestrator.h"
+
+namespace trivet {
+
+Orchestrator::~Orchestrator() = default;
+void Orchestrator::check(std::span<const launch::WorkUnit>, Problems&) {}
+void Orchestrator::refresh(std::span<const std::int64_t>) {}
+std::vector<std::string> Orchestrator::intent() const {
+  return {};
+}
+
+bool Orchestrator::makes_units() const {
+  return false;
+}
+bool Orchestrator::has_supervisor() const {
+  return false;
+}
+void Orchestrator::supervise(const Supervision&) {
+  throw Error("the orchestrator has no supervisor");
+}
+
+}  // namespace trivet

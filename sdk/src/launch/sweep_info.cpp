@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/launch/sweep_info.h"
+
+namespace trivet {
+
+SweepInfo::~SweepInfo() = default;
+std::vector<std::string> SweepInfo::tags() const {
+  return {};
+}
+bool SweepInfo::sweeps_config() const {
+  return false;
+}
+bool SweepInfo::needs_names() const {
+  return false;
+}
+
+}  // namespace trivet
