@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <string_view>
 
-#include "cli/main.h"
 #include "base/process_end.h"
+#include "cli/main.h"
 #include "trivet/plugin/abi_tag.h"
 
 int main(int argc, char** argv) {

@@ -10,8 +10,8 @@
 #include <cstdarg>
 #include <cstddef>
 
-#include "host/crash_report.h"
 #include "base/process_end.h"
+#include "host/crash_report.h"
 
 namespace {
 

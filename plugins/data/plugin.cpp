@@ -2,21 +2,21 @@
 // The plugin "data": inputs from files and made-up ones.
 #include "trivet/plugin.h"
 
-#include "data/tables/csv_input.h"
 #include "data/images/idx_input.h"
-#include "data/sources/jsonl_files.h"
+#include "data/images/npy_input.h"
+#include "data/images/synthetic_input.h"
+#include "data/labelled/sentence_pairs_input.h"
+#include "data/labelled/tagged_sequences_input.h"
 #include "data/sequences/language_model_input.h"
 #include "data/sequences/masked_language_model_input.h"
-#include "data/sources/mixture.h"
-#include "data/images/npy_input.h"
 #include "data/sequences/sequence_to_sequence_input.h"
-#include "data/sources/record_files.h"
-#include "data/labelled/sentence_pairs_input.h"
-#include "data/images/synthetic_input.h"
-#include "data/labelled/tagged_sequences_input.h"
-#include "data/sources/text_files.h"
 #include "data/sequences/text_files_input.h"
 #include "data/sequences/tokens_input.h"
+#include "data/sources/jsonl_files.h"
+#include "data/sources/mixture.h"
+#include "data/sources/record_files.h"
+#include "data/sources/text_files.h"
+#include "data/tables/csv_input.h"
 
 namespace data = trivet::data;
 

@@ -2,19 +2,19 @@
 // The plugin "lm": language models.
 #include "trivet/plugin.h"
 
-#include "lm/models/bert.h"
-#include "lm/models/bert_classifier.h"
 #include "lm/huggingface/export_command.h"
 #include "lm/huggingface/import_command.h"
+#include "lm/metrics/token_metrics.h"
+#include "lm/models/bert.h"
+#include "lm/models/bert_classifier.h"
 #include "lm/models/language_model.h"
+#include "lm/models/sequence_model.h"
 #include "lm/tasks/language_modeling.h"
 #include "lm/tasks/masked_lm.h"
 #include "lm/tasks/ngram_baselines.h"
 #include "lm/tasks/sentence_prediction.h"
 #include "lm/tasks/seq2seq.h"
-#include "lm/models/sequence_model.h"
 #include "lm/tasks/tagging.h"
-#include "lm/metrics/token_metrics.h"
 
 namespace lm = trivet::lm;
 

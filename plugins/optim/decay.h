@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/optimizer.h"
 #include "trivet/config/patterns.h"
+#include "trivet/optimizer.h"
 
 namespace trivet {
 class Parameter;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer_adaptation.h"
 
+#include "trivet/layer/scope.h"
 #include "trivet/ops.h"
 #include "trivet/tensor/optim_update.h"
-#include "trivet/layer/scope.h"
 
 namespace trivet::optim {
 namespace {

@@ -2,14 +2,14 @@
 // The plugin "search": looks for good hyper-parameters, one work unit a trial.
 #include "trivet/plugin.h"
 
-#include "search/stoppers/asha.h"
 #include "search/samplers/cma_es.h"
 #include "search/samplers/gaussian_process.h"
-#include "search/stoppers/median.h"
 #include "search/samplers/random.h"
-#include "search/study/search_orchestrator.h"
 #include "search/samplers/sobol.h"
 #include "search/samplers/tpe.h"
+#include "search/stoppers/asha.h"
+#include "search/stoppers/median.h"
+#include "search/study/search_orchestrator.h"
 
 namespace search = trivet::search;
 

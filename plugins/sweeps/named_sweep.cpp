@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "dimension.h"
-#include "trivet/error.h"
 #include "trivet/config/schema.h"
+#include "trivet/error.h"
 
 namespace trivet::sweeps {
 namespace {

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "trivet/error.h"
 #include "trivet/config/schema.h"
+#include "trivet/error.h"
 
 namespace trivet::tabular {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "trivet/metric.h"
-#include "trivet/train/predictions.h"
 #include "trivet/task.h"
+#include "trivet/train/predictions.h"
 
 namespace trivet::tabular {
 

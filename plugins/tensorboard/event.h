@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/train/logs.h"
 #include "trivet/layer/summaries.h"
+#include "trivet/train/logs.h"
 
 namespace trivet::tensorboard {
 

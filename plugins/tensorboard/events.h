@@ -18,8 +18,8 @@
 #include <string>
 
 #include "record_file.h"
-#include "trivet/train/run_log.h"
 #include "trivet/summary_writer.h"
+#include "trivet/train/run_log.h"
 
 namespace trivet::tensorboard {
 

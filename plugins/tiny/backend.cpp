@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest complete backend: the 16 mandatory functions of <trivet/backend/backend.h> in plain loops,
-// and nothing else.
+// The smallest complete backend: the 16 mandatory functions of <trivet/backend/backend.h> in plain
+// loops, and nothing else.
 //
 // Copy this file to write a backend of your own. Get the conformance kit
 // (<trivet/testing/backend_conformance.h>) green after every function you replace; then fill
 // optional slots one by one, those first that the run summary counts most. The order below is the
 // order of the table. "Device memory" is ordinary memory here, whose functions come from
-// <trivet/backend/backend_support.h>, and the loops run on the calling thread: tv_host.parallel_for is
-// there for when you want more.
+// <trivet/backend/backend_support.h>, and the loops run on the calling thread: tv_host.parallel_for
+// is there for when you want more.
 
 #include "backend.h"
 

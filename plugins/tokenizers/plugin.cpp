@@ -3,9 +3,9 @@
 #include "trivet/plugin.h"
 
 #include "tokenizers/bpe/bpe.h"
+#include "tokenizers/commands/tokenizer_command.h"
 #include "tokenizers/simple/bytes.h"
 #include "tokenizers/simple/characters.h"
-#include "tokenizers/commands/tokenizer_command.h"
 
 namespace tokenizers = trivet::tokenizers;
 

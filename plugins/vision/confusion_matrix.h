@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <vector>
 
+#include "trivet/task.h"
 #include "trivet/train/logs.h"
 #include "trivet/train/predictions.h"
-#include "trivet/task.h"
 
 namespace trivet::vision {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "trivet/tensor/nested_map.h"
 #include "trivet/config/schema.h"
+#include "trivet/tensor/nested_map.h"
 
 namespace trivet::vision {
 

@@ -7,7 +7,8 @@
 #include "trivet/error.h"
 
 namespace trivet {
-ReverseLineReader::ReverseLineReader(const FileHandle& file, std::filesystem::path path, std::uint64_t size)
+ReverseLineReader::ReverseLineReader(const FileHandle& file, std::filesystem::path path,
+                                     std::uint64_t size)
     : file_(file), path_(std::move(path)), offset_(size) {}
 
 bool ReverseLineReader::next(std::string& line, std::uint64_t& start) {

@@ -6,9 +6,9 @@
 #include <fmt/core.h>
 
 #include "checkpoint/checkpoint_directory.h"
+#include "trivet/config/schema.h"
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"
-#include "trivet/config/schema.h"
 
 namespace trivet {
 namespace {

@@ -4,11 +4,11 @@
 #include <string>
 #include <utility>
 
-#include "host/item_collector.h"
-#include "builtin/config_jobs.h"
 #include "builtin/builtin_actions.h"
-#include "train/progressive_trainer.h"
+#include "builtin/config_jobs.h"
+#include "host/item_collector.h"
 #include "train/default_trainer.h"
+#include "train/progressive_trainer.h"
 #include "trivet/launch/subdir_format.h"
 #include "trivet/plugin.h"
 #include "trivet/version.h"

@@ -8,9 +8,9 @@
 #include <fmt/core.h>
 
 #include "base/file.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
 #include "trivet/config/schema.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -19,8 +19,8 @@
 #include <libdeflate.h>
 
 #include "base/file.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/train/safetensors.h"
 
 namespace trivet {

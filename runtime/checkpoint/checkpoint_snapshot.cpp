@@ -13,8 +13,8 @@
 
 #include "checkpoint/state_value.h"
 #include "trivet/backend/device.h"
-#include "trivet/error.h"
 #include "trivet/backend/thread_pool.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -11,11 +11,11 @@
 
 #include <fmt/core.h>
 
+#include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_manager.h"
-#include "base/file.h"
-#include "trivet/error.h"
 #include "trivet/backend/half.h"
+#include "trivet/error.h"
 #include "trivet/train/safetensors.h"
 
 namespace trivet {

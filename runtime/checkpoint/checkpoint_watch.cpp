@@ -9,11 +9,11 @@
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
-#include "base/format.h"
 #include "base/file.h"
+#include "base/format.h"
 #include "base/process_info.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/experiment_command.h"
 
-#include "cli/host_catalog.h"
 #include "base/terminal.h"
+#include "cli/host_catalog.h"
+#include "launch/control/unit_actions.h"
 #include "launch/store/experiment_id.h"
 #include "launch/store/experiment_store.h"
-#include "launch/control/unit_actions.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <vector>
 
+#include "base/terminal.h"
 #include "cli/experiment_command.h"
 #include "cli/host_catalog.h"
 #include "cli/view/error_report.h"
-#include "base/terminal.h"
 #include "launch/control/launched_experiment.h"
 #include "trivet/error.h"
 

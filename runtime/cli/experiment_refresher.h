@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "launch/store/experiment_id.h"
 #include "launch/index/experiment_index.h"
+#include "launch/store/experiment_id.h"
 
 namespace trivet {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/terminal.h"
 #include "cli/commands.h"
 #include "cli/view/error_report.h"
-#include "base/terminal.h"
 #include "host/crash_report.h"
 #include "trivet/error.h"
 #include "trivet/version.h"

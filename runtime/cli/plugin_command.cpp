@@ -8,12 +8,12 @@
 
 #include <fmt/core.h>
 
+#include "checkpoint/checkpoint_tools.h"
 #include "cli/commands.h"
-#include "config/config_arguments.h"
 #include "cli/host_catalog.h"
 #include "cli/trained_run.h"
+#include "config/config_arguments.h"
 #include "config/resolver.h"
-#include "checkpoint/checkpoint_tools.h"
 #include "trivet/command.h"
 #include "trivet/error.h"
 

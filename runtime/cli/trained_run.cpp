@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "launch/store/experiment_id.h"
 #include "launch/index/experiment_index.h"
+#include "launch/store/experiment_id.h"
 #include "trivet/error.h"
 
 namespace trivet {

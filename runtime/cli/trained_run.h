@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "config/tree/config_catalog.h"
 #include "config/resolver.h"
+#include "config/tree/config_catalog.h"
 #include "run/trained_model.h"
 #include "trivet/command.h"
 

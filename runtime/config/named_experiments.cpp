@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "config/tree/drop_defaults.h"
 #include "config/layer_loader.h"
+#include "config/tree/drop_defaults.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -7,14 +7,14 @@
 #include <tuple>
 #include <utility>
 
-#include "config/overrides/apply_overrides.h"
-#include "config/tree/defaults_filler.h"
-#include "config/named_experiments.h"
 #include "config/layer_loader.h"
-#include "config/tree/references.h"
-#include "config/tree/rule_checker.h"
+#include "config/named_experiments.h"
+#include "config/overrides/apply_overrides.h"
 #include "config/toml/toml_reader.h"
 #include "config/toml/toml_writer.h"
+#include "config/tree/defaults_filler.h"
+#include "config/tree/references.h"
+#include "config/tree/rule_checker.h"
 #include "config/tree/zero_bytes.h"
 
 namespace trivet {

@@ -16,14 +16,14 @@
 #include <string>
 #include <vector>
 
-#include "config/tree/config_catalog.h"
 #include "config/file_schema.h"
 #include "config/overrides/override.h"
+#include "config/tree/config_catalog.h"
 #include "config/tree/typed_tree.h"
-#include "trivet/experiment.h"
-#include "trivet/launch/experiment.h"
 #include "trivet/config/schema.h"
 #include "trivet/config/value.h"
+#include "trivet/experiment.h"
+#include "trivet/launch/experiment.h"
 
 namespace trivet {
 

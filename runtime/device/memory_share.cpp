@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "trivet/train/checkpoint.h"
 #include "trivet/layer/scope.h"
+#include "trivet/train/checkpoint.h"
 
 namespace trivet {
 namespace {

@@ -5,15 +5,15 @@
 #include <string_view>
 #include <utility>
 
-#include "base/user_directories.h"
 #include "base/file.h"
 #include "base/process_info.h"
-#include "trivet/error.h"
+#include "base/user_directories.h"
+#include "trivet/backend/thread_pool.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/os/process.h"
 #include "trivet/tape.h"
-#include "trivet/backend/thread_pool.h"
 
 namespace trivet {
 namespace {

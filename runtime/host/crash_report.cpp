@@ -12,10 +12,10 @@
 #include <cstring>
 #include <utility>
 
-#include "host/loaded_plugins.h"
 #include "base/mapped_file.h"
 #include "base/process_end.h"
 #include "base/signal_safe_text.h"
+#include "host/loaded_plugins.h"
 #include "trivet/error.h"
 #include "trivet/plugin/plugin_call.h"
 #include "trivet/plugin/registry.h"

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "trivet/error.h"
 #include "trivet/plugin/abi.h"
 #include "trivet/plugin/abi_tag.h"
-#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -32,8 +32,8 @@
 #include "host/manifest.h"
 #include "host/path_safety.h"
 #include "host/search_path.h"
-#include "trivet/plugin/registry.h"
 #include "trivet/config/schema.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 

@@ -16,9 +16,9 @@
 #include "host/item_collector.h"
 #include "host/loaded_plugins.h"
 #include "host/stray_output.h"
+#include "trivet/error.h"
 #include "trivet/plugin/abi.h"
 #include "trivet/plugin/abi_tag.h"
-#include "trivet/error.h"
 #include "trivet/version.h"
 
 namespace trivet {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "host/path_safety.h"
 #include "base/user_directories.h"
+#include "host/path_safety.h"
 
 namespace trivet {
 namespace {

@@ -9,20 +9,20 @@
 
 #include <fmt/core.h>
 
-#include "launch/store/experiment_store.h"
-#include "launch/store/launch_record.h"
-#include "launch/plan/launch_rules.h"
+#include "base/file.h"
+#include "base/process_info.h"
 #include "launch/control/launched_experiment.h"
-#include "launch/plan/missing_units.h"
 #include "launch/control/supervisor_process.h"
+#include "launch/plan/launch_rules.h"
+#include "launch/plan/missing_units.h"
 #include "launch/plan/sweep_items.h"
 #include "launch/plan/unit_check.h"
 #include "launch/plan/unit_config.h"
-#include "base/file.h"
-#include "base/process_info.h"
+#include "launch/store/experiment_store.h"
+#include "launch/store/launch_record.h"
 #include "trivet/config/enums.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/plugin/registry.h"
 #include "trivet/version.h"
 

@@ -12,8 +12,8 @@
 
 #include "config/tree/config_catalog.h"
 #include "launch/plan/launch_plan.h"
-#include "trivet/launch/job.h"
 #include "trivet/config/value.h"
+#include "trivet/launch/job.h"
 
 namespace trivet {
 

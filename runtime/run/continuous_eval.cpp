@@ -7,8 +7,8 @@
 #include <fmt/core.h>
 
 #include "base/format.h"
-#include "config/resolver.h"
 #include "config/registered_schemas.h"
+#include "config/resolver.h"
 #include "rundir/config_changes.h"
 #include "trivet/error.h"
 

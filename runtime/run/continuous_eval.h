@@ -14,12 +14,12 @@
 
 #include "checkpoint/checkpoint_manager.h"
 #include "checkpoint/checkpoint_watch.h"
-#include "train/controller.h"
-#include "rundir/metrics_log.h"
 #include "run/run_recorder.h"
+#include "rundir/metrics_log.h"
 #include "rundir/status_file.h"
-#include "trivet/trainer.h"
+#include "train/controller.h"
 #include "trivet/config/value.h"
+#include "trivet/trainer.h"
 
 namespace trivet {
 

@@ -9,13 +9,13 @@
 
 #include <fmt/core.h>
 
-#include "base/format.h"
-#include "config/tree/references.h"
-#include "config/toml/toml_reader.h"
 #include "base/file.h"
-#include "rundir/metrics_reader.h"
+#include "base/format.h"
+#include "config/toml/toml_reader.h"
+#include "config/tree/references.h"
 #include "run/run_session.h"
 #include "run/run_start.h"
+#include "rundir/metrics_reader.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -38,7 +38,8 @@ void check_continuous_train(const ResolvedConfig& config) {
 }
 
 ContinuousTrain::ContinuousTrain(const RunRequest& request, const RunDirectory& directory,
-                                 const TrainerConfig& fields, const StopSignals& signals, RunView& view)
+                                 const TrainerConfig& fields, const StopSignals& signals,
+                                 RunView& view)
     : request_(request),
       directory_(directory),
       fields_(fields),

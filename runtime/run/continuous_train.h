@@ -15,14 +15,14 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "run/run_view.h"
+#include "base/stop_signals.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "checkpoint/checkpoint_watch.h"
+#include "run/run_command.h"
+#include "run/run_view.h"
 #include "rundir/event_log.h"
 #include "rundir/metrics_log.h"
-#include "run/run_command.h"
 #include "rundir/run_directory.h"
-#include "base/stop_signals.h"
 #include "rundir/status_file.h"
 #include "trivet/trainer.h"
 

@@ -7,14 +7,14 @@
 
 #include <fmt/core.h>
 
-#include "train/config_faults.h"
 #include "config/registered_schemas.h"
 #include "run/run_command.h"
 #include "run/run_start.h"
-#include "trivet/error.h"
+#include "train/config_faults.h"
 #include "trivet/backend/meta_device.h"
-#include "trivet/plugin/registry.h"
 #include "trivet/backend/thread_pool.h"
+#include "trivet/error.h"
+#include "trivet/plugin/registry.h"
 #include "trivet/trainer.h"
 
 namespace trivet {

@@ -4,8 +4,9 @@
 // would start from if nothing had been learnt before it. Behind `trivet check` and `trivet
 // summary`.
 //
-// On paper (trivet/backend/meta_device.h) nothing is computed: shapes, parameters, FLOPs and memory are those of
-// the device's share of a training batch, and neither loss nor evaluation says anything.
+// On paper (trivet/backend/meta_device.h) nothing is computed: shapes, parameters, FLOPs and memory
+// are those of the device's share of a training batch, and neither loss nor evaluation says
+// anything.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +22,8 @@
 #include "trivet/backend/device.h"
 #include "trivet/extensions/first_loss.h"
 #include "trivet/layer/layer_trace.h"
-#include "trivet/train/logs.h"
 #include "trivet/tensor/shape.h"
+#include "trivet/train/logs.h"
 
 namespace trivet {
 

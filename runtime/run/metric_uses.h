@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "trivet/train/logs.h"
 #include "trivet/config/schema.h"
-#include "trivet/trainer.h"
 #include "trivet/config/value.h"
+#include "trivet/train/logs.h"
+#include "trivet/trainer.h"
 
 namespace trivet {
 

@@ -7,10 +7,10 @@
 
 #include <fmt/core.h>
 
-#include "config/resolver.h"
-#include "config/toml/toml_reader.h"
 #include "base/file.h"
 #include "config/registered_schemas.h"
+#include "config/resolver.h"
+#include "config/toml/toml_reader.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -4,16 +4,16 @@
 #include <memory>
 #include <optional>
 
+#include "base/stop_signals.h"
 #include "config/resolver.h"
 #include "config/run_rules.h"
 #include "run/continuous_train.h"
-#include "rundir/evaluations.h"
-#include "rundir/run_directory.h"
 #include "run/run_session.h"
 #include "run/run_start.h"
-#include "base/stop_signals.h"
-#include "trivet/error.h"
+#include "rundir/evaluations.h"
+#include "rundir/run_directory.h"
 #include "trivet/backend/thread_pool.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -116,7 +116,7 @@ void RunRecorder::on_start(std::int64_t step, const std::filesystem::path& path)
   if (path.empty()) return;
   const std::string name = path.filename().string();
   parts_.view.event(fmt::format("  continue from step {} ({})", step, name), "continue",
-                        {{"step", std::to_string(step)}, {"checkpoint", name}});
+                    {{"step", std::to_string(step)}, {"checkpoint", name}});
 }
 
 // metrics.jsonl says which evaluations were brought to their end, and so goes first.
@@ -274,8 +274,8 @@ void RunRecorder::on_best(const BestCheckpoints::Entry& entry, const std::filesy
       Value::table({{"step", entry.step}, {"value", entry.value}, {"path", path.string()}}));
   const std::string value = format_number(entry.value);
   parts_.view.event(facts_line(fmt::format("  best      step {}", entry.step), {value}, "",
-                                   parts_.view.columns()),
-                        "best", {{"step", std::to_string(entry.step)}, {"value", value}});
+                               parts_.view.columns()),
+                    "best", {{"step", std::to_string(entry.step)}, {"value", value}});
 }
 
 void RunRecorder::on_saved(const SavedCheckpoint& saved) {
@@ -287,12 +287,12 @@ void RunRecorder::on_saved(const SavedCheckpoint& saved) {
                                  {"seconds", saved.seconds},
                                  {"stalled", saved.stalled}}));
   const std::string cost = fmt::format("{} in {:.2f} s", format_bytes(saved.bytes), saved.seconds);
-  parts_.view.event(facts_line(fmt::format("  saved     step {}", saved.step), {cost}, "",
-                                   parts_.view.columns()),
-                        "checkpoint",
-                        {{"step", std::to_string(saved.step)},
-                         {"bytes", std::to_string(saved.bytes)},
-                         {"seconds", fmt::format("{:.3f}", saved.seconds)}});
+  parts_.view.event(
+      facts_line(fmt::format("  saved     step {}", saved.step), {cost}, "", parts_.view.columns()),
+      "checkpoint",
+      {{"step", std::to_string(saved.step)},
+       {"bytes", std::to_string(saved.bytes)},
+       {"seconds", fmt::format("{:.3f}", saved.seconds)}});
 }
 
 void RunRecorder::add_state(CheckpointWriter& writer) {

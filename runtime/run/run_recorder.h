@@ -9,14 +9,14 @@
 #include <string>
 #include <utility>
 
-#include "run/run_view.h"
-#include "train/controller.h"
-#include "rundir/event_log.h"
-#include "rundir/metrics_log.h"
+#include "base/stop_signals.h"
 #include "host/process_watch.h"
 #include "run/run_stats.h"
-#include "base/stop_signals.h"
+#include "run/run_view.h"
+#include "rundir/event_log.h"
+#include "rundir/metrics_log.h"
 #include "rundir/status_file.h"
+#include "train/controller.h"
 #include "train/summary_writers.h"
 #include "trivet/trainer.h"
 

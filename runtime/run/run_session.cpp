@@ -8,26 +8,26 @@
 #include <fmt/core.h>
 #include <libdeflate.h>
 
+#include "base/file.h"
 #include "base/format.h"
+#include "base/process_info.h"
 #include "base/terminal_text.h"
 #include "config/resolver.h"
-#include "host/loaded_plugins.h"
-#include "train/config_faults.h"
-#include "run/continuous_eval.h"
-#include "base/file.h"
-#include "run/inspection.h"
-#include "rundir/metrics_reader.h"
 #include "device/peak_flops.h"
-#include "base/process_info.h"
+#include "host/loaded_plugins.h"
+#include "run/continuous_eval.h"
+#include "run/inspection.h"
 #include "run/recorded_config.h"
 #include "run/schedule_check.h"
+#include "rundir/metrics_reader.h"
+#include "train/config_faults.h"
+#include "trivet/backend/thread_pool.h"
 #include "trivet/config/enums.h"
+#include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/extensions/token_count.h"
-#include "trivet/config/json.h"
 #include "trivet/plugin/plugin_call.h"
 #include "trivet/plugin/registry.h"
-#include "trivet/backend/thread_pool.h"
 #include "trivet/version.h"
 
 namespace trivet {
@@ -295,7 +295,7 @@ Controller::Outcome RunSession::follow() {
                        .controller = *controller_,
                        .checkpoints = checkpoints_,
                        .recorder = recorder_,
-                                              .status = status_,
+                       .status = status_,
                        .metrics = metrics_},
                       {.directory = followed_,
                        .config = plain_config(request_.config),
@@ -367,7 +367,7 @@ void RunSession::finish(const std::string& state) {
   if (state != "done") {
     const std::filesystem::path& workdir = followed_.empty() ? directory_.path() : followed_;
     view_.print(fmt::format("  stopped by {}; continue with --workdir {}", signals_.name(),
-                                workdir.string()));
+                            workdir.string()));
   }
 }
 

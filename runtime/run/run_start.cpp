@@ -7,10 +7,10 @@
 
 #include "config/toml/toml_reader.h"
 #include "run/run_session.h"
-#include "trivet/error.h"
 #include "trivet/backend/meta_device.h"
-#include "trivet/plugin/registry.h"
 #include "trivet/backend/thread_pool.h"
+#include "trivet/error.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 namespace {

@@ -5,11 +5,11 @@
 #include <memory>
 #include <optional>
 
+#include "base/stop_signals.h"
 #include "config/resolver.h"
 #include "host/crash_report.h"
 #include "run/run_command.h"
 #include "rundir/run_directory.h"
-#include "base/stop_signals.h"
 #include "trivet/backend/device.h"
 #include "trivet/train/logs.h"
 #include "trivet/trainer.h"
@@ -24,7 +24,8 @@ void check_before_start(const ResolvedConfig& config, const TrainerConfig& train
 
 // The device that `runtime` names, with its threads. Throws as the registry and the backend do.
 std::unique_ptr<Device> open_device(const RunRequest& request);
-// A device on paper (trivet/backend/meta_device.h) with the functions of that one, and no limit of memory.
+// A device on paper (trivet/backend/meta_device.h) with the functions of that one, and no limit of
+// memory.
 std::unique_ptr<Device> open_device_on_paper(const ResolvedConfig& config);
 
 // One session in a directory; its exit code. What goes wrong is put on record there and thrown

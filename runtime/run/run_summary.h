@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "run/run_stats.h"
-#include "trivet/train/logs.h"
 #include "trivet/config/value.h"
+#include "trivet/train/logs.h"
 
 namespace trivet {
 

@@ -21,8 +21,8 @@ struct RunProgress {
   double seconds_left = -1;        // negative: not known yet
 };
 
-// Every method is called on the run thread and never throws: output that fails costs the output, not
-// the run.
+// Every method is called on the run thread and never throws: output that fails costs the output,
+// not the run.
 class RunView {
  public:
   virtual ~RunView() = default;

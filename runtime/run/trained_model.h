@@ -10,10 +10,10 @@
 #include <optional>
 
 #include "config/resolver.h"
-#include "trivet/train/checkpoint.h"
 #include "trivet/backend/device.h"
 #include "trivet/model.h"
 #include "trivet/task.h"
+#include "trivet/train/checkpoint.h"
 
 namespace trivet {
 

@@ -29,7 +29,7 @@ std::uint64_t count_in(const Value& table, std::string_view key) {
 }  // namespace
 
 void MetricsExtent::extend(const FileHandle& file, const std::filesystem::path& path,
-                        std::uint64_t most) {
+                           std::uint64_t most) {
   constexpr std::uint64_t kPart = 1 << 20;
   const std::uint64_t end = bytes_of_file(file, path);
   std::string text;  // behind bytes_, not taken yet

@@ -14,10 +14,10 @@
 #include <string>
 #include <utility>
 
-#include "base/reverse_line_reader.h"
 #include "base/process_info.h"
-#include "trivet/error.h"
+#include "base/reverse_line_reader.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

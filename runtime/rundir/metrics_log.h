@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "rundir/metrics_extent.h"
 #include "base/file.h"
+#include "rundir/metrics_extent.h"
 #include "rundir/metrics_record.h"
 #include "trivet/train/logs.h"
 

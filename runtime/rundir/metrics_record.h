@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "trivet/train/logs.h"
 #include "trivet/config/value.h"
+#include "trivet/train/logs.h"
 
 namespace trivet {
 

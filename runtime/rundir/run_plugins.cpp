@@ -8,11 +8,11 @@
 
 #include <fmt/core.h>
 
-#include "host/loaded_plugins.h"
 #include "base/file.h"
 #include "base/reverse_line_reader.h"
-#include "trivet/error.h"
+#include "host/loaded_plugins.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "base/process_info.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

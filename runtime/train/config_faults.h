@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/error.h"
 #include "trivet/config/value.h"
+#include "trivet/error.h"
 
 namespace trivet {
 

@@ -8,8 +8,8 @@
 
 #include <fmt/core.h>
 
-#include "trivet/error.h"
 #include "trivet/config/schema.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -29,10 +29,10 @@
 #include <optional>
 #include <string>
 
-#include "train/action_list.h"
+#include "base/process_info.h"
 #include "checkpoint/best_checkpoints.h"
 #include "checkpoint/checkpoint_manager.h"
-#include "base/process_info.h"
+#include "train/action_list.h"
 #include "trivet/train/logs.h"
 #include "trivet/trainer.h"
 

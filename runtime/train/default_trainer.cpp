@@ -14,11 +14,11 @@
 #include "train/step_parts.h"
 #include "train/training_half.h"
 #include "train/weight_summaries.h"
+#include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/tensor/optim_update.h"
-#include "trivet/backend/thread_pool.h"
 #include "trivet/plugin/plugin_call.h"
+#include "trivet/tensor/optim_update.h"
 
 namespace trivet {
 DefaultTrainer::DefaultTrainer(Config config, TrainerContext& context)
@@ -109,9 +109,9 @@ bool DefaultTrainer::train_one() {
   const BatchSize size = size_of(*batch);
   DivergenceGuard& bad_steps = training.bad_steps;
   DivergenceGuard::Step step{.number = global_step_ + 1,
-                      .loss = std::numeric_limits<double>::quiet_NaN(),
-                      .learning_rate = training.learner->learning_rate(),
-                      .batch_size = size.rows};
+                             .loss = std::numeric_limits<double>::quiet_NaN(),
+                             .learning_rate = training.learner->learning_rate(),
+                             .batch_size = size.rows};
   const bool read_loss = device_.host_visible() || bad_steps.watches() || observer_.wants_loss();
   const std::vector<Batch> parts = in_task(task_, "split_batch", [&] {
     return task_.split_batch(*batch, config_.gradient_accumulation);

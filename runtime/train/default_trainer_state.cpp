@@ -3,10 +3,10 @@
 #include <optional>
 #include <utility>
 
-#include "train/evaluation.h"
 #include "checkpoint/state_value.h"
-#include "train/step_parts.h"
 #include "train/default_trainer.h"
+#include "train/evaluation.h"
+#include "train/step_parts.h"
 #include "train/training_half.h"
 #include "trivet/error.h"
 #include "trivet/tensor/optim_update.h"

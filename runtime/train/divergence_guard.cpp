@@ -73,7 +73,8 @@ std::string DivergenceGuard::what_is_wrong(const Step& step) const {
   return fmt::format("the training loss is {}", step.loss);
 }
 
-RunError DivergenceGuard::error(const Step& step, const std::string& what, const std::string& when) const {
+RunError DivergenceGuard::error(const Step& step, const std::string& what,
+                                const std::string& when) const {
   const bool above = std::isfinite(step.loss) && step.loss > bound(step.number);
   const std::string bound =
       above ? fmt::format(", above trainer.loss_upper_bound = {}", loss_upper_bound_) : "";

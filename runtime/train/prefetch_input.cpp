@@ -8,8 +8,8 @@
 #include <thread>
 #include <utility>
 
-#include "trivet/plugin/plugin_call.h"
 #include "trivet/backend/thread_pool.h"
+#include "trivet/plugin/plugin_call.h"
 
 namespace trivet {
 

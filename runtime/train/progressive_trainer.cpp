@@ -8,12 +8,12 @@
 #include <fmt/core.h>
 
 #include "checkpoint/checkpoint_snapshot.h"
+#include "checkpoint/state_value.h"
 #include "train/evaluation.h"
 #include "train/learner_setup.h"
-#include "checkpoint/state_value.h"
 #include "trivet/error.h"
-#include "trivet/train/init_checkpoint.h"
 #include "trivet/tape.h"
+#include "trivet/train/init_checkpoint.h"
 
 namespace trivet {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "trivet/backend/device.h"
-#include "trivet/train/logs.h"
-#include "trivet/tensor.h"
 #include "trivet/config/value.h"
+#include "trivet/tensor.h"
+#include "trivet/train/logs.h"
 
 namespace trivet {
 

@@ -4,11 +4,11 @@
 
 #include <memory>
 
+#include "train/default_trainer.h"
 #include "train/divergence_guard.h"
 #include "train/running_means.h"
-#include "train/default_trainer.h"
-#include "trivet/train/learner.h"
 #include "trivet/metric.h"
+#include "trivet/train/learner.h"
 
 namespace trivet {
 

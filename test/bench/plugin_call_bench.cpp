@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs that every call of a plugin's method leaves a trace (trivet/plugin/plugin_call.h): a call
-// inside in_plugin() against the bare call in the same run, and what all of them come to in a
-// training step of a small Transformer, which computes little between two of them. Prints ratios;
+// What it costs that every call of a plugin's method leaves a trace (trivet/plugin/plugin_call.h):
+// a call inside in_plugin() against the bare call in the same run, and what all of them come to in
+// a training step of a small Transformer, which computes little between two of them. Prints ratios;
 // the seconds are this machine's.
 //
 //   plugin_call_bench

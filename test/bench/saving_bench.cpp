@@ -15,12 +15,12 @@
 #include <string>
 #include <vector>
 
+#include "base/process_info.h"
+#include "checkpoint/checkpoint_manager.h"
+#include "run/run_recorder.h"
 #include "support/paths.h"
 #include "support/plugins.h"
 #include "support/shell.h"
-#include "checkpoint/checkpoint_manager.h"
-#include "base/process_info.h"
-#include "run/run_recorder.h"
 #include "trivet/ops.h"
 #include "trivet/tensor.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "program/run/run_fixture.h"
 #include "doc_blocks.h"
+#include "program/run/run_fixture.h"
 #include "support/paths.h"
 #include "support/shell.h"
 

@@ -8,10 +8,10 @@
 #include "fuzz_target.h"
 #include "host/elf_note.h"
 #include "host/manifest.h"
+#include "trivet/config/schema.h"
 #include "trivet/error.h"
 #include "trivet/plugin.h"
 #include "trivet/schedule.h"
-#include "trivet/config/schema.h"
 
 namespace fuzz {
 

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "config/tree/config_catalog.h"
 #include "config/resolver.h"
+#include "config/tree/config_catalog.h"
 
 namespace trivet::test {
 

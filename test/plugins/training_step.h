@@ -11,8 +11,8 @@
 #include "support/layer_fixture.h"
 #include "trivet/backend/device.h"
 #include "trivet/layer.h"
-#include "trivet/ops.h"
 #include "trivet/layer/scope.h"
+#include "trivet/ops.h"
 #include "trivet/tape.h"
 
 namespace trivet::test {

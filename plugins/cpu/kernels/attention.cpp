@@ -9,8 +9,8 @@
 
 #include <cmath>
 
-#include "cpu/support/context.h"
 #include "cpu/kernels/gemm.h"
+#include "cpu/support/context.h"
 #include "cpu/support/kernels.h"
 #include "cpu/support/simd-inl.h"
 

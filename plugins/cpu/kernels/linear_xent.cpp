@@ -6,11 +6,11 @@
 #define HWY_TARGET_INCLUDE "cpu/kernels/linear_xent.cpp"
 #include <hwy/foreach_target.h>
 
-#include "cpu/support/context.h"
 #include "cpu/kernels/gemm.h"
+#include "cpu/kernels/softmax.h"
+#include "cpu/support/context.h"
 #include "cpu/support/kernels.h"
 #include "cpu/support/simd-inl.h"
-#include "cpu/kernels/softmax.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cpu {

@@ -5,10 +5,10 @@
 #define HWY_TARGET_INCLUDE "cpu/kernels/softmax.cpp"
 #include <hwy/foreach_target.h>
 
+#include "cpu/kernels/softmax.h"
 #include "cpu/support/context.h"
 #include "cpu/support/kernels.h"
 #include "cpu/support/simd-inl.h"
-#include "cpu/kernels/softmax.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cpu {

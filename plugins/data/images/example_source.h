@@ -11,8 +11,8 @@
 
 #include "data/images/augmenter.h"
 #include "data/images/image_config.h"
-#include "trivet/train/example_order.h"
 #include "trivet/input.h"
+#include "trivet/train/example_order.h"
 
 namespace trivet::data {
 

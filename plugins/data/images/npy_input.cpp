@@ -5,8 +5,8 @@
 #include <limits>
 #include <optional>
 
-#include "data/images/normalizer.h"
 #include "data/formats/npy_file.h"
+#include "data/images/normalizer.h"
 #include "trivet/error.h"
 
 namespace trivet::data {

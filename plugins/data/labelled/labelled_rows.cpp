@@ -10,8 +10,8 @@ namespace trivet::data {
 namespace {
 
 std::optional<std::int32_t> special_token(const std::optional<std::int32_t>& wish, const char* name,
-                                    const std::optional<std::int32_t>& otherwise,
-                                    const Tokenizer& tokenizer, const std::string& field) {
+                                          const std::optional<std::int32_t>& otherwise,
+                                          const Tokenizer& tokenizer, const std::string& field) {
   if (wish && *wish >= tokenizer.vocabulary_size())
     throw InputError(field + ": is " + std::to_string(*wish) + ", but ids end at " +
                      std::to_string(tokenizer.vocabulary_size() - 1));

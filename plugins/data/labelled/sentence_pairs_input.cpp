@@ -6,8 +6,8 @@
 #include <utility>
 #include <variant>
 
-#include "data/sources/example_texts.h"
 #include "data/labelled/labelled_rows.h"
+#include "data/sources/example_texts.h"
 #include "data/tokens/special_tokens.h"
 #include "data/tokens/tokenize.h"
 #include "trivet/config/digest.h"

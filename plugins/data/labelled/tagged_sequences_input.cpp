@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/sources/example_texts.h"
 #include "data/labelled/labelled_rows.h"
+#include "data/sources/example_texts.h"
 #include "data/tokens/special_tokens.h"
 #include "data/tokens/tokenize.h"
 #include "trivet/config/digest.h"

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "data/sources/example_texts.h"
 #include "data/sequences/masked_rows.h"
+#include "data/sources/example_texts.h"
 #include "trivet/error.h"
 
 namespace trivet::data {

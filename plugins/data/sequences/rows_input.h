@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "data/sequences/row_source.h"
-#include "trivet/train/example_order.h"
 #include "trivet/extensions/text.h"
 #include "trivet/input.h"
+#include "trivet/train/example_order.h"
 
 namespace trivet::data {
 

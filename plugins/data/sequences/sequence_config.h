@@ -21,8 +21,8 @@
 #include <optional>
 #include <vector>
 
-#include "data/sources/source_config.h"
 #include "data/formats/token_file.h"
+#include "data/sources/source_config.h"
 #include "trivet/data_source.h"
 #include "trivet/input.h"
 #include "trivet/tokenizer.h"

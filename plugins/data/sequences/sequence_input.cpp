@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "data/tokens/special_tokens.h"
 #include "data/tokens/preparation.h"
+#include "data/tokens/special_tokens.h"
 
 namespace trivet::data {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <utility>
 
+#include "data/sequences/pair_rows.h"
 #include "data/sources/example_texts.h"
 #include "data/tokens/special_tokens.h"
-#include "data/sequences/pair_rows.h"
 #include "data/tokens/tokenize.h"
 #include "trivet/data_source.h"
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "data/formats/file_list.h"
-#include "data/tokens/mapped_tokens.h"
 #include "data/formats/token_file.h"
+#include "data/tokens/mapped_tokens.h"
 #include "data/tokens/tokenize.h"
 #include "trivet/error.h"
 

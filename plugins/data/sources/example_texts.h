@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/data_source.h"
 #include "trivet/config/schema.h"
+#include "trivet/data_source.h"
 
 namespace trivet::data {
 

@@ -6,8 +6,8 @@
 
 #include "data/formats/file_list.h"
 #include "data/formats/input_bytes.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet::data {
 namespace {

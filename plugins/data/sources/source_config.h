@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "trivet/data_source.h"
 #include "trivet/config/field_types.h"
+#include "trivet/data_source.h"
 
 namespace trivet::data {
 

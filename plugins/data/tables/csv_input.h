@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "data/tables/csv_table.h"
-#include "trivet/train/example_order.h"
 #include "trivet/extensions/table.h"
 #include "trivet/input.h"
+#include "trivet/train/example_order.h"
 
 namespace trivet::data {
 

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "data/images/image_config.h"
 #include "data/formats/csv_reader.h"
 #include "data/formats/memory.h"
+#include "data/images/image_config.h"
 #include "trivet/extensions/table.h"
 #include "trivet/tensor/random.h"
 

@@ -11,9 +11,9 @@
 
 #include "data/formats/token_file.h"
 #include "trivet/config/digest.h"
+#include "trivet/config/value.h"
 #include "trivet/error.h"
 #include "trivet/os/text_file.h"
-#include "trivet/config/value.h"
 
 namespace trivet::data {
 namespace {

@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "lm/decoding/decode_config.h"
-#include "lm/decoding/sample_decode.h"
 #include "lm/decoding/decoder_state.h"
+#include "lm/decoding/sample_decode.h"
 
 namespace trivet::lm {
 

@@ -11,7 +11,7 @@
 namespace trivet::lm {
 
 CachedDecoder::CachedDecoder(const NextToken& model, Device& device, std::int64_t max_steps,
-                       std::int64_t tokens)
+                             std::int64_t tokens)
     : model_(model),
       device_(device),
       max_steps_(max_steps),
@@ -32,7 +32,7 @@ std::vector<float> CachedDecoder::start(std::span<const std::vector<std::int32_t
 
 // The prompts as one chunk [rows, length].
 std::vector<float> CachedDecoder::padded(std::span<const std::vector<std::int32_t>> prompts,
-                                      std::int64_t length) {
+                                         std::int64_t length) {
   const auto width = static_cast<std::size_t>(length), all = prompts.size() * width;
   std::vector<std::int32_t> ids(all, 0), positions(all, 0);
   std::vector<float> paddings(all, 1), is_prompt(all, 0);
@@ -95,7 +95,7 @@ std::vector<float> CachedDecoder::from_the_start() {
 }
 
 std::vector<float> CachedDecoder::logits_of(std::span<const std::int32_t> ids, std::int64_t rows,
-                                         FpropContext& context) {
+                                            FpropContext& context) {
   const NoGrad no_grad;
   const Tensor tokens = Tensor::from(device_, ids, {rows, std::ssize(ids) / rows});
   Tensor logits = model_.next_logits(tokens, cache_.get(), context);

@@ -17,7 +17,8 @@ class CachedDecoder final : public DecoderState {
   // For sequences that go on for at most `max_steps` tokens behind their prompts. Both references
   // outlive it. A model may have more logits than there are `tokens` (its vocabulary was rounded
   // up): those behind are left out.
-  CachedDecoder(const NextToken& model, Device& device, std::int64_t max_steps, std::int64_t tokens);
+  CachedDecoder(const NextToken& model, Device& device, std::int64_t max_steps,
+                std::int64_t tokens);
 
   std::int64_t vocabulary_size() const override { return tokens_; }
   std::vector<float> start(std::span<const std::vector<std::int32_t>> prompts) override;

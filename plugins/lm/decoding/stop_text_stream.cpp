@@ -7,7 +7,7 @@
 namespace trivet::lm {
 
 StopTextStream::StopTextStream(const Tokenizer& tokenizer, std::span<const std::string> stop,
-                           OnPiece on_piece)
+                               OnPiece on_piece)
     : tokenizer_(tokenizer), stop_(stop), on_piece_(std::move(on_piece)) {
   for (const std::string& text : stop_) longest_stop_ = std::max(longest_stop_, text.size());
 }

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/tokenizer.h"
 #include "trivet/text/utf8_stream.h"
+#include "trivet/tokenizer.h"
 
 namespace trivet::lm {
 

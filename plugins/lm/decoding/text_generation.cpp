@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "lm/decoding/beam_search.h"
-#include "lm/decoding/stop_text_stream.h"
 #include "lm/decoding/cached_decoder.h"
 #include "lm/decoding/sample_decode.h"
+#include "lm/decoding/stop_text_stream.h"
 #include "trivet/error.h"
 
 namespace trivet::lm {
@@ -86,7 +86,7 @@ class Generator {
   void sample(std::size_t first, std::size_t count) {
     const auto prompts = std::span(tokens_).subspan(first, count);
     CachedDecoder steps(generation_.model, generation_.device, most_steps(prompts, generation_),
-                     generation_.tokenizer.vocabulary_size());
+                        generation_.tokenizer.vocabulary_size());
     std::vector<Key> keys;
     for (std::size_t i = first; i < first + count; ++i) keys.push_back(key_of(i));
     const std::vector<DecodedRow> rows = sample_decode(
@@ -105,8 +105,8 @@ class Generator {
 
   void search(std::size_t i) {
     CachedDecoder steps(generation_.model, generation_.device,
-                     most_steps(std::span(tokens_).subspan(i, 1), generation_),
-                     generation_.tokenizer.vocabulary_size());
+                        most_steps(std::span(tokens_).subspan(i, 1), generation_),
+                        generation_.tokenizer.vocabulary_size());
     const std::vector<Beam> beams = beam_search(steps, tokens_[i], generation_.config, limits_);
     if (beams.empty()) return finish(i, {}, {});
     for (const std::int32_t id : beams[0].ids) {

@@ -6,17 +6,17 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "lm/huggingface/hf_layout.h"
+#include "lm/huggingface/hf_match.h"
 #include "lm/huggingface/merged_weights.h"
 #include "lm/huggingface/new_folder.h"
-#include "lm/huggingface/hf_match.h"
-#include "lm/huggingface/hf_layout.h"
+#include "lm/huggingface/weight_exchange.h"
 #include "lm/tasks/stored_tokenizer.h"
 #include "trivet/config/arguments.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/os/text_file.h"
 #include "trivet/tokenizer.h"
-#include "lm/huggingface/weight_exchange.h"
 
 namespace trivet::lm {
 namespace {
@@ -102,8 +102,7 @@ void export_model(const std::string& run, const std::string& out, const std::str
   if (format != nullptr) layout_named(*format);
   const std::unique_ptr<TrainedRun> trained = context.trained(run, overrides);
   const RunParts parts = parts_of(*trained);
-  const HfLayout& layout =
-      layout_named(format != nullptr ? *format : likely_layout(parts.model));
+  const HfLayout& layout = layout_named(format != nullptr ? *format : likely_layout(parts.model));
   const DecoderShape shape = matching_shape(parts.model, layout, trained->device());
   const Weights weights =
       published(merged(trained->weights(), parts.model, trained->device()), layout, shape);

@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/os/text_file.h"
 
 namespace trivet::lm {
@@ -24,11 +24,9 @@ Value read(const std::filesystem::path& file) {
 
 }  // namespace
 
-HfConfig::HfConfig(const std::filesystem::path& file)
-    : file_(file.string()), root_(read(file)) {}
+HfConfig::HfConfig(const std::filesystem::path& file) : file_(file.string()), root_(read(file)) {}
 
-void HfConfig::refuse(std::string_view name, const std::string& what,
-                             std::string hint) const {
+void HfConfig::refuse(std::string_view name, const std::string& what, std::string hint) const {
   throw UsageError(file_ + ": \"" + std::string(name) + "\" " + what, {.hint = std::move(hint)});
 }
 
@@ -37,8 +35,7 @@ const Value* HfConfig::find(std::string_view path) const {
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
-std::int64_t HfConfig::size(std::string_view name,
-                                   std::optional<std::int64_t> otherwise) const {
+std::int64_t HfConfig::size(std::string_view name, std::optional<std::int64_t> otherwise) const {
   const Value* value = find(name);
   if (value == nullptr && otherwise) return *otherwise;
   if (value == nullptr) refuse(name, "is missing");
@@ -74,8 +71,7 @@ bool HfConfig::flag(std::string_view name, bool otherwise) const {
   return value->as_boolean();
 }
 
-std::string HfConfig::text(std::string_view name,
-                                  std::optional<std::string> otherwise) const {
+std::string HfConfig::text(std::string_view name, std::optional<std::string> otherwise) const {
   const Value* value = find(name);
   if (value == nullptr && otherwise) return *otherwise;
   if (value == nullptr) refuse(name, "is missing");

@@ -18,8 +18,8 @@
 
 #include "lm/huggingface/decoder_shape.h"
 #include "lm/huggingface/hf_config.h"
-#include "trivet/tensor/shape.h"
 #include "trivet/config/value.h"
+#include "trivet/tensor/shape.h"
 
 namespace trivet::lm {
 

@@ -7,8 +7,8 @@
 
 #include <string>
 
-#include "lm/models/language_model.h"
 #include "lm/huggingface/hf_layout.h"
+#include "lm/models/language_model.h"
 
 namespace trivet::lm {
 

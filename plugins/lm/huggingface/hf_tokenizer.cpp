@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "trivet/error.h"
-#include "trivet/plugin/registry.h"
 #include "trivet/os/text_file.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet::lm {
 namespace {
@@ -47,8 +47,8 @@ ConfigOf<Tokenizer> with_marks(const ConfigOf<Tokenizer>& tokenizer, const Token
   return {std::string(tokenizer.key()), std::move(fields)};
 }
 
-std::unique_ptr<Tokenizer> read(const Form& form, const fs::path& folder,
-                                const HfConfig& config, std::int64_t vocab_size) {
+std::unique_ptr<Tokenizer> read(const Form& form, const fs::path& folder, const HfConfig& config,
+                                std::int64_t vocab_size) {
   Value fields = Value::table();
   for (const auto& file : form.files) fields.set(file.first, (folder / file.second).string());
   const ConfigOf<Tokenizer> said(form.type, std::move(fields));
@@ -115,7 +115,7 @@ bool adds_start_token(const HfTokenizer& found, bool otherwise) {
 }
 
 HfTokenizer find_tokenizer(const fs::path& folder, const HfConfig& config,
-                                  std::int64_t vocab_size) {
+                           std::int64_t vocab_size) {
   std::optional<UsageError> first;
   for (const Form& form : forms()) {
     bool there = true;

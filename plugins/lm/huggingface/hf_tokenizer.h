@@ -18,8 +18,8 @@ struct HfTokenizer {
 
 // tokenizer.json, or vocab.json and merges.txt, or tokenizer.model. Throws UsageError for one that
 // cannot be read, or has more tokens than the model.
-HfTokenizer find_tokenizer(const std::filesystem::path& folder,
-                                  const HfConfig& config, std::int64_t vocab_size);
+HfTokenizer find_tokenizer(const std::filesystem::path& folder, const HfConfig& config,
+                           std::int64_t vocab_size);
 
 // Whether texts begin with the start token: as "add_bos_token" of tokenizer_config.json says, else
 // as the post_processor of tokenizer.json does, if that is what was found, else `otherwise`. Throws

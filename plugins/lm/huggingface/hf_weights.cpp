@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/os/text_file.h"
 
 namespace trivet::lm {
@@ -58,8 +58,7 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
 
 }  // namespace
 
-HfWeights::HfWeights(const fs::path& path, std::string_view prefix)
-    : prefix_(prefix) {
+HfWeights::HfWeights(const fs::path& path, std::string_view prefix) : prefix_(prefix) {
   const fs::path file = weights_in(path);
   name_ = file.string();
   if (file.extension() == ".json") {

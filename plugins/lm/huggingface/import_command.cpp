@@ -6,14 +6,14 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "lm/huggingface/new_folder.h"
 #include "lm/huggingface/hf_layout.h"
 #include "lm/huggingface/hf_tokenizer.h"
+#include "lm/huggingface/new_folder.h"
+#include "lm/huggingface/weight_exchange.h"
 #include "lm/tasks/stored_tokenizer.h"
 #include "trivet/config/arguments.h"
 #include "trivet/error.h"
 #include "trivet/os/text_file.h"
-#include "lm/huggingface/weight_exchange.h"
 
 namespace trivet::lm {
 namespace {

@@ -178,8 +178,7 @@ void export_tensor(const HfTensor& tensor, const std::string& name, Variables& v
 
 }  // namespace
 
-Weights imported(const HfWeights& source, const HfLayout& layout,
-                 const DecoderShape& shape) {
+Weights imported(const HfWeights& source, const HfLayout& layout, const DecoderShape& shape) {
   const std::vector<HfTensor> tensors = layout.tensors(shape);
   std::vector<std::string> problems;
   const auto note = [&](std::string problem) {

@@ -21,12 +21,10 @@ struct Weights {
 
 // The model's variables; `source` must outlive them. Throws one UsageError with every tensor that
 // is missing, has another shape or type, or has no place in the layout.
-Weights imported(const HfWeights& source, const HfLayout& layout,
-                 const DecoderShape& shape);
+Weights imported(const HfWeights& source, const HfLayout& layout, const DecoderShape& shape);
 
 // The layout's tensors with its prefix, by name. Throws Error where the variables are not those
 // that the layout is made of.
-Weights published(const NamedTensors& variables, const HfLayout& layout,
-                  const DecoderShape& shape);
+Weights published(const NamedTensors& variables, const HfLayout& layout, const DecoderShape& shape);
 
 }  // namespace trivet::lm

@@ -19,8 +19,8 @@
 #include "lm/models/decoder.h"
 #include "lm/models/token_embedding.h"
 #include "trivet/extensions/next_token.h"
-#include "trivet/model.h"
 #include "trivet/layer/softmax_head.h"
+#include "trivet/model.h"
 
 namespace trivet::lm {
 

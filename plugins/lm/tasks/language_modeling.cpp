@@ -7,8 +7,8 @@
 #include "lm/decoding/text_generation.h"
 #include "lm/metrics/token_metrics.h"
 #include "trivet/config/enums.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet::lm {
 namespace {

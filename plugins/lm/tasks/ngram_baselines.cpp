@@ -9,8 +9,8 @@
 #include "lm/metrics/ngrams.h"
 #include "trivet/error.h"
 #include "trivet/extensions/text.h"
-#include "trivet/tensor/host_array.h"
 #include "trivet/input.h"
+#include "trivet/tensor/host_array.h"
 
 namespace trivet::lm {
 namespace {

@@ -9,8 +9,8 @@
 #include "lm/metrics/correlation.h"
 #include "lm/tasks/model_fields.h"
 #include "trivet/error.h"
-#include "trivet/tensor/host_array.h"
 #include "trivet/ops.h"
+#include "trivet/tensor/host_array.h"
 #include "trivet/train/predictions.h"
 
 namespace trivet::lm {

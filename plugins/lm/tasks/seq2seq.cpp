@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "lm/decoding/text_generation.h"
-#include "lm/tasks/model_fields.h"
 #include "lm/metrics/token_metrics.h"
+#include "lm/tasks/model_fields.h"
 #include "trivet/error.h"
 #include "trivet/extensions/target_decoding.h"
 #include "trivet/plugin/registry.h"

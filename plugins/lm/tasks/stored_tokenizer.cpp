@@ -5,10 +5,10 @@
 #include <system_error>
 #include <utility>
 
-#include "trivet/error.h"
 #include "trivet/config/json.h"
-#include "trivet/plugin/registry.h"
+#include "trivet/error.h"
 #include "trivet/os/text_file.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet::lm {
 namespace {

@@ -11,8 +11,8 @@
 #include <span>
 #include <string_view>
 
-#include "trivet/train/init_checkpoint.h"
 #include "trivet/tokenizer.h"
+#include "trivet/train/init_checkpoint.h"
 
 namespace trivet::lm {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "lm/tasks/model_fields.h"
 #include "lm/metrics/tag_scores.h"
+#include "lm/tasks/model_fields.h"
 #include "trivet/error.h"
 
 namespace trivet::lm {

@@ -8,12 +8,12 @@
 #include <string_view>
 #include <utility>
 
-#include "lm/tasks/model_fields.h"
 #include "lm/tasks/meta_input.h"
+#include "lm/tasks/model_fields.h"
 #include "lm/tasks/stored_tokenizer.h"
+#include "trivet/backend/meta_device.h"
 #include "trivet/error.h"
 #include "trivet/extensions/next_token.h"
-#include "trivet/backend/meta_device.h"
 #include "trivet/plugin/registry.h"
 
 namespace trivet::lm {

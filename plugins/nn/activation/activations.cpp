@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/activation/activations.h"
 
-#include "trivet/layer/extend_step.h"
 #include "trivet/extensions/activation.h"
+#include "trivet/layer/extend_step.h"
 
 namespace trivet::nn {
 

@@ -22,8 +22,8 @@
 //
 // Parameters: "gate" [input_dims, num_experts]; "in", "wi_gate" (gated) [num_experts, input_dims,
 // hidden_dims]; "out" [num_experts, hidden_dims, input_dims]; each expert's start as nn/Linear's.
-// The choices are made on the host. top2 decodes with a cache (trivet/layer/extend_step.h), and then
-// drops nothing: equal to fprop where that drops nothing. The names of the fields are Praxis'
+// The choices are made on the host. top2 decodes with a cache (trivet/layer/extend_step.h), and
+// then drops nothing: equal to fprop where that drops nothing. The names of the fields are Praxis'
 // TransformerFeedForwardMoe, with second_expert_policy all.
 #pragma once
 
@@ -31,8 +31,8 @@
 #include <vector>
 
 #include "nn/attention/moe_routing.h"
-#include "trivet/layer/extend_step.h"
 #include "trivet/layer.h"
+#include "trivet/layer/extend_step.h"
 
 namespace trivet::nn {
 

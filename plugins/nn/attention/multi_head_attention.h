@@ -39,8 +39,8 @@
 #include <string>
 
 #include "nn/basic/lora.h"
-#include "trivet/layer/extend_step.h"
 #include "trivet/layer.h"
+#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {

@@ -2,8 +2,8 @@
 // Attention with a cache of keys and values.
 #include <optional>
 
-#include "nn/basic/checks.h"
 #include "nn/attention/multi_head_attention.h"
+#include "nn/basic/checks.h"
 #include "nn/basic/sequence_context.h"
 
 namespace trivet::nn {

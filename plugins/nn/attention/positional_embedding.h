@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Positions added to a sequence, x [B, T, D] -> x + p(position) of the same shape. Positions are
-// the context's, else 0, 1, .. in each row; with a cache (trivet/layer/extend_step.h) they go on where it
-// ends. (Praxis' layers of these names give p, which its models add.)
+// the context's, else 0, 1, .. in each row; with a cache (trivet/layer/extend_step.h) they go on
+// where it ends. (Praxis' layers of these names give p, which its models add.)
 //
 // PositionalEmbedding, Vaswani et al. 2017 in Praxis' layout: p is the sines of all angles, then
 // the cosines, and a 0 for an odd D:
@@ -17,8 +17,8 @@
 
 #include <string>
 
-#include "trivet/layer/extend_step.h"
 #include "trivet/layer.h"
+#include "trivet/layer/extend_step.h"
 
 namespace trivet::nn {
 

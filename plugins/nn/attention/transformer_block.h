@@ -36,8 +36,8 @@
 #include <vector>
 
 #include "nn/basic/lora.h"
-#include "trivet/layer/extend_step.h"
 #include "trivet/layer.h"
+#include "trivet/layer/extend_step.h"
 
 namespace trivet::nn {
 

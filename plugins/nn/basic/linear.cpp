@@ -3,8 +3,8 @@
 
 #include "nn/basic/checks.h"
 #include "nn/basic/templates.h"
-#include "trivet/layer/extend_step.h"
 #include "trivet/extensions/activation.h"
+#include "trivet/layer/extend_step.h"
 
 namespace trivet::nn {
 

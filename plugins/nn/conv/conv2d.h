@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "trivet/layer.h"
 #include "nn/conv/window.h"
+#include "trivet/layer.h"
 
 namespace trivet::nn {
 

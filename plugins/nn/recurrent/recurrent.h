@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "trivet/layer/extend_step.h"
 #include "trivet/layer.h"
+#include "trivet/layer/extend_step.h"
 
 namespace trivet::nn {
 

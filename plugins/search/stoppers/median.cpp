@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "search/stoppers/curve.h"
 #include "search/math/median_of.h"
+#include "search/stoppers/curve.h"
 
 namespace trivet::search {
 namespace {

@@ -18,8 +18,8 @@
 #include "search/study/study.h"
 #include "search/study/study_runner.h"
 #include "trivet/config/enums.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet::search {
 namespace {

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "trivet/config/enums.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/os/process.h"
 #include "trivet/os/text_file.h"
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "tokenizers/text/fingerprint_text.h"
 #include "tokenizers/bpe/gpt2_files.h"
+#include "tokenizers/bpe/tokenizer_json.h"
+#include "tokenizers/text/fingerprint_text.h"
 #include "tokenizers/text/gpt2_split.h"
 #include "tokenizers/text/json_file.h"
-#include "tokenizers/bpe/tokenizer_json.h"
 #include "trivet/os/text_file.h"
 
 namespace trivet::tokenizers {

@@ -20,8 +20,8 @@
 #include "tokenizers/bpe/bpe_merges.h"
 #include "tokenizers/bpe/bpe_vocabulary.h"
 #include "tokenizers/text/special_ids.h"
-#include "trivet/tokenizer.h"
 #include "tokenizers/text/word_cache.h"
+#include "trivet/tokenizer.h"
 
 namespace trivet::tokenizers {
 

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tokenizers/text/byte_characters.h"
 #include "tokenizers/bpe/tokenizer_json.h"
+#include "tokenizers/text/byte_characters.h"
 
 namespace trivet::tokenizers {
 namespace {

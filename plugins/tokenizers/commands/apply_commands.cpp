@@ -10,9 +10,9 @@
 
 #include "tokenizers/commands/tokenizer_choice.h"
 #include "trivet/config/arguments.h"
+#include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/os/input_file.h"
-#include "trivet/config/json.h"
 
 namespace trivet::tokenizers {
 namespace {

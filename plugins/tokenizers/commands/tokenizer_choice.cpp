@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet::tokenizers {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "tokenizers/commands/apply_commands.h"
 #include "tokenizers/commands/train_command.h"
-#include "trivet/error.h"
 #include "trivet/config/schema.h"
+#include "trivet/error.h"
 
 namespace trivet::tokenizers {
 namespace {

@@ -7,14 +7,14 @@
 #include <cstdio>
 
 #include "tokenizers/bpe/bpe_trainer.h"
+#include "tokenizers/bpe/tokenizer_json.h"
+#include "tokenizers/bpe/word_counts.h"
 #include "tokenizers/simple/characters.h"
 #include "tokenizers/text/corpus.h"
-#include "tokenizers/bpe/tokenizer_json.h"
 #include "trivet/config/arguments.h"
 #include "trivet/error.h"
 #include "trivet/os/text_file.h"
 #include "trivet/text/utf8.h"
-#include "tokenizers/bpe/word_counts.h"
 
 namespace trivet::tokenizers {
 namespace {

@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "base/terminal.h"
+#include "builtin/config_jobs.h"
 #include "cli/commands.h"
-#include "config/config_arguments.h"
 #include "cli/host_catalog.h"
 #include "cli/view/inspection_text.h"
-#include "base/terminal.h"
+#include "config/config_arguments.h"
 #include "config/run_rules.h"
-#include "builtin/config_jobs.h"
 #include "run/metric_uses.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -9,17 +9,17 @@
 
 #include <fmt/core.h>
 
-#include "cli/commands.h"
 #include "base/format.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
 #include "checkpoint/checkpoint_directory.h"
-#include "checkpoint/checkpoint_tools.h"
 #include "checkpoint/checkpoint_manager.h"
-#include "trivet/error.h"
+#include "checkpoint/checkpoint_tools.h"
+#include "cli/commands.h"
 #include "trivet/config/json.h"
-#include "trivet/train/safetensors.h"
 #include "trivet/config/schema.h"
+#include "trivet/error.h"
+#include "trivet/train/safetensors.h"
 
 namespace trivet {
 namespace {

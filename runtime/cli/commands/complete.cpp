@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "cli/commands.h"
-#include "config/config_arguments.h"
-#include "cli/host_catalog.h"
 #include "base/terminal.h"
+#include "cli/commands.h"
+#include "cli/host_catalog.h"
+#include "config/config_arguments.h"
 #include "config/overrides/apply_overrides.h"
 #include "trivet/config/enums.h"
 #include "trivet/error.h"

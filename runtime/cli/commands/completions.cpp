@@ -4,8 +4,8 @@
 // so they need no update when commands, options or plugins change.
 #include <string>
 
-#include "cli/commands.h"
 #include "base/terminal.h"
+#include "cli/commands.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trivet config show CONFIG [K=V ...]
-#include "cli/commands.h"
-#include "config/config_arguments.h"
-#include "cli/host_catalog.h"
 #include "base/terminal.h"
-#include "trivet/error.h"
+#include "cli/commands.h"
+#include "cli/host_catalog.h"
+#include "config/config_arguments.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -13,20 +13,20 @@
 #include <utility>
 #include <vector>
 
-#include "cli/view/batch_text.h"
-#include "cli/commands.h"
-#include "config/config_arguments.h"
-#include "cli/host_catalog.h"
 #include "base/format.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
+#include "cli/commands.h"
+#include "cli/host_catalog.h"
+#include "cli/view/batch_text.h"
+#include "config/config_arguments.h"
 #include "run/run_start.h"
+#include "trivet/config/json.h"
+#include "trivet/config/schema.h"
 #include "trivet/error.h"
 #include "trivet/extensions/preparation.h"
 #include "trivet/extensions/text.h"
 #include "trivet/input.h"
-#include "trivet/config/json.h"
-#include "trivet/config/schema.h"
 #include "trivet/task.h"
 
 namespace trivet {

@@ -10,16 +10,16 @@
 
 #include <fmt/core.h>
 
-#include "cli/commands.h"
 #include "base/format.h"
 #include "base/terminal.h"
+#include "cli/commands.h"
 #include "cli/view/text_table.h"
 #include "config/resolver.h"
 #include "config/tree/value_diff.h"
 #include "rundir/metrics_reader.h"
 #include "rundir/run_plugins.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

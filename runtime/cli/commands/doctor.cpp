@@ -10,18 +10,18 @@
 #include <string>
 #include <utility>
 
-#include "cli/commands.h"
-#include "config/config_arguments.h"
-#include "cli/host_catalog.h"
-#include "cli/view/inspection_text.h"
 #include "base/format.h"
 #include "base/terminal.h"
+#include "cli/commands.h"
+#include "cli/host_catalog.h"
+#include "cli/view/inspection_text.h"
+#include "config/config_arguments.h"
 #include "device/peak_flops.h"
-#include "trivet/error.h"
+#include "trivet/backend/thread_pool.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/os/process.h"
 #include "trivet/plugin/registry.h"
-#include "trivet/backend/thread_pool.h"
 
 namespace trivet {
 namespace {

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.h"
-#include "config/config_arguments.h"
-#include "cli/host_catalog.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
-#include "trivet/error.h"
+#include "cli/commands.h"
+#include "cli/host_catalog.h"
+#include "config/config_arguments.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

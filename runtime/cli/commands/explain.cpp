@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "cli/commands.h"
-#include "config/config_arguments.h"
-#include "cli/view/explain_value.h"
-#include "cli/view/field_text.h"
-#include "cli/host_catalog.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
+#include "cli/commands.h"
+#include "cli/host_catalog.h"
+#include "cli/view/explain_value.h"
+#include "cli/view/field_text.h"
+#include "config/config_arguments.h"
 #include "config/file_schema.h"
 #include "host/plugin_host.h"
 #include "trivet/config.h"

@@ -14,17 +14,17 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
-#include "config/config_arguments.h"
-#include "cli/host_catalog.h"
 #include "base/format.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
+#include "cli/commands.h"
+#include "cli/host_catalog.h"
 #include "cli/trained_run.h"
+#include "config/config_arguments.h"
+#include "trivet/backend/thread_pool.h"
+#include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/extensions/text_generator.h"
-#include "trivet/config/json.h"
-#include "trivet/backend/thread_pool.h"
 
 namespace trivet {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trivet help [COMMAND]
-#include "cli/commands.h"
 #include "base/terminal.h"
+#include "cli/commands.h"
 #include "host/plugin_host.h"
 #include "trivet/error.h"
 

@@ -3,11 +3,11 @@
 // trivet index rebuild: the index of experiments, made anew from their files.
 #include <fmt/core.h>
 
+#include "base/terminal.h"
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
-#include "base/terminal.h"
-#include "launch/store/experiment_id.h"
 #include "launch/index/experiment_index.h"
+#include "launch/store/experiment_id.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -8,12 +8,12 @@
 
 #include <unistd.h>
 
-#include "cli/commands.h"
 #include "base/terminal.h"
+#include "cli/commands.h"
 #include "launch/store/disk_records.h"
 #include "trivet/config/arguments.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/launch/job_array.h"
 #include "trivet/os/text_file.h"
 

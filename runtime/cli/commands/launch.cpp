@@ -7,15 +7,15 @@
 
 #include <fmt/core.h>
 
-#include "cli/commands.h"
-#include "config/config_arguments.h"
-#include "cli/experiment_command.h"
-#include "cli/host_catalog.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
+#include "cli/commands.h"
+#include "cli/experiment_command.h"
+#include "cli/host_catalog.h"
+#include "config/config_arguments.h"
 #include "launch/unit_text.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -15,14 +15,14 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
+#include "base/terminal.h"
+#include "base/terminal_text.h"
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
 #include "cli/experiment_refresher.h"
-#include "base/terminal.h"
-#include "base/terminal_text.h"
-#include "launch/store/experiment_id.h"
 #include "launch/index/experiment_index.h"
-#include "base/file.h"
+#include "launch/store/experiment_id.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -11,18 +11,18 @@
 
 #include <fmt/core.h>
 
+#include "base/file_stamp.h"
+#include "base/terminal.h"
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
 #include "cli/view/run_numbers.h"
 #include "cli/view/run_table.h"
-#include "base/terminal.h"
-#include "launch/store/experiment_id.h"
 #include "launch/index/experiment_index.h"
-#include "base/file_stamp.h"
+#include "launch/store/experiment_id.h"
 #include "rundir/run_status.h"
 #include "trivet/config/enums.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

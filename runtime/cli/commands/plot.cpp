@@ -13,17 +13,17 @@
 #include <fmt/core.h>
 
 #include "base/format.h"
-#include "cli/view/chart.h"
-#include "cli/commands.h"
-#include "cli/view/progress.h"
-#include "cli/view/run_numbers.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
+#include "cli/commands.h"
+#include "cli/view/chart.h"
+#include "cli/view/progress.h"
+#include "cli/view/run_numbers.h"
 #include "rundir/evaluations.h"
 #include "rundir/metrics_reader.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
 #include "trivet/config/schema.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.h"
-#include "config/config_arguments.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
+#include "cli/commands.h"
+#include "config/config_arguments.h"
 #include "host/plugin_host.h"
 #include "trivet/config/json.h"
 

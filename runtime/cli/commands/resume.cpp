@@ -5,8 +5,8 @@
 
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
-#include "launch/store/experiment_view.h"
 #include "launch/control/unit_actions.h"
+#include "launch/store/experiment_view.h"
 
 namespace trivet {
 namespace {

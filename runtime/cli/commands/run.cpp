@@ -9,13 +9,13 @@
 #include <optional>
 #include <system_error>
 
+#include "base/file.h"
 #include "cli/commands.h"
-#include "config/config_arguments.h"
 #include "cli/host_catalog.h"
 #include "cli/view/progress.h"
-#include "run/run_arguments.h"
+#include "config/config_arguments.h"
 #include "launch/store/experiment_id.h"
-#include "base/file.h"
+#include "run/run_arguments.h"
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"
 

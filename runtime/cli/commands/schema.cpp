@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "cli/commands.h"
-#include "config/config_arguments.h"
-#include "cli/host_catalog.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
+#include "cli/commands.h"
+#include "cli/host_catalog.h"
+#include "config/config_arguments.h"
 #include "config/json_schema.h"
 #include "config/resolver.h"
 #include "trivet/error.h"

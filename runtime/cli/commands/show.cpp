@@ -3,18 +3,18 @@
 // trivet show ID: everything of an experiment, a work unit or a job.
 #include <fmt/core.h>
 
+#include "base/terminal.h"
+#include "base/terminal_text.h"
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
 #include "cli/experiment_refresher.h"
-#include "base/terminal.h"
-#include "base/terminal_text.h"
-#include "launch/store/experiment_id.h"
 #include "launch/index/experiment_index.h"
 #include "launch/store/disk_records.h"
+#include "launch/store/experiment_id.h"
 #include "launch/unit_text.h"
 #include "trivet/config/enums.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

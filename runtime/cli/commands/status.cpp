@@ -9,22 +9,22 @@
 
 #include <fmt/core.h>
 
+#include "base/format.h"
+#include "base/process_info.h"
+#include "base/terminal.h"
+#include "base/terminal_text.h"
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
 #include "cli/experiment_refresher.h"
-#include "base/format.h"
 #include "cli/view/sweep_columns.h"
-#include "base/terminal.h"
-#include "base/terminal_text.h"
 #include "cli/view/text_table.h"
-#include "launch/store/experiment_id.h"
 #include "launch/index/experiment_index.h"
+#include "launch/store/experiment_id.h"
 #include "launch/store/search_view.h"
 #include "rundir/evaluations.h"
-#include "base/process_info.h"
 #include "trivet/config/enums.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

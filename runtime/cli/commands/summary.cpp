@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.h"
-#include "config/config_arguments.h"
-#include "cli/host_catalog.h"
-#include "cli/view/inspection_text.h"
 #include "base/format.h"
 #include "base/terminal.h"
-#include "trivet/error.h"
+#include "cli/commands.h"
+#include "cli/host_catalog.h"
+#include "cli/view/inspection_text.h"
+#include "config/config_arguments.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -9,11 +9,11 @@
 
 #include <fcntl.h>
 
-#include "cli/commands.h"
-#include "config/config_arguments.h"
-#include "cli/host_catalog.h"
-#include "launch/control/supervisor_process.h"
 #include "base/file.h"
+#include "cli/commands.h"
+#include "cli/host_catalog.h"
+#include "config/config_arguments.h"
+#include "launch/control/supervisor_process.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -9,19 +9,19 @@
 
 #include <fmt/core.h>
 
+#include "base/format.h"
+#include "base/process_info.h"
+#include "base/terminal.h"
+#include "base/terminal_text.h"
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
 #include "cli/view/live_screen.h"
-#include "base/format.h"
 #include "cli/view/run_table.h"
-#include "base/terminal.h"
-#include "base/terminal_text.h"
 #include "cli/view/text_table.h"
-#include "launch/store/experiment_id.h"
 #include "launch/index/jobs_at_work.h"
-#include "base/process_info.h"
-#include "trivet/error.h"
+#include "launch/store/experiment_id.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

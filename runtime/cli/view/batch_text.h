@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
+#include "trivet/config/value.h"
 #include "trivet/extensions/text.h"
 #include "trivet/tensor/nested_map.h"
-#include "trivet/config/value.h"
 
 namespace trivet {
 

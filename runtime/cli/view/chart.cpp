@@ -7,8 +7,8 @@
 
 #include <fmt/core.h>
 
-#include "cli/view/chart_canvas.h"
 #include "base/terminal_text.h"
+#include "cli/view/chart_canvas.h"
 
 namespace trivet {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "config/tree/config_catalog.h"
 #include "config/resolver.h"
+#include "config/tree/config_catalog.h"
 #include "trivet/config/value.h"
 
 namespace trivet {

@@ -9,8 +9,8 @@
 
 #include <fmt/core.h>
 
-#include "base/terminal.h"
 #include "base/process_info.h"
+#include "base/terminal.h"
 
 namespace trivet {
 namespace {

@@ -8,10 +8,10 @@
 
 #include <fmt/core.h>
 
-#include "cli/view/progress.h"
 #include "base/format.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
+#include "cli/view/progress.h"
 
 namespace trivet {
 namespace {

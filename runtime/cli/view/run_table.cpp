@@ -10,12 +10,12 @@
 #include <fmt/core.h>
 
 #include "base/format.h"
+#include "base/process_info.h"
 #include "cli/view/run_numbers.h"
 #include "cli/view/text_table.h"
-#include "base/process_info.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
 #include "trivet/config/schema.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -18,7 +18,7 @@ namespace trivet {
 struct ListedRun {
   std::string name;                          // what people call it: "3/2", or its directory
   std::string state;                         // of the work unit, else of the run
-  RunStatus run;                               // with its numbers where all are shown
+  RunStatus run;                             // with its numbers where all are shown
   std::string directory;                     // of a work unit
   std::optional<UnitId> unit;                // nothing for a run that was not launched
   std::string sweep = "{}";                  // a table, as JSON

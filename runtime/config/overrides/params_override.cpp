@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "config/toml/text_checks.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
 #include "trivet/config/value.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "trivet/config/config_of.h"
-#include "trivet/error.h"
 #include "trivet/config/schema.h"
 #include "trivet/config/value.h"
+#include "trivet/error.h"
 
 namespace trivet {
 

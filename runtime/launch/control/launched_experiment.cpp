@@ -7,15 +7,15 @@
 
 #include <sys/stat.h>
 
+#include "base/process_info.h"
 #include "config/resolver.h"
-#include "launch/store/experiment_store.h"
+#include "launch/control/supervisor_process.h"
 #include "launch/plan/job_plan.h"
 #include "launch/plan/launch_files.h"
-#include "launch/store/launch_record.h"
-#include "base/process_info.h"
-#include "launch/control/supervisor_process.h"
 #include "launch/plan/unit_builder.h"
 #include "launch/plan/unit_check.h"
+#include "launch/store/experiment_store.h"
+#include "launch/store/launch_record.h"
 #include "trivet/error.h"
 #include "trivet/launch/subdir_format.h"
 #include "trivet/plugin/registry.h"

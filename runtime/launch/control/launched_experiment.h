@@ -12,9 +12,9 @@
 
 #include "config/tree/config_catalog.h"
 #include "launch/store/disk_records.h"
+#include "trivet/config/value.h"
 #include "trivet/launch/experiment.h"
 #include "trivet/launch/orchestrator.h"
-#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -15,12 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "launch/store/experiment_store.h"
-#include "launch/control/launched_experiment.h"
 #include "base/file.h"
 #include "base/process_info.h"
-#include "trivet/error.h"
+#include "launch/control/launched_experiment.h"
+#include "launch/store/experiment_store.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 extern char** environ;
 

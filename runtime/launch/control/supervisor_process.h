@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "config/tree/config_catalog.h"
 #include "base/file.h"
+#include "config/tree/config_catalog.h"
 
 namespace trivet {
 

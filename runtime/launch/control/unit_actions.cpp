@@ -6,9 +6,9 @@
 
 #include <fmt/core.h>
 
-#include "launch/store/search_view.h"
-#include "launch/control/supervisor_process.h"
 #include "base/process_info.h"
+#include "launch/control/supervisor_process.h"
+#include "launch/store/search_view.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "launch/store/experiment_store.h"
 #include "launch/index/index_run.h"
+#include "launch/store/experiment_store.h"
 
 namespace trivet {
 

@@ -10,8 +10,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "launch/index/index_tables.h"
 #include "launch/control/supervisor_process.h"
+#include "launch/index/index_tables.h"
 #include "trivet/error.h"
 
 namespace trivet {

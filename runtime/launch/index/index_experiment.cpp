@@ -7,8 +7,8 @@
 
 #include "launch/store/disk_records.h"
 #include "trivet/config/enums.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/launch/job.h"
 
 namespace trivet {
@@ -137,7 +137,7 @@ void IndexedFiles::take_lines() {
 
 // One file that cannot be read leaves what the other says.
 LineStamp IndexedFiles::read(AppendedLines& lines,
-                            const std::function<void(std::string_view)>& take) {
+                             const std::function<void(std::string_view)>& take) {
   try {
     lines.read(take);
     return lines.mark();

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/database.h"
-#include "launch/store/experiment_store.h"
 #include "base/file_stamp.h"
+#include "launch/store/experiment_store.h"
 #include "trivet/launch/unit_records.h"
 
 namespace trivet {

@@ -12,8 +12,8 @@
 #include "launch/index/live_job_state.h"
 #include "launch/store/disk_records.h"
 #include "trivet/config/enums.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

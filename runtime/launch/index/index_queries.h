@@ -29,7 +29,7 @@ struct UnitRun {
   std::string sweep;  // a table, as JSON
   launch::JobState state = launch::JobState::pending;
   double changed = 0;  // the last change of a job's state, since 1970; 0: none
-  RunStatus run;         // without path and numbers; state "unknown" where there is no run
+  RunStatus run;       // without path and numbers; state "unknown" where there is no run
 };
 
 struct RunNumbers {

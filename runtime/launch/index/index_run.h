@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/database.h"
-#include "launch/store/experiment_store.h"
 #include "base/file_stamp.h"
+#include "launch/store/experiment_store.h"
 #include "rundir/metrics_tally.h"
 #include "trivet/launch/unit_files.h"
 

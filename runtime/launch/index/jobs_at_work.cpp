@@ -7,8 +7,8 @@
 
 #include <fmt/core.h>
 
-#include "launch/index/live_job_state.h"
 #include "base/process_info.h"
+#include "launch/index/live_job_state.h"
 #include "trivet/config/enums.h"
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"

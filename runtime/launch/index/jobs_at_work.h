@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "launch/index/experiment_index.h"
 #include "base/process_table.h"
+#include "launch/index/experiment_index.h"
 
 namespace trivet {
 
@@ -21,7 +21,7 @@ struct JobAtWork {
   std::optional<UnitId> unit;  // nothing for such a run
   std::string state, host;
   double started = 0;  // since 1970; 0: not known
-  RunStatus run;         // step -1 where the job is no run of trivet
+  RunStatus run;       // step -1 where the job is no run of trivet
   // Nothing where they are not known: no record yet, another machine.
   std::optional<double> steps_per_second{}, examples_per_second{}, loss{}, cores{};
   std::optional<std::int64_t> memory_bytes{};

@@ -2,8 +2,8 @@
 #include "launch/index/live_job_state.h"
 
 #include "base/file_stamp.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/launch/attempt.h"
 
 namespace trivet {

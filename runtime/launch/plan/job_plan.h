@@ -17,8 +17,8 @@
 #include "launch/plan/job_arguments.h"
 #include "launch/plan/job_program.h"
 #include "launch/plan/launch_files.h"
-#include "trivet/launch/job.h"
 #include "trivet/config/schema.h"
+#include "trivet/launch/job.h"
 
 namespace trivet {
 

@@ -15,8 +15,8 @@ namespace trivet {
 
 struct LaunchFile {
   std::filesystem::path original;  // absolute
-  std::string digest;              // trivet/config/digest.h; empty: a directory, or too large to be read
-  std::filesystem::path copy;      // below the experiment's directory; empty: used where it lies
+  std::string digest;  // trivet/config/digest.h; empty: a directory, or too large to be read
+  std::filesystem::path copy;  // below the experiment's directory; empty: used where it lies
 
   // Where jobs of the experiment in `directory` find it.
   std::filesystem::path path(const std::filesystem::path& directory) const {

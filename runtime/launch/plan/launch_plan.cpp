@@ -11,8 +11,8 @@
 
 #include "config/run_rules.h"
 #include "launch/plan/launch_rules.h"
-#include "launch/store/disk_records.h"
 #include "launch/plan/unit_builder.h"
+#include "launch/store/disk_records.h"
 #include "trivet/error.h"
 #include "trivet/launch/orchestrator.h"
 #include "trivet/plugin/registry.h"

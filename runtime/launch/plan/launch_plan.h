@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "config/tree/config_catalog.h"
 #include "config/resolver.h"
+#include "config/tree/config_catalog.h"
 #include "launch/plan/job_plan.h"
 #include "launch/plan/launch_files.h"
 #include "launch/plan/sweep_items.h"

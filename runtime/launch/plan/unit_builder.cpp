@@ -11,12 +11,12 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "launch/plan/unit_config.h"
 #include "launch/store/experiment_id.h"
 #include "launch/store/experiment_store.h"
-#include "launch/plan/unit_config.h"
 #include "trivet/config/digest.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "config/tree/config_catalog.h"
 #include "config/resolver.h"
+#include "config/tree/config_catalog.h"
 #include "launch/plan/job_plan.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/subdir_format.h"

@@ -10,10 +10,10 @@
 
 #include <fmt/core.h>
 
-#include "run/run_arguments.h"
 #include "config/overrides/override_effects.h"
 #include "config/run_rules.h"
 #include "launch/plan/unit_config.h"
+#include "run/run_arguments.h"
 #include "trivet/error.h"
 
 namespace trivet {

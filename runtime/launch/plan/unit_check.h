@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "config/tree/config_catalog.h"
 #include "config/resolver.h"
-#include "trivet/launch/job.h"
+#include "config/tree/config_catalog.h"
 #include "trivet/config/schema.h"
+#include "trivet/launch/job.h"
 
 namespace trivet {
 

@@ -7,8 +7,8 @@
 #include <fmt/core.h>
 
 #include "config/overrides/apply_overrides.h"
-#include "config/tree/references.h"
 #include "config/toml/toml_writer.h"
+#include "config/tree/references.h"
 #include "trivet/error.h"
 
 namespace trivet {

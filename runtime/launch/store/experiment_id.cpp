@@ -7,10 +7,10 @@
 
 #include <fmt/core.h>
 
-#include "launch/store/experiment_store.h"
 #include "base/file.h"
-#include "trivet/error.h"
+#include "launch/store/experiment_store.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -7,9 +7,9 @@
 #include <fmt/core.h>
 
 #include "base/terminal_text.h"
+#include "launch/store/disk_records.h"
 #include "launch/store/experiment_store.h"
 #include "launch/store/launch_record.h"
-#include "launch/store/disk_records.h"
 #include "trivet/config/enums.h"
 #include "trivet/error.h"
 

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/config/value.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/unit_records.h"
-#include "trivet/config/value.h"
 
 namespace trivet {
 

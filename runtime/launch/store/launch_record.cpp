@@ -4,11 +4,11 @@
 #include <system_error>
 #include <utility>
 
-#include "config/overrides/override.h"
-#include "config/tree/references.h"
-#include "config/toml/toml_writer.h"
-#include "launch/store/experiment_store.h"
 #include "base/file.h"
+#include "config/overrides/override.h"
+#include "config/toml/toml_writer.h"
+#include "config/tree/references.h"
+#include "launch/store/experiment_store.h"
 #include "trivet/config/digest.h"
 #include "trivet/error.h"
 

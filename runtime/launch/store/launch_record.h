@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "config/tree/config_catalog.h"
 #include "config/resolver.h"
+#include "config/tree/config_catalog.h"
 #include "trivet/config/value.h"
 
 namespace trivet {

@@ -6,10 +6,10 @@
 
 #include <fmt/core.h>
 
-#include "base/terminal_text.h"
 #include "base/file_stamp.h"
-#include "trivet/error.h"
+#include "base/terminal_text.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

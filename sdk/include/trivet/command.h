@@ -18,14 +18,14 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/object.h"
-#include "trivet/train/checkpoint.h"
-#include "trivet/config.h"
 #include "trivet/backend/device.h"
+#include "trivet/config.h"
+#include "trivet/config/value.h"
+#include "trivet/object.h"
 #include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/train/checkpoint.h"
 #include "trivet/train/safetensors.h"
-#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/object.h"
 #include "trivet/config.h"
+#include "trivet/object.h"
 #include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
 

@@ -35,9 +35,9 @@
 #include <cstdint>
 #include <string>
 
+#include "trivet/backend/mesh.h"
 #include "trivet/config.h"
 #include "trivet/plugin/export.h"
-#include "trivet/backend/mesh.h"
 #include "trivet/task.h"
 #include "trivet/trainer.h"
 

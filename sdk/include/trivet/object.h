@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Object: the base of every kind of class that plugins bring: layers, tasks, inputs, orchestrators...
+// Object: the base of every kind of class that plugins bring: layers, tasks, inputs,
+// orchestrators...
 #pragma once
 
 #include <string_view>

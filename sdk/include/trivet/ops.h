@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/tensor/random.h"
 #include "trivet/tensor.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet {
 

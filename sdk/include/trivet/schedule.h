@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "trivet/object.h"
 #include "trivet/config.h"
+#include "trivet/object.h"
 #include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
 

@@ -12,12 +12,12 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/object.h"
 #include "trivet/config.h"
-#include "trivet/plugin/export.h"
-#include "trivet/train/logs.h"
-#include "trivet/plugin/registry.h"
 #include "trivet/layer/summaries.h"
+#include "trivet/object.h"
+#include "trivet/plugin/export.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/train/logs.h"
 
 namespace trivet {
 

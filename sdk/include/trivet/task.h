@@ -19,16 +19,16 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/object.h"
 #include "trivet/config.h"
-#include "trivet/plugin/export.h"
-#include "trivet/train/init_checkpoint.h"
 #include "trivet/input.h"
-#include "trivet/train/learner.h"
-#include "trivet/train/logs.h"
 #include "trivet/metric.h"
 #include "trivet/model.h"
+#include "trivet/object.h"
+#include "trivet/plugin/export.h"
 #include "trivet/tape.h"
+#include "trivet/train/init_checkpoint.h"
+#include "trivet/train/learner.h"
+#include "trivet/train/logs.h"
 
 namespace trivet {
 
@@ -116,8 +116,8 @@ class TRIVET_API Task : public Object {
   // none is configured.
   virtual std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope);
   // The same for task.train_input and task.eval_input. Default: make<Input>. Where device() is on
-  // paper (trivet/backend/meta_device.h) the data need not be there: a task that knows what its batches look like
-  // may give an input that makes some.
+  // paper (trivet/backend/meta_device.h) the data need not be there: a task that knows what its
+  // batches look like may give an input that makes some.
   virtual std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config, InputContext& context);
 
   // The scalar to minimise, auxiliary losses (context.aux_losses) included. `weight` receives the

@@ -9,16 +9,16 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/object.h"
 #include "trivet/action.h"
-#include "trivet/train/checkpoint.h"
 #include "trivet/config.h"
 #include "trivet/error.h"
+#include "trivet/object.h"
 #include "trivet/plugin/export.h"
-#include "trivet/train/learner.h"
-#include "trivet/train/logs.h"
 #include "trivet/summary_writer.h"
 #include "trivet/task.h"
+#include "trivet/train/checkpoint.h"
+#include "trivet/train/learner.h"
+#include "trivet/train/logs.h"
 
 namespace trivet {
 
@@ -187,8 +187,8 @@ class TRIVET_API TrainerObserver {
   // if `wants_loss()`, asked before the step, and is NaN otherwise. [run thread]
   virtual bool wants_loss() const = 0;
   virtual void on_train_step(std::int64_t global_step, double loss, std::int64_t examples) = 0;
-  // Before it, where the task counts tokens (trivet/extensions/token_count.h). Default: nothing. [run
-  // thread]
+  // Before it, where the task counts tokens (trivet/extensions/token_count.h). Default: nothing.
+  // [run thread]
   virtual void on_train_tokens(std::int64_t tokens);
   virtual void on_eval_step(std::int64_t step, std::int64_t examples) = 0;
   // Whether anybody takes summaries. [run thread]

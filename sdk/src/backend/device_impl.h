@@ -11,8 +11,8 @@
 
 #include "backend/device_memory.h"
 #include "trivet/backend/device.h"
-#include "trivet/tensor.h"
 #include "trivet/backend/thread_pool.h"
+#include "trivet/tensor.h"
 
 namespace trivet {
 

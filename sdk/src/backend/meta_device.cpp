@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "trivet/backend/backend_support.h"
-#include "trivet/error.h"
 #include "trivet/backend/kernels/norm.h"
 #include "trivet/backend/kernels/vision.h"
 #include "trivet/backend/meta_device.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

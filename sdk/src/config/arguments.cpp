@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 
-#include "trivet/error.h"
 #include "trivet/config/schema.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <iterator>
 
-#include "trivet/detail/codec.h"
 #include "trivet/config/schema.h"
+#include "trivet/detail/codec.h"
 
 namespace trivet {
 namespace detail {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "trivet/error.h"
 #include "trivet/config/schema.h"
+#include "trivet/error.h"
 
 namespace trivet {
 

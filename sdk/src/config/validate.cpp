@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "config/field_names.h"
-#include "trivet/detail/codec.h"
-#include "trivet/config/schema.h"
 #include "config/unknown_keys.h"
+#include "trivet/config/schema.h"
+#include "trivet/detail/codec.h"
 
 namespace trivet {
 namespace {

@@ -9,8 +9,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/launch/attempt.h"
 #include "trivet/os/process.h"
 #include "trivet/os/text_file.h"

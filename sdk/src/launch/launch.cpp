@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "trivet/config.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/launch/experiment.h"
 #include "trivet/os/subprocess.h"
 #include "trivet/version.h"

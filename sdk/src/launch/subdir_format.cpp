@@ -9,8 +9,8 @@
 
 #include "launch/braces.h"
 #include "trivet/config/digest.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/text/utf8.h"
 
 namespace trivet {

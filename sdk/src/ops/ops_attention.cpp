@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "ops/compose_attention.h"
-#include "ops/saved_activations.h"
 #include "ops/op_support.h"
+#include "ops/saved_activations.h"
 
 namespace trivet {
 namespace {

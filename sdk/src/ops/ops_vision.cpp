@@ -8,10 +8,10 @@
 
 #include "ops/compose_vision.h"
 #include "ops/op_support.h"
+#include "ops/window_shape.h"
 #include "trivet/backend/device.h"
 #include "trivet/error.h"
 #include "trivet/tape.h"
-#include "ops/window_shape.h"
 
 namespace trivet {
 namespace {

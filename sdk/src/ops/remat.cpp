@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "ops/saved_activations.h"
 #include "ops/op_support.h"
+#include "ops/saved_activations.h"
 
 namespace trivet {
 namespace {

@@ -11,8 +11,8 @@
 #include <memory>
 #include <vector>
 
-#include "tensor/block_pool.h"
 #include "ops/op_support.h"
+#include "tensor/block_pool.h"
 #include "tensor/tensor_impl.h"
 #include "trivet/error.h"
 #include "trivet/plugin/plugin_call.h"

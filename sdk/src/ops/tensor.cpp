@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tensor/block_pool.h"
 #include "backend/device_impl.h"
 #include "ops/op_support.h"
+#include "tensor/block_pool.h"
 #include "tensor/tensor_impl.h"
-#include "trivet/error.h"
 #include "trivet/backend/half.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {

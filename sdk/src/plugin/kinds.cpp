@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Destructors of base classes that have nothing else out of line: so each class has one vtable and one
-// type information in the process, that of libtrivet.
-#include "trivet/train/checkpoint.h"
+// Destructors of base classes that have nothing else out of line: so each class has one vtable and
+// one type information in the process, that of libtrivet.
 #include "trivet/command.h"
 #include "trivet/data_source.h"
 #include "trivet/launch/jobs_provider.h"
-#include "trivet/launch/unit_records.h"
-#include "trivet/search/sampler.h"
-#include "trivet/search/stopper.h"
 #include "trivet/launch/subdir_format.h"
+#include "trivet/launch/unit_records.h"
 #include "trivet/layer.h"
 #include "trivet/metric.h"
 #include "trivet/model.h"
 #include "trivet/schedule.h"
+#include "trivet/search/sampler.h"
+#include "trivet/search/stopper.h"
 #include "trivet/summary_writer.h"
+#include "trivet/train/checkpoint.h"
 
 namespace trivet {
 

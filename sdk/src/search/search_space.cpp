@@ -5,8 +5,8 @@
 #include <cmath>
 #include <utility>
 
-#include "trivet/config/schema.h"
 #include "config/value_list.h"
+#include "trivet/config/schema.h"
 
 namespace trivet {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "trivet/error.h"
 #include "trivet/backend/half.h"
+#include "trivet/error.h"
 
 namespace trivet {
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "trivet/error.h"
 #include "trivet/config/schema.h"
+#include "trivet/error.h"
 #include "trivet/os/text_file.h"
 
 namespace trivet {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/os/text_file.h"
 
 namespace trivet::detail {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <set>
 
+#include "trivet/config/patterns.h"
 #include "trivet/error.h"
 #include "trivet/train/learner.h"
-#include "trivet/config/patterns.h"
 
 namespace trivet {
 namespace {

@@ -12,11 +12,11 @@
 #include <set>
 
 #include "train/checkpoint_weights.h"
+#include "trivet/config/schema.h"
 #include "trivet/error.h"
 #include "trivet/tensor/float_values.h"
 #include "trivet/train/init_checkpoint.h"
 #include "trivet/train/safetensors.h"
-#include "trivet/config/schema.h"
 
 namespace trivet {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "train/gradient_clip.h"
 #include "train/optimizer_runner.h"
-#include "trivet/error.h"
-#include "trivet/tensor/optim_update.h"
 #include "train/variational_noise.h"
 #include "train/weight_average.h"
+#include "trivet/error.h"
+#include "trivet/tensor/optim_update.h"
 
 namespace trivet {
 namespace {

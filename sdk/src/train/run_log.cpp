@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/os/text_file.h"
 
 namespace trivet {

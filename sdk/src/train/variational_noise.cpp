@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/variational_noise.h"
 
+#include "trivet/config/patterns.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/tensor/optim_update.h"
-#include "trivet/config/patterns.h"
 
 namespace trivet::detail {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conformance of norm_fwd and norm_bwd, and of the batch norm kernels (trivet/backend/kernels/norm.h).
+// Conformance of norm_fwd and norm_bwd, and of the batch norm kernels
+// (trivet/backend/kernels/norm.h).
 
 #include <cmath>
 

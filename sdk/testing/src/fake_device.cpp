@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
-#include "trivet/error.h"
 #include "trivet/backend/kernels/norm.h"
 #include "trivet/backend/kernels/vision.h"
+#include "trivet/error.h"
 #include "trivet/testing/backend_wrappers.h"
 
 namespace trivet::testing {

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "trivet/error.h"
-#include "trivet/tensor/random.h"
 #include "trivet/tape.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::testing {
 namespace {

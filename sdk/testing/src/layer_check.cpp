@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "trivet/tensor/random.h"
 #include "trivet/tape.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::testing {
 namespace {

@@ -10,8 +10,8 @@
 #include "operand_cases.h"
 #include "trivet/backend/device.h"
 #include "trivet/error.h"
-#include "trivet/tensor/random.h"
 #include "trivet/tape.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::testing {
 namespace {

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/plugin/abi.h"
-#include "trivet/error.h"
-#include "trivet/plugin/registry.h"
 #include "trivet/backend/thread_pool.h"
+#include "trivet/error.h"
+#include "trivet/plugin/abi.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet::testing {
 namespace {

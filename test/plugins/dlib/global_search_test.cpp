@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "plugins/config_round_trip.h"
 #include "dlib/global_search.h"
+#include "plugins/config_round_trip.h"
 #include "plugins/search/sampler_promises.h"
 #include "search/samplers/random.h"
 #include "support/plugins.h"

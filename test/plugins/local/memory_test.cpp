@@ -10,8 +10,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "local/cgroup_place.h"
 #include "experiment.h"
+#include "local/cgroup_place.h"
 #include "trivet/launch/attempt.h"
 #include "trivet/os/process.h"
 

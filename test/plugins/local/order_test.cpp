@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "plugins/config_round_trip.h"
 #include "experiment.h"
+#include "plugins/config_round_trip.h"
 #include "trivet/config.h"
 
 using namespace trivet;

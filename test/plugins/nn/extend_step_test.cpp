@@ -2,9 +2,9 @@
 // Decoding with a cache gives what fprop gives for the whole sequence.
 #include <catch2/catch.hpp>
 
+#include "plugins/training_step.h"
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
-#include "plugins/training_step.h"
 #include "trivet/error.h"
 #include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "support/layer_fixture.h"
 #include "plugins/lm/transformer_reference.h"
+#include "support/layer_fixture.h"
 #include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 

@@ -3,8 +3,8 @@
 // test/sdk/engine/remat_test.cpp.)
 #include <catch2/catch.hpp>
 
-#include "support/plugins.h"
 #include "plugins/training_step.h"
+#include "support/plugins.h"
 #include "trivet/tensor/remat.h"
 
 namespace nn_remat_test {

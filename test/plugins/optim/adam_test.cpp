@@ -8,10 +8,10 @@
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
 #include "trivet/error.h"
-#include "trivet/train/learner.h"
 #include "trivet/ops.h"
-#include "trivet/tensor/optim_update.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/tensor/optim_update.h"
+#include "trivet/train/learner.h"
 
 namespace optim_adam_test {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "support/plugins.h"
 #include "trivet/error.h"
-#include "trivet/train/learner.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/train/learner.h"
 
 namespace {
 

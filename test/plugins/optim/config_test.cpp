@@ -3,7 +3,6 @@
 // use.
 #include <catch2/catch.hpp>
 
-#include "plugins/config_round_trip.h"
 #include "optim/adafactor.h"
 #include "optim/adagrad.h"
 #include "optim/adam.h"
@@ -13,6 +12,7 @@
 #include "optim/rms_prop.h"
 #include "optim/schedules.h"
 #include "optim/sgd.h"
+#include "plugins/config_round_trip.h"
 
 namespace optim = trivet::optim;
 using trivet::test::check_round_trip;

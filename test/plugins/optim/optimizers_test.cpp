@@ -8,8 +8,8 @@
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
 #include "trivet/error.h"
-#include "trivet/train/learner.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/train/learner.h"
 
 namespace optim_optimizers_test {
 namespace {

@@ -3,13 +3,13 @@
 #include <catch2/catch.hpp>
 
 #include "plugins/config_round_trip.h"
-#include "search/stoppers/asha.h"
 #include "search/samplers/cma_es.h"
 #include "search/samplers/gaussian_process.h"
-#include "search/stoppers/median.h"
 #include "search/samplers/random.h"
 #include "search/samplers/sobol.h"
 #include "search/samplers/tpe.h"
+#include "search/stoppers/asha.h"
+#include "search/stoppers/median.h"
 
 namespace search = trivet::search;
 using trivet::test::check_round_trip;

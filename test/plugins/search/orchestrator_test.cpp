@@ -4,13 +4,13 @@
 
 #include <catch2/catch.hpp>
 
-#include "plugins/config_round_trip.h"
 #include "host/item_collector.h"
+#include "plugins/config_round_trip.h"
 #include "search/samplers/random.h"
 #include "search/study/study.h"
 #include "study.h"
-#include "units.h"
 #include "trivet/plugin.h"
+#include "units.h"
 
 using namespace trivet;
 using namespace trivet::test;

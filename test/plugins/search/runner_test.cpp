@@ -5,10 +5,10 @@
 #include <optional>
 #include <set>
 
-#include "search/stoppers/asha.h"
 #include "search/samplers/random.h"
-#include "search/study/study_runner.h"
 #include "search/samplers/tpe.h"
+#include "search/stoppers/asha.h"
+#include "search/study/study_runner.h"
 #include "study.h"
 #include "units.h"
 

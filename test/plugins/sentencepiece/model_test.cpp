@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "plugins/config_round_trip.h"
-#include "sentencepiece/model.h"
 #include "plugins/tokenizers/files.h"
+#include "sentencepiece/model.h"
 #include "trivet/error.h"
 
 using namespace trivet;

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "tabular/encoder.h"
 #include "table.h"
+#include "tabular/encoder.h"
 
 namespace tabular_encoding_test {
 

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "tabular/fingerprint.h"
 #include "table.h"
+#include "tabular/fingerprint.h"
 
 namespace tabular_fit_test {
 

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "plugins/vision/batch.h"
 #include "support/layer_fixture.h"
 #include "tabular/scores.h"
 #include "trivet/error.h"
-#include "plugins/vision/batch.h"
 
 namespace tabular_scores_test {
 

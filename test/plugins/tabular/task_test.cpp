@@ -7,13 +7,13 @@
 #include <optional>
 
 #include "plugins/config_round_trip.h"
+#include "plugins/vision/batch.h"
 #include "support/plugins.h"
+#include "table.h"
 #include "tabular/classification.h"
 #include "tabular/mlp.h"
 #include "tabular/regression.h"
-#include "table.h"
 #include "trivet/plugin/registry.h"
-#include "plugins/vision/batch.h"
 
 namespace tabular_task_test {
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <thread>
 
-#include "support/property.h"
 #include "files.h"
+#include "support/property.h"
 #include "tokenizers/text/gpt2_split.h"
 #include "trivet/error.h"
 #include "trivet/text/utf8_stream.h"

@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "files.h"
 #include "plugins/config_round_trip.h"
 #include "support/property.h"
-#include "files.h"
 #include "trivet/error.h"
 
 using namespace trivet;

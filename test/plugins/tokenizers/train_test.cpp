@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "support/property.h"
 #include "files.h"
+#include "support/property.h"
 #include "tokenizers/bpe/bpe.h"
 #include "tokenizers/bpe/bpe_trainer.h"
 #include "tokenizers/bpe/tokenizer_json.h"

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/train/logs.h"
-#include "trivet/tensor/nested_map.h"
 #include "trivet/tensor.h"
+#include "trivet/tensor/nested_map.h"
+#include "trivet/train/logs.h"
 
 namespace trivet::test {
 

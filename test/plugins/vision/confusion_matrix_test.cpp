@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "batch.h"
 #include "support/shell.h"
 #include "trivet/error.h"
 #include "vision/confusion_matrix.h"
-#include "batch.h"
 
 namespace {
 

@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
+#include "batch.h"
 #include "trivet/error.h"
 #include "trivet/train/predictions.h"
 #include "vision/metrics.h"
-#include "batch.h"
 
 namespace vision_metrics_test {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "support/plugins.h"
-#include "trivet/model.h"
 #include "trivet/layer/scope.h"
+#include "trivet/model.h"
 
 namespace trivet::test {
 

@@ -6,11 +6,11 @@
 #include <map>
 #include <memory>
 
+#include "model_fixture.h"
 #include "support/layer_fixture.h"
 #include "trivet/error.h"
 #include "vision/cnn.h"
 #include "vision/mlp.h"
-#include "model_fixture.h"
 
 namespace vision_models_test {
 namespace {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <map>
 
+#include "model_fixture.h"
 #include "support/layer_fixture.h"
 #include "trivet/error.h"
 #include "vision/resnet.h"
-#include "model_fixture.h"
 
 namespace vision_resnet_test {
 namespace {

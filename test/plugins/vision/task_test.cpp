@@ -5,11 +5,11 @@
 #include <cmath>
 #include <memory>
 
+#include "batch.h"
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
 #include "trivet/task.h"
 #include "vision/image_classification.h"
-#include "batch.h"
 
 namespace vision_task_test {
 namespace {

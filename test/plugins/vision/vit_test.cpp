@@ -4,11 +4,11 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "support/layer_fixture.h"
+#include "model_fixture.h"
 #include "plugins/lm/transformer_reference.h"
+#include "support/layer_fixture.h"
 #include "trivet/error.h"
 #include "vision/vit.h"
-#include "model_fixture.h"
 
 namespace vision_vit_test {
 namespace {

@@ -11,9 +11,9 @@
 #include <string>
 
 #include "program/run/run_fixture.h"
-#include "support/shell.h"
-#include "support/disk/slow_disk.h"
 #include "program/run/watched_run.h"
+#include "support/disk/slow_disk.h"
+#include "support/shell.h"
 
 using namespace trivet;
 using Catch::Contains;

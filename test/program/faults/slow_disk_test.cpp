@@ -14,15 +14,15 @@
 #include <utility>
 #include <vector>
 
-#include "support/paths.h"
-#include "support/shell.h"
-#include "support/disk/slow_disk.h"
+#include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_manager.h"
-#include "base/file.h"
+#include "program/run/watched_run.h"
+#include "support/disk/slow_disk.h"
+#include "support/paths.h"
+#include "support/shell.h"
 #include "trivet/config/json.h"
 #include "trivet/config/value.h"
-#include "program/run/watched_run.h"
 
 namespace slow_disk_test {
 

@@ -13,9 +13,9 @@
 #include <system_error>
 
 #include "program/run/run_fixture.h"
-#include "support/shell.h"
-#include "support/disk/slow_disk.h"
 #include "program/run/watched_run.h"
+#include "support/disk/slow_disk.h"
+#include "support/shell.h"
 
 namespace unreadable_test {
 

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "launched_experiments.h"
-#include "support/paths.h"
 #include "support/disk/slow_disk.h"
+#include "support/paths.h"
 
 namespace launch_faults_test {
 

@@ -16,8 +16,8 @@
 #include <sys/types.h>
 
 #include "program/run/run_fixture.h"
-#include "support/jobs.h"
 #include "support/disk/slow_disk.h"
+#include "support/jobs.h"
 
 namespace launch_search_test {
 

@@ -8,16 +8,16 @@
 #include <sstream>
 #include <string>
 
-#include "published_models.h"
 #include "program/run/run_fixture.h"
+#include "published_models.h"
 #include "support/layer_fixture.h"
 #include "support/paths.h"
 #include "support/plugins.h"
-#include "trivet/error.h"
-#include "trivet/train/init_checkpoint.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/model.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/train/init_checkpoint.h"
 
 namespace import_test {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <map>
 
-#include "run_fixture.h"
 #include "program/models/safetensors_reader.h"
+#include "run_fixture.h"
 
 namespace end_to_end_test {
 namespace {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "run_fixture.h"
+#include "support/disk/slow_disk.h"
 #include "support/overrides.h"
 #include "support/paths.h"
 #include "support/shell.h"
-#include "support/disk/slow_disk.h"
 
 using namespace trivet::test;
 using Catch::Contains;

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "support/shell.h"
 #include "base/file.h"
+#include "support/shell.h"
 #include "trivet/config/json.h"
 #include "trivet/config/value.h"
 #include "watched_run.h"

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
+#include "checkpoint/checkpoint_manager.h"
 #include "support/paths.h"
 #include "support/shell.h"
-#include "checkpoint/checkpoint_manager.h"
-#include "base/file.h"
 #include "trivet/config/json.h"
 #include "trivet/config/value.h"
 #include "watched_run.h"

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "run_fixture.h"
-#include "support/shell.h"
 #include "support/disk/slow_disk.h"
+#include "support/shell.h"
 
 namespace samples_test {
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "run_fixture.h"
-#include "support/event_file.h"
 #include "support/disk/slow_disk.h"
+#include "support/event_file.h"
 
 namespace summaries_test {
 

@@ -13,10 +13,10 @@
 #include <sstream>
 #include <utility>
 
+#include "base/file.h"
 #include "support/overrides.h"
 #include "support/paths.h"
 #include "support/shell.h"
-#include "base/file.h"
 #include "trivet/config/json.h"
 #include "trivet/config/value.h"
 

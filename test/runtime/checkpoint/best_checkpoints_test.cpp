@@ -8,10 +8,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "support/shell.h"
+#include "base/file.h"
 #include "checkpoint/best_checkpoints.h"
 #include "checkpoint/checkpoint_manager.h"
-#include "base/file.h"
+#include "support/shell.h"
 #include "trivet/error.h"
 #include "trivet/train/safetensors.h"
 

@@ -15,14 +15,14 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/file.h"
+#include "checkpoint/checkpoint_manager.h"
+#include "runtime/train/train_parts.h"
 #include "support/directory_watch.h"
 #include "support/shell.h"
-#include "checkpoint/checkpoint_manager.h"
-#include "base/file.h"
-#include "runtime/train/train_parts.h"
 #include "trivet/backend/device.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 using namespace trivet;
 using Catch::Contains;

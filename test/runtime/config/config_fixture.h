@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "config/tree/config_catalog.h"
 #include "config/resolver.h"
+#include "config/tree/config_catalog.h"
 #include "support/shell.h"
 
 namespace trivet::test {

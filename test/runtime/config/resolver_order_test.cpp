@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "config/overrides/params_override.h"
-#include "launch/plan/unit_config.h"
 #include "config_fixture.h"
+#include "launch/plan/unit_config.h"
 
 namespace trivet::test::config_order {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "config/overrides/override_effects.h"
 #include "config/toml/toml_reader.h"
-#include "launch/plan/unit_config.h"
 #include "config_fixture.h"
+#include "launch/plan/unit_config.h"
 
 namespace trivet::test::config_property {
 namespace {

@@ -13,8 +13,8 @@
 #include "host/elf_note.h"
 #include "host/manifest.h"
 #include "support/plugin_folder.h"
-#include "trivet/error.h"
 #include "trivet/config/schema.h"
+#include "trivet/error.h"
 
 using namespace trivet;
 

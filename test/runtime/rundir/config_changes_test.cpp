@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "config/tree/defaults_filler.h"
-#include "train/progressive_trainer.h"
 #include "rundir/config_changes.h"
+#include "train/progressive_trainer.h"
 #include "trivet/layer.h"
 
 using namespace trivet;

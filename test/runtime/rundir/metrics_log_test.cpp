@@ -10,11 +10,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "support/shell.h"
 #include "base/file.h"
 #include "rundir/metrics_log.h"
-#include "trivet/error.h"
+#include "support/shell.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 using namespace trivet;
 namespace fs = std::filesystem;

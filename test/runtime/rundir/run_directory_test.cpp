@@ -14,15 +14,15 @@
 
 #include <catch2/catch.hpp>
 
-#include "support/directory_watch.h"
-#include "support/shell.h"
-#include "rundir/event_log.h"
 #include "base/file.h"
 #include "base/process_info.h"
+#include "rundir/event_log.h"
 #include "rundir/run_directory.h"
 #include "rundir/status_file.h"
-#include "trivet/error.h"
+#include "support/directory_watch.h"
+#include "support/shell.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 using namespace trivet;
 using Catch::Contains;

@@ -8,12 +8,12 @@
 #include <limits>
 #include <string>
 
-#include "support/shell.h"
 #include "base/file.h"
 #include "rundir/metrics_log.h"
 #include "rundir/metrics_reader.h"
 #include "rundir/run_status.h"
 #include "rundir/status_file.h"
+#include "support/shell.h"
 #include "trivet/error.h"
 
 using namespace trivet;

@@ -17,9 +17,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/file.h"
 #include "silent_events.h"
 #include "support/shell.h"
-#include "base/file.h"
 #include "trivet/error.h"
 
 namespace train_scenarios_test {

@@ -7,10 +7,10 @@
 
 #include "host/item_collector.h"
 #include "tiny/backend.h"
+#include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/plugin.h"
-#include "trivet/backend/thread_pool.h"
 
 namespace trivet::test {
 

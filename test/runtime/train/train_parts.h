@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "train/default_trainer.h"
-#include "trivet/train/checkpoint.h"
 #include "trivet/input.h"
 #include "trivet/task.h"
+#include "trivet/train/checkpoint.h"
 #include "trivet/trainer.h"
 
 namespace trivet::test {

@@ -10,12 +10,12 @@
 #include "tiny/backend.h"
 #include "train/default_trainer.h"
 #include "train_parts.h"
+#include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/tensor/optim_update.h"
 #include "trivet/plugin.h"
+#include "trivet/tensor/optim_update.h"
 #include "trivet/testing/backend_wrappers.h"
-#include "trivet/backend/thread_pool.h"
 
 namespace train_unread_losses_test {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sdk/backend/backends.h"
 
-#include "trivet/testing/backend_wrappers.h"
 #include "trivet/backend/thread_pool.h"
+#include "trivet/testing/backend_wrappers.h"
 #ifdef TRIVET_TEST_CPU
 #include "cpu/backend.h"
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 16-bit floats of trivet/backend/half.h, over all of their 65,536 patterns where that says more than
-// samples do.
+// The 16-bit floats of trivet/backend/half.h, over all of their 65,536 patterns where that says
+// more than samples do.
 #include "trivet/backend/half.h"
 
 #include <bit>

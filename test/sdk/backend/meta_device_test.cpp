@@ -6,8 +6,8 @@
 
 #include "backends.h"
 #include "trivet/error.h"
-#include "trivet/ops.h"
 #include "trivet/layer/scope.h"
+#include "trivet/ops.h"
 
 namespace trivet::test {
 namespace {

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "sdk/backend/backends.h"
-#include "trivet/error.h"
 #include "trivet/backend/kernels/norm.h"
+#include "trivet/backend/thread_pool.h"
+#include "trivet/error.h"
+#include "trivet/tape.h"
 #include "trivet/tensor/ops_norm.h"
 #include "trivet/tensor/ops_vision.h"
 #include "trivet/tensor/optim_update.h"
-#include "trivet/tape.h"
 #include "trivet/testing/backend_wrappers.h"
-#include "trivet/backend/thread_pool.h"
 #ifdef TRIVET_TEST_CPU
 #include "cpu/backend.h"
 #endif

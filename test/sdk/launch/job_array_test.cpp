@@ -13,8 +13,8 @@
 
 #include "support/file_records.h"
 #include "support/jobs.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/launch/job_array.h"
 #include "trivet/os/process.h"
 

@@ -7,8 +7,8 @@
 
 #include "sdk/backend/backends.h"
 #include "trivet/ops.h"
-#include "trivet/tensor/random.h"
 #include "trivet/tape.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet::test {
 

@@ -8,8 +8,8 @@
 
 #include "sdk/backend/backends.h"
 #include "trivet/error.h"
-#include "trivet/tensor/nested_map.h"
 #include "trivet/ops.h"
+#include "trivet/tensor/nested_map.h"
 
 namespace trivet::test {
 

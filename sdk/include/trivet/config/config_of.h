@@ -35,9 +35,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "trivet/config/value.h"
 #include "trivet/error.h"
 #include "trivet/plugin/export.h"
-#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -17,9 +17,9 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/config/value.h"
 #include "trivet/error.h"
 #include "trivet/plugin/export.h"
-#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/detail/schema_json.h"
 #include "trivet/config/schema.h"
+#include "trivet/detail/schema_json.h"
 
 namespace trivet::detail {
 

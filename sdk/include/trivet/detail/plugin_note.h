@@ -12,9 +12,9 @@
 #include <tuple>
 #include <type_traits>
 
+#include "trivet/config.h"
 #include "trivet/plugin/abi.h"
 #include "trivet/plugin/abi_tag.h"
-#include "trivet/config.h"
 #include "trivet/plugin/registry.h"
 
 namespace trivet {

@@ -12,8 +12,8 @@
 #include <memory>
 #include <string_view>
 
-#include "trivet/layer/extend_step.h"
 #include "trivet/layer.h"
+#include "trivet/layer/extend_step.h"
 
 namespace trivet {
 
@@ -34,8 +34,8 @@ class NextToken {
   virtual bool sees_whole_prompt() const = 0;
   // Logits f32 [B, vocabulary_size] of the token behind the last of ids i32 [B, n]: the places
   // after those in `cache`, or with a null cache all of them. With a cache `context` may have
-  // paddings and positions, as trivet/layer/extend_step.h says, for rows padded at the left. Off the
-  // tape. [run thread]
+  // paddings and positions, as trivet/layer/extend_step.h says, for rows padded at the left. Off
+  // the tape. [run thread]
   virtual Tensor next_logits(const Tensor& ids, LayerCache* cache, FpropContext& context) const = 0;
 
  protected:

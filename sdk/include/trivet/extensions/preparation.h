@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/input.h"
 #include "trivet/config/value.h"
+#include "trivet/input.h"
 
 namespace trivet {
 

@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "trivet/error.h"
-#include "trivet/plugin/export.h"
 #include "trivet/input.h"
+#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -35,9 +35,9 @@
 
 #include "trivet/config.h"
 #include "trivet/error.h"
-#include "trivet/plugin/export.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/unit_records.h"
+#include "trivet/plugin/export.h"
 
 namespace trivet::launch {
 

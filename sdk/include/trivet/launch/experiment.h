@@ -21,13 +21,13 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/plugin/export.h"
+#include "trivet/config/value.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/jobs_provider.h"
 #include "trivet/launch/orchestrator.h"
 #include "trivet/launch/subdir_format.h"
 #include "trivet/launch/sweep_info.h"
-#include "trivet/config/value.h"
+#include "trivet/plugin/export.h"
 
 namespace trivet::launch {
 

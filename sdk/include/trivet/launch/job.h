@@ -27,9 +27,9 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/plugin/export.h"
-#include "trivet/launch/sweep_info.h"
 #include "trivet/config/value.h"
+#include "trivet/launch/sweep_info.h"
+#include "trivet/plugin/export.h"
 
 namespace trivet::launch {
 

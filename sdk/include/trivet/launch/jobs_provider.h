@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/object.h"
 #include "trivet/config.h"
-#include "trivet/plugin/export.h"
-#include "trivet/launch/job.h"
-#include "trivet/plugin/registry.h"
 #include "trivet/config/value.h"
+#include "trivet/launch/job.h"
+#include "trivet/object.h"
+#include "trivet/plugin/export.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 

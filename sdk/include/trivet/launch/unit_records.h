@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/plugin/export.h"
-#include "trivet/launch/job.h"
 #include "trivet/config/value.h"
+#include "trivet/launch/job.h"
+#include "trivet/plugin/export.h"
 
 namespace trivet::launch {
 

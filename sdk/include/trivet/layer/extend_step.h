@@ -29,8 +29,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/plugin/export.h"
 #include "trivet/layer.h"
+#include "trivet/plugin/export.h"
 #include "trivet/tensor.h"
 
 namespace trivet {

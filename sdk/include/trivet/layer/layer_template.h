@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "trivet/config/config_of.h"
-#include "trivet/plugin/export.h"
 #include "trivet/layer.h"
+#include "trivet/plugin/export.h"
 
 namespace trivet {
 

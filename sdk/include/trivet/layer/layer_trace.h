@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "trivet/config/config_of.h"
-#include "trivet/plugin/export.h"
 #include "trivet/layer.h"
+#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -20,13 +20,13 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/config/config_of.h"
 #include "trivet/backend/device.h"
-#include "trivet/plugin/export.h"
+#include "trivet/config/config_of.h"
 #include "trivet/layer/initializer.h"
-#include "trivet/tensor/random.h"
+#include "trivet/plugin/export.h"
 #include "trivet/tape.h"
 #include "trivet/tensor.h"
+#include "trivet/tensor/random.h"
 
 namespace trivet {
 

@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "trivet/plugin/export.h"
 #include "trivet/layer.h"
+#include "trivet/plugin/export.h"
 #include "trivet/tensor.h"
 
 namespace trivet {

@@ -35,9 +35,9 @@
 
 #include "trivet/config.h"
 #include "trivet/config/config_of.h"
+#include "trivet/config/schema.h"
 #include "trivet/error.h"
 #include "trivet/plugin/export.h"
-#include "trivet/config/schema.h"
 
 namespace trivet {
 

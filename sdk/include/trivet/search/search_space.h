@@ -30,8 +30,8 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/plugin/export.h"
 #include "trivet/config/value.h"
+#include "trivet/plugin/export.h"
 
 namespace trivet {
 

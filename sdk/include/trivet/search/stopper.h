@@ -13,11 +13,11 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/object.h"
 #include "trivet/config.h"
+#include "trivet/object.h"
 #include "trivet/plugin/export.h"
-#include "trivet/search/trial.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/search/trial.h"
 
 namespace trivet {
 

@@ -2,8 +2,8 @@
 // Image ops: convolution and pooling. Images are NHWC, filters [KH, KW, Cin, Cout], as in
 // TensorFlow and Praxis.
 //
-// A backend may bring kernels (trivet/backend/kernels/vision.h); without them convolution is patches
-// (one strided copy) and a product, pooling a strided copy and a reduction.
+// A backend may bring kernels (trivet/backend/kernels/vision.h); without them convolution is
+// patches (one strided copy) and a product, pooling a strided copy and a reduction.
 #pragma once
 
 #include <array>

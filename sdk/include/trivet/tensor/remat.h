@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
-#include "trivet/plugin/export.h"
 #include "trivet/layer.h"
+#include "trivet/plugin/export.h"
 #include "trivet/tensor.h"
 
 namespace trivet {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/config/value.h"
 #include "trivet/plugin/export.h"
 #include "trivet/tensor.h"
-#include "trivet/config/value.h"
 
 namespace trivet {
 

@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "trivet/plugin/export.h"
 #include "trivet/input.h"
+#include "trivet/plugin/export.h"
 #include "trivet/tensor/random.h"
 
 namespace trivet {

@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "trivet/config.h"
+#include "trivet/layer/scope.h"
 #include "trivet/plugin/export.h"
 #include "trivet/train/safetensors.h"
-#include "trivet/layer/scope.h"
 
 namespace trivet {
 

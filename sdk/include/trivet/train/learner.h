@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/plugin/export.h"
-#include "trivet/optimizer.h"
 #include "trivet/config/patterns.h"
-#include "trivet/schedule.h"
 #include "trivet/layer/scope.h"
+#include "trivet/optimizer.h"
+#include "trivet/plugin/export.h"
+#include "trivet/schedule.h"
 
 namespace trivet {
 

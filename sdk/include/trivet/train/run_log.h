@@ -17,8 +17,8 @@
 #include <filesystem>
 #include <string>
 
-#include "trivet/plugin/export.h"
 #include "trivet/config/value.h"
+#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -5,15 +5,15 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "data/tables/csv_input.h"
 #include "data/sources/jsonl_files.h"
 #include "data/sources/record_files.h"
 #include "data/sources/text_files.h"
+#include "data/tables/csv_input.h"
 #include "plugins/data/files.h"
 #include "plugins/data/records.h"
 #include "plugins/data/sequences.h"
-#include "tokenizers/text/corpus.h"
 #include "tokenizers/bpe/word_counts.h"
+#include "tokenizers/text/corpus.h"
 #include "trivet/os/input_file.h"
 
 namespace data_compressed_test {

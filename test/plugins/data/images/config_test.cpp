@@ -2,8 +2,8 @@
 // The configs of all inputs, through the round-trip check that plugin authors use, and their rules.
 #include <catch2/catch.hpp>
 
-#include "plugins/config_round_trip.h"
 #include "data/images/image_config.h"
+#include "plugins/config_round_trip.h"
 #include "trivet/error.h"
 
 namespace data = trivet::data;

@@ -3,9 +3,9 @@
 // told in data_sequences.h.
 #include <catch2/catch.hpp>
 
-#include "plugins/config_round_trip.h"
 #include "data/labelled/sentence_pairs_input.h"
 #include "data/labelled/tagged_sequences_input.h"
+#include "plugins/config_round_trip.h"
 #include "plugins/data/jsonl.h"
 #include "plugins/data/sequences.h"
 

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "plugins/config_round_trip.h"
 #include "data/sequences/masked_language_model_input.h"
+#include "plugins/config_round_trip.h"
 #include "plugins/data/jsonl.h"
 #include "plugins/data/sequences.h"
 

@@ -3,8 +3,8 @@
 // data_sequences.h.
 #include <catch2/catch.hpp>
 
-#include "plugins/config_round_trip.h"
 #include "data/sequences/sequence_to_sequence_input.h"
+#include "plugins/config_round_trip.h"
 #include "plugins/data/jsonl.h"
 #include "plugins/data/sequences.h"
 #include "support/property.h"

@@ -5,9 +5,9 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "plugins/config_round_trip.h"
 #include "data/sequences/row_layout.h"
 #include "data/sources/text_files.h"
+#include "plugins/config_round_trip.h"
 #include "plugins/data/sequences.h"
 #include "support/property.h"
 #include "trivet/extensions/text.h"

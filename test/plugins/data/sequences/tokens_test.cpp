@@ -5,8 +5,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "plugins/config_round_trip.h"
 #include "data/sequences/tokens_input.h"
+#include "plugins/config_round_trip.h"
 #include "plugins/data/sequences.h"
 #include "trivet/config/digest.h"
 

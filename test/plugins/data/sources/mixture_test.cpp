@@ -4,8 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include "plugins/config_round_trip.h"
 #include "data/sources/mixture.h"
+#include "plugins/config_round_trip.h"
 #include "plugins/data/files.h"
 #include "support/plugins.h"
 #include "support/property.h"

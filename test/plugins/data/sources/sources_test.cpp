@@ -3,11 +3,11 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 
-#include "plugins/config_round_trip.h"
-#include "data/sources/jsonl_files.h"
-#include "data/sequences/language_model_input.h"
-#include "data/sources/record_files.h"
 #include "data/formats/tfrecord_reader.h"
+#include "data/sequences/language_model_input.h"
+#include "data/sources/jsonl_files.h"
+#include "data/sources/record_files.h"
+#include "plugins/config_round_trip.h"
 #include "plugins/data/jsonl.h"
 #include "plugins/data/records.h"
 #include "plugins/data/sequences.h"

@@ -5,15 +5,15 @@
 #include <cmath>
 #include <memory>
 
-#include "plugins/data/jsonl.h"
 #include "lm/models/language_model.h"
+#include "lm/models/sequence_model.h"
 #include "lm/tasks/language_modeling.h"
 #include "lm/tasks/seq2seq.h"
-#include "lm/models/sequence_model.h"
+#include "plugins/data/jsonl.h"
 #include "support/plugins.h"
+#include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/input.h"
-#include "trivet/config/json.h"
 
 namespace lm_decoding_test {
 namespace {

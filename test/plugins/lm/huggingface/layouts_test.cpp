@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "lm/huggingface/hf_match.h"
 #include "lm/huggingface/hf_layout.h"
+#include "lm/huggingface/hf_match.h"
 #include "support/plugins.h"
 #include "support/shell.h"
 

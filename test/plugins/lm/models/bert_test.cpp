@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "encoder_fixture.h"
 #include "lm/models/bert.h"
 #include "lm/tasks/masked_lm.h"
-#include "encoder_fixture.h"
 #include "trivet/error.h"
 #include "trivet/task.h"
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/lm/transformer_reference.h"
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
-#include "plugins/lm/transformer_reference.h"
 #include "trivet/model.h"
 #include "trivet/testing/layer_check.h"
 

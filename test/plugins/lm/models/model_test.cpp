@@ -6,13 +6,13 @@
 #include <memory>
 #include <numeric>
 
+#include "lm/metrics/token_metrics.h"
 #include "lm/models/language_model.h"
 #include "lm/tasks/language_modeling.h"
-#include "lm/metrics/token_metrics.h"
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/task.h"
 
 namespace lm_model_test {

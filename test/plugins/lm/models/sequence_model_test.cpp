@@ -4,10 +4,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "plugins/data/jsonl.h"
-#include "lm/tasks/seq2seq.h"
-#include "lm/models/sequence_model.h"
 #include "encoder_fixture.h"
+#include "lm/models/sequence_model.h"
+#include "lm/tasks/seq2seq.h"
+#include "plugins/data/jsonl.h"
 #include "trivet/error.h"
 #include "trivet/task.h"
 

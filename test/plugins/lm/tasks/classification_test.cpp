@@ -4,10 +4,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "plugins/data/jsonl.h"
 #include "lm/models/bert_classifier.h"
 #include "lm/tasks/sentence_prediction.h"
 #include "lm/tasks/tagging.h"
+#include "plugins/data/jsonl.h"
 #include "plugins/lm/models/encoder_fixture.h"
 #include "trivet/error.h"
 #include "trivet/task.h"

@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "plugins/lm/transformer_reference.h"
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
-#include "plugins/lm/transformer_reference.h"
 #include "trivet/error.h"
 #include "trivet/testing/layer_check.h"
 

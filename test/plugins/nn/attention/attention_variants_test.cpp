@@ -3,12 +3,12 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "plugins/lm/transformer_reference.h"
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
-#include "plugins/lm/transformer_reference.h"
 #include "trivet/error.h"
-#include "trivet/tensor/random.h"
 #include "trivet/tape.h"
+#include "trivet/tensor/random.h"
 #include "trivet/testing/layer_check.h"
 
 namespace nn_attention_variants_test {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <map>
 
+#include "plugins/lm/transformer_reference.h"
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
-#include "plugins/lm/transformer_reference.h"
 #include "trivet/error.h"
 #include "trivet/testing/layer_check.h"
 

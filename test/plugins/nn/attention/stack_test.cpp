@@ -2,11 +2,11 @@
 // Repeat and StackedTransformer against layers one by one, and templates that they complete.
 #include <catch2/catch.hpp>
 
-#include "nn/norm/layer_norm.h"
 #include "nn/attention/multi_head_attention.h"
 #include "nn/attention/transformer_block.h"
-#include "support/plugins.h"
+#include "nn/norm/layer_norm.h"
 #include "plugins/training_step.h"
+#include "support/plugins.h"
 #include "trivet/error.h"
 
 namespace nn_stack_test {

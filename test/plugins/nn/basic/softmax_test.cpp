@@ -4,12 +4,12 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "plugins/lm/transformer_reference.h"
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
-#include "plugins/lm/transformer_reference.h"
 #include "trivet/error.h"
-#include "trivet/ops.h"
 #include "trivet/layer/softmax_head.h"
+#include "trivet/ops.h"
 #include "trivet/tape.h"
 #include "trivet/testing/layer_check.h"
 

@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "plugins/lm/transformer_reference.h"
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
-#include "plugins/lm/transformer_reference.h"
 #include "trivet/testing/layer_check.h"
 
 namespace nn_conv1d_test {

@@ -5,8 +5,8 @@
 #include <limits>
 #include <sstream>
 
-#include "cli/view/chart.h"
 #include "base/terminal_text.h"
+#include "cli/view/chart.h"
 #include "cli/view/text_table.h"
 
 using namespace trivet;

@@ -8,8 +8,8 @@
 #include <catch2/catch.hpp>
 
 #include "base/format.h"
-#include "cli/view/progress.h"
 #include "base/terminal_text.h"
+#include "cli/view/progress.h"
 
 using namespace trivet;
 using Catch::Contains;

@@ -2,8 +2,8 @@
 // "${path}" in configs.
 #include <catch2/catch.hpp>
 
-#include "config/tree/references.h"
 #include "config/toml/toml_reader.h"
+#include "config/tree/references.h"
 #include "runtime/config/config_fixture.h"
 
 using trivet::ResolvedConfig;

@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "base/database.h"
-#include "launch/index/experiment_index.h"
 #include "base/file_stamp.h"
+#include "launch/index/experiment_index.h"
 #include "support/experiment_files.h"
 #include "support/shell.h"
 #include "trivet/config/enums.h"
-#include "trivet/error.h"
 #include "trivet/config/json.h"
+#include "trivet/error.h"
 
 using namespace trivet;
 using Catch::Contains;
