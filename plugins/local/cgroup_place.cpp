@@ -10,7 +10,7 @@
 
 #include "trivet/error.h"
 #include "trivet/launch/memory_cgroup.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::local {
 namespace {
@@ -167,7 +167,7 @@ CgroupPlace find_cgroup_place(const MemoryHierarchy& hierarchy) {
 CgroupPlace cgroup_place() {
   try {
     const auto hierarchy =
-        memory_hierarchy(text_of_file("/proc/self/cgroup"), text_of_file("/proc/self/mountinfo"));
+        memory_hierarchy(read_text_file("/proc/self/cgroup"), read_text_file("/proc/self/mountinfo"));
     if (!hierarchy) return {{}, "no cgroups with the memory controller are mounted here"};
     CgroupPlace place = find_cgroup_place(*hierarchy);
     if (place.parent.empty()) return place;

@@ -5,7 +5,7 @@
 
 #include "trivet/config/digest.h"
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::sentencepieces {
 namespace {
@@ -14,7 +14,7 @@ constexpr std::string_view kBlank = "\u2581";
 
 std::string read(const std::filesystem::path& file) {
   try {
-    return text_of_file(file);
+    return read_text_file(file);
   } catch (const RunError& failure) {
     throw InputError(failure.message());
   }
@@ -46,7 +46,7 @@ Model::Model(const Config& config) {
 ConfigOf<Tokenizer> Model::store(const std::filesystem::path& folder) const {
   ModelConfig config;
   config.file = "tokenizer.model";
-  replace_text_file(folder / config.file.path(), file_);
+  replace_file(folder / config.file.path(), file_);
   return config;
 }
 

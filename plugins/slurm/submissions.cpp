@@ -15,7 +15,7 @@
 
 #include "trivet/config/json.h"
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::slurm {
 namespace {
@@ -52,7 +52,7 @@ std::string token() {
 std::string job_id_in(const fs::path& directory) {
   const fs::path file = directory / "job_id";
   if (::access(file.c_str(), F_OK) != 0 && errno == ENOENT) return {};
-  std::string text = text_of_file(file, 1 << 10);
+  std::string text = read_text_file(file, 1 << 10);
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }
@@ -61,7 +61,7 @@ Submission submission_in(const fs::path& directory) {
   Submission submission;
   submission.directory = directory;
   const std::string file = submission.array_file().string();
-  const Value table = value_from_json(text_of_file(file), file);
+  const Value table = value_from_json(read_text_file(file), file);
   submission.array = launch::job_array_from(table);
   const Value* name = table.find("name");
   const Value* user = table.find("user");
@@ -143,15 +143,15 @@ Submission& Submissions::create(Submission submission, const ScriptFor& script_f
                     plain_name(submission.array.experiment.filename().string()) + "-" + token();
   submission.user = ::getuid();
   make_directory(submission.directory);
-  replace_text_file(submission.script_file(), script_for(submission.array_file()));
-  replace_text_file(submission.array_file(), to_json(to_value(submission)) + "\n");
+  replace_file(submission.script_file(), script_for(submission.array_file()));
+  replace_file(submission.array_file(), to_json(to_value(submission)) + "\n");
   all_.push_back(std::move(submission));
   enter(all_.back());
   return all_.back();
 }
 
 void Submissions::set_job_id(Submission& submission, const std::string& job_id) {
-  replace_text_file(submission.directory / "job_id", job_id + "\n");
+  replace_file(submission.directory / "job_id", job_id + "\n");
   submission.job_id = job_id;
 }
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::tabular {
 namespace {
@@ -111,12 +111,12 @@ std::vector<std::int64_t> Encoding::category_sizes() const {
 }
 
 void save_encoding(const Encoding& encoding, const std::filesystem::path& file) {
-  replace_text_file(file, json_of(encoding).dump(1) + "\n");
+  replace_file(file, json_of(encoding).dump(1) + "\n");
 }
 
 Encoding load_encoding(const std::filesystem::path& file) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
-  const std::string text = text_of_file(file, kMostBytes);
+  const std::string text = read_text_file(file, kMostBytes);
   const auto refuse = [&](const std::string& why) -> RunError {
     return RunError(file.string() + " is not the encoding of a table: " + why,
                     {.hint = "take it away to have it made anew from the training rows"});

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::tensorboard {
 namespace {
@@ -47,7 +47,7 @@ std::optional<std::string_view> next_record(std::string_view rest) {
 void cut_records(const std::filesystem::path& path,
                  const std::function<RecordIs(std::string_view record)>& judge) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
-  const std::string text = text_of_file(path, kMost);
+  const std::string text = read_text_file(path, kMost);
   std::size_t at = 0, end = 0;  // end: of the last record that counts
   while (const auto record = next_record(std::string_view(text).substr(at))) {
     const RecordIs is = judge(*record);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::vision {
 namespace {
@@ -69,7 +69,7 @@ void ConfusionMatrix::write_csv(const std::filesystem::path& file) const {
     for (std::int64_t c = 0; c < classes_; ++c) text += ',' + number_text(count(label, c));
     text += '\n';
   }
-  replace_text_file(file, text);
+  replace_file(file, text);
 }
 
 }  // namespace trivet::vision

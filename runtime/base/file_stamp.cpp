@@ -33,15 +33,15 @@ FileStamp mark_from(const struct stat& about) {
 }
 
 // A FIFO must not hold up whoever looks.
-FileHandle open_regular(const fs::path& path) {
-  FileHandle file = open_file(path, O_RDONLY | O_NONBLOCK);
+UniqueFd open_regular(const fs::path& path) {
+  UniqueFd file = open_file(path, O_RDONLY | O_NONBLOCK);
   struct stat about {};
   if (::fstat(file.get(), &about) != 0) throw_system_error("read", path, errno);
   if (!S_ISREG(about.st_mode)) throw RunError(path.string() + " is no file");
   return file;
 }
 
-std::string tail_of(const FileHandle& file, std::int64_t offset, const fs::path& path) {
+std::string tail_of(const UniqueFd& file, std::int64_t offset, const fs::path& path) {
   const auto end = static_cast<std::uint64_t>(offset);
   const std::uint64_t count = std::min<std::uint64_t>(end, kTailBytes);
   return digest(read_part(file, end - count, count, path)).substr(0, 12);
@@ -77,7 +77,7 @@ FileStamp StampsBelow::of(const std::string& file) const {
 
 std::string read_file_at_most(const fs::path& path, std::uint64_t limit) {
   open_regular(path);
-  return read_text(path, limit);
+  return read_text_file(path, limit);
 }
 
 std::string LineStamp::text() const {
@@ -117,7 +117,7 @@ void AppendedLines::start_anew() {
 
 void AppendedLines::read(const std::function<void(std::string_view)>& take) {
   if (!now_.is_there()) return;
-  const FileHandle file = open_regular(path_);
+  const UniqueFd file = open_regular(path_);
   struct stat about {};
   if (::fstat(file.get(), &about) != 0) throw_system_error("read", path_, errno);
   now_ = mark_from(about);

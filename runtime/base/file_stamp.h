@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 
@@ -40,7 +40,7 @@ class StampsBelow {
 
  private:
   std::string directory_;  // ends with a slash
-  FileHandle opened_;
+  UniqueFd opened_;
 };
 
 // How far a file to which others append lines has been read.

@@ -7,7 +7,7 @@
 #include "trivet/error.h"
 
 namespace trivet {
-ReverseLineReader::ReverseLineReader(const FileHandle& file, std::filesystem::path path,
+ReverseLineReader::ReverseLineReader(const UniqueFd& file, std::filesystem::path path,
                                      std::uint64_t size)
     : file_(file), path_(std::move(path)), offset_(size) {}
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 
@@ -16,7 +16,7 @@ inline constexpr std::size_t kLongestLine = 16u << 20;
 class ReverseLineReader {
  public:
   // The first `size` bytes of a file that is open for reading and outlives this object.
-  ReverseLineReader(const FileHandle& file, std::filesystem::path path, std::uint64_t size);
+  ReverseLineReader(const UniqueFd& file, std::filesystem::path path, std::uint64_t size);
 
   // False at the start of the file. `start` is where the line begins; an unfinished last line comes
   // without its end, as any other. Throws RunError when the file cannot be read, is shorter than
@@ -27,7 +27,7 @@ class ReverseLineReader {
   std::size_t last_break(std::size_t end) const;
   std::size_t read_more();
 
-  const FileHandle& file_;
+  const UniqueFd& file_;
   std::filesystem::path path_;
   std::uint64_t offset_;  // of text_ in the file
   std::string text_;

@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "trivet/config/json.h"
 #include "trivet/config/schema.h"
 #include "trivet/error.h"
@@ -62,7 +62,7 @@ void BestCheckpoints::read_record() {
     if (failure.may_pass()) throw;
     damage = "is no file";
   }
-  if (damage.empty()) damage = take_record(read_text(record_));
+  if (damage.empty()) damage = take_record(read_text_file(record_));
   if (!damage.empty()) rebuild(damage);
   const std::vector<std::int64_t> there = checkpoints_.steps();
   std::erase_if(entries_, [&](const Entry& entry) {

@@ -18,7 +18,7 @@
 #include <fmt/ranges.h>
 #include <libdeflate.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/train/safetensors.h"
@@ -33,7 +33,7 @@ constexpr const char* kState = "state.json";
 constexpr const char* kTensors = ".safetensors";
 
 FileSum sum_of(const std::filesystem::path& path) {
-  const FileHandle file = open_file(path, O_RDONLY);
+  const UniqueFd file = open_file(path, O_RDONLY);
   struct stat about = {};
   if (::fstat(file.get(), &about) != 0) throw_system_error("read", path, errno);
   if (!S_ISREG(about.st_mode)) throw RunError(path.string() + " is not a file");
@@ -133,7 +133,7 @@ CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path direc
   if (!is_there(directory_ / kManifest)) {
     throw RunError(name_.string() + " has no manifest.json: it was never finished");
   }
-  const Value manifest = value_from_json(read_text(directory_ / kManifest), source);
+  const Value manifest = value_from_json(read_text_file(directory_ / kManifest), source);
   try {
     if (required(manifest, "format", source).as_text() != kFormat) {
       throw RunError(source + " is not the manifest of a checkpoint");
@@ -158,7 +158,7 @@ CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path direc
     throw RunError(fmt::format("{}: {}", source, wrong_type.message()));
   }
   const std::filesystem::path state = directory_ / kState;
-  state_ = value_from_json(read_text(state), (name_ / kState).string());
+  state_ = value_from_json(read_text_file(state), (name_ / kState).string());
   if (!state_.is_table()) throw RunError((name_ / kState).string() + " holds no table");
 }
 
@@ -180,7 +180,7 @@ void CheckpointDirectoryReader::check_listed(const std::set<std::string>& listed
 void add_to_manifest(const std::filesystem::path& directory, std::string_view key,
                      const Value& value) {
   const std::filesystem::path path = directory / kManifest;
-  Value manifest = value_from_json(read_text(path), path.string());
+  Value manifest = value_from_json(read_text_file(path), path.string());
   manifest.set(key, value);
   // A new file, as the old one may have other names.
   replace_file(path, to_json(manifest, JsonStyle::indented), Durability::synced);
@@ -188,7 +188,7 @@ void add_to_manifest(const std::filesystem::path& directory, std::string_view ke
 
 std::optional<Value> in_manifest(const std::filesystem::path& directory, std::string_view key) {
   const std::filesystem::path path = directory / kManifest;
-  const Value manifest = value_from_json(read_text(path), path.string());
+  const Value manifest = value_from_json(read_text_file(path), path.string());
   const Value* found = manifest.is_table() ? manifest.find(key) : nullptr;
   return found == nullptr ? std::nullopt : std::optional(*found);
 }

@@ -11,7 +11,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "base/process_info.h"
 #include "trivet/error.h"
 #include "trivet/trainer.h"

@@ -11,7 +11,7 @@
 
 #include <fmt/core.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "trivet/backend/half.h"

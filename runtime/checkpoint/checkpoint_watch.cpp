@@ -9,7 +9,7 @@
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "base/format.h"
 #include "base/process_info.h"
 #include "trivet/config/json.h"
@@ -74,7 +74,7 @@ std::string CheckpointWatch::writer_state() const {
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return {};
   try {
-    const Value status = value_from_json(read_text(file), file.string());
+    const Value status = value_from_json(read_text_file(file), file.string());
     const Value* state = status.find("state");
     return state != nullptr && state->is_text() ? state->as_text() : std::string();
   } catch (const Error&) {

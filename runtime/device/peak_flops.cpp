@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "base/process_info.h"
 #include "base/user_directories.h"
 #include "trivet/backend/thread_pool.h"
@@ -55,7 +55,7 @@ bool matches(const Value& entry, const Value& key) {
 Value read_peaks(const std::filesystem::path& file) {
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return Value::array();
-  const Value content = value_from_json(read_text(file), file.string());
+  const Value content = value_from_json(read_text_file(file), file.string());
   const Value* peaks = content.find("peaks");
   if (peaks == nullptr || !peaks->is_array()) {
     throw InputError(file.string() + ": has no list of peaks",

@@ -15,7 +15,7 @@
 #include <fmt/core.h>
 
 #include "trivet/config/digest.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {
@@ -108,7 +108,7 @@ int look_at(dl_phdr_info* info, std::size_t, void* data) {
 std::string digest_of(const Library& library, const std::filesystem::path& file) {
   if (!library.build_id.empty()) return "build-id:" + library.build_id;
   try {
-    return "xxh3:" + digest(text_of_file(file, std::uint64_t{1} << 30));
+    return "xxh3:" + digest(read_text_file(file, std::uint64_t{1} << 30));
   } catch (const std::exception&) {
     return {};
   }

@@ -57,21 +57,17 @@ std::string canonical_objection(const fs::path& directory) {
 }
 
 CheckedFile refused(std::string reason) {
-  return {Descriptor(), {}, std::move(reason)};
+  return {UniqueFd(), {}, std::move(reason)};
 }
 
 }  // namespace
-
-Descriptor::~Descriptor() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
 
 CheckedFile open_checked(const fs::path& file) {
   std::error_code error;
   const fs::path real = fs::canonical(file, error);
   if (error) return refused(error.message());
   // O_NONBLOCK: opening a FIFO for reading would wait for a writer.
-  Descriptor descriptor(open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  UniqueFd descriptor(open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (descriptor.get() < 0) return refused(std::strerror(errno));
   struct stat status {};
   if (fstat(descriptor.get(), &status) != 0) return refused(std::strerror(errno));

@@ -6,25 +6,10 @@
 
 #include <filesystem>
 #include <string>
-#include <utility>
+
+#include "trivet/os/file.h"
 
 namespace trivet {
-
-// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int descriptor = -1) noexcept : descriptor_(descriptor) {}
-  Descriptor(Descriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~Descriptor();
-  int get() const noexcept { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 // Tells one state of a file from any other.
 struct FileIdentity {
@@ -34,7 +19,7 @@ struct FileIdentity {
 };
 
 struct CheckedFile {
-  Descriptor descriptor;
+  UniqueFd descriptor;
   FileIdentity identity;
   std::string error;  // why it is refused; then the rest is empty
 };

@@ -9,7 +9,7 @@
 
 #include <fmt/core.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "base/process_info.h"
 #include "launch/control/launched_experiment.h"
 #include "launch/control/supervisor_process.h"
@@ -225,7 +225,7 @@ ExperimentStore::Place Launcher::Impl::take_place() const {
 // The facts come last: a launch that is killed before has made no experiment, and one after it has
 // made a whole one, with which `trivet resume` goes on.
 PlannedLaunch Launcher::Impl::record(const ExperimentPlace& place) const {
-  const FileHandle lock = lock_units(place.directory);
+  const UniqueFd lock = lock_units(place.directory);
   // Units of a launch that was killed were never started.
   if (!holds_experiment(place.directory)) fs::remove(place.directory / "units.jsonl");
   DiskRecords records(place.directory);

@@ -9,7 +9,7 @@
 
 #include <fmt/core.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "base/format.h"
 #include "config/toml/toml_reader.h"
 #include "config/tree/references.h"

@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "config/registered_schemas.h"
 #include "config/resolver.h"
 #include "config/toml/toml_reader.h"
@@ -34,7 +34,7 @@ std::optional<Value> config_in(CheckpointManager& checkpoints) {
 std::string compare_file(const std::filesystem::path& file, const Value& now,
                          std::vector<ConfigChange>& changes) {
   if (!is_there(file)) return "is not there";
-  const std::string text = read_text(file);
+  const std::string text = read_text_file(file);
   try {
     RegisteredSchemas schemas;
     changes = config_changes(without_references(read_toml(text, file.string())), now, schemas);

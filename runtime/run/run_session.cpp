@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 #include <libdeflate.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "base/format.h"
 #include "base/process_info.h"
 #include "base/terminal_text.h"
@@ -391,7 +391,7 @@ void RunSession::keep_summary(const RunSummary& summary) {
   Value value = summary_value(exists ? summary : with_records(summary), stats_, device_);
   if (exists && stats_.steps() == 0) {
     try {
-      value = with_evaluation(value_from_json(read_text(path), path.string()), value);
+      value = with_evaluation(value_from_json(read_text_file(path), path.string()), value);
     } catch (const Error& unreadable) {
       recorder_.warn(fmt::format("{}; it is written anew", unreadable.message()));
     }

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "trivet/config/value.h"
 
 namespace trivet {
@@ -24,7 +24,7 @@ class EventLog {
 
  private:
   std::filesystem::path path_;
-  FileHandle file_;
+  UniqueFd file_;
 };
 
 }  // namespace trivet

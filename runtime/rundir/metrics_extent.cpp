@@ -15,7 +15,7 @@
 namespace trivet {
 namespace {
 
-std::uint64_t bytes_of_file(const FileHandle& file, const std::filesystem::path& path) {
+std::uint64_t bytes_of_file(const UniqueFd& file, const std::filesystem::path& path) {
   struct stat about = {};
   if (::fstat(file.get(), &about) != 0) throw_system_error("read", path, errno);
   return static_cast<std::uint64_t>(about.st_size);
@@ -28,7 +28,7 @@ std::uint64_t count_in(const Value& table, std::string_view key) {
 
 }  // namespace
 
-void MetricsExtent::extend(const FileHandle& file, const std::filesystem::path& path,
+void MetricsExtent::extend(const UniqueFd& file, const std::filesystem::path& path,
                            std::uint64_t most) {
   constexpr std::uint64_t kPart = 1 << 20;
   const std::uint64_t end = bytes_of_file(file, path);
@@ -57,7 +57,7 @@ Value MetricsExtent::to_value() const {
   return Value::table({{"lines", lines_}, {"crc32", fmt::format("{:08x}", crc_)}});
 }
 
-std::string loss_since(const Value& before, const FileHandle& file,
+std::string loss_since(const Value& before, const UniqueFd& file,
                        const std::filesystem::path& path) {
   const std::uint64_t lines = count_in(before, "lines");
   MetricsExtent now;

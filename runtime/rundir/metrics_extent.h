@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "trivet/config/value.h"
 
 namespace trivet {
@@ -17,7 +17,7 @@ namespace trivet {
 class MetricsExtent {
  public:
   // Takes in the lines that were added since the last call, up to `most` in all.
-  void extend(const FileHandle& file, const std::filesystem::path& path,
+  void extend(const UniqueFd& file, const std::filesystem::path& path,
               std::uint64_t most = UINT64_MAX);
 
   Value to_value() const;  // {"lines", "crc32"}
@@ -31,7 +31,7 @@ class MetricsExtent {
 };
 
 // What the beginning of the file is instead of what it was; empty where it is that.
-std::string loss_since(const Value& before, const FileHandle& file,
+std::string loss_since(const Value& before, const UniqueFd& file,
                        const std::filesystem::path& path);
 
 }  // namespace trivet

@@ -59,7 +59,7 @@ void add_logs(std::string& line, const Logs& logs) {
   line += logs.empty() ? "{}" : "}";
 }
 
-FileHandle open_log(const std::filesystem::path& path) {
+UniqueFd open_log(const std::filesystem::path& path) {
   return open_file(path, O_RDWR | O_CREAT | O_APPEND);
 }
 

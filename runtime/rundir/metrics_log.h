@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "rundir/metrics_extent.h"
 #include "rundir/metrics_record.h"
 #include "trivet/train/logs.h"
@@ -61,7 +61,7 @@ class MetricsLog {
   void note(RecordKind kind, std::int64_t step);
 
   std::filesystem::path path_;
-  FileHandle file_;
+  UniqueFd file_;
   MetricsExtent extent_;
   std::string line_;
   std::int64_t last_step_ = -1;

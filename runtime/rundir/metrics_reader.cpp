@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <map>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "base/reverse_line_reader.h"
 #include "trivet/error.h"
 
@@ -18,7 +18,7 @@ namespace {
 // Calls `use` for every line with an end; one that is longer than a line of ours comes empty.
 void for_lines(const std::filesystem::path& path,
                const std::function<void(std::string_view)>& use) {
-  const FileHandle file = open_file(path, O_RDONLY);
+  const UniqueFd file = open_file(path, O_RDONLY);
   std::string line;
   bool too_long = false;
   char buffer[1 << 16];
@@ -90,7 +90,7 @@ LastRecords last_records(const std::filesystem::path& path,
                          std::optional<std::uint64_t> most_bytes) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return {};
-  const FileHandle file = open_file(path, O_RDONLY);
+  const UniqueFd file = open_file(path, O_RDONLY);
   struct stat about = {};
   if (::fstat(file.get(), &about) != 0) throw_system_error("read", path, errno);
   const auto size = static_cast<std::uint64_t>(about.st_size);

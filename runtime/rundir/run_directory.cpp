@@ -119,7 +119,7 @@ RunDirectory RunDirectory::next_after(const std::filesystem::path& root, std::st
   return with_folders([&] {
     make_directories(root);
     // Held while the number is found and taken; released with the handle.
-    const FileHandle turn = open_file(root, O_RDONLY | O_DIRECTORY);
+    const UniqueFd turn = open_file(root, O_RDONLY | O_DIRECTORY);
     while (::flock(turn.get(), LOCK_EX) != 0) {
       if (errno != EINTR) throw_system_error("lock", root, errno);
     }
@@ -137,7 +137,7 @@ void RunDirectory::lock() {
   lock_ = open_file(path, O_RDWR | O_CREAT);
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) throw_system_error("lock", path, errno);
-    std::string owner = read_text(path, 4096);
+    std::string owner = read_text_file(path, 4096);
     if (owner.empty()) owner = "another process";
     throw RunError(fmt::format("{} is in use by {}", shown_.string(), owner),
                    {.hint = "wait for it, stop it, or choose another --workdir"});

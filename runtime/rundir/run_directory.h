@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 
@@ -48,7 +48,7 @@ class RunDirectory {
   std::filesystem::path shown_, path_;
   std::vector<std::filesystem::path> made_above_;  // the nearest first
   mutable bool made_ = false;
-  FileHandle lock_;
+  UniqueFd lock_;
 };
 
 // Where a process works.

@@ -8,7 +8,7 @@
 
 #include <fmt/core.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "base/reverse_line_reader.h"
 #include "host/loaded_plugins.h"
 #include "trivet/config/json.h"
@@ -64,7 +64,7 @@ Value recorded_plugins(const std::filesystem::path& run) {
   std::error_code failure;
   const std::uintmax_t size = std::filesystem::file_size(path, failure);
   if (failure) return {};
-  const FileHandle file = open_file(path, O_RDONLY);
+  const UniqueFd file = open_file(path, O_RDONLY);
   ReverseLineReader lines(file, path, size);
   std::string line;
   for (std::uint64_t start = 0; lines.next(line, start);) {

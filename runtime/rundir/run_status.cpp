@@ -10,7 +10,7 @@
 #include <limits>
 #include <optional>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "base/process_info.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
@@ -132,7 +132,7 @@ std::vector<fs::path> find_runs(const fs::path& root, const std::set<fs::path>& 
 }
 
 void read_status(const fs::path& file, RunStatus& info) {
-  const Value status = value_from_json(read_text(file, kMostStatusBytes), file.string());
+  const Value status = value_from_json(read_text_file(file, kMostStatusBytes), file.string());
   info.reported = text_of(status, "state");
   info.mode = text_of(status, "mode");
   info.host = text_of(status, "host");

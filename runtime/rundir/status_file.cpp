@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "base/process_info.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
@@ -19,7 +19,7 @@ std::string text_there(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return {};
   try {
-    return read_text(path);
+    return read_text_file(path);
   } catch (const Error&) {
     return {};
   }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "trivet/trainer.h"
 
 namespace trivet {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet::data {
 namespace {
@@ -28,28 +29,19 @@ class OpenFile {
   explicit OpenFile(const std::string& file)
       // Not blocking: a pipe under this name must not hang the run.
       : descriptor_(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (descriptor_.number < 0) fail(file, "open");
+    if (descriptor_.get() < 0) fail(file, "open");
     struct stat status;
-    if (::fstat(descriptor_.number, &status) != 0) fail(file, "look at");
+    if (::fstat(descriptor_.get(), &status) != 0) fail(file, "look at");
     if (S_ISDIR(status.st_mode)) throw InputError(file + ": a directory, not a file");
     if (!S_ISREG(status.st_mode)) throw InputError(file + ": not a regular file");
     if (status.st_size == 0) throw InputError(file + ": the file is empty");
     size_ = static_cast<std::uint64_t>(status.st_size);
   }
-  int descriptor() const { return descriptor_.number; }
+  int descriptor() const { return descriptor_.get(); }
   std::uint64_t size() const { return size_; }
 
  private:
-  struct Descriptor {  // closed even where the constructor above throws
-    explicit Descriptor(int fd) : number(fd) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
-      if (number >= 0) ::close(number);
-    }
-    int number;
-  };
-  Descriptor descriptor_;
+  UniqueFd descriptor_;
   std::uint64_t size_ = 0;
 };
 

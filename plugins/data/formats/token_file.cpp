@@ -8,7 +8,7 @@
 
 #include "trivet/config/digest.h"
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::data {
 namespace {
@@ -226,7 +226,7 @@ std::string TokenFileWriter::write(const std::string& file) const {
   if (header_.tokenizer.size() == kDigestDigits)
     bytes.replace(48, kDigestDigits, header_.tokenizer);
   bytes.replace(80, kDigestDigits, found);
-  replace_text_file(file, bytes);
+  replace_file(file, bytes);
   return found;
 }
 

@@ -13,7 +13,7 @@
 #include "trivet/config/digest.h"
 #include "trivet/config/value.h"
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::data {
 namespace {
@@ -86,7 +86,7 @@ class Index {
 // or are damaged.
 std::optional<Index> found_index(Index index, const fs::path& directory) {
   try {
-    const std::string text = text_of_file(directory / kIndexName);
+    const std::string text = read_text_file(directory / kIndexName);
     for (std::size_t i = 0; fs::exists(directory / shard_name(i)); ++i) {
       const TokenFile file((directory / shard_name(i)).string(), TokenLayout::by_header);
       index.add(shard_name(i), file.documents(), file.tokens(), file.verify());
@@ -154,7 +154,7 @@ Index made_index(Index index, const TextPipeline& pipeline, const fs::path& dire
   // Of a preparation with more shards, which patterns like tokens-*.bin would read, too.
   for (std::size_t i = index.count(); fs::exists(directory / shard_name(i)); ++i)
     remove_file(directory / shard_name(i));
-  replace_text_file(directory / kIndexName, index.text());
+  replace_file(directory / kIndexName, index.text());
   return index;
 }
 

@@ -15,7 +15,7 @@
 #include "trivet/config/arguments.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 #include "trivet/tokenizer.h"
 
 namespace trivet::lm {
@@ -89,7 +89,7 @@ std::string write_tokenizer(const RunParts& parts, const fs::path& folder) {
   for (const char* name : {"tokenizer.json", "tokenizer.model"}) {
     if (!fs::exists(folder / name)) continue;
     if (parts.tokenizer->bos_id()) {
-      replace_text_file(folder / "tokenizer_config.json",
+      replace_file(folder / "tokenizer_config.json",
                         to_json(Value::table({{"add_bos_token", parts.add_bos}})) + "\n");
     }
     return name;
@@ -111,7 +111,7 @@ void export_model(const std::string& run, const std::string& out, const std::str
 
   NewFolder folder(out);
   write_safetensors(folder.path() / "model.safetensors", weights.entries, {{"format", "pt"}});
-  replace_text_file(folder.path() / "config.json",
+  replace_file(folder.path() / "config.json",
                     to_json(layout.config(shape, ids), JsonStyle::indented));
   const std::string tokenizer = write_tokenizer(parts, folder.path());
   folder.keep();

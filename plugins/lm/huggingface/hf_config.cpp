@@ -6,14 +6,14 @@
 
 #include "trivet/config/json.h"
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::lm {
 namespace {
 
 Value read(const std::filesystem::path& file) {
   try {
-    Value root = value_from_json(text_of_file(file), file.string());
+    Value root = value_from_json(read_text_file(file), file.string());
     if (root.is_table()) return root;
   } catch (const RunError& failure) {
     throw UsageError(failure.message(),

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 #include "trivet/plugin/registry.h"
 
 namespace trivet::lm {
@@ -71,7 +71,7 @@ Json json_of(const fs::path& file) {
     return !(depth == 1 && event == Json::parse_event_t::key && parsed == "model");
   };
   try {
-    return Json::parse(text_of_file(file, kMostBytes), keep);
+    return Json::parse(read_text_file(file, kMostBytes), keep);
   } catch (const Json::exception& failure) {
     throw UsageError(file.string() + ": is not JSON: " + failure.what());
   } catch (const RunError& failure) {

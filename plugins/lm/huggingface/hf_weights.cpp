@@ -6,7 +6,7 @@
 
 #include "trivet/config/json.h"
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::lm {
 namespace {
@@ -33,7 +33,7 @@ fs::path weights_in(const fs::path& path) {
 std::map<std::string, std::string> weight_map(const fs::path& index) {
   Value root;
   try {
-    root = value_from_json(text_of_file(index), index.string());
+    root = value_from_json(read_text_file(index), index.string());
   } catch (const RunError& failure) {
     throw UsageError(failure.message());
   }

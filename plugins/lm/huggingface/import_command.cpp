@@ -13,7 +13,7 @@
 #include "lm/tasks/stored_tokenizer.h"
 #include "trivet/config/arguments.h"
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::lm {
 namespace {
@@ -98,7 +98,7 @@ void import_model(const std::string& source, const std::string& out, bool with_t
   if (tokenizer) stored = store_tokenizer(*tokenizer, made.path());
   const bool add_bos = adds_start_token(found, layout.adds_bos());
   context.save_checkpoint(made.path(), weights.entries, 0);
-  replace_text_file(made.path() / "config.toml", config_text(one_line(source), layout.model(shape),
+  replace_file(made.path() / "config.toml", config_text(one_line(source), layout.model(shape),
                                                              stored, add_bos, made.path()));
   made.keep();
   std::int64_t numbers = 0;

@@ -7,7 +7,7 @@
 
 #include "trivet/config/json.h"
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 #include "trivet/plugin/registry.h"
 
 namespace trivet::lm {
@@ -44,7 +44,7 @@ ConfigOf<Tokenizer> in_folder(const ConfigOf<Tokenizer>& config, const fs::path&
 std::optional<Stored> stored_in(const fs::path& run) {
   if (run.empty() || !keeps_tokenizer(run)) return std::nullopt;
   const std::string file = record_of(run).string();
-  const Value record = value_from_json(text_of_file(file), file);
+  const Value record = value_from_json(read_text_file(file), file);
   const Value* fingerprint = record.find("fingerprint");
   const Value* config = record.find("tokenizer");
   if (fingerprint == nullptr || !fingerprint->is_text() || config == nullptr) {
@@ -110,7 +110,7 @@ ConfigOf<Tokenizer> store_tokenizer(const Tokenizer& tokenizer, const fs::path& 
   if (error) throw RunError("cannot make " + folder.string() + ": " + error.message());
   const ConfigOf<Tokenizer> config = tokenizer.store(folder);
   // Last, so that there is a record only of what is whole.
-  replace_text_file(record_of(run), to_json(Value::table({{"fingerprint", tokenizer.fingerprint()},
+  replace_file(record_of(run), to_json(Value::table({{"fingerprint", tokenizer.fingerprint()},
                                                           {"tokenizer", config.to_value()}}),
                                             JsonStyle::indented));
   return in_folder(config, folder);

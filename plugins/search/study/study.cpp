@@ -13,7 +13,7 @@
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/os/process.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::search {
 namespace {
@@ -52,7 +52,7 @@ Study::Study(std::filesystem::path journal, const SearchSpace& space)
 
 void Study::read() {
   if (!std::filesystem::exists(journal_)) return;
-  const std::string text = text_of_file(journal_, kLargestJournal);
+  const std::string text = read_text_file(journal_, kLargestJournal);
   std::int64_t number = 1;
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', size_)) {
     const std::string where = journal_.string() + ":" + std::to_string(number++);

@@ -9,7 +9,7 @@
 #include "tokenizers/text/fingerprint_text.h"
 #include "tokenizers/text/gpt2_split.h"
 #include "tokenizers/text/json_file.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::tokenizers {
 namespace {
@@ -150,7 +150,7 @@ ConfigOf<Tokenizer> Bpe::store(const std::filesystem::path& folder) const {
   config.bos_token = name_of(ids_.bos);
   config.eos_token = name_of(ids_.eos);
   config.pad_token = name_of(ids_.pad);
-  replace_text_file(folder / config.file.path(), tokenizer_json_text(vocabulary_));
+  replace_file(folder / config.file.path(), tokenizer_json_text(vocabulary_));
   return config;
 }
 

@@ -13,7 +13,7 @@
 #include "tokenizers/text/corpus.h"
 #include "trivet/config/arguments.h"
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 #include "trivet/text/utf8.h"
 
 namespace trivet::tokenizers {
@@ -58,7 +58,7 @@ void train_bpe_file(const Arguments& arguments, const std::vector<std::string>& 
   const auto counts = words.sorted();
   if (counts.empty()) throw InputError("there is no text to learn from: the files are empty");
   const BpeVocabulary vocabulary = train_bpe(counts, training);
-  replace_text_file(output, tokenizer_json_text(vocabulary));
+  replace_file(output, tokenizer_json_text(vocabulary));
   fmt::print("{}: {} tokens from {} bytes, {} different words\n", output, vocabulary.tokens.size(),
              words.bytes(), counts.size());
   if (std::ssize(vocabulary.tokens) < training.vocabulary_size) {
@@ -81,7 +81,7 @@ void write_alphabet(const Arguments& arguments, const std::vector<std::string>& 
   if (characters.empty()) throw InputError("the files have no characters");
   std::string alphabet;
   for (const char32_t character : characters) append_utf8(character, alphabet);
-  replace_text_file(output, alphabet);
+  replace_file(output, alphabet);
   fmt::print("{}: {} characters\n", output, characters.size());
 }
 

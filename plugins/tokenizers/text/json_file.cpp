@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::tokenizers {
 namespace {
@@ -57,7 +57,7 @@ std::string shown_json(const Json& value) {
 
 std::string read_text(const std::filesystem::path& file) {
   try {
-    return text_of_file(file, kMaxBytes);
+    return read_text_file(file, kMaxBytes);
   } catch (const RunError& failure) {
     throw InputError(failure.message());
   }

@@ -15,7 +15,7 @@
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/launch/job_array.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {
@@ -56,7 +56,7 @@ int run_array_job(std::span<const std::string> words) {
     flush_out();
   }
   const launch::JobArray array =
-      launch::job_array_from(value_from_json(text_of_file(plain[0]), plain[0]));
+      launch::job_array_from(value_from_json(read_text_file(plain[0]), plain[0]));
   const std::int64_t wid = array.wids[task_number(plain[1], array.wids.size())];
   DiskRecords records(array.experiment);
   const launch::Job job = job_of(records, wid, array.job);

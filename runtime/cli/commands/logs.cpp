@@ -15,7 +15,7 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
 #include "cli/commands.h"
@@ -47,7 +47,7 @@ class Output {
   bool print(bool last) {
     std::error_code missing;
     if (!fs::exists(file_, missing)) return false;
-    const FileHandle file = open_file(file_, O_RDONLY);
+    const UniqueFd file = open_file(file_, O_RDONLY);
     struct stat info {};
     if (::fstat(file.get(), &info) != 0) return false;
     const auto size = static_cast<std::uint64_t>(info.st_size);

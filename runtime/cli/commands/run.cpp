@@ -9,7 +9,7 @@
 #include <optional>
 #include <system_error>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "cli/commands.h"
 #include "cli/host_catalog.h"
 #include "cli/view/progress.h"

@@ -9,7 +9,7 @@
 
 #include <fcntl.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "cli/commands.h"
 #include "cli/host_catalog.h"
 #include "config/config_arguments.h"
@@ -27,7 +27,7 @@ constexpr OptionSpec kSuperviseOptions[] = {
 };
 
 // No program that is started later may keep it open.
-FileHandle ready_file(const std::string* number) {
+UniqueFd ready_file(const std::string* number) {
   if (number == nullptr) return {};
   int fd = -1;
   const char* end = number->data() + number->size();
@@ -35,14 +35,14 @@ FileHandle ready_file(const std::string* number) {
   if (error != std::errc() || stop != end || ::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
     throw UsageError("--ready is no open file descriptor: '" + *number + "'");
   }
-  return FileHandle(fd);
+  return UniqueFd(fd);
 }
 
 int run_supervise(std::span<const std::string> words) {
   const Arguments arguments = parse_arguments(words, kSuperviseOptions);
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() != 1) throw UsageError("'trivet supervise' takes an experiment's directory");
-  FileHandle ready = ready_file(arguments.last("ready"));
+  UniqueFd ready = ready_file(arguments.last("ready"));
   HostCatalog catalog(arguments.all("plugin-dir"), UnknownDefaults::load_plugin);
   supervise(plain[0], catalog, std::move(ready));
   return 0;

@@ -30,7 +30,7 @@ LiveScreen::LiveScreen() {
   sigemptyset(&signals);
   for (const int signal : kScreenSignals) sigaddset(&signals, signal);
   sigprocmask(SIG_BLOCK, &signals, &before_);
-  signals_ = FileHandle(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  signals_ = UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   has_keys_ = ::isatty(0) != 0 && ::tcgetattr(0, &keys_before_) == 0;
   enter();
 }

@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 
@@ -35,7 +35,7 @@ class LiveScreen {
   void leave();
   bool take_signal();
 
-  FileHandle signals_;
+  UniqueFd signals_;
   sigset_t before_{};
   termios keys_before_{};
   bool has_keys_ = false;

@@ -11,23 +11,10 @@
 #include <vector>
 
 #include "trivet/config/schema.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int number) : number_(number) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int get() const noexcept { return number_; }
-
- private:
-  int number_;
-};
 
 // Neighbours with a similar name; a folder with very many entries is not searched to its end.
 std::string similar_files(const std::filesystem::path& file) {
@@ -54,7 +41,7 @@ std::string similar_files(const std::filesystem::path& file) {
 }  // namespace
 
 std::string read_config_text(const std::filesystem::path& file, const Origin& named_at) {
-  const FileDescriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (descriptor.get() < 0) {
     const int reason = errno;
     refuse(file, named_at, std::string("cannot open this config: ") + std::strerror(reason),

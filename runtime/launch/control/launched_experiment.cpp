@@ -124,7 +124,7 @@ WorkUnit LaunchedExperiment::Impl::add(DiskRecords& to, const SweepItem& item) {
   check.check(builder.build(item, sweeps_config, 1, 1), sweeps_config, 1);
   check.throw_if_any();
   const std::string identity = builder.identity(item, sweeps_config);
-  const FileHandle lock = lock_units(directory);
+  const UniqueFd lock = lock_units(directory);
   to.refresh();
   std::int64_t last = 0;
   for (const WorkUnit& unit : to.all_units()) {

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "base/process_info.h"
 #include "launch/control/launched_experiment.h"
 #include "launch/store/experiment_store.h"
@@ -48,8 +48,8 @@ struct flock whole_file() {
 }
 
 // Nothing when another process holds it.
-FileHandle try_lock(const fs::path& experiment) {
-  FileHandle file = open_file(lock_file(experiment), O_RDWR | O_CREAT);
+UniqueFd try_lock(const fs::path& experiment) {
+  UniqueFd file = open_file(lock_file(experiment), O_RDWR | O_CREAT);
   struct flock lock = whole_file();
   while (::fcntl(file.get(), F_SETLK, &lock) != 0) {
     if (errno == EACCES || errno == EAGAIN) return {};
@@ -77,16 +77,16 @@ class Wake {
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, &before_);
-    signals_ = FileHandle(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-    files_ = FileHandle(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-    all_ = FileHandle(::epoll_create1(EPOLL_CLOEXEC));
+    signals_ = UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+    files_ = UniqueFd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+    all_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
     if (!signals_ || !all_) throw RunError("the system has no more file descriptors");
     add(signals_);
     // Without it (the system allows a number of them) the supervisor looks once a second.
     if (!files_) return;
     for (const char* name : {"units.jsonl", "requests.jsonl"}) {
       const fs::path file = experiment / name;
-      const FileHandle there = open_file(file, O_RDWR | O_CREAT);
+      const UniqueFd there = open_file(file, O_RDWR | O_CREAT);
       ::inotify_add_watch(files_.get(), file.c_str(), IN_MODIFY);
     }
     add(files_);
@@ -108,13 +108,13 @@ class Wake {
   }
 
  private:
-  void add(const FileHandle& file) {
+  void add(const UniqueFd& file) {
     epoll_event event{};
     event.events = EPOLLIN;
     ::epoll_ctl(all_.get(), EPOLL_CTL_ADD, file.get(), &event);
   }
 
-  FileHandle signals_, files_, all_;
+  UniqueFd signals_, files_, all_;
   sigset_t before_{};
   bool stopped_ = false;
 };
@@ -155,7 +155,7 @@ bool is_done(const fs::path& experiment) {
 }
 
 // Nothing is ever written to it.
-void wait_for_end(const FileHandle& pipe) {
+void wait_for_end(const UniqueFd& pipe) {
   char nothing = 0;
   while (::read(pipe.get(), &nothing, 1) < 0 && errno == EINTR) {
   }
@@ -167,7 +167,7 @@ bool has_supervisor_at_work(const fs::path& experiment) {
   if (own_experiment() == full_path(experiment)) return true;
   std::error_code ignored;
   if (!fs::exists(lock_file(experiment), ignored)) return false;
-  const FileHandle file = open_file(lock_file(experiment), O_RDONLY);
+  const UniqueFd file = open_file(lock_file(experiment), O_RDONLY);
   // Asks without taking it, so that a look never stands in the way of a start.
   struct flock lock = whole_file();
   if (::fcntl(file.get(), F_GETLK, &lock) != 0) {
@@ -181,8 +181,8 @@ void start_supervisor(const fs::path& experiment, const std::vector<std::string>
   const std::string program = own_program().string();
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) throw RunError("the system has no more file descriptors");
-  const FileHandle ready(ends[0]);
-  FileHandle given(ends[1]);
+  const UniqueFd ready(ends[0]);
+  UniqueFd given(ends[1]);
   std::vector<std::string> words = {program, "supervise", experiment.string(),
                                     "--ready=" + std::to_string(kReady)};
   for (const std::string& folder : plugin_dirs) words.push_back("--plugin-dir=" + folder);
@@ -215,20 +215,20 @@ void start_supervisor(const fs::path& experiment, const std::vector<std::string>
     throw RunError("cannot start the supervisor: " + std::generic_category().message(failure));
   }
   // Its end of the pipe is open until it is at work or has ended.
-  given = FileHandle();
+  given = UniqueFd();
   wait_for_end(ready);
 }
 
-void supervise(const fs::path& experiment, ConfigCatalog& catalog, FileHandle ready) {
+void supervise(const fs::path& experiment, ConfigCatalog& catalog, UniqueFd ready) {
   bool stopped = false;
   do {
-    const FileHandle lock = try_lock(experiment);
+    const UniqueFd lock = try_lock(experiment);
     if (!lock) return;
     own_experiment() = full_path(experiment);
     Wake wake(experiment);
     Heartbeat heartbeat(experiment / "supervisor.json");
     heartbeat.beat();
-    ready = FileHandle();
+    ready = UniqueFd();
     LaunchedExperiment launched(experiment, catalog);
     Supervision supervision;
     supervision.wake_fd = wake.fd();

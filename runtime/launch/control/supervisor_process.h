@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "config/tree/config_catalog.h"
 
 namespace trivet {
@@ -27,6 +27,6 @@ bool has_supervisor_at_work(const std::filesystem::path& experiment);
 // In this process, until there is nothing left to do or SIGTERM comes. Returns at once when another
 // one is at work. `ready` is closed when supervisor.json tells of this one, or of nothing more.
 void supervise(const std::filesystem::path& experiment, ConfigCatalog& catalog,
-               FileHandle ready = {});
+               UniqueFd ready = {});
 
 }  // namespace trivet

@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // Null where it cannot be made: in a directory that is not ours to write.
-FileHandle open_lock(const fs::path& file) {
-  FileHandle lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+UniqueFd open_lock(const fs::path& file) {
+  UniqueFd lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (lock) ::flock(lock.get(), LOCK_SH);
   return lock;
 }
@@ -86,7 +86,7 @@ std::vector<ExperimentStore::Place> ExperimentIndex::places(std::optional<std::i
 }
 
 void ExperimentIndex::open() {
-  lock_ = FileHandle();  // given back first: it may be the one that keeps all others out
+  lock_ = UniqueFd();  // given back first: it may be the one that keeps all others out
   lock_ = open_lock(file("index.lock"));
   database_ = std::make_unique<Database>(file("index.sqlite"));
   // A power cut must not leave rows behind that look right and are not.
@@ -118,7 +118,7 @@ bool ExperimentIndex::remove_damaged() {
 
 void ExperimentIndex::use_memory(bool copy) {
   in_memory_ = true;
-  lock_ = FileHandle();
+  lock_ = UniqueFd();
   try {
     database_ = copy ? copy_of(file("index.sqlite")) : tables_in_memory();
   } catch (const DatabaseError&) {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/database.h"
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "launch/index/index_queries.h"
 #include "launch/index/index_update.h"
 #include "launch/store/experiment_id.h"
@@ -70,7 +70,7 @@ class ExperimentIndex {
 
   std::filesystem::path root_;
   std::optional<ExperimentStore::Place> only_;
-  FileHandle lock_;
+  UniqueFd lock_;
   std::unique_ptr<Database> database_;
   bool replaced_ = false, in_memory_ = false;
   bool lost_ = false;  // what was there before has to be read again

@@ -7,10 +7,9 @@
 
 #include <unistd.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "trivet/config/digest.h"
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
 
 namespace trivet {
 namespace {
@@ -25,7 +24,7 @@ std::string digest_of(const fs::path& file) {
       ::access(file.c_str(), R_OK) != 0) {
     return {};
   }
-  return digest(text_of_file(file, kMostCopied));
+  return digest(read_text_file(file, kMostCopied));
 }
 
 // Who may read it may start it.
@@ -37,7 +36,7 @@ void make_executable(const fs::path& file) {
 // Whole or not at all: jobs of another launch may be reading it. One launch at a time makes copies
 // in an experiment.
 void make_copy(const LaunchFile& file, const fs::path& to) {
-  const std::string text = text_of_file(file.original, kMostCopied);
+  const std::string text = read_text_file(file.original, kMostCopied);
   if (digest(text) != file.digest) {
     throw RunError("cannot copy " + file.original.string() + ": it has changed meanwhile");
   }

@@ -25,17 +25,17 @@ using launch::JobState;
 using launch::JobStatus;
 using launch::WorkUnit;
 
-bool ends_with_line(const FileHandle& file, std::uint64_t size, const fs::path& path) {
+bool ends_with_line(const UniqueFd& file, std::uint64_t size, const fs::path& path) {
   return size == 0 || read_part(file, size - 1, 1, path) == "\n";
 }
 
-void lock_whole(const FileHandle& file, const fs::path& path) {
+void lock_whole(const UniqueFd& file, const fs::path& path) {
   while (::flock(file.get(), LOCK_EX) != 0) {
     if (errno != EINTR) throw_system_error("lock", path, errno);
   }
 }
 
-std::uint64_t size_of(const FileHandle& file, const fs::path& path) {
+std::uint64_t size_of(const UniqueFd& file, const fs::path& path) {
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) throw_system_error("read", path, errno);
   return static_cast<std::uint64_t>(info.st_size);
@@ -60,16 +60,16 @@ std::string text(const Value& table, std::string_view name) {
 
 void append_lines(const fs::path& path, std::string_view lines, Durability durability) {
   if (lines.empty()) return;
-  const FileHandle file = open_file(path, O_RDWR | O_CREAT | O_APPEND);
+  const UniqueFd file = open_file(path, O_RDWR | O_CREAT | O_APPEND);
   lock_whole(file, path);
   const bool whole = ends_with_line(file, size_of(file, path), path);
   append_all(file, whole ? std::string(lines) : "\n" + std::string(lines), path);
   if (durability == Durability::synced) sync_file(file, path);
 }
 
-FileHandle lock_units(const fs::path& experiment) {
+UniqueFd lock_units(const fs::path& experiment) {
   const fs::path path = experiment / "units.lock";
-  FileHandle file = open_file(path, O_RDWR | O_CREAT);
+  UniqueFd file = open_file(path, O_RDWR | O_CREAT);
   lock_whole(file, path);
   return file;
 }
@@ -77,7 +77,7 @@ FileHandle lock_units(const fs::path& experiment) {
 std::vector<std::string> LineFollower::next() {
   std::error_code ignored;
   if (!fs::exists(file_, ignored)) return {};
-  const FileHandle file = open_file(file_, O_RDONLY);
+  const UniqueFd file = open_file(file_, O_RDONLY);
   const std::uint64_t size = size_of(file, file_);
   if (size <= offset_) return {};
   const std::string part = read_part(file, offset_, size - offset_, file_);

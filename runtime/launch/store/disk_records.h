@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "trivet/launch/unit_records.h"
 
 namespace trivet {
@@ -32,7 +32,7 @@ namespace trivet {
 void append_lines(const std::filesystem::path& file, std::string_view lines, Durability durability);
 
 // Held while units are added, so that two that do so number them one after the other.
-FileHandle lock_units(const std::filesystem::path& experiment);
+UniqueFd lock_units(const std::filesystem::path& experiment);
 
 // Reads the lines of a growing file, each once.
 class LineFollower {

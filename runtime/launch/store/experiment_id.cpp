@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "launch/store/experiment_store.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
@@ -41,7 +41,7 @@ std::vector<std::string> split(const std::string& text) {
 std::int64_t xid_of(const fs::path& directory) {
   const fs::path file = directory / "experiment.json";
   try {
-    const Value facts = value_from_json(read_text(file, 1 << 20), file.string());
+    const Value facts = value_from_json(read_text_file(file, 1 << 20), file.string());
     const Value* xid = facts.is_table() ? facts.find("xid") : nullptr;
     return xid != nullptr && xid->is_integer() ? xid->as_integer() : 0;
   } catch (const RunError&) {

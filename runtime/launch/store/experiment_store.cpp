@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 
@@ -41,9 +41,9 @@ std::int64_t highest_experiment_number(const fs::path& directory) {
 }
 
 // Until the end of its life, this process alone gives numbers.
-FileHandle lock_numbers(const fs::path& root) {
+UniqueFd lock_numbers(const fs::path& root) {
   const fs::path file = root / ".trivet" / "lock";
-  FileHandle handle = open_file(file, O_RDWR | O_CREAT);
+  UniqueFd handle = open_file(file, O_RDWR | O_CREAT);
   while (::flock(handle.get(), LOCK_EX) != 0) {
     if (errno != EINTR) throw_system_error("lock", file, errno);
   }
@@ -72,7 +72,7 @@ bool holds_experiment(const fs::path& directory) {
 
 Value experiment_facts(const fs::path& directory) {
   const fs::path file = directory / "experiment.json";
-  return value_from_json(read_text(file), file.string());
+  return value_from_json(read_text_file(file), file.string());
 }
 
 std::vector<std::string> recorded_plugin_dirs(const Value& facts) {
@@ -111,7 +111,7 @@ void ExperimentStore::enter(const Place& place) const {
 ExperimentStore::Place ExperimentStore::create(
     const std::function<fs::path(std::int64_t)>& directory_of) const {
   make_directories(index());
-  const FileHandle lock = lock_numbers(root_);
+  const UniqueFd lock = lock_numbers(root_);
   Place place;
   place.xid = next_xid();
   place.directory = directory_of(place.xid);
@@ -122,7 +122,7 @@ ExperimentStore::Place ExperimentStore::create(
 ExperimentStore::Place ExperimentStore::create_as(std::int64_t xid,
                                                   const fs::path& directory) const {
   make_directories(index());
-  const FileHandle lock = lock_numbers(root_);
+  const UniqueFd lock = lock_numbers(root_);
   const Place place{xid, directory};
   enter(place);
   return place;
@@ -134,7 +134,7 @@ std::optional<fs::path> ExperimentStore::entry(std::int64_t xid) const {
   if (!fs::is_regular_file(index_file(xid), ignored)) return std::nullopt;
   std::string relative;
   try {
-    relative = read_text(index_file(xid), 1 << 16);
+    relative = read_text_file(index_file(xid), 1 << 16);
   } catch (const RunError&) {
     return std::nullopt;
   }

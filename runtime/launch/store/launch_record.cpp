@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "config/overrides/override.h"
 #include "config/toml/toml_writer.h"
 #include "config/tree/references.h"
@@ -53,7 +53,7 @@ std::vector<std::string> texts_in(const Value& facts, std::string_view key) {
 fs::path file_for(const fs::path& directory, const std::string& stem, const std::string& text) {
   std::error_code ignored;
   fs::path first = directory / (stem + ".toml");
-  if (!fs::exists(first, ignored) || read_text(first) == text) return first;
+  if (!fs::exists(first, ignored) || read_text_file(first) == text) return first;
   return directory / (stem + "-" + digest(text).substr(0, 8) + ".toml");
 }
 
@@ -65,7 +65,7 @@ void start_from_record(ConfigRequest& request) {
     const Value facts = experiment_facts(directory);
     const std::string config = text_in(facts, "config"), unit = text_in(facts, "unit_config");
     if (config.empty() || unit.empty()) continue;
-    request.texts[(directory / config).lexically_normal()] = read_text(directory / unit);
+    request.texts[(directory / config).lexically_normal()] = read_text_file(directory / unit);
     for (const std::string& word : texts_in(facts, "overrides")) {
       recorded.push_back({.text = word, .shown = "--set=" + word, .offset = 6, .is_lower = true});
     }

@@ -13,6 +13,7 @@
 
 #include "data/safetensors_header.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 #include "trivet/train/safetensors.h"
 
 namespace trivet {
@@ -27,20 +28,16 @@ class Mapping {
  public:
   explicit Mapping(const std::string& file) {
     // Not blocking: a pipe under this name must not hang the program.
-    const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0) fail_system(file, "open");
-    const struct Close {
-      int descriptor;
-      ~Close() { ::close(descriptor); }
-    } close{descriptor};
+    const UniqueFd descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!descriptor) fail_system(file, "open");
     struct stat status;
-    if (::fstat(descriptor, &status) != 0) fail_system(file, "look at");
+    if (::fstat(descriptor.get(), &status) != 0) fail_system(file, "look at");
     if (!S_ISREG(status.st_mode)) throw Error(file + ": not a file");
     size_ = static_cast<std::uint64_t>(status.st_size);
     if (size_ < 8)
       throw Error(file + ": " + std::to_string(size_) +
                   " bytes are too few for a safetensors file");
-    data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);
     if (data_ == MAP_FAILED) fail_system(file, "map");
   }
   ~Mapping() { ::munmap(data_, size_); }

@@ -70,7 +70,7 @@ void set_lost(AttemptInfo& info, const StartRecord& start) {
 
 // Once, for a process that is what it was: the descriptor cannot come to mean another.
 void signal_process(pid_t pid, std::int64_t ticks, int signal) {
-  const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!process && errno == ESRCH) return;
   if (process && start_ticks(pid) != ticks) return;
   if (process && (::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0 ||

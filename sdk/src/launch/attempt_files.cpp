@@ -13,7 +13,7 @@
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"
 #include "trivet/os/process.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::launch {
 namespace {
@@ -24,7 +24,7 @@ std::optional<Value> read_table(const fs::path& file) {
   if (::access(file.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
     return std::nullopt;
   }
-  const std::string text = text_of_file(file, 1 << 20);
+  const std::string text = read_text_file(file, 1 << 20);
   try {
     Value value = value_from_json(text, file.string());
     if (value.is_table()) return value;
@@ -67,10 +67,6 @@ struct flock whole_file(short type) {
 }
 
 }  // namespace
-
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
 
 bool StartRecord::is_here() const {
   return host == host_name() && boot_id == trivet::boot_id();
@@ -125,7 +121,7 @@ std::string start_record_head(const StartRecord& record) {
 bool replace_file_at(int directory, const char* name, std::string_view text) {
   const std::string half = std::string(name) + ".tmp";
   {
-    const Descriptor file(
+    const UniqueFd file(
         ::openat(directory, half.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (!file || !write_all(file.get(), text)) return false;
   }
@@ -148,7 +144,7 @@ bool write_end(int directory, const EndRecord& record) {
 void write_end_request(const fs::path& directory, const EndRequest& request) {
   // Several may ask at once, so each has a temporary file of its own.
   const std::string half = "end.json." + std::to_string(::getpid());
-  const Descriptor folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const Value table =
       Value::table({{"reason", request.reason}, {"grace_seconds", request.grace_seconds}});
   if (!folder || !replace_file_at(folder.get(), half.c_str(), to_json(table) + "\n") ||
@@ -164,7 +160,7 @@ bool take_lock(int lock) {
 
 bool is_locked(const fs::path& directory) {
   const fs::path path = directory / "lock";
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file && (errno == ENOENT || errno == ENOTDIR)) return false;
   if (!file) throw_errno("read", path, errno);
   // Asks without taking it, so that a look never stands in the way of a start.

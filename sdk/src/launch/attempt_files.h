@@ -7,30 +7,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <sys/types.h>
 
 #include "trivet/launch/job.h"
+#include "trivet/os/file.h"
 
 namespace trivet::launch {
-
-// A descriptor that is closed at the end of its life.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor();
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 // What a job with Job::tells_done makes in the directory.
 inline constexpr const char* kDoneFile = "done";

@@ -22,9 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Above the standard files, which the job's replace.
-Descriptor open_at(int directory, const fs::path& path, int flags) {
-  Descriptor file(::openat(directory, path.c_str(), flags | O_CLOEXEC, 0666));
-  if (file && file.get() <= 2) file = Descriptor(::fcntl(file.get(), F_DUPFD_CLOEXEC, 3));
+UniqueFd open_at(int directory, const fs::path& path, int flags) {
+  UniqueFd file(::openat(directory, path.c_str(), flags | O_CLOEXEC, 0666));
+  if (file && file.get() <= 2) file = UniqueFd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 3));
   return file;
 }
 
@@ -62,13 +62,13 @@ class AttemptFiles {
   JobFiles get() const { return {directory_.get(), lock_.get(), out_.get(), errors_.get()}; }
 
  private:
-  static Descriptor open_in(int directory, const fs::path& place, const fs::path& name, int flags) {
-    Descriptor file = open_at(directory, name, flags);
+  static UniqueFd open_in(int directory, const fs::path& place, const fs::path& name, int flags) {
+    UniqueFd file = open_at(directory, name, flags);
     if (!file) throw_errno("open", place / name, errno);
     return file;
   }
 
-  Descriptor directory_, lock_, out_, errors_;
+  UniqueFd directory_, lock_, out_, errors_;
 };
 
 // What is made meanwhile is for the owner only, unless the job is shared; processes inherit it.

@@ -3,7 +3,7 @@
 
 #include "trivet/config/digest.h"
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::launch {
 namespace {
@@ -13,7 +13,7 @@ constexpr std::uint64_t kMostCompared = std::uint64_t{1} << 30;
 // Empty for a file that cannot be read, of which the start itself tells.
 std::string digest_of(const std::filesystem::path& file) {
   try {
-    return digest(text_of_file(file, kMostCompared));
+    return digest(read_text_file(file, kMostCompared));
   } catch (const Error&) {
     return {};
   }

@@ -46,13 +46,13 @@ bool is_leftover(std::string_view name) {
   return start_ticks(pid) != ticks;
 }
 
-Descriptor open_to_write(const fs::path& file) {
-  return Descriptor(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+UniqueFd open_to_write(const fs::path& file) {
+  return UniqueFd(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 }
 
 // The kernel takes a value in one piece or not at all.
 bool write_value(const fs::path& file, std::string_view text) {
-  const Descriptor opened = open_to_write(file);
+  const UniqueFd opened = open_to_write(file);
   return opened && ::write(opened.get(), text.data(), text.size()) >= 0;
 }
 

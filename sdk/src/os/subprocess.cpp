@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 extern char** environ;
 
@@ -31,31 +32,14 @@ constexpr std::size_t kMostPrinted = std::size_t{256} << 20;
   throw RunError("cannot " + action + ": " + std::generic_category().message(number));
 }
 
-class End {
- public:
-  explicit End(int fd = -1) : fd_(fd) {}
-  End(const End&) = delete;
-  End& operator=(const End&) = delete;
-  ~End() { close(); }
-  int get() const { return fd_; }
-  void set(int fd) { fd_ = fd; }
-  void close() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-  }
-
- private:
-  int fd_;
-};
-
 struct Pipe {
   Pipe() {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("make a pipe", errno);
-    read.set(ends[0]);
-    write.set(ends[1]);
+    read = UniqueFd(ends[0]);
+    write = UniqueFd(ends[1]);
   }
-  End read, write;
+  UniqueFd read, write;
 };
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
@@ -150,7 +134,7 @@ class RunningChild {
       text.append(part.data(), static_cast<std::size_t>(size));
       if (text.size() > kMostPrinted) throw RunError("a program prints more than 256 MiB");
     } else if (size == 0 || errno != EINTR) {
-      pipe.read.close();
+      pipe.read = UniqueFd();
     }
   }
 
@@ -165,7 +149,7 @@ class RunningChild {
   }
 
   pid_t child_;
-  End end_;
+  UniqueFd end_;
   std::array<Pipe*, 2> pipes_;
   ProgramResult result_;
   bool any_came_ = false;
@@ -184,7 +168,7 @@ ProgramResult run_program(const std::vector<std::string>& argv, const ProgramOpt
   RunningChild running(pid, out, errors);
   // Also here: the child may not have come to it when it is to be killed.
   ::setpgid(pid, pid);
-  for (Pipe* pipe : {&out, &errors, &failure}) pipe->write.close();
+  for (Pipe* pipe : {&out, &errors, &failure}) pipe->write = UniqueFd();
   int number = 0;
   ssize_t size = 0;
   do {

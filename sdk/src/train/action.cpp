@@ -8,7 +8,7 @@
 
 #include "trivet/config/schema.h"
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 
@@ -42,7 +42,7 @@ using Json = nlohmann::json;
 
 std::string text_of(const std::filesystem::path& file) {
   std::error_code ignored;
-  return std::filesystem::exists(file, ignored) ? text_of_file(file) : std::string();
+  return std::filesystem::exists(file, ignored) ? read_text_file(file) : std::string();
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ bool NewBestMetric::test(const Logs& logs) const {
 void NewBestMetric::commit(const Logs& logs) {
   const double value = number(logs);
   if (!file_.empty()) {
-    replace_text_file(file_, Json({{"metric", metric_}, {"value", value}}).dump(2) + "\n");
+    replace_file(file_, Json({{"metric", metric_}, {"value", value}}).dump(2) + "\n");
   }
   value_ = value;
   has_value_ = true;

@@ -5,7 +5,7 @@
 
 #include "trivet/config/json.h"
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::detail {
 namespace {
@@ -19,7 +19,7 @@ constexpr const char* kAverages = "ema.safetensors";
 std::optional<std::int64_t> number_in(const fs::path& file, const char* path) {
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) return std::nullopt;
-  const Value all = value_from_json(text_of_file(file), file.string());
+  const Value all = value_from_json(read_text_file(file), file.string());
   const Value* found = all.find_path(path);
   if (found == nullptr || !found->is_integer()) return std::nullopt;
   return found->as_integer();

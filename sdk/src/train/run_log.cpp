@@ -8,75 +8,29 @@
 #include <cerrno>
 #include <fstream>
 #include <mutex>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "trivet/config/json.h"
 #include "trivet/error.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {
 
-[[noreturn]] void throw_log_error(const char* action, const std::filesystem::path& file,
-                                  int number) {
-  throw RunError(std::string("cannot ") + action + " " + file.string() + ": " +
-                     std::generic_category().message(number),
-                 {.hint = number == ENOSPC ? "free some space" : ""});
+UniqueFd opened(const std::filesystem::path& path) {
+  return open_file(path, O_WRONLY | O_CREAT | O_APPEND);
 }
-
-class AppendedFile {
- public:
-  explicit AppendedFile(const std::filesystem::path& path)
-      : path_(path), fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
-    if (fd_ < 0) throw_log_error("write", path_, errno);
-  }
-  AppendedFile(const AppendedFile&) = delete;
-  AppendedFile& operator=(const AppendedFile&) = delete;
-  ~AppendedFile() { ::close(fd_); }
-
-  void append(std::string_view text) const {
-    const off_t size = ::lseek(fd_, 0, SEEK_END);
-    if (size < 0) throw_log_error("write", path_, errno);
-    while (!text.empty()) {
-      const ssize_t written = ::write(fd_, text.data(), text.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) {
-        const int reason = errno;
-        // Where even that fails, the next process drops the unfinished line.
-        [[maybe_unused]] const int cut = ::ftruncate(fd_, size);
-        throw_log_error("write", path_, reason);
-      }
-      text.remove_prefix(static_cast<std::size_t>(written));
-    }
-  }
-
-  void sync() const {
-    if (::fsync(fd_) != 0) throw_log_error("write", path_, errno);
-  }
-
- private:
-  const std::filesystem::path& path_;
-  int fd_;
-};
 
 // Calls use(line, whole) for every line, the end of line left out; `whole` tells whether it has
 // one.
 template <typename Use>
 void for_lines(const std::filesystem::path& path, const Use& use) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw_log_error("read", path, errno);
+  if (!in) throw_system_error("read", path, errno);
   std::string line;
   while (std::getline(in, line)) use(line, !in.eof());
-  if (in.bad()) throw_log_error("read", path, EIO);
-}
-
-bool is_there(const std::filesystem::path& path) {
-  std::error_code failure;
-  const bool there = std::filesystem::exists(path, failure);
-  if (failure) throw_log_error("read", path, failure.value());
-  return there;
+  if (in.bad()) throw_system_error("read", path, EIO);
 }
 
 // Keeps the lines for which `keeps` is true.
@@ -98,10 +52,10 @@ void cut_lines(const std::filesystem::path& path, const Keeps& keeps) {
   });
   if (!cut) return;
   if (!behind.empty()) {
-    replace_text_file(
-        path, text_of_file(path, first + (std::uint64_t{1} << 32)).substr(0, first) + behind);
+    replace_file(
+        path, read_text_file(path, first + (std::uint64_t{1} << 32)).substr(0, first) + behind);
   } else if (::truncate(path.c_str(), static_cast<off_t>(first)) != 0) {
-    throw_log_error("write", path, errno);
+    throw_system_error("write", path, errno);
   }
 }
 
@@ -171,7 +125,7 @@ void RunLog::append(std::int64_t step, const Value& fields) {
   }
   Value line = Value::table({{"step", step}});
   for (const Value::Member& member : fields.members()) line.set(member.key, member.value);
-  AppendedFile(path_).append(to_json(line) + "\n");
+  append_all(opened(path_), to_json(line) + "\n", path_);
   dirty_ = true;
 }
 
@@ -196,7 +150,7 @@ bool RunLog::counts(const std::string& line, const RunPosition& last) const {
 }
 
 void RunLog::sync() {
-  if (std::exchange(dirty_, false)) AppendedFile(path_).sync();
+  if (std::exchange(dirty_, false)) sync_file(opened(path_), path_);
 }
 
 }  // namespace trivet

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "program/run/watched_run.h"
@@ -82,9 +82,9 @@ std::vector<std::string> content_of(const fs::path& checkpoint) {
   for (const auto& entry : fs::directory_iterator(checkpoint)) files.insert(entry.path());
   for (const fs::path& file : files) {
     const std::string name = file.filename().string();
-    if (name.ends_with(".safetensors")) content.push_back(name + read_text(file));
+    if (name.ends_with(".safetensors")) content.push_back(name + read_text_file(file));
   }
-  const Value state = value_from_json(read_text(checkpoint / "state.json"), "state.json");
+  const Value state = value_from_json(read_text_file(checkpoint / "state.json"), "state.json");
   for (const Value::Member& member : state.members()) {
     if (member.key != "run") content.push_back(member.key + to_toml(member.value));
   }
@@ -122,7 +122,7 @@ void check_checkpoints(const fs::path& workdir, const Example& example) {
 // whole.
 std::int64_t last_promised(const fs::path& workdir) {
   if (!fs::exists(workdir / "log.jsonl")) return 0;
-  std::istringstream text(read_text(workdir / "log.jsonl"));
+  std::istringstream text(read_text_file(workdir / "log.jsonl"));
   std::int64_t last = 0;
   for (std::string line; std::getline(text, line);) {
     if (text.eof()) break;  // the process was killed within it
@@ -182,7 +182,7 @@ void check_end(const Example& example, const fs::path& workdir) {
   check_checkpoints(workdir, example);
   CHECK(steps_in(workdir / "checkpoints").back() == example.steps);
   CHECK(record_values(workdir) == record_values(example.workdir));
-  CHECK(read_text(workdir / "best/best.json") == read_text(example.workdir / "best/best.json"));
+  CHECK(read_text_file(workdir / "best/best.json") == read_text_file(example.workdir / "best/best.json"));
   for (const std::int64_t step : steps_in(workdir / "best")) {
     INFO("best step " << step);
     const fs::path name = checkpoint_of("", step).filename();

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "support/shell.h"
 #include "trivet/config/json.h"
 #include "trivet/config/value.h"
@@ -76,8 +76,8 @@ TEST_CASE(
   CHECK(result.optimizer == expected.optimizer);
   CHECK(result.records == expected.records);
   const std::string averages = "checkpoints/step_00008000/ema.safetensors";
-  CHECK(read_text(killed / averages) == read_text(straight / averages));
-  CHECK(read_text(killed / averages) != expected.model);
+  CHECK(read_text_file(killed / averages) == read_text_file(straight / averages));
+  CHECK(read_text_file(killed / averages) != expected.model);
 }
 
 TEST_CASE("a run left alone gives the same bytes with two threads") {
@@ -103,13 +103,13 @@ TEST_CASE("SIGTERM saves and exits 75, SIGINT 130, and the run goes on from that
     REQUIRE(run.process.wait() == stop.code);
     CHECK(state_of(workdir) == stop.state);
     CHECK_THAT(run.process.output(), Contains("continue with --workdir"));
-    const Value status = value_from_json(read_text(workdir / "status.json"), "status");
+    const Value status = value_from_json(read_text_file(workdir / "status.json"), "status");
     const auto step = status.find("step")->as_integer();
     CHECK(fs::exists(checkpoint_of(workdir, step)));
   }
   REQUIRE(run_to_end(workdir, 1) == 0);
   check_undisturbed(result_of(workdir));
-  const Value status = value_from_json(read_text(workdir / "status.json"), "status");
+  const Value status = value_from_json(read_text_file(workdir / "status.json"), "status");
   CHECK(status.find("attempt")->as_integer() == 4);
 }
 

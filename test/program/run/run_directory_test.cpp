@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "support/paths.h"
 #include "support/shell.h"
@@ -37,13 +37,13 @@ TEST_CASE("a finished run is left as it is, evaluated on request, and can be pro
   const fs::path workdir = temp.path() / "run";
   const std::vector<std::string> shorter = {"trainer.train_steps=500"};
   REQUIRE(run_to_end(workdir, 1, nullptr, shorter) == 0);
-  const std::string before = read_text(workdir / "metrics.jsonl");
+  const std::string before = read_text_file(workdir / "metrics.jsonl");
   std::string output;
   CHECK(run_to_end(workdir, 1, &output, shorter) == 0);
   CHECK_THAT(output, Contains("nothing to train"));
   CHECK(run_to_end(workdir, 1, &output, {"trainer.train_steps=500", "--mode", "eval"}) == 0);
   CHECK_THAT(output, Contains("eval step=500 validation_loss="));
-  CHECK(read_text(workdir / "metrics.jsonl") == before);
+  CHECK(read_text_file(workdir / "metrics.jsonl") == before);
   CHECK(run_to_end(workdir, 1, &output, {"trainer.train_steps=600"}) == 0);
   CHECK_THAT(output, Contains("trainer.train_steps: 500 -> 600"));
   CHECK(last_step(workdir) == 600);
@@ -53,18 +53,18 @@ TEST_CASE("another model in the directory of a run is refused with the differenc
   TempDir temp;
   const fs::path workdir = temp.path() / "run";
   REQUIRE(run_to_end(workdir, 1, nullptr, {"trainer.train_steps=20"}) == 0);
-  const std::string config = read_text(workdir / "config.toml");
+  const std::string config = read_text_file(workdir / "config.toml");
   std::string output;
   CHECK(run_to_end(workdir, 1, &output, {"task.model.hidden_dims=[8]"}) == 2);
   CHECK_THAT(output, Contains("task.model.hidden_dims") && Contains("[16] -> [8]"));
-  CHECK(read_text(workdir / "config.toml") == config);
+  CHECK(read_text_file(workdir / "config.toml") == config);
 }
 
 TEST_CASE("a run goes on that was started before a field was there") {
   TempDir temp;
   const fs::path workdir = temp.path() / "run", file = workdir / "config.toml";
   REQUIRE(run_to_end(workdir, 1, nullptr, {"trainer.train_steps=400"}) == 0);
-  std::string text = read_text(file);
+  std::string text = read_text_file(file);
   const std::size_t line = text.find("label_smoothing = ");
   REQUIRE(line != std::string::npos);
   text.erase(line, text.find('\n', line) + 1 - line);
@@ -111,7 +111,7 @@ TEST_CASE("summary.json has the figures that the benchmark reads") {
   TempDir temp;
   const fs::path workdir = temp.path() / "run";
   REQUIRE(run_to_end(workdir, 1, nullptr, {"trainer.train_steps=200"}) == 0);
-  const Value summary = value_from_json(read_text(workdir / "summary.json"), "summary.json");
+  const Value summary = value_from_json(read_text_file(workdir / "summary.json"), "summary.json");
   for (const char* name :
        {"examples_per_second", "examples_per_cpu_second", "first_step_seconds", "peak_rss_bytes"}) {
     INFO(name);

@@ -13,7 +13,7 @@
 #include <sstream>
 #include <utility>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "support/overrides.h"
 #include "support/paths.h"
 #include "support/shell.h"
@@ -35,7 +35,7 @@ bool is_unfinished(const fs::path& checkpoint) {
 }
 
 std::string text_or_nothing(const fs::path& path) {
-  return fs::exists(path) ? read_text(path) : std::string();
+  return fs::exists(path) ? read_text_file(path) : std::string();
 }
 
 const RunResult& undisturbed() {
@@ -115,7 +115,7 @@ int Process::wait() {
 }
 
 std::string Process::output() const {
-  return read_text(output_);
+  return read_text_file(output_);
 }
 
 WatchedRun::WatchedRun(const fs::path& workdir_, const std::vector<std::string>& words,
@@ -176,7 +176,7 @@ std::int64_t last_step(const fs::path& workdir) {
 }
 
 std::string record_values(const fs::path& workdir) {
-  std::istringstream text(read_text(workdir / "metrics.jsonl"));
+  std::istringstream text(read_text_file(workdir / "metrics.jsonl"));
   std::string line, all;
   while (std::getline(text, line)) {
     const Value record = value_from_json(line, "metrics.jsonl");
@@ -187,14 +187,14 @@ std::string record_values(const fs::path& workdir) {
 }
 
 std::string state_of(const fs::path& workdir) {
-  const Value status = value_from_json(read_text(workdir / "status.json"), "status.json");
+  const Value status = value_from_json(read_text_file(workdir / "status.json"), "status.json");
   return status.find("state")->as_text();
 }
 
 RunResult result_of(const fs::path& workdir) {
   const fs::path checkpoint = checkpoint_of(workdir, kRunSteps);
-  return {read_text(checkpoint / "model.safetensors"),
-          read_text(checkpoint / "optimizer.safetensors"), record_values(workdir)};
+  return {read_text_file(checkpoint / "model.safetensors"),
+          read_text_file(checkpoint / "optimizer.safetensors"), record_values(workdir)};
 }
 
 void check_undisturbed(const RunResult& result) {

@@ -8,7 +8,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "checkpoint/best_checkpoints.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "support/shell.h"

@@ -15,7 +15,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "runtime/train/train_parts.h"
 #include "support/directory_watch.h"
@@ -89,7 +89,7 @@ TEST_CASE("the manifest holds sizes and CRC-32 sums that others compute too") {
   CheckpointManager manager(temp.path(), {0}, [](const std::string&) {});
   manager.save(1, [](CheckpointWriter& writer) { writer.state("text", Value("x")); });
   const fs::path directory = manager.path_of(1);
-  const Value manifest = value_from_json(read_text(directory / "manifest.json"), "manifest");
+  const Value manifest = value_from_json(read_text_file(directory / "manifest.json"), "manifest");
   CHECK(manifest.find("step")->as_integer() == 1);
   const Value& file = manifest.find("files")->items()[0];
   CHECK(file.find("name")->as_text() == "state.json");
@@ -126,7 +126,7 @@ TEST_CASE("a damaged checkpoint is passed over with the reason, whatever the dam
        "model.safetensors has 100 bytes instead of"},
       {"flipped bit",
        [](const fs::path& p) {
-         std::string text = read_text(p / "model.safetensors");
+         std::string text = read_text_file(p / "model.safetensors");
          text[text.size() - 5] = static_cast<char>(text[text.size() - 5] ^ 1);
          write_file(p / "model.safetensors", text, Durability::cached);
        },

@@ -10,7 +10,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "rundir/metrics_log.h"
 #include "support/shell.h"
 #include "trivet/config/json.h"
@@ -38,7 +38,7 @@ void write_run(const fs::path& path, std::int64_t last) {
 }
 
 std::string records(const fs::path& path) {
-  std::istringstream text(read_text(path));
+  std::istringstream text(read_text_file(path));
   std::string line, all;
   while (std::getline(text, line)) {
     const Value record = value_from_json(line, "line");
@@ -57,7 +57,7 @@ TEST_CASE("a record reads back with the bits it was written with") {
   Logs values = one("training_loss", 0.1 + 0.2);
   values.set("gradient_norm", std::nan(""));
   log.append(RecordKind::train, 3, values, one("examples_per_second", 1e5));
-  const Value record = value_from_json(read_text(path), "record");
+  const Value record = value_from_json(read_text_file(path), "record");
   CHECK(record.find_path("values.training_loss")->as_number() == 0.1 + 0.2);
   CHECK(record.find_path("values.gradient_norm")->is_null());
   CHECK(record.find_path("rates.examples_per_second")->as_number() == 1e5);
@@ -86,20 +86,20 @@ TEST_CASE("a continued run cuts what came after its checkpoint") {
   CHECK_FALSE(log.ends_with(RecordKind::eval, 40));
 
   log.truncate_after(-1);
-  CHECK(read_text(path).empty());
+  CHECK(read_text_file(path).empty());
 }
 
 TEST_CASE("a line that a kill cut short is dropped, wherever the kill came") {
   test::TempDir temp;
   const fs::path path = temp.path() / "metrics.jsonl";
   write_run(path, 40);
-  const std::string whole = read_text(path);
+  const std::string whole = read_text_file(path);
   const std::size_t last_line = whole.rfind('\n', whole.size() - 2) + 1;
   for (std::size_t size = last_line; size < whole.size(); ++size) {
     write_file(path, whole.substr(0, size), Durability::cached);
     MetricsLog log(path);
     log.truncate_after(40);
-    REQUIRE(read_text(path) == whole.substr(0, last_line));
+    REQUIRE(read_text_file(path) == whole.substr(0, last_line));
     REQUIRE_FALSE(log.ends_with(RecordKind::eval, 40));
   }
 }
@@ -108,10 +108,10 @@ TEST_CASE("zeros that a power cut left at the end are dropped") {
   test::TempDir temp;
   const fs::path path = temp.path() / "metrics.jsonl";
   write_run(path, 20);
-  const std::string whole = read_text(path);
+  const std::string whole = read_text_file(path);
   write_file(path, whole + std::string(5000, '\0') + "\n\n", Durability::cached);
   MetricsLog(path).truncate_after(1000);
-  CHECK(read_text(path) == whole);
+  CHECK(read_text_file(path) == whole);
 }
 
 TEST_CASE("lines of other kinds go by their step, and those without one stay") {
@@ -129,16 +129,16 @@ TEST_CASE("lines of other kinds go by their step, and those without one stay") {
   log.truncate_after(100);
   CHECK(log.ends_with(RecordKind::train, 40));
   log.truncate_after(20);
-  CHECK(read_text(path) == kept + line(20, "sweep") + note + half);
+  CHECK(read_text_file(path) == kept + line(20, "sweep") + note + half);
   CHECK(log.ends_with(RecordKind::train, 20));
   log.append(RecordKind::eval, 20, {}, {});
   CHECK(log.ends_with(RecordKind::eval, 20));
-  CHECK(read_text(path).starts_with(kept + line(20, "sweep") + note + half + "{\"step\":20,"));
+  CHECK(read_text_file(path).starts_with(kept + line(20, "sweep") + note + half + "{\"step\":20,"));
   // Nothing else is left in the directory.
   CHECK(std::distance(fs::directory_iterator(temp.path()), {}) == 1);
 
   log.truncate_after(-1);
-  CHECK(read_text(path) == note + note + half);
+  CHECK(read_text_file(path) == note + note + half);
   CHECK(log.last_step() == -1);
 }
 
@@ -146,13 +146,13 @@ TEST_CASE("a damaged line in the middle costs no record behind it") {
   const test::TempDir temp;
   const fs::path path = temp.path() / "metrics.jsonl";
   write_run(path, 20);
-  const std::string whole = read_text(path);
+  const std::string whole = read_text_file(path);
   const std::size_t second = whole.find('\n') + 1;
   const std::string damaged = whole.substr(0, second) + "}{\n" + whole.substr(second);
   write_file(path, damaged + "}{\n", Durability::cached);
   MetricsLog log(path);
   log.truncate_after(20);
-  CHECK(read_text(path) == damaged);
+  CHECK(read_text_file(path) == damaged);
   CHECK(log.ends_with(RecordKind::eval, 20));
 }
 
@@ -175,7 +175,7 @@ TEST_CASE("names of any letters and whole, tiny and huge numbers read back as wh
     values.set("name \"" + std::to_string(number) + "\\\n\xc3\xa4", number);
   }
   MetricsLog(path).append(RecordKind::eval, 7, values, {});
-  const Value record = value_from_json(read_text(path), "metrics.jsonl");
+  const Value record = value_from_json(read_text_file(path), "metrics.jsonl");
   CHECK(record.find("rates")->members().empty());
   REQUIRE(record.find("values")->members().size() == values.size());
   for (const auto& [name, number] : values) {

@@ -14,7 +14,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "base/process_info.h"
 #include "rundir/event_log.h"
 #include "rundir/run_directory.h"
@@ -164,7 +164,7 @@ TEST_CASE("a file that may not be read is not told as one to write", "[nosan]") 
   const bool is_root = ::geteuid() == 0;  // who may read all files
   constexpr uid_t kNobody = 65534;
   if (is_root) REQUIRE(::seteuid(kNobody) == 0);
-  CHECK_THROWS_WITH(read_text(file), Contains("cannot read"));
+  CHECK_THROWS_WITH(read_text_file(file), Contains("cannot read"));
   if (is_root) REQUIRE(::seteuid(0) == 0);
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("a failed replacement leaves the old file and no temporary one") {
                     Contains("/dev/full: No space left on device"));
   CHECK_THROWS_AS(replace_file(temp.path() / "full", "x", Durability::cached), RunError);
   replace_file(temp.path() / "a", "new", Durability::synced);
-  CHECK(read_text(temp.path() / "a") == "new");
+  CHECK(read_text_file(temp.path() / "a") == "new");
   std::size_t entries = 0;
   for ([[maybe_unused]] const auto& entry : fs::directory_iterator(temp.path())) ++entries;
   CHECK(entries == 2);
@@ -189,7 +189,7 @@ TEST_CASE("status.json tells state, step and process, and counts attempts") {
     StatusFile status(path, "train", 100);
     status.set_step(7);
     status.set_state("running");
-    const Value read = value_from_json(read_text(path), "status");
+    const Value read = value_from_json(read_text_file(path), "status");
     CHECK(read.find("state")->as_text() == "running");
     CHECK(read.find("step")->as_integer() == 7);
     CHECK(read.find("target")->as_integer() == 100);
@@ -213,8 +213,8 @@ TEST_CASE("the heartbeat repeats status.json with the step of the moment", "[tsa
   test::DirectoryWatch watch(temp.path());
   status.start_heartbeat(0.001);
   for (fs::path changed; changed != path;) REQUIRE(watch.wait(-1, &changed));
-  CHECK(value_from_json(read_text(path), "status").find("step")->as_integer() == 55);
-  CHECK(value_from_json(read_text(path), "status").find("state")->as_text() == "running");
+  CHECK(value_from_json(read_text_file(path), "status").find("step")->as_integer() == 55);
+  CHECK(value_from_json(read_text_file(path), "status").find("state")->as_text() == "running");
 }
 
 TEST_CASE("a heartbeat that cannot be written is reported with its reason", "[tsan]") {
@@ -237,7 +237,7 @@ TEST_CASE("log.jsonl gets one line an event, from all processes of a run") {
   const fs::path path = temp.path() / "log.jsonl";
   EventLog(path).write("info", "checkpoint", Value::table({{"step", 4}}));
   EventLog(path).write("error", "failed", Value::table({{"message", "two\nlines"}}));
-  const std::string text = read_text(path);
+  const std::string text = read_text_file(path);
   const std::size_t line_end = text.find('\n');
   const Value first = value_from_json(text.substr(0, line_end), "first");
   const Value second = value_from_json(text.substr(line_end + 1), "second");
@@ -256,7 +256,7 @@ TEST_CASE("a line that a killed process left unfinished is cut off, and those be
       INFO(whole.size() << " bytes, then " << rest);
       write_file(path, whole + std::string(rest, 'z'), Durability::cached);
       const EventLog log(path);
-      CHECK(read_text(path) == whole);
+      CHECK(read_text_file(path) == whole);
     }
   }
 }
@@ -266,7 +266,7 @@ TEST_CASE("a line that does not fit on the disk leaves nothing of itself") {
   const fs::path path = temp.path() / "log.jsonl";
   EventLog log(path);
   log.write("info", "start", Value::table());
-  const std::string before = read_text(path);
+  const std::string before = read_text_file(path);
   ::signal(SIGXFSZ, SIG_IGN);
   rlimit limit;
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
@@ -282,5 +282,5 @@ TEST_CASE("a line that does not fit on the disk leaves nothing of itself") {
   ::setrlimit(RLIMIT_FSIZE, &limit);
   ::signal(SIGXFSZ, SIG_DFL);
   CHECK_THAT(message, Contains("log.jsonl: File too large"));
-  CHECK(read_text(path) == before);
+  CHECK(read_text_file(path) == before);
 }

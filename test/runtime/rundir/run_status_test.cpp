@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "rundir/metrics_log.h"
 #include "rundir/metrics_reader.h"
 #include "rundir/run_status.h"

@@ -17,7 +17,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "base/file.h"
+#include "trivet/os/file.h"
 #include "silent_events.h"
 #include "support/shell.h"
 #include "trivet/error.h"

@@ -5,7 +5,7 @@
 #include <protozero/pbf_message.hpp>
 
 #include "trivet/backend/half.h"
-#include "trivet/os/text_file.h"
+#include "trivet/os/file.h"
 
 namespace trivet::test::onnx {
 namespace {
@@ -221,7 +221,7 @@ void read_opset(pbf_reader opset, Model& model) {
 }  // namespace
 
 Model read_model(const std::filesystem::path& file) {
-  const std::string bytes = text_of_file(file);
+  const std::string bytes = read_text_file(file);
   pbf_reader from(bytes);
   Model model;
   while (from.next()) {
@@ -237,7 +237,7 @@ Model read_model(const std::filesystem::path& file) {
 }
 
 std::optional<Array> read_array(const std::filesystem::path& file) {
-  const std::string bytes = text_of_file(file);
+  const std::string bytes = read_text_file(file);
   try {
     Array array = array_in(pbf_reader(bytes));
     std::int64_t size = 1;

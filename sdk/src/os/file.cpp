@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/file.h"
+#include "trivet/os/file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -45,7 +45,7 @@ std::filesystem::path parent_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
-void fill(const FileHandle& file, const std::filesystem::path& path, std::string_view text,
+void fill(const UniqueFd& file, const std::filesystem::path& path, std::string_view text,
           Durability durability) {
   write_all(file, text, path);
   if (durability == Durability::synced) sync_file(file, path);
@@ -81,11 +81,11 @@ bool is_there(const std::filesystem::path& path) {
   return there;
 }
 
-FileHandle::~FileHandle() {
+UniqueFd::~UniqueFd() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-FileHandle open_file(const std::filesystem::path& path, int flags) {
+UniqueFd open_file(const std::filesystem::path& path, int flags) {
   if ((flags & O_ACCMODE) == O_RDONLY) flags |= O_NONBLOCK;
   int fd = -1;
   do {
@@ -94,10 +94,10 @@ FileHandle open_file(const std::filesystem::path& path, int flags) {
   if (fd < 0) {
     throw_system_error((flags & O_ACCMODE) == O_RDONLY ? "read" : "write", path, errno);
   }
-  return FileHandle(fd);
+  return UniqueFd(fd);
 }
 
-void write_all(const FileHandle& file, std::string_view text, const std::filesystem::path& path) {
+void write_all(const UniqueFd& file, std::string_view text, const std::filesystem::path& path) {
   while (!text.empty()) {
     const ssize_t written = ::write(file.get(), text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
@@ -106,7 +106,7 @@ void write_all(const FileHandle& file, std::string_view text, const std::filesys
   }
 }
 
-void append_all(const FileHandle& file, std::string_view text, const std::filesystem::path& path) {
+void append_all(const UniqueFd& file, std::string_view text, const std::filesystem::path& path) {
   const off_t size = ::lseek(file.get(), 0, SEEK_END);
   if (size < 0) throw_system_error("write", path, errno);
   try {
@@ -118,7 +118,7 @@ void append_all(const FileHandle& file, std::string_view text, const std::filesy
   }
 }
 
-void cut_unfinished_line(const FileHandle& file, const std::filesystem::path& path) {
+void cut_unfinished_line(const UniqueFd& file, const std::filesystem::path& path) {
   const off_t size = ::lseek(file.get(), 0, SEEK_END);
   if (size < 0) throw_system_error("read", path, errno);
   off_t keep = size;
@@ -138,7 +138,7 @@ void cut_unfinished_line(const FileHandle& file, const std::filesystem::path& pa
   if (keep < size && ::ftruncate(file.get(), keep) != 0) throw_system_error("write", path, errno);
 }
 
-std::string read_part(const FileHandle& file, std::uint64_t offset, std::uint64_t count,
+std::string read_part(const UniqueFd& file, std::uint64_t offset, std::uint64_t count,
                       const std::filesystem::path& path) {
   std::string part(count, '\0');
   std::size_t done = 0;
@@ -152,12 +152,12 @@ std::string read_part(const FileHandle& file, std::uint64_t offset, std::uint64_
   return part;
 }
 
-void sync_file(const FileHandle& file, const std::filesystem::path& path) {
+void sync_file(const UniqueFd& file, const std::filesystem::path& path) {
   if (::fsync(file.get()) != 0) throw_system_error("write", path, errno);
 }
 
 void sync_directory(const std::filesystem::path& path) {
-  const FileHandle directory = open_file(path, O_RDONLY | O_DIRECTORY);
+  const UniqueFd directory = open_file(path, O_RDONLY | O_DIRECTORY);
   // Some file systems cannot sync a directory and say EINVAL; they need no such call.
   if (::fsync(directory.get()) != 0 && errno != EINVAL) throw_system_error("write", path, errno);
 }
@@ -169,7 +169,7 @@ void make_directories(const std::filesystem::path& path) {
 }
 
 void write_file(const std::filesystem::path& path, std::string_view text, Durability durability) {
-  const FileHandle file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  const UniqueFd file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
   fill(file, path, text, durability);
 }
 
@@ -191,8 +191,8 @@ void rename_path(const std::filesystem::path& from, const std::filesystem::path&
   if (::rename(from.c_str(), to.c_str()) != 0) throw_system_error("write", to, errno);
 }
 
-std::string read_text(const std::filesystem::path& path, std::uint64_t limit) {
-  const FileHandle file = open_file(path, O_RDONLY);
+std::string read_text_file(const std::filesystem::path& path, std::uint64_t limit) {
+  const UniqueFd file = open_file(path, O_RDONLY);
   std::string text;
   char buffer[1 << 16];
   while (true) {
