@@ -11,21 +11,12 @@
 #include "trivet/error.h"
 #include "trivet/launch/memory_cgroup.h"
 #include "trivet/os/file.h"
+#include "trivet/text/strings.h"
 
 namespace trivet::local {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string_view> split(std::string_view text, char at) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(at), text.size());
-    parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
 
 bool has(const std::vector<std::string_view>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -166,8 +157,8 @@ CgroupPlace find_cgroup_place(const MemoryHierarchy& hierarchy) {
 
 CgroupPlace cgroup_place() {
   try {
-    const auto hierarchy =
-        memory_hierarchy(read_text_file("/proc/self/cgroup"), read_text_file("/proc/self/mountinfo"));
+    const auto hierarchy = memory_hierarchy(read_text_file("/proc/self/cgroup"),
+                                            read_text_file("/proc/self/mountinfo"));
     if (!hierarchy) return {{}, "no cgroups with the memory controller are mounted here"};
     CgroupPlace place = find_cgroup_place(*hierarchy);
     if (place.parent.empty()) return place;

@@ -10,6 +10,7 @@
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"
 #include "trivet/os/process.h"
+#include "trivet/text/strings.h"
 
 namespace trivet::local {
 namespace {
@@ -21,10 +22,6 @@ using launch::JobEvent;
 using launch::JobState;
 using launch::JobStatus;
 using launch::WorkUnit;
-
-std::string amount(std::int64_t count, const char* what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
 
 std::string mebibytes(std::int64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
@@ -38,14 +35,14 @@ struct Lack {
 std::vector<Lack> lacks(const Resources& want, const Resources& there) {
   std::vector<Lack> found;
   if (want.cores > there.cores) {
-    found.push_back({"cores", amount(want.cores, "core"), amount(there.cores, "core")});
+    found.push_back({"cores", count_of(want.cores, "core"), count_of(there.cores, "core")});
   }
   if (want.memory_bytes > there.memory_bytes) {
     found.push_back(
         {"memory", mebibytes(want.memory_bytes) + " of memory", mebibytes(there.memory_bytes)});
   }
   if (want.gpus > there.gpus) {
-    found.push_back({"gpus", amount(want.gpus, "GPU"), amount(there.gpus, "GPU")});
+    found.push_back({"gpus", count_of(want.gpus, "GPU"), count_of(there.gpus, "GPU")});
   }
   return found;
 }

@@ -12,6 +12,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "trivet/text/strings.h"
+
 namespace trivet::local {
 namespace {
 
@@ -50,19 +52,14 @@ std::int64_t usable_memory() {
   return std::min(pages * page_size, container_limit());
 }
 
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    if (comma > 0) parts.emplace_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return parts;
-}
-
 std::vector<std::string> usable_gpus() {
-  if (const char* named = std::getenv("CUDA_VISIBLE_DEVICES")) return split(named);
   std::vector<std::string> gpus;
+  if (const char* named = std::getenv("CUDA_VISIBLE_DEVICES")) {
+    for (const std::string_view gpu : split(named, ',')) {
+      if (!gpu.empty()) gpus.emplace_back(gpu);
+    }
+    return gpus;
+  }
   std::error_code error;
   for (fs::directory_iterator entry("/proc/driver/nvidia/gpus", error), end; !error && entry != end;
        entry.increment(error)) {

@@ -12,6 +12,7 @@
 #include "job_states.h"
 #include "trivet/error.h"
 #include "trivet/launch/job.h"
+#include "trivet/text/strings.h"
 
 extern char** environ;
 
@@ -27,12 +28,10 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   return number;
 }
 
-std::string trimmed(std::string_view text) {
+// What a program has printed, for a message.
+std::string shown(std::string_view text) {
   constexpr std::size_t kMost = 1000;
-  while (!text.empty() && std::string_view(" \n\r\t").find(text.back()) != std::string_view::npos) {
-    text.remove_suffix(1);
-  }
-  return std::string(text.substr(0, kMost));
+  return std::string(trim(text).substr(0, kMost));
 }
 
 std::string seconds_text(double seconds) {
@@ -58,7 +57,7 @@ std::vector<std::string> submit_environment() {
 }
 
 std::string said(const ProgramResult& result) {
-  const std::string text = trimmed(result.errors.empty() ? result.out : result.errors);
+  const std::string text = shown(result.errors.empty() ? result.out : result.errors);
   return text.empty() ? "exit code " + std::to_string(result.exit_code) : text;
 }
 
@@ -82,7 +81,7 @@ bool says_ended(const ProgramResult& result) {
   std::istringstream lines(result.errors);
   bool any = false;
   for (std::string line; std::getline(lines, line);) {
-    if (trimmed(line).empty()) continue;
+    if (trim(line).empty()) continue;
     any = true;
     if (line.find("Invalid job id") == std::string::npos &&
         line.find("already completing or completed") == std::string::npos) {
@@ -121,7 +120,7 @@ Queue Queue::parse(const std::string& text) {
       begin = end + 1;
     }
     if (count < parts.size() || !number_of(parts[0])) {
-      throw RunError("squeue said something that is no list of jobs: " + trimmed(line));
+      throw RunError("squeue said something that is no list of jobs: " + shown(line));
     }
     // A job without an array is somebody else's business.
     const std::optional<std::int64_t> task = number_of(parts[1]);
@@ -177,9 +176,10 @@ std::string Commands::submit(std::vector<std::string> arguments, const std::stri
     throw RunError("Slurm did not take the job: " + plain(said(result)), {.hint = kAskPing});
   }
   // "12", or "12;CLUSTER".
-  const std::string id = trimmed(result.out.substr(0, result.out.find(';')));
+  const std::string out = result.out.substr(0, result.out.find(';'));
+  const std::string id(trim(out));
   if (!number_of(id)) {
-    throw RunError("sbatch said something that is no job's number: " + trimmed(result.out));
+    throw RunError("sbatch said something that is no job's number: " + shown(result.out));
   }
   return id;
 }
@@ -206,7 +206,7 @@ std::int64_t Commands::max_array_size() {
     if (!line.starts_with("MaxArraySize")) continue;
     const std::size_t equals = line.find('=');
     if (equals == std::string::npos) break;
-    const std::string value = trimmed(line.substr(std::min(line.size(), equals + 2)));
+    const std::string value(trim(line.substr(std::min(line.size(), equals + 2))));
     if (const auto number = number_of(value); number && *number > 0) return *number;
   }
   throw RunError("'scontrol show config' tells no MaxArraySize",

@@ -11,6 +11,7 @@
 #include "launch/store/experiment_view.h"
 #include "trivet/config/enums.h"
 #include "trivet/launch/subdir_format.h"
+#include "trivet/text/strings.h"
 
 namespace trivet {
 namespace {
@@ -49,13 +50,13 @@ Value job_value(const launch::Job& job) {
 // "2 cores, 1 GPU (cuda), memory 2147483648 bytes, after afterok:train": what a job takes and waits
 // for, as far as it is said.
 std::string needs_text(const launch::Job& job) {
-  std::string text = fmt::format("{} core{}", job.cores, job.cores == 1 ? "" : "s");
+  std::string text = count_of(job.cores, "core");
   const auto add = [&](bool is_said, const std::string& part) {
     if (is_said) text += ", " + part;
   };
   const launch::Job plain;
   add(job.gpus > 0 || job.platform != plain.platform,
-      fmt::format("{} GPU{} ({})", job.gpus, job.gpus == 1 ? "" : "s", job.platform));
+      count_of(job.gpus, "GPU") + " (" + job.platform + ")");
   add(job.memory_bytes > 0, fmt::format("memory {} bytes", job.memory_bytes));
   add(job.time_limit_seconds > 0, fmt::format("at most {:g} s", job.time_limit_seconds));
   add(job.retries > 0, fmt::format("{} {}", job.retries, job.retries == 1 ? "retry" : "retries"));

@@ -8,6 +8,7 @@
 
 #include "data/formats/input_bytes.h"
 #include "trivet/error.h"
+#include "trivet/text/strings.h"
 #include "trivet/text/utf8.h"
 
 namespace trivet::data {
@@ -17,10 +18,6 @@ constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF";
 
 std::string unnamed(std::size_t index) {
   return "column_" + std::to_string(index + 1);
-}
-
-std::string counted(std::size_t n, const char* what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -77,8 +74,8 @@ void CsvTable::read_header(CsvReader& from_start) {
   }
   if (!config_.column_names.empty()) {
     if (config_.column_names.size() != columns_.size())
-      throw InputError("column_names has " + counted(config_.column_names.size(), "name") +
-                           ", the table " + counted(columns_.size(), "column"),
+      throw InputError("column_names has " + count_of(std::ssize(config_.column_names), "name") +
+                           ", the table " + count_of(std::ssize(columns_), "column"),
                        {.where = {.file = file_, .line = static_cast<int>(first.line)},
                         .hint = "name all columns, or none"});
     columns_ = config_.column_names;
@@ -106,8 +103,9 @@ void CsvTable::check_width(const CsvRecord& record, std::int64_t number) const {
                                 ? "there is none for column " + shown_cell(columns_[has])
                                 : "the last column is " + shown_cell(columns_.back()) + ", then " +
                                       shown_cell(record.cells[columns_.size()]);
-  throw InputError("row " + std::to_string(number) + " has " + counted(has, "cell") +
-                       ", the table " + counted(columns_.size(), "column") + ": " + where,
+  throw InputError("row " + std::to_string(number) + " has " +
+                       count_of(static_cast<std::int64_t>(has), "cell") + ", the table " +
+                       count_of(std::ssize(columns_), "column") + ": " + where,
                    {.where = {.file = file_, .line = static_cast<int>(record.line)},
                     .hint = "a cell that holds the delimiter must be in quotes"});
 }
@@ -123,9 +121,8 @@ void CsvTable::find_rows(CsvReader& from_first) {
   }
   if (number == 0) throw InputError(file_ + ": there are no rows below the header");
   if (rows_.empty())
-    throw InputError(
-        file_ + ": none of its " + counted(static_cast<std::size_t>(number), "row") + " is left",
-        {.hint = "look at part, eval_share and drop_missing"});
+    throw InputError(file_ + ": none of its " + count_of(number, "row") + " is left",
+                     {.hint = "look at part, eval_share and drop_missing"});
 }
 
 void CsvTable::mark_cells(const CsvRecord& record, std::vector<TableCell>& cells) const {

@@ -14,6 +14,7 @@
 #include "trivet/config/value.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
+#include "trivet/text/strings.h"
 
 namespace trivet::data {
 namespace {
@@ -158,10 +159,6 @@ Index made_index(Index index, const TextPipeline& pipeline, const fs::path& dire
   return index;
 }
 
-std::string counted(std::int64_t count, const char* what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 }  // namespace
 
 PreparedData prepare_tokens(const TextPipeline& pipeline, const fs::path& directory,
@@ -178,8 +175,8 @@ PreparedData prepare_tokens(const TextPipeline& pipeline, const fs::path& direct
   PreparedData made;
   made.reused = found.has_value();
   for (std::size_t i = 0; i < index.count(); ++i) made.files.push_back(directory / shard_name(i));
-  made.facts = {counted(texts.documents, "document"), counted(texts.bytes, "byte"),
-                counted(index.tokens(), "token")};
+  made.facts = {count_of(texts.documents, "document"), count_of(texts.bytes, "byte"),
+                count_of(index.tokens(), "token")};
   made.input = Value::table(
       {{"type", "data/Tokens"}, {"files", Value::array({(directory / "tokens-*.bin").string()})}});
   return made;

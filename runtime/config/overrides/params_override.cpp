@@ -12,6 +12,7 @@
 #include "trivet/config/json.h"
 #include "trivet/config/value.h"
 #include "trivet/error.h"
+#include "trivet/text/strings.h"
 
 namespace trivet {
 namespace {
@@ -21,12 +22,6 @@ constexpr std::string_view kBlanks = " \t\r\n";
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
-}
-
-std::string trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return std::string(text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1));
 }
 
 // TOML has no null.
@@ -296,7 +291,7 @@ std::string toml_number(const std::string& text) {
 }
 
 ParamsOverride parse_params_override(const std::string& text) {
-  const std::string plain = trimmed(text);
+  const std::string plain(trim(text));
   if (plain.empty()) return {};
   ValueReader reader(text);
   if (plain[0] == '{') return {.overrides = reader.json()};

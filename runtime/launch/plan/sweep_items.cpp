@@ -12,21 +12,10 @@
 #include "config/toml/toml_reader.h"
 #include "trivet/config/json.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/text/strings.h"
 
 namespace trivet {
 namespace {
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  for (std::size_t end = text.find(separator); end != std::string::npos;
-       end = text.find(separator, begin)) {
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  parts.push_back(text.substr(begin));
-  return parts;
-}
 
 // What xp.sweep says; nothing when it says nothing.
 struct SweepChoice {
@@ -44,7 +33,8 @@ std::optional<SweepChoice> choice(const Value& sweep) {
   const std::string& text = sweep.as_text();
   if (text == "True" || text == "true") return SweepChoice{true, {}};
   if (text == "False" || text == "false") return SweepChoice{false, {}};
-  return SweepChoice{true, split(text, ',')};
+  const std::vector<std::string_view> names = split(text, ',');
+  return SweepChoice{true, {names.begin(), names.end()}};
 }
 
 bool is_blank(const std::string& text) {

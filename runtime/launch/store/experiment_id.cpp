@@ -7,10 +7,11 @@
 
 #include <fmt/core.h>
 
-#include "trivet/os/file.h"
 #include "launch/store/experiment_store.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
+#include "trivet/text/strings.h"
 
 namespace trivet {
 namespace {
@@ -23,18 +24,6 @@ std::optional<std::int64_t> number(const std::string& text) {
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end || value < 1) return std::nullopt;
   return value;
-}
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == '/') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
 }
 
 // 0 where experiment.json does not say.
@@ -77,7 +66,8 @@ ExperimentId find_experiment(const std::string& text, const fs::path& root) {
     const fs::path directory = fs::absolute(text).lexically_normal();
     return {{}, xid_of(directory), directory, {}, {}};
   }
-  const std::vector<std::string> parts = split(text);
+  const std::vector<std::string_view> words = split(text, '/');
+  const std::vector<std::string> parts(words.begin(), words.end());
   if (parts.size() > 3) {
     throw UsageError("'" + text + "' names no experiment",
                      {.hint = "write XID, XID/WID or XID/WID/JOB"});

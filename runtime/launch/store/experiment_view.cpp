@@ -12,6 +12,7 @@
 #include "launch/store/launch_record.h"
 #include "trivet/config/enums.h"
 #include "trivet/error.h"
+#include "trivet/text/strings.h"
 
 namespace trivet {
 
@@ -88,7 +89,7 @@ std::string counts_text(const std::map<JobState, std::int64_t>& counts) {
 }
 
 std::string units_text(std::size_t count) {
-  return fmt::format("{} work unit{}", count, count == 1 ? "" : "s");
+  return count_of(static_cast<std::int64_t>(count), "work unit");
 }
 
 const UnitView& unit_of(const ExperimentView& view, std::int64_t wid) {

@@ -7,15 +7,10 @@
 #include <utility>
 
 #include "trivet/config/schema.h"
+#include "trivet/text/strings.h"
 
 namespace trivet {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 std::optional<double> parsed(std::string_view text) {
   if (text.starts_with('+')) {  // which from_chars does not take
@@ -34,7 +29,7 @@ std::optional<double> parsed(std::string_view text) {
 RowEncoder::~RowEncoder() = default;
 
 std::optional<double> TableRow::number_in(std::size_t column) const {
-  const std::string_view text = trimmed(cells[column].text);
+  const std::string_view text = trim(cells[column].text, " \t");
   if (decimal_mark == '.') return parsed(text);
   // A point would be a thousands separator, and "1.234" must not become a bit more than one.
   if (text.find('.') != std::string_view::npos) return {};

@@ -11,6 +11,7 @@
 #include "config/value_list.h"
 #include "trivet/config/enums.h"
 #include "trivet/error.h"
+#include "trivet/text/strings.h"
 
 namespace trivet::launch {
 namespace {
@@ -39,12 +40,6 @@ constexpr std::array kUnits{
     Unit{"GiB", kKibi* kKibi* kKibi},
     Unit{"TiB", kKibi* kKibi* kKibi* kKibi},
 };
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 bool is_word_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
@@ -247,12 +242,12 @@ std::optional<Dependency> parse_dependency(std::string_view text) {
 }
 
 std::optional<std::int64_t> parse_bytes(std::string_view text) {
-  text = trimmed(text);
+  text = trim(text, " ");
   double number = 0;
   const auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   if (error != std::errc() || number < 0) return std::nullopt;
-  const std::string_view name = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
+  const std::string_view name = trim(text.substr(static_cast<std::size_t>(end - text.data())), " ");
   for (const Unit& unit : kUnits) {
     if (name != unit.name) continue;
     const double bytes = std::round(number * static_cast<double>(unit.bytes));
