@@ -4,13 +4,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <bit>
-#include <boost/crc.hpp>
 #include <cerrno>
 #include <optional>
 #include <system_error>
 #include <utility>
 
+#include "trivet/config/digest.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
 
@@ -34,11 +33,11 @@ std::uint64_t little_endian(std::string_view bytes) {
 // The next record of `rest`, which may be empty; nothing where it is not whole.
 std::optional<std::string_view> next_record(std::string_view rest) {
   if (rest.size() < kHead + kTail) return std::nullopt;
-  if (little_endian(rest.substr(8, 4)) != masked_crc(rest.substr(0, 8))) return std::nullopt;
+  if (little_endian(rest.substr(8, 4)) != masked_crc32c(rest.substr(0, 8))) return std::nullopt;
   const std::uint64_t size = little_endian(rest.substr(0, 8));
   if (size > rest.size() - kHead - kTail) return std::nullopt;
   const std::string_view record = rest.substr(kHead, size);
-  if (little_endian(rest.substr(kHead + size, 4)) != masked_crc(record)) return std::nullopt;
+  if (little_endian(rest.substr(kHead + size, 4)) != masked_crc32c(record)) return std::nullopt;
   return record;
 }
 
@@ -65,12 +64,6 @@ void cut_records(const std::filesystem::path& path,
   if (failure) throw RunError("cannot cut " + path.string() + ": " + failure.message());
 }
 
-std::uint32_t masked_crc(std::string_view bytes) {
-  boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
-  crc.process_bytes(bytes.data(), bytes.size());
-  return std::rotr(static_cast<std::uint32_t>(crc.checksum()), 15) + 0xA282EAD8u;
-}
-
 RecordFile::RecordFile(std::filesystem::path path) : path_(std::move(path)) {
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
   if (fd_ < 0) fail("create", errno);
@@ -83,9 +76,9 @@ RecordFile::~RecordFile() {
 void RecordFile::append(std::string_view record) {
   frame_.clear();
   put_little_endian(frame_, record.size(), 8);
-  put_little_endian(frame_, masked_crc(frame_), 4);
+  put_little_endian(frame_, masked_crc32c(frame_), 4);
   frame_ += record;
-  put_little_endian(frame_, masked_crc(record), 4);
+  put_little_endian(frame_, masked_crc32c(record), 4);
   std::string_view rest = frame_;
   while (!rest.empty()) {
     const ssize_t written = ::write(fd_, rest.data(), rest.size());

@@ -15,9 +15,6 @@
 
 namespace trivet::tensorboard {
 
-// CRC-32C (Castagnoli, RFC 3720 appendix B.4), masked as above.
-std::uint32_t masked_crc(std::string_view bytes);
-
 enum class RecordIs {
   counted,
   head,  // of those behind it: it stays where one of them does

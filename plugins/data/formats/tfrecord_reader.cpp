@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/formats/tfrecord_reader.h"
 
-#include <bit>
-#include <boost/crc.hpp>
 #include <charconv>
 #include <cstring>
 #include <optional>
 #include <protozero/pbf_reader.hpp>
 #include <set>
 
+#include "trivet/config/digest.h"
 #include "trivet/error.h"
 
 namespace trivet::data {
@@ -122,19 +121,13 @@ void check_names(const std::vector<SourceExample::Feature>& features, const std:
 
 }  // namespace
 
-std::uint32_t masked_crc(std::string_view bytes) {
-  boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
-  crc.process_bytes(bytes.data(), bytes.size());
-  return std::rotr(static_cast<std::uint32_t>(crc.checksum()), 15) + 0xA282EAD8u;
-}
-
 bool TfRecordReader::next(std::string_view& record) {
   if (rest_.empty()) return false;
   ++number_;
   constexpr std::size_t kFrame = 16;  // length, its checksum, the checksum of the bytes
   if (rest_.size() < kFrame) throw InputError(place() + ": is cut off");
   const auto length = number_at<std::uint64_t>(rest_, 0);
-  if (number_at<std::uint32_t>(rest_, 8) != masked_crc(rest_.substr(0, 8)))
+  if (number_at<std::uint32_t>(rest_, 8) != masked_crc32c(rest_.substr(0, 8)))
     throw InputError(
         place() + ": the checksum of its length is wrong",
         {.hint = number_ == 1 ? "is this a TFRecord file, and not compressed with zlib?"
@@ -143,7 +136,7 @@ bool TfRecordReader::next(std::string_view& record) {
     throw InputError(place() + ": is cut off: it has " + std::to_string(length) +
                      " bytes, of which " + std::to_string(rest_.size() - kFrame) + " are there");
   const std::string_view bytes = rest_.substr(12, length);
-  if (number_at<std::uint32_t>(rest_, 12 + length) != masked_crc(bytes))
+  if (number_at<std::uint32_t>(rest_, 12 + length) != masked_crc32c(bytes))
     throw InputError(place() + ": its checksum is wrong", {.hint = "the file is damaged"});
   rest_.remove_prefix(kFrame + length);
   record = bytes;

@@ -22,9 +22,6 @@
 
 namespace trivet::data {
 
-// CRC-32C (Castagnoli, RFC 3720 appendix B.4), masked as above.
-std::uint32_t masked_crc(std::string_view bytes);
-
 // The records of a file's bytes, in order.
 class TfRecordReader {
  public:

@@ -16,7 +16,7 @@ namespace trivet::lm {
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
-using End = GeneratedText::End;
+using End = FinishReason;
 
 // Rows of a batch; more are decoded one batch after the other.
 constexpr std::size_t kMostRows = 16;

@@ -28,20 +28,6 @@ const NextToken& next_token_of(const Model& model) {
   return *next;
 }
 
-std::string_view name_of(GeneratedText::End end) {
-  switch (end) {
-    case GeneratedText::End::end_token:
-      return "end_token";
-    case GeneratedText::End::stop_text:
-      return "stop_text";
-    case GeneratedText::End::model_length:
-      return "model_length";
-    case GeneratedText::End::max_tokens:
-      break;
-  }
-  return "max_tokens";
-}
-
 // What ends prompts as it ended the inputs that the model was trained with; nothing where those had
 // no end.
 std::optional<std::int32_t> prompt_end_of(const LanguageModelingConfig& config,
@@ -121,7 +107,7 @@ void LanguageModeling::write_samples(Model& model, std::int64_t global_step) {
                                                 {"text", texts[i].text},
                                                 {"tokens", texts[i].tokens},
                                                 {"log_probability", texts[i].log_probability},
-                                                {"end", name_of(texts[i].end)}}));
+                                                {"end", enum_name(texts[i].end)}}));
   }
 }
 

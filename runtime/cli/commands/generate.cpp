@@ -22,6 +22,7 @@
 #include "cli/trained_run.h"
 #include "config/config_arguments.h"
 #include "trivet/backend/thread_pool.h"
+#include "trivet/config/enums.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/extensions/text_generator.h"
@@ -104,20 +105,6 @@ std::string all_of_stdin() {
   std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   if (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
-}
-
-std::string_view name_of(GeneratedText::End end) {
-  switch (end) {
-    case GeneratedText::End::end_token:
-      return "end_token";
-    case GeneratedText::End::stop_text:
-      return "stop_text";
-    case GeneratedText::End::model_length:
-      return "model_length";
-    case GeneratedText::End::max_tokens:
-      break;
-  }
-  return "max_tokens";
 }
 
 class GenerateCommand {
@@ -227,7 +214,7 @@ class GenerateCommand {
                          {"prompt_tokens", text.prompt_tokens},
                          {"tokens", text.tokens},
                          {"log_probability", text.log_probability},
-                         {"end", name_of(text.end)}});
+                         {"end", enum_name(text.end)}});
   }
 
   int converse(std::int64_t step) {

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/config.h"
 #include "trivet/model.h"
 
 namespace trivet {
@@ -42,13 +43,17 @@ struct GenerateOptions {
   std::vector<Draw> draws{};  // one for each prompt; none: prompt i has {i, 0}
 };
 
+// Why a text ends where it does.
+enum class FinishReason { end_token, stop_text, max_tokens, model_length };
+TRIVET_ENUM(FinishReason, end_token, stop_text, max_tokens, model_length)
+
 // The continuation of a prompt, or the answer to it.
 struct GeneratedText {
   std::string text;                // without the prompt and special tokens
   std::int64_t prompt_tokens = 0;  // with a start token, if the task puts one there
   std::int64_t tokens = 0;         // that the model gave, the end token included
   double log_probability = 0;      // of these tokens, nats, before temperature, top-k and top-p
-  enum class End { end_token, stop_text, max_tokens, model_length } end = End::max_tokens;
+  FinishReason end = FinishReason::max_tokens;
 };
 
 class TextGenerator {

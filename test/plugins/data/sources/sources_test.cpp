@@ -83,14 +83,6 @@ TEST_CASE("lines of JSON are examples of their texts and numbers", "[data-source
              Contains("bad:1 is not JSON"));
 }
 
-// CRC-32C of "123456789" is E3069283 (RFC 3720, B.4 has the polynomial; the check value is that of
-// every catalogue of CRCs), of 32 zeros 8A9136AA (RFC 3720, B.4).
-TEST_CASE("checksums of records are masked CRC-32C", "[data-sources]") {
-  const auto mask = [](std::uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xA282EAD8; };
-  CHECK(data::masked_crc("123456789") == mask(0xE3069283));
-  CHECK(data::masked_crc(std::string(32, '\0')) == mask(0x8A9136AA));
-}
-
 TEST_CASE("records of tf.Example are examples of their first values", "[data-sources]") {
   const TempDir dir;
   const std::string first = tf_example({{"text", bytes_feature({"hello", "unused"})},

@@ -157,7 +157,7 @@ std::vector<Value> language_models(const std::string& type) {
 }
 
 bool is_whole(const GeneratedText& text) {
-  const bool ended = text.end == GeneratedText::End::end_token;
+  const bool ended = text.end == FinishReason::end_token;
   return std::ssize(text.text) + (ended ? 1 : 0) == text.tokens;
 }
 

@@ -328,13 +328,13 @@ TEST_CASE("generated texts do not depend on the other prompts, and are those of 
     CHECK(alone[0].text == together[i].text);
     CHECK(alone[0].log_probability == Approx(together[i].log_probability).epsilon(1e-5));
     CHECK(together[i].tokens == 6);
-    CHECK(together[i].end == GeneratedText::End::max_tokens);
+    CHECK(together[i].end == FinishReason::max_tokens);
   }
   CHECK(fixture.generate({"a"}, {.max_tokens = 6, .seed = 5})[0].text != together[0].text);
   // Twelve places in all.
   const auto longest = fixture.generate({"abcde"}, {.max_tokens = 50});
   CHECK(longest[0].tokens == 7);
-  CHECK(longest[0].end == GeneratedText::End::model_length);
+  CHECK(longest[0].end == FinishReason::model_length);
   const auto unequal =
       fixture.generate({"abcdefghij", "a", "abcdefghijklmnop"}, {.max_tokens = 50});
   CHECK(unequal[0].tokens == 2);
@@ -342,7 +342,7 @@ TEST_CASE("generated texts do not depend on the other prompts, and are those of 
   CHECK(unequal[2].tokens == 0);
   const auto full = fixture.generate({"abcdefghijklmnop"}, {.max_tokens = 50});
   CHECK(full[0].tokens == 0);
-  CHECK(full[0].end == GeneratedText::End::model_length);
+  CHECK(full[0].end == FinishReason::model_length);
 }
 
 TEST_CASE("a stop text ends a continuation and is no part of it") {
@@ -359,7 +359,7 @@ TEST_CASE("a stop text ends a continuation and is no part of it") {
       fixture.task->generate(*fixture.model, prompt, stopping,
                              [&](std::size_t, std::string_view piece) { streamed += piece; });
   CHECK(stopped[0].text == whole.substr(0, whole.find(pieces[0])));
-  CHECK(stopped[0].end == GeneratedText::End::stop_text);
+  CHECK(stopped[0].end == FinishReason::stop_text);
   CHECK(streamed == stopped[0].text);
   stopping.stop = {"", "no such text comes"};
   CHECK(fixture.generate({"ab"}, stopping)[0].text == whole);
