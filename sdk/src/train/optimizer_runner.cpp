@@ -100,9 +100,13 @@ void OptimizerRunner::make_segments() {
 }
 
 double OptimizerRunner::rate_at(std::int64_t step) const {
+  if (rate_ && rate_->step == step) return rate_->value;
   const double rate = in_plugin(schedule_item_, "value", "trainer.learning_rate",
                                 [&] { return rule_.learning_rate->value(step); });
-  if (std::isfinite(rate)) return rate;
+  if (std::isfinite(rate)) {
+    rate_ = Rate{step, rate};
+    return rate;
+  }
   const std::string of = rule_.name.empty() ? "" : " of learner '" + rule_.name + "'";
   throw RunError("the learning rate" + of + " of update " + std::to_string(step) +
                  " is not a finite number");

@@ -3,6 +3,7 @@
 // groups of its variables allow, and the optimizer's slots.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,8 @@ class OptimizerRunner {
   OptimizerRunner(ParameterStore& store, LearnerRule rule, std::vector<Parameter*> variables);
 
   const std::string& name() const { return rule_.name; }
-  double rate_at(std::int64_t step) const;  // throws RunError unless it is finite
+  // The schedule is asked once for a step. Throws RunError unless its answer is finite.
+  double rate_at(std::int64_t step) const;
   void update(std::int64_t step, float gradient_scale);
   void add_slots(std::vector<std::pair<std::string, Tensor>>& out) const;
 
@@ -51,6 +53,11 @@ class OptimizerRunner {
   std::vector<Slot> slots_;
   std::vector<OptimizerSegment> segments_;
   std::vector<bool> in_segments_;  // of each variable
+  struct Rate {
+    std::int64_t step;
+    double value;
+  };
+  mutable std::optional<Rate> rate_;  // what the schedule said last
 };
 
 }  // namespace trivet::detail

@@ -219,4 +219,31 @@ TEST_CASE_METHOD(Fixture, "slots have the parameter's path and shape, and are th
   CHECK(slots[0].second.to_host<float>() == std::vector<float>(4, 1));
 }
 
+TEST_CASE("a schedule is asked once for the rate of an update") {
+  class Counted final : public trivet::Schedule {
+   public:
+    explicit Counted(std::vector<std::int64_t>& asked) : asked_(asked) {}
+    double value(std::int64_t step) const override {
+      asked_.push_back(step);
+      return 0.1;
+    }
+
+   private:
+    std::vector<std::int64_t>& asked_;
+  };
+  Fixture fixture;
+  std::vector<std::int64_t> asked;
+  trivet::Learner learner(*fixture.store, std::make_unique<Recorder>(fixture.seen),
+                          std::make_unique<Counted>(asked));
+  for (int i = 0; i < 3; ++i) {
+    CHECK(learner.learning_rate() == 0.1);
+    CHECK(learner.learning_rates().front().second == 0.1);
+    CHECK(learner.apply_gradients().learning_rate == 0.1);
+  }
+  CHECK(asked == std::vector<std::int64_t>{0, 1, 2});
+  learner.set_step(1);
+  CHECK(learner.learning_rate() == 0.1);
+  CHECK(asked.back() == 1);
+}
+
 }  // namespace learner_test
