@@ -82,30 +82,9 @@ tv_backend make_table() {
   t.open = open;
   t.close = close;
   t.transfer = transfer;
-  t.fill = fill;
-  t.copy = copy;
-  t.unary = unary;
-  t.binary = binary;
-  t.select = select;
-  t.reduce = reduce;
-  t.matmul = matmul;
-  t.gather_rows = gather_rows;
-  t.scatter_add_rows = scatter_add_rows;
-  t.linear_fwd = linear_fwd;
-  t.linear_bwd = linear_bwd;
-  t.norm_fwd = norm_fwd;
-  t.norm_bwd = norm_bwd;
-  t.act_fwd = act_fwd;
-  t.act_bwd = act_bwd;
-  t.attention_fwd = attention_fwd;
-  t.attention_bwd = attention_bwd;
-  t.rope = rope;
-  t.softmax_xent = softmax_xent;
-  t.linear_xent = linear_xent;
-  t.dropout = dropout;
-  t.optim = optim;
-  t.sumsq = sumsq;
-  t.rng_bits = rng_bits;
+#define TRIVET_USE(kernel) t.kernel = kernel;
+  TV_FOR_EACH_KERNEL(TRIVET_USE)
+#undef TRIVET_USE
   t.extension = extension;
   return t;
 }

@@ -77,6 +77,13 @@ void provide(tv_backend& table, const tv_backend& like, Fn tv_backend::*slot) {
   if (like.*slot != nullptr) table.*slot = kNothing;
 }
 
+#define TRIVET_COUNT(kernel) +1
+constexpr std::size_t kKernels = TV_FOR_EACH_KERNEL(TRIVET_COUNT);
+#undef TRIVET_COUNT
+constexpr std::size_t kOthers = 12;  // of the device and of the system
+static_assert(sizeof(tv_backend) == 8 + (kKernels + kOthers) * sizeof(void*),
+              "a function of the table is missing from TV_FOR_EACH_KERNEL");
+
 tv_backend make_table(const tv_backend& like) {
   tv_backend table = backends::empty_table();
   table.info = info;
@@ -86,30 +93,9 @@ tv_backend make_table(const tv_backend& like) {
   table.free = [](tv_ctx*, void*) {};
   table.transfer = transfer;
   table.sync = [](tv_ctx*) -> tv_status { return TV_OK; };
-  provide(table, like, &tv_backend::fill);
-  provide(table, like, &tv_backend::copy);
-  provide(table, like, &tv_backend::unary);
-  provide(table, like, &tv_backend::binary);
-  provide(table, like, &tv_backend::select);
-  provide(table, like, &tv_backend::reduce);
-  provide(table, like, &tv_backend::matmul);
-  provide(table, like, &tv_backend::gather_rows);
-  provide(table, like, &tv_backend::scatter_add_rows);
-  provide(table, like, &tv_backend::linear_fwd);
-  provide(table, like, &tv_backend::linear_bwd);
-  provide(table, like, &tv_backend::norm_fwd);
-  provide(table, like, &tv_backend::norm_bwd);
-  provide(table, like, &tv_backend::act_fwd);
-  provide(table, like, &tv_backend::act_bwd);
-  provide(table, like, &tv_backend::attention_fwd);
-  provide(table, like, &tv_backend::attention_bwd);
-  provide(table, like, &tv_backend::rope);
-  provide(table, like, &tv_backend::softmax_xent);
-  provide(table, like, &tv_backend::linear_xent);
-  provide(table, like, &tv_backend::dropout);
-  provide(table, like, &tv_backend::optim);
-  provide(table, like, &tv_backend::sumsq);
-  provide(table, like, &tv_backend::rng_bits);
+#define TRIVET_PROVIDE(kernel) provide(table, like, &tv_backend::kernel);
+  TV_FOR_EACH_KERNEL(TRIVET_PROVIDE)
+#undef TRIVET_PROVIDE
   const bool extends = like.struct_size >= sizeof(tv_backend) && like.extension != nullptr;
   if (extends) table.extension = extension;
   return table;

@@ -24,17 +24,14 @@ struct Named {
   std::size_t offset;
 };
 
-#define TRIVET_SLOT(slot) \
-  { #slot, offsetof(tv_backend, slot) }
+#define TRIVET_SLOT(slot) {#slot, offsetof(tv_backend, slot)},
+// clang-format off
 constexpr Named kOptional[] = {
-    TRIVET_SLOT(linear_fwd),    TRIVET_SLOT(linear_bwd),    TRIVET_SLOT(norm_fwd),
-    TRIVET_SLOT(norm_bwd),      TRIVET_SLOT(act_fwd),       TRIVET_SLOT(act_bwd),
-    TRIVET_SLOT(attention_fwd), TRIVET_SLOT(attention_bwd), TRIVET_SLOT(rope),
-    TRIVET_SLOT(softmax_xent),  TRIVET_SLOT(linear_xent),   TRIVET_SLOT(dropout),
-    TRIVET_SLOT(optim),         TRIVET_SLOT(sumsq),         TRIVET_SLOT(rng_bits),
-    TRIVET_SLOT(alloc_host),    TRIVET_SLOT(free_host),     TRIVET_SLOT(transfer_async),
-    TRIVET_SLOT(capture),       TRIVET_SLOT(extension),
+    TV_FOR_EACH_OPTIONAL_KERNEL(TRIVET_SLOT)
+    TRIVET_SLOT(alloc_host) TRIVET_SLOT(free_host) TRIVET_SLOT(transfer_async)
+    TRIVET_SLOT(capture) TRIVET_SLOT(extension)
 };
+// clang-format on
 #undef TRIVET_SLOT
 
 void clear(tv_backend& table, const Named& slot) {

@@ -122,7 +122,7 @@ tv_status sync(tv_ctx* ctx) {
 
 // ---- computing: views
 
-// A function of the table whose arrays are all views; other arguments pass through.
+// What is no array is as it was given.
 template <class T>
 T passed(T value) {
   return value;
@@ -134,15 +134,6 @@ struct ViewHolder {
 inline ViewHolder passed(const tv_view* view) {
   return {inside(*view)};
 }
-
-template <auto Slot>
-struct Views;
-template <class... P, tv_status (*tv_backend::*Slot)(tv_ctx*, P...)>
-struct Views<Slot> {
-  static tv_status call(tv_ctx* ctx, P... arguments) {
-    return (fake(ctx).inner->*Slot)(fake(ctx).context, passed(arguments)...);
-  }
-};
 
 // ---- computing: structs. Each says which of its members are device addresses.
 
@@ -203,14 +194,19 @@ void bring_in(tv_batch_norm_grad& a) {
   bring_in(a.x, a.gamma, a.y, a.dy, a.mean, a.variance, a.dx, a.dgamma, a.dbeta);
 }
 
+// The arrays of a function of the table are in one struct, or are views beside other arguments.
 template <auto Slot>
-struct Arguments;
-template <class A, tv_status (*tv_backend::*Slot)(tv_ctx*, const A*)>
-struct Arguments<Slot> {
-  static tv_status call(tv_ctx* ctx, const A* given) {
-    A arguments = *given;
-    bring_in(arguments);
-    return (fake(ctx).inner->*Slot)(fake(ctx).context, &arguments);
+struct Wrapped;
+template <class... P, tv_status (*tv_backend::*Slot)(tv_ctx*, P...)>
+struct Wrapped<Slot> {
+  static tv_status call(tv_ctx* ctx, P... arguments) {
+    if constexpr (sizeof...(P) == 1) {
+      auto own = (*arguments, ...);
+      bring_in(own);
+      return (fake(ctx).inner->*Slot)(fake(ctx).context, &own);
+    } else {
+      return (fake(ctx).inner->*Slot)(fake(ctx).context, passed(arguments)...);
+    }
   }
 };
 
@@ -277,35 +273,9 @@ void fill_table(tv_backend& table, const tv_backend& inner) {
   table.free = free_memory;
   table.transfer = transfer;
   table.sync = sync;
-#define TRIVET_VIEWS(slot) wrap<&tv_backend::slot>(table, inner, &Views<&tv_backend::slot>::call)
-#define TRIVET_ARGUMENTS(slot) \
-  wrap<&tv_backend::slot>(table, inner, &Arguments<&tv_backend::slot>::call)
-  TRIVET_VIEWS(fill);
-  TRIVET_VIEWS(copy);
-  TRIVET_VIEWS(unary);
-  TRIVET_VIEWS(binary);
-  TRIVET_VIEWS(select);
-  TRIVET_VIEWS(reduce);
-  TRIVET_VIEWS(gather_rows);
-  TRIVET_VIEWS(scatter_add_rows);
-  TRIVET_VIEWS(act_fwd);
-  TRIVET_VIEWS(act_bwd);
-  TRIVET_VIEWS(sumsq);
-  TRIVET_VIEWS(rng_bits);
-  TRIVET_ARGUMENTS(matmul);
-  TRIVET_ARGUMENTS(linear_fwd);
-  TRIVET_ARGUMENTS(linear_bwd);
-  TRIVET_ARGUMENTS(norm_fwd);
-  TRIVET_ARGUMENTS(norm_bwd);
-  TRIVET_ARGUMENTS(attention_fwd);
-  TRIVET_ARGUMENTS(attention_bwd);
-  TRIVET_ARGUMENTS(rope);
-  TRIVET_ARGUMENTS(softmax_xent);
-  TRIVET_ARGUMENTS(linear_xent);
-  TRIVET_ARGUMENTS(dropout);
-  TRIVET_ARGUMENTS(optim);
-#undef TRIVET_VIEWS
-#undef TRIVET_ARGUMENTS
+#define TRIVET_WRAP(slot) wrap<&tv_backend::slot>(table, inner, &Wrapped<&tv_backend::slot>::call);
+  TV_FOR_EACH_KERNEL(TRIVET_WRAP)
+#undef TRIVET_WRAP
   if (inner.extension != nullptr) table.extension = extension;
 }
 

@@ -404,6 +404,18 @@ typedef struct tv_backend {
   const void* (*extension)(tv_ctx*, const char* name);
 } tv_backend;
 
+/* X(NAME) for every function that computes: for code that does the same with each of them. */
+/* clang-format off */
+#define TV_FOR_EACH_MANDATORY_KERNEL(X)                                             \
+  X(fill) X(copy) X(unary) X(binary) X(select) X(reduce) X(matmul)                  \
+  X(gather_rows) X(scatter_add_rows)
+#define TV_FOR_EACH_OPTIONAL_KERNEL(X)                                              \
+  X(linear_fwd) X(linear_bwd) X(norm_fwd) X(norm_bwd) X(act_fwd) X(act_bwd)         \
+  X(attention_fwd) X(attention_bwd) X(rope) X(softmax_xent) X(linear_xent)          \
+  X(dropout) X(optim) X(sumsq) X(rng_bits)
+#define TV_FOR_EACH_KERNEL(X) TV_FOR_EACH_MANDATORY_KERNEL(X) TV_FOR_EACH_OPTIONAL_KERNEL(X)
+/* clang-format on */
+
 /* A backend plugin registers a function of this type: trivet::backend<&get>("Name", "doc"). */
 typedef const tv_backend* (*tv_get_backend)(void);
 
