@@ -136,29 +136,29 @@ void MultiTask::process_metrics(Metrics& metrics, const Batch& batch, const Nest
   }
 }
 
-Tensor MultiTask::build_losses(const Batch& batch, const NestedMap& outputs,
-                               const FpropContext& context, double& weight) {
+WeightedScalar MultiTask::build_losses(const Batch& batch, const NestedMap& outputs,
+                                       const FpropContext& context) {
   Tensor sum;
   const Tensor* shares = batch.find("share");
-  weight = shares != nullptr ? 1 : 0;
+  double weight = shares != nullptr ? 1 : 0;
   for (std::size_t i = 0; i < subtasks_.size(); ++i) {
     const auto& [own, task] = subtasks_[i];
     losses_[i] = Tensor();
     const Batch part = batch.child(own.name);
     if (part.empty()) continue;
-    double examples = 1;
-    losses_[i] =
-        task->build_losses(part, outputs.child(own.name), context_of(own.name, context), examples);
+    WeightedScalar loss =
+        task->build_losses(part, outputs.child(own.name), context_of(own.name, context));
+    losses_[i] = std::move(loss.value);
     if (shares != nullptr) {
       const auto row = static_cast<std::int64_t>(i);
       losses_[i] = ops::mul(losses_[i], ops::reshape(ops::slice(*shares, 0, row, row + 1), {}));
     } else {
-      weight += examples;
+      weight += loss.weight;
     }
     const Tensor weighted = ops::mul(losses_[i], static_cast<float>(own.weight));
     sum = sum.defined() ? ops::add(sum, weighted) : weighted;
   }
-  return sum;
+  return {std::move(sum), weight};
 }
 
 std::vector<Batch> MultiTask::split_batch(const Batch& batch, std::int64_t parts) {

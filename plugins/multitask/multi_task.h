@@ -71,8 +71,8 @@ class MultiTask : public Task, public FirstLoss {
   void process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) override;
   // The sum of weight * loss over the tasks in the batch; of a part of a joint batch its share in
   // the sum, with a weight of 1.
-  Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
-                      double& weight) override;
+  WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
+                              const FpropContext& context) override;
   // Cuts the batch of every task that is in it.
   std::vector<Batch> split_batch(const Batch& batch, std::int64_t parts) override;
   StepOutput validation_step(const Batch& batch, StepState& state) override;

@@ -16,17 +16,16 @@ std::int64_t Classification::output_dims() {
   return classes_;
 }
 
-Tensor Classification::build_losses(const Batch& batch, const NestedMap& outputs,
-                                    const FpropContext& context, double& weight) {
+WeightedScalar Classification::build_losses(const Batch& batch, const NestedMap& outputs,
+                                            const FpropContext& context) {
   const Tensor& logits = outputs.at("logits");
   if (logits.rank() != 2 || logits.dim(1) != output_dims())
     throw Error("tabular/Classification: expected logits [B, " + std::to_string(classes_) +
                 "] from the model, got " + logits.to_string());
-  weight = sum_of_weights(batch);
   const Tensor* weights = batch.find("weight");
   const Tensor each = ops::softmax_cross_entropy(logits, batch.at("label"));
-  return add_aux_losses(ops::weighted_mean(each, weights != nullptr ? *weights : Tensor()),
-                        context);
+  Tensor loss = ops::weighted_mean(each, weights != nullptr ? *weights : Tensor());
+  return {add_aux_losses(std::move(loss), context), sum_of_weights(batch)};
 }
 
 Metrics Classification::build_metrics(bool) {

@@ -17,8 +17,8 @@ class Classification final : public TabularTask, public FirstLoss {
   using Config = ClassificationConfig;
   Classification(const Config& config, TaskContext& context);
 
-  Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
-                      double& weight) override;
+  WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
+                              const FpropContext& context) override;
   Metrics build_metrics(bool training) override;
   std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
                                                  const StepOutput& step) override;

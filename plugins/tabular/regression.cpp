@@ -34,13 +34,12 @@ Tensor Regression::loss_of(const Tensor& error) const {
   return ops::add(ops::mul(ops::square(near), 0.5F), ops::mul(ops::sub(size, near), huber_delta_));
 }
 
-Tensor Regression::build_losses(const Batch& batch, const NestedMap& outputs,
-                                const FpropContext& context, double& weight) {
-  weight = sum_of_weights(batch);
+WeightedScalar Regression::build_losses(const Batch& batch, const NestedMap& outputs,
+                                        const FpropContext& context) {
   const Tensor* weights = batch.find("weight");
   const Tensor each = loss_of(ops::sub(one_number_each(outputs), batch.at("label")));
-  return add_aux_losses(ops::weighted_mean(each, weights != nullptr ? *weights : Tensor()),
-                        context);
+  Tensor loss = ops::weighted_mean(each, weights != nullptr ? *weights : Tensor());
+  return {add_aux_losses(std::move(loss), context), sum_of_weights(batch)};
 }
 
 Metrics Regression::build_metrics(bool) {

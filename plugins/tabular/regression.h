@@ -32,8 +32,8 @@ class Regression final : public TabularTask {
   using Config = RegressionConfig;
   Regression(const Config& config, TaskContext& context);
 
-  Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
-                      double& weight) override;
+  WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
+                              const FpropContext& context) override;
   Metrics build_metrics(bool training) override;
   NestedMap inference_step(const Batch& batch, Model& model, FpropContext& context) override;
 

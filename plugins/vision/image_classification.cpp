@@ -41,19 +41,18 @@ ImageClassification::ImageClassification(const Config& config, TaskContext& cont
       confusion_matrix_(config.confusion_matrix &&
                         config.num_classes <= ConfusionMatrix::kMostClasses) {}
 
-Tensor ImageClassification::build_losses(const Batch& batch, const NestedMap& outputs,
-                                         const FpropContext& context, double& weight) {
+WeightedScalar ImageClassification::build_losses(const Batch& batch, const NestedMap& outputs,
+                                                 const FpropContext& context) {
   const Tensor& logits = outputs.at("logits");
   if (logits.rank() != 2 || logits.dim(1) != num_classes_) {
     throw Error("vision/ImageClassification: expected logits [B, " + std::to_string(num_classes_) +
                 "] from the model, got " + logits.to_string());
   }
-  weight = sum_of_weights(batch);
   const Tensor per_example =
       ops::softmax_cross_entropy(logits, batch.at("label"), {.label_smoothing = label_smoothing_});
   const Tensor* weights = batch.find("weight");
-  return add_aux_losses(ops::weighted_mean(per_example, weights != nullptr ? *weights : Tensor()),
-                        context);
+  Tensor loss = ops::weighted_mean(per_example, weights != nullptr ? *weights : Tensor());
+  return {add_aux_losses(std::move(loss), context), sum_of_weights(batch)};
 }
 
 Metrics ImageClassification::build_metrics(bool) {

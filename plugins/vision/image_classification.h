@@ -37,8 +37,8 @@ class ImageClassification final : public Task, public FirstLoss {
   using Config = ImageClassificationConfig;
   ImageClassification(const Config& config, TaskContext& context);
 
-  Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
-                      double& weight) override;
+  WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
+                              const FpropContext& context) override;
   Metrics build_metrics(bool training) override;
   // Both as the default, and where summaries are wanted: images as the model sees them, and logits.
   StepOutput train_step(const Batch& batch, StepState& state) override;

@@ -37,11 +37,10 @@ class RecordingTask : public Task {
     note(context.training ? "build_inputs(train)" : "build_inputs(eval)");
     return Task::build_inputs(config, context);
   }
-  Tensor build_losses(const Batch&, const NestedMap& outputs, const FpropContext&,
-                      double& weight) override {
+  WeightedScalar build_losses(const Batch&, const NestedMap& outputs,
+                              const FpropContext&) override {
     note("build_losses");
-    weight = 4;
-    return ops::mean(ops::square(outputs.at("y")));
+    return {ops::mean(ops::square(outputs.at("y"))), 4};
   }
   Metrics build_metrics(bool training) override {
     note(training ? "build_metrics(true)" : "build_metrics(false)");

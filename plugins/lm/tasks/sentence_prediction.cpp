@@ -50,8 +50,8 @@ std::unique_ptr<Input> SentencePrediction::build_inputs(const ConfigOf<Input>& c
   return TextTask::build_inputs(config, context);
 }
 
-Tensor SentencePrediction::build_losses(const Batch& batch, const NestedMap& outputs,
-                                        const FpropContext& context, double& weight) {
+WeightedScalar SentencePrediction::build_losses(const Batch& batch, const NestedMap& outputs,
+                                                const FpropContext& context) {
   const Tensor& logits = outputs.at("logits");
   const Tensor& labels = batch.at("label");
   if (logits.rank() != 2 || logits.dim(1) != num_classes_) {
@@ -63,10 +63,10 @@ Tensor SentencePrediction::build_losses(const Batch& batch, const NestedMap& out
                     ", but the input has labels " + labels.to_string(),
                 {.hint = "label_type = \"number\" of the input goes with num_classes = 1"});
   }
-  weight = sum_of_weights(batch);
   const Tensor each =
       regression() ? squared_errors(logits, labels) : ops::softmax_cross_entropy(logits, labels);
-  return add_aux_losses(ops::weighted_mean(each, weights_of(batch)), context);
+  return {add_aux_losses(ops::weighted_mean(each, weights_of(batch)), context),
+          sum_of_weights(batch)};
 }
 
 Metrics SentencePrediction::build_metrics(bool) {

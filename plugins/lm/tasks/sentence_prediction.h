@@ -32,8 +32,8 @@ class SentencePrediction final : public TextTask {
   // Throws ConfigError for an input with another number of class_names.
   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
                                       InputContext& context) override;
-  Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
-                      double& weight) override;
+  WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
+                              const FpropContext& context) override;
   Metrics build_metrics(bool training) override;
   std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
                                                  const StepOutput& step) override;

@@ -105,11 +105,10 @@ std::unique_ptr<Input> TextTask::build_inputs(const ConfigOf<Input>& config,
   return input;
 }
 
-Tensor TextTask::build_losses(const Batch&, const NestedMap& outputs, const FpropContext& context,
-                              double& weight) {
-  weight = outputs.at("total_weight").item();
-  return add_aux_losses(losses_.empty() ? outputs.at("avg_xent") : sum_of(losses_, outputs),
-                        context);
+WeightedScalar TextTask::build_losses(const Batch&, const NestedMap& outputs,
+                                      const FpropContext& context) {
+  Tensor loss = losses_.empty() ? outputs.at("avg_xent") : sum_of(losses_, outputs);
+  return {add_aux_losses(std::move(loss), context), outputs.at("total_weight").item()};
 }
 
 const void* TextTask::extension(std::string_view id) const noexcept {

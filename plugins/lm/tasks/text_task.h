@@ -47,8 +47,8 @@ class TextTask : public Task, public FirstLoss, public TokenCount {
   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
                                       InputContext& context) override;
   // What `losses` says with the auxiliary losses, over "total_weight".
-  Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
-                      double& weight) override;
+  WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
+                              const FpropContext& context) override;
   const void* extension(std::string_view id) const noexcept override;
   // Chance among the tokens.
   Range first_loss() const override;

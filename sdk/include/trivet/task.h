@@ -84,6 +84,12 @@ class TRIVET_API AggregatedLogs {
   virtual ~AggregatedLogs();
 };
 
+// A mean and what it is the mean over, as Pax has it.
+struct WeightedScalar {
+  Tensor value;
+  double weight = 1;
+};
+
 // `loss` and the auxiliary losses that layers left in the context.
 TRIVET_API Tensor add_aux_losses(Tensor loss, const FpropContext& context);
 
@@ -120,10 +126,10 @@ class TRIVET_API Task : public Object {
   // batches look like may give an input that makes some.
   virtual std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config, InputContext& context);
 
-  // The scalar to minimise, auxiliary losses (context.aux_losses) included. `weight` receives the
-  // number of real examples it is the mean over.
-  virtual Tensor build_losses(const Batch& batch, const NestedMap& outputs,
-                              const FpropContext& context, double& weight) = 0;
+  // The scalar to minimise, auxiliary losses (context.aux_losses) included; its weight is the
+  // number of real examples that it is the mean over.
+  virtual WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
+                                      const FpropContext& context) = 0;
   virtual Metrics build_metrics(bool training);  // none
   virtual void process_metrics(Metrics& metrics, const Batch& batch,
                                const NestedMap& outputs);  // update_state on each

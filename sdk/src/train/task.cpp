@@ -112,10 +112,11 @@ StepOutput Task::train_step(const Batch& batch, StepState& state) {
   {
     Tape::Recording recording(tape_);
     out.outputs = outputs_of(state.model, out.batch, state.context);
-    out.loss = in_plugin(item_of(*this), "build_losses", "task", [&] {
-      Tensor loss = build_losses(out.batch, out.outputs, state.context, out.weight);
-      if (!loss.defined()) throw PluginError("its build_losses gave no loss");
-      return loss;
+    in_plugin(item_of(*this), "build_losses", "task", [&] {
+      WeightedScalar loss = build_losses(out.batch, out.outputs, state.context);
+      if (!loss.value.defined()) throw PluginError("its build_losses gave no loss");
+      out.loss = std::move(loss.value);
+      out.weight = loss.weight;
     });
   }
   state.store.begin_gradients();
@@ -133,7 +134,9 @@ StepOutput Task::validation_step(const Batch& batch, StepState& state) {
   StepOutput out;
   out.batch = batch.to(device_);
   out.outputs = inference_step(out.batch, state.model, state.context);
-  out.loss = build_losses(out.batch, out.outputs, state.context, out.weight);
+  WeightedScalar loss = build_losses(out.batch, out.outputs, state.context);
+  out.loss = std::move(loss.value);
+  out.weight = loss.weight;
   process_metrics(state.metrics, out.batch, out.outputs);
   return out;
 }

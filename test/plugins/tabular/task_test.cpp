@@ -86,11 +86,10 @@ double regression_loss(RegressionLoss loss, const std::vector<float>& predicted,
   fixture.config.huber_delta = 1.5;
   Regression& task = fixture.start();
   Batch batch{{"label", host_tensor(label, {3})}, {"weight", host_tensor(weight, {3})}};
-  double total = 0;
-  const Tensor value = task.build_losses(batch.to(*fixture.device),
-                                         logits(predicted, 1).to(*fixture.device), {}, total);
-  CHECK(total == 3);
-  return static_cast<double>(value.item());
+  const WeightedScalar made =
+      task.build_losses(batch.to(*fixture.device), logits(predicted, 1).to(*fixture.device), {});
+  CHECK(made.weight == 3);
+  return static_cast<double>(made.value.item());
 }
 
 }  // namespace
@@ -283,9 +282,8 @@ TEST_CASE("a few steps of training lower the loss") {
   const Batch batch = input->get_next()->to(*fixture.device);
   FpropContext context;
   const auto loss = [&] {
-    double weight = 0;
     const NestedMap outputs = task.inference_step(batch, *fixture.model, context);
-    return static_cast<double>(task.build_losses(batch, outputs, context, weight).item());
+    return static_cast<double>(task.build_losses(batch, outputs, context).value.item());
   };
   const double before = loss();
   Tape tape;
@@ -294,9 +292,8 @@ TEST_CASE("a few steps of training lower the loss") {
     Tensor value;
     {
       Tape::Recording recording(tape);
-      double weight = 0;
       context.train = true;
-      value = task.build_losses(batch, fixture.model->fprop(batch, context), context, weight);
+      value = task.build_losses(batch, fixture.model->fprop(batch, context), context).value;
     }
     fixture.store->begin_gradients();
     tape.backward(value);

@@ -53,10 +53,10 @@ struct Fixture {
     task = std::make_unique<ImageClassification>(config, context);
   }
 
-  double loss(const std::vector<float>& weights, double& weight) {
+  trivet::WeightedScalar loss(const std::vector<float>& weights) {
     const Batch batch = trivet::test::labels(kLabels, weights).to(*device);
     const NestedMap outputs = trivet::test::logits(kLogits, kClasses).to(*device);
-    return static_cast<double>(task->build_losses(batch, outputs, {}, weight).item());
+    return task->build_losses(batch, outputs, {});
   }
 
   std::unique_ptr<trivet::Device> device;
@@ -73,17 +73,17 @@ TEST_CASE("weights and label smoothing enter the loss as the formula says") {
   config.label_smoothing = 0.1;
   Fixture f(config);
   const std::vector<float> weights = {1, 0, 0.5F, 2, 0};
-  double weight = 0;
-  const double loss = f.loss(weights, weight);
-  CHECK(loss == Approx(reference(kLogits, kLabels, weights, 0.1)).epsilon(kTolerance));
-  CHECK(weight == 3.5);
+  const trivet::WeightedScalar loss = f.loss(weights);
+  CHECK(static_cast<double>(loss.value.item()) ==
+        Approx(reference(kLogits, kLabels, weights, 0.1)).epsilon(kTolerance));
+  CHECK(loss.weight == 3.5);
 }
 
 TEST_CASE("a batch of padding alone has loss 0 and weight 0") {
   Fixture f;
-  double weight = 1;
-  CHECK(f.loss({0, 0, 0, 0, 0}, weight) == 0);
-  CHECK(weight == 0);
+  const trivet::WeightedScalar loss = f.loss({0, 0, 0, 0, 0});
+  CHECK(loss.value.item() == 0);
+  CHECK(loss.weight == 0);
 }
 
 TEST_CASE("with more classes than a confusion matrix may have, there is none") {

@@ -189,15 +189,15 @@ class LineTask final : public Task {
     count_denormals();
     return Task::validation_step(batch, state);
   }
-  Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext& context,
-                      double& weight) override {
+  WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
+                              const FpropContext& context) override {
     const auto weights = batch.at("weight").to_host<float>();
-    weight = 0;
+    double weight = 0;
     for (const float w : weights) weight += static_cast<double>(w);
     const Tensor error = ops::square(ops::sub(outputs.at("y"), batch.at("y")));
     const Tensor loss = ops::weighted_mean(error, batch.at("weight"));
     const bool explodes = static_cast<double>(context.step + 1) == line_.explode_at;
-    return explodes ? ops::mul(loss, std::numeric_limits<float>::quiet_NaN()) : loss;
+    return {explodes ? ops::mul(loss, std::numeric_limits<float>::quiet_NaN()) : loss, weight};
   }
   std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
                                                  const StepOutput&) override {

@@ -82,11 +82,11 @@ class Shrink final : public trivet::Task {
  public:
   Shrink(trivet::TaskConfig config, trivet::TaskContext& context)
       : Task(std::move(config), context) {}
-  Tensor build_losses(const Batch& batch, const NestedMap& outputs, const FpropContext&,
-                      double& weight) override {
+  trivet::WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
+                                      const FpropContext&) override {
     calls.push_back("loss");
-    weight = static_cast<double>(batch.at("x").dim(0));
-    return trivet::ops::mean(trivet::ops::square(outputs.at("y")));
+    return {trivet::ops::mean(trivet::ops::square(outputs.at("y"))),
+            static_cast<double>(batch.at("x").dim(0))};
   }
   std::vector<std::string> calls;
 };

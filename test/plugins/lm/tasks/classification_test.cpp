@@ -175,12 +175,11 @@ TEST_CASE("sentences are classified by cross entropy, and scored", "[lm-classify
   const NestedMap outputs = {{"logits", fixture.f32({2, 0, 0, 1, 5, 0, 0, 9}, {4, 2})}};
   const Batch batch = {{"label", fixture.i32({0, 0, 1, 1}, {4})},
                        {"weight", fixture.f32({1, 1, 1, 0}, {4})}};
-  double weight = 0;
-  const Tensor loss = fixture.task->build_losses(batch, outputs, {}, weight);
+  const WeightedScalar loss = fixture.task->build_losses(batch, outputs, {});
   const double want =
       (std::log1p(std::exp(-2.0)) + std::log1p(std::exp(1.0)) + std::log1p(std::exp(5.0))) / 3;
-  CHECK(loss.item() == Approx(want));
-  CHECK(weight == 3);
+  CHECK(loss.value.item() == Approx(want));
+  CHECK(loss.weight == 3);
   const Metrics metrics = fixture.task->build_metrics(true);
   REQUIRE(metrics.size() == 1);
   metrics[0]->update_state(batch, outputs);
@@ -205,10 +204,9 @@ TEST_CASE("numbers are told by squared error, and evaluations correlate them", "
   const Batch batch = {{"label", fixture.f32({1, 2, 3, 4, 5, 99}, {6})},
                        {"weight", fixture.f32({1, 1, 1, 1, 1, 0}, {6})}};
   const NestedMap outputs = {{"logits", fixture.f32({5, 6, 7, 8, 7, -99}, {6, 1})}};
-  double weight = 0;
-  const Tensor loss = fixture.task->build_losses(batch, outputs, {}, weight);
-  CHECK(loss.item() == Approx((16 + 16 + 16 + 16 + 4) / 5.0));
-  CHECK(weight == 5);
+  const WeightedScalar loss = fixture.task->build_losses(batch, outputs, {});
+  CHECK(loss.value.item() == Approx((16 + 16 + 16 + 16 + 4) / 5.0));
+  CHECK(loss.weight == 5);
   CHECK(fixture.task->build_metrics(false).empty());
   StepOutput step;
   step.outputs = outputs;
@@ -231,17 +229,14 @@ TEST_CASE("the model has the task's classes, and labels must fit", "[lm-classify
   CHECK_THROWS_WITH(fixture.build("lm/BertClassifier", Value::table({{"num_classes", 4}})),
                     Contains("is 4, and the task has 3 classes"));
   CHECK(fixture.task->first_loss().reason == "ln(3) = 1.10 for 3 classes");
-  double weight = 0;
   const NestedMap outputs = {{"logits", fixture.f32({1, 2, 3}, {1, 3})}};
+  CHECK_THROWS_WITH(fixture.task->build_losses({{"label", fixture.f32({1}, {1})}}, outputs, {}),
+                    Contains("num_classes is 3, but the input has labels"));
   CHECK_THROWS_WITH(
-      fixture.task->build_losses({{"label", fixture.f32({1}, {1})}}, outputs, {}, weight),
-      Contains("num_classes is 3, but the input has labels"));
-  CHECK_THROWS_WITH(
-      Sentences(classes(2))
-          .task->build_losses({{"label", fixture.i32({1}, {1})}}, outputs, {}, weight),
+      Sentences(classes(2)).task->build_losses({{"label", fixture.i32({1}, {1})}}, outputs, {}),
       Contains("expected logits [B, 2]"));
-  CHECK_THROWS_AS(
-      fixture.task->build_losses({{"label", fixture.i32({3}, {1})}}, outputs, {}, weight), Error);
+  CHECK_THROWS_AS(fixture.task->build_losses({{"label", fixture.i32({3}, {1})}}, outputs, {}),
+                  Error);
   InputContext context{.training = false, .name = "task.eval_input"};
   CHECK_THROWS_WITH(
       fixture.task->build_inputs(

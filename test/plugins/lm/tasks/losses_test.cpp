@@ -29,20 +29,20 @@ TEST_CASE("losses are the sum of their terms, and of the auxiliary ones", "[lm]"
   FpropContext step;
   step.aux_losses.set("experts", Tensor::scalar(*device, 0.25F));
   const NestedMap outputs = outputs_of(*device, 2, 3, 6);
-  double weight = 0;
 
-  CHECK(MaskedLm(config, context).build_losses({}, outputs, step, weight).item() == 2.25F);
-  CHECK(weight == 6);
+  const WeightedScalar loss = MaskedLm(config, context).build_losses({}, outputs, step);
+  CHECK(loss.value.item() == 2.25F);
+  CHECK(loss.weight == 6);
   config.losses = {{"avg_xent"}, {"head/other", 0.5}};
-  CHECK(MaskedLm(config, context).build_losses({}, outputs, step, weight).item() == 3.75F);
+  CHECK(MaskedLm(config, context).build_losses({}, outputs, step).value.item() == 3.75F);
   CHECK(MaskedLm(config, context).build_metrics(true).size() == 2);
 
   config.losses = {{"other"}};
-  CHECK_THROWS_WITH(MaskedLm(config, context).build_losses({}, outputs, step, weight),
+  CHECK_THROWS_WITH(MaskedLm(config, context).build_losses({}, outputs, step),
                     Contains("task.losses: the model gives no scalar 'other'"));
   config.losses = {{"per_example_xent"}};
   try {
-    MaskedLm(config, context).build_losses({}, outputs, step, weight);
+    MaskedLm(config, context).build_losses({}, outputs, step);
     FAIL("a loss that is no scalar was taken");
   } catch (const UsageError& error) {
     CHECK(error.hint() == "it gives avg_xent, head/other, total_weight");
