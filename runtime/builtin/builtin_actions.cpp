@@ -81,7 +81,7 @@ void ExportWeights::run(const ActionEvent& event) {
   step_ = event.step;
   const auto path = directories_.add([&](const std::filesystem::path& directory) {
     CheckpointDirectoryWriter writer(directory);
-    writer.tensors("model", context_.trainer.export_tensors());
+    writer.write_tensors("model", context_.trainer.export_tensors());
     writer.finish(event.step);
   });
   context_.say(fmt::format("exported step {} to {}", event.step, path.string()));

@@ -18,9 +18,9 @@
 #include <fmt/ranges.h>
 #include <libdeflate.h>
 
-#include "trivet/os/file.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 #include "trivet/train/safetensors.h"
 
 namespace trivet {
@@ -87,7 +87,7 @@ std::string described(std::string_view name, DType dtype, const Shape& shape) {
 CheckpointDirectoryWriter::CheckpointDirectoryWriter(std::filesystem::path directory)
     : directory_(std::move(directory)) {}
 
-void CheckpointDirectoryWriter::tensors(std::string_view name, const NamedTensors& tensors) {
+void CheckpointDirectoryWriter::write_tensors(std::string_view name, const NamedTensors& tensors) {
   // The bytes of device memory that cannot be read in place, kept until they are written.
   std::vector<std::vector<std::byte>> copies;
   std::vector<SafetensorsEntry> entries;
@@ -212,8 +212,8 @@ void CheckpointDirectoryReader::check_file(const Value& entry) const {
   }
 }
 
-void CheckpointDirectoryReader::tensors(std::string_view name, NamedTensors& into,
-                                        bool strict) const {
+void CheckpointDirectoryReader::read_tensors(std::string_view name, NamedTensors& into,
+                                             OtherTensors others) const {
   const std::filesystem::path path = directory_ / file_name(name);
   const SafetensorsFile file(path);
   std::vector<std::string> wrong;
@@ -230,7 +230,7 @@ void CheckpointDirectoryReader::tensors(std::string_view name, NamedTensors& int
     }
   }
   for (const SafetensorsEntry& entry : file.entries()) {
-    if (strict && !asked.contains(entry.name)) {
+    if (others == OtherTensors::refused && !asked.contains(entry.name)) {
       wrong.push_back("only in the file: " + described(entry.name, entry.dtype, entry.shape));
     }
   }

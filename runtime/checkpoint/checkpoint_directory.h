@@ -36,7 +36,7 @@ class CheckpointDirectoryWriter : public CheckpointWriter {
  public:
   explicit CheckpointDirectoryWriter(std::filesystem::path directory);
 
-  void tensors(std::string_view name, const NamedTensors& tensors) override;
+  void write_tensors(std::string_view name, const NamedTensors& tensors) override;
   // The same from memory.
   void entries(std::string_view name, std::span<const SafetensorsEntry> entries);
   void state(std::string_view key, const Value& value) override;
@@ -69,7 +69,8 @@ class CheckpointDirectoryReader : public CheckpointReader {
 
   std::int64_t step() const { return step_; }
 
-  void tensors(std::string_view name, NamedTensors& into, bool strict = true) const override;
+  void read_tensors(std::string_view name, NamedTensors& into,
+                    OtherTensors others = OtherTensors::refused) const override;
   bool has_state(std::string_view key) const override;
   const Value& state(std::string_view key) const override;
   std::string description() const override;

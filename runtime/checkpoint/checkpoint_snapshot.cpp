@@ -57,7 +57,7 @@ void CheckpointSnapshot::clear() {
   state_ = Value::table();
 }
 
-void CheckpointSnapshot::tensors(std::string_view name, const NamedTensors& tensors) {
+void CheckpointSnapshot::write_tensors(std::string_view name, const NamedTensors& tensors) {
   if (used_ == files_.size()) files_.emplace_back();
   File& file = files_[used_++];
   file.name = name;
@@ -89,9 +89,10 @@ const CheckpointSnapshot::File& CheckpointSnapshot::file(std::string_view name) 
   throw Error(fmt::format("the snapshot has no \"{}\"", name));
 }
 
-void CheckpointSnapshot::tensors(std::string_view name, NamedTensors& into, bool strict) const {
+void CheckpointSnapshot::read_tensors(std::string_view name, NamedTensors& into,
+                                      OtherTensors others) const {
   const File& file = this->file(name);
-  if (strict && file.used != into.size()) {
+  if (others == OtherTensors::refused && file.used != into.size()) {
     throw Error(fmt::format("{} tensors of \"{}\" are wanted, the snapshot has {}", into.size(),
                             name, file.used));
   }

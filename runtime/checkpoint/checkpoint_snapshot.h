@@ -20,11 +20,12 @@ class CheckpointSnapshot final : public CheckpointWriter, public CheckpointReade
   // Forgets what it holds. The memory is kept: filling it again with the same tensors takes none.
   void clear();
 
-  void tensors(std::string_view name, const NamedTensors& tensors) override;
+  void write_tensors(std::string_view name, const NamedTensors& tensors) override;
   void state(std::string_view key, const Value& value) override;
 
   // Of the same names, shapes and types only: both come from one config. Throws Error otherwise.
-  void tensors(std::string_view name, NamedTensors& into, bool strict = true) const override;
+  void read_tensors(std::string_view name, NamedTensors& into,
+                    OtherTensors others = OtherTensors::refused) const override;
   bool has_state(std::string_view key) const override { return state_.find(key) != nullptr; }
   const Value& state(std::string_view key) const override;
   std::string description() const override { return "memory"; }

@@ -51,7 +51,7 @@ class Sizes final : public CheckpointWriter {
  public:
   explicit Sizes(Parts& parts) : parts_(parts) {}
 
-  void tensors(std::string_view name, const NamedTensors& tensors) override {
+  void write_tensors(std::string_view name, const NamedTensors& tensors) override {
     for (const auto& [path, tensor] : tensors) {
       // A slot is saved as PATH/SLOT.
       if (name == "optimizer") parts_.add(path.substr(path.find_last_of('/') + 1), tensor.shape());

@@ -71,7 +71,7 @@ void TrainedModel::load(const fs::path& checkpoint) {
   const CheckpointDirectoryReader reader(checkpoint);
   step_ = reader.step();
   NamedTensors weights = this->weights();
-  reader.tensors("model", weights);
+  reader.read_tensors("model", weights);
   const std::vector<std::string> files = tensor_files(checkpoint);
   const std::optional<bool>& wanted = task_->config().init_load.averages;
   const bool has_averages = std::find(files.begin(), files.end(), "ema") != files.end() &&
@@ -90,7 +90,7 @@ void TrainedModel::load_averages(const CheckpointReader& reader) {
   std::erase_if(weights, [&](const auto& entry) {
     return !with_states && !store_->find(entry.first)->trainable();
   });
-  reader.tensors("ema", weights, false);
+  reader.read_tensors("ema", weights, OtherTensors::ignored);
   averaged_ = true;
 }
 

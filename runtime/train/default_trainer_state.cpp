@@ -35,10 +35,10 @@ void DefaultTrainer::check_weights() {
 void DefaultTrainer::save(CheckpointWriter& writer) {
   Training& training = this->training();
   check_weights();
-  writer.tensors("model", model_tensors());
-  writer.tensors("optimizer", training.learner->slots());
+  writer.write_tensors("model", model_tensors());
+  writer.write_tensors("optimizer", training.learner->slots());
   const NamedTensors averages = training.learner->averages();
-  if (!averages.empty()) writer.tensors("ema", averages);
+  if (!averages.empty()) writer.write_tensors("ema", averages);
   writer.state("trainer", Value::table({{"global_step", global_step_},
                                         {"updates", training.learner->step()},
                                         {"ema", !averages.empty()},
@@ -79,7 +79,7 @@ void DefaultTrainer::restore_averages(const CheckpointReader& reader) {
       weights.emplace_back(parameter->path(), parameter->value());
     }
   }
-  reader.tensors("ema", weights, false);
+  reader.read_tensors("ema", weights, OtherTensors::ignored);
 }
 
 void DefaultTrainer::restore(const CheckpointReader& reader) {
@@ -121,7 +121,7 @@ void DefaultTrainer::set_recovery_trials(std::int64_t trials) {
 
 void DefaultTrainer::restore_all_but_input(const CheckpointReader& reader) {
   NamedTensors model = model_tensors();
-  reader.tensors("model", model);
+  reader.read_tensors("model", model);
   const Value& state = reader.state("trainer");
   global_step_ = member(state, "global_step").as_integer();
   exhausted_ = false;
@@ -137,7 +137,7 @@ void DefaultTrainer::restore_learner(const CheckpointReader& reader) {
   const Value& state = reader.state("trainer");
   Learner& learner = *training_->learner;
   NamedTensors slots = learner.slots();
-  reader.tensors("optimizer", slots);
+  reader.read_tensors("optimizer", slots);
   learner.set_step(member(state, "updates").as_integer());
   learner.restart_average();  // of what the checkpoint has no average of
   NamedTensors averages = learner.averages();
@@ -146,7 +146,7 @@ void DefaultTrainer::restore_learner(const CheckpointReader& reader) {
     std::erase_if(averages,
                   [&](const auto& entry) { return !store_.find(entry.first)->trainable(); });
   }
-  reader.tensors("ema", averages, false);
+  reader.read_tensors("ema", averages, OtherTensors::ignored);
 }
 
 // Those of other metrics, as a config that has changed asks for, are of no use.

@@ -107,8 +107,8 @@ void measure_write(const fs::path& directory, const NamedTensors& weights,
   std::vector<double> dd, save;
   for (int round = 1; round <= kRounds; ++round) {
     dd.push_back(seconds_of_dd(directory, megabytes));
-    const auto saved =
-        manager.save(round, [&](CheckpointWriter& writer) { writer.tensors("model", weights); });
+    const auto saved = manager.save(
+        round, [&](CheckpointWriter& writer) { writer.write_tensors("model", weights); });
     save.push_back(saved->seconds);
     std::printf("           dd %.3f s, checkpoint %.3f s\n", dd.back(), save.back());
   }
@@ -136,7 +136,8 @@ void measure_stall(const fs::path& directory, const NamedTensors& weights, Devic
   };
   const double alone = steps_in([](double seconds) { return seconds < 1; });
   for (int round = 1; round <= kRounds; ++round) {
-    manager.begin_save(round, [&](CheckpointWriter& writer) { writer.tensors("model", weights); });
+    manager.begin_save(round,
+                       [&](CheckpointWriter& writer) { writer.write_tensors("model", weights); });
     std::vector<SavedCheckpoint> saved;
     const double beside = steps_in([&](double) {
       saved = manager.take_saved();

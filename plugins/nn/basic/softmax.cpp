@@ -69,7 +69,7 @@ Tensor SoftmaxLayer::scaled(const Tensor& h) const {
 }
 
 Tensor SoftmaxLayer::capped_logits(const Tensor& h) const {
-  Tensor y = ops::matmul(h, weights(), false, transposed_);
+  Tensor y = ops::matmul(h, weights(), {.transpose_b = transposed_});
   if (bias_ != nullptr) y = ops::add(y, bias_->value());
   return softcap_ > 0 ? ops::mul(ops::tanh(ops::mul(y, 1 / softcap_)), softcap_) : y;
 }
@@ -106,8 +106,8 @@ SoftmaxLoss SoftmaxLayer::loss(const Tensor& h, const Tensor& labels, const Tens
   const ops::CrossEntropyOptions extras{
       .label_smoothing = context.train || smooth_evaluation_ ? smoothing_ : 0,
       .z_loss = context.train ? z_loss_ : 0};
-  const ops::LinearCrossEntropy head =
-      ops::linear_cross_entropy(x, w, transposed_, labels, weights, extras, softcap_);
+  const ops::LinearCrossEntropy head = ops::linear_cross_entropy(
+      x, w, labels, weights, {.transpose_w = transposed_, .loss = extras, .softcap = softcap_});
   SoftmaxLoss out;
   out.total_xent = head.loss;
   out.per_example_xent = head.per_row;

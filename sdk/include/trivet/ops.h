@@ -109,7 +109,10 @@ Tensor softmax(const Tensor& x);                                 // over the las
 Tensor log_softmax(const Tensor& x);  // its logarithm, also where that underflows
 
 // Products
-Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false);
+struct MatmulOptions {
+  bool transpose_a = false, transpose_b = false;  // the last two axes
+};
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
 // a [.., m, k], b [.., k, n] -> [.., m, n]; leading axes equal, or b (or a) of rank 2 used for all.
 
 // y = act(x w + b): x [.., in], w [in, out], b [out] or undefined. No gated activations.
@@ -160,12 +163,16 @@ struct LinearCrossEntropy {
   Tensor loss;  // scalar: sum(row_weight * loss of the row)
   Tensor per_row;
 };
+struct LinearCrossEntropyOptions {
+  bool transpose_w = false;  // w is [classes, in], as an embedding that is shared with the input
+  CrossEntropyOptions loss{};
+  float softcap = 0;
+};
 // Classifier and loss in row chunks, so the logits never exist at once. h [.., in]; w [in,
-// classes], or [classes, in] with w_transposed (embedding shared with the input). per_row carries
-// no gradient. See tv_linear_xent.
-LinearCrossEntropy linear_cross_entropy(const Tensor& h, const Tensor& w, bool w_transposed,
-                                        const Tensor& targets, const Tensor& row_weight,
-                                        const CrossEntropyOptions& options = {}, float softcap = 0);
+// classes]; targets i32 and row_weight [..]. per_row carries no gradient. See tv_linear_xent.
+LinearCrossEntropy linear_cross_entropy(const Tensor& h, const Tensor& w, const Tensor& targets,
+                                        const Tensor& row_weight,
+                                        const LinearCrossEntropyOptions& options = {});
 
 // sum(weight * value) / sum(weight), 0 when all weights are 0; weights carry no gradient. Undefined
 // weights: the mean.

@@ -84,7 +84,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
   // Query heads that share a key head stand below each other, so that one product serves them.
   const Shape grouped{batch, groups, heads / groups * queries, depth};
   const Tensor by_head = ops::reshape(ops::transpose(q, {0, 2, 1, 3}), grouped);
-  const Tensor products = ops::matmul(by_head, ops::transpose(k, {0, 2, 1, 3}), false, true);
+  const Tensor products =
+      ops::matmul(by_head, ops::transpose(k, {0, 2, 1, 3}), {.transpose_b = true});
   Tensor scores = ops::mul(ops::reshape(products, {batch, heads, queries, keys}), options.scale);
   if (options.bias.defined()) scores = ops::add(scores, options.bias);
   if (options.softcap > 0) {

@@ -161,7 +161,7 @@ HeadGradients chunked(const Tensor& h, const Tensor& w, const Head& head, const 
     const Tensor target = ops::slice(targets, 0, begin, end);
     const Tensor weight = ops::slice(row_weight, 0, begin, end);
     GradientSlot slot;
-    const Tensor raw = make_leaf(ops::matmul(part, w, false, head.w_transposed), slot);
+    const Tensor raw = make_leaf(ops::matmul(part, w, {.transpose_b = head.w_transposed}), slot);
     Tape tape;
     Tensor loss;
     {
@@ -178,7 +178,7 @@ HeadGradients chunked(const Tensor& h, const Tensor& w, const Head& head, const 
     const Tensor& dlogits = slot.gradient;
     if (gradients.dh) {
       detail::copy_into(ops::slice(out.dh, 0, begin, end).view(),
-                        ops::matmul(dlogits, w, false, !head.w_transposed));
+                        ops::matmul(dlogits, w, {.transpose_b = !head.w_transposed}));
     }
     if (!gradients.dw) continue;
     const std::int64_t n = end - begin, classes = dlogits.dim(1);
@@ -252,10 +252,9 @@ Tensor ops::softmax_cross_entropy(const Tensor& input, const Tensor& targets,
 }
 
 ops::LinearCrossEntropy ops::linear_cross_entropy(const Tensor& h, const Tensor& w,
-                                                  bool w_transposed, const Tensor& targets,
-                                                  const Tensor& row_weight,
-                                                  const CrossEntropyOptions& options,
-                                                  float softcap) {
+                                                  const Tensor& targets, const Tensor& row_weight,
+                                                  const LinearCrossEntropyOptions& options) {
+  const auto& [w_transposed, loss_options, softcap] = options;
   const char* name = "linear_cross_entropy";
   detail::expect(name, "h", h);
   const Tensor weights = detail::operand_beside(name, "w", w, h);
@@ -277,7 +276,7 @@ ops::LinearCrossEntropy ops::linear_cross_entropy(const Tensor& h, const Tensor&
     NoGrad no_grad;
     const Tensor line = contiguous(reshape(row_weight, {rows.size()}));
     const Tensor wanted = reshape(classes, {rows.size()});
-    out = run_head(flat, weights, {w_transposed, options, softcap}, wanted, line, gradients);
+    out = run_head(flat, weights, {w_transposed, loss_options, softcap}, wanted, line, gradients);
     loss = sum(mul(out.per_row, line));
   }
   const int products = 1 + (gradients.dh ? 1 : 0) + (gradients.dw ? 1 : 0);

@@ -150,7 +150,8 @@ constexpr OpDef kLinear{"linear", linear_vjp};
 
 }  // namespace
 
-Tensor ops::matmul(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b) {
+Tensor ops::matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  const auto [trans_a, trans_b] = options;
   detail::expect("matmul", "a", a);
   detail::expect_beside("matmul", "b", b, a);
   const bool ranks = a.rank() >= 2 && b.rank() >= 2;

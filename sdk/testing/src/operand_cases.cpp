@@ -179,20 +179,21 @@ void add_activations(Cases& cases) {
 
 void add_products(Cases& cases) {
   for (const bool transposed : {false, true}) {
-    cases.push_back({.op = "matmul",
-                     .form = transposed ? "transposed" : "",
-                     .operands = [=](auto rows) -> std::vector<Operand> {
-                       return {numbers("a", {rows, 2, 4}),
-                               numbers("b", transposed ? Shape{3, 4} : Shape{4, 3})};
-                     },
-                     .call = [=](In in) { return ops::matmul(in[0], in[1], false, transposed); }});
+    cases.push_back(
+        {.op = "matmul",
+         .form = transposed ? "transposed" : "",
+         .operands = [=](auto rows) -> std::vector<Operand> {
+           return {numbers("a", {rows, 2, 4}),
+                   numbers("b", transposed ? Shape{3, 4} : Shape{4, 3})};
+         },
+         .call = [=](In in) { return ops::matmul(in[0], in[1], {.transpose_b = transposed}); }});
   }
   cases.push_back({.op = "matmul",
                    .form = "batched",
                    .operands = [](auto rows) -> std::vector<Operand> {
                      return {numbers("a", {rows, 4, 2}), numbers("b", {rows, 4, 3})};
                    },
-                   .call = [](In in) { return ops::matmul(in[0], in[1], true, false); }});
+                   .call = [](In in) { return ops::matmul(in[0], in[1], {.transpose_a = true}); }});
   for (const Activation act : kActivations) {
     cases.push_back(
         {.op = "linear",
@@ -301,7 +302,9 @@ void add_losses(Cases& cases) {
          .call =
              [=](In in) {
                const Tensor weight = in[3].defined() ? ops::stop_gradient(in[3]) : in[3];
-               return ops::linear_cross_entropy(in[0], in[1], transposed, in[2], weight).loss;
+               return ops::linear_cross_entropy(in[0], in[1], in[2], weight,
+                                                {.transpose_w = transposed})
+                   .loss;
              }});
   }
 }

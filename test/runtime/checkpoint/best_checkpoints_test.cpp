@@ -8,11 +8,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "trivet/os/file.h"
 #include "checkpoint/best_checkpoints.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "support/shell.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 #include "trivet/train/safetensors.h"
 
 namespace train_saving_test {
@@ -29,7 +29,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 void ignore(const std::string&) {}
 
 CheckpointManager::Fill filled(const Tensor& w) {
-  return [w](CheckpointWriter& writer) { writer.tensors("model", {{"w", w}}); };
+  return [w](CheckpointWriter& writer) { writer.write_tensors("model", {{"w", w}}); };
 }
 
 Tensor weights(float value) {
@@ -95,12 +95,12 @@ TEST_CASE("the memory of a snapshot that is used again holds nothing of the one 
   test::TempDir temp;
   CheckpointManager manager(temp / "c", {.max_to_keep = 0, .async = true}, ignore);
   manager.begin_save(1, [](CheckpointWriter& writer) {
-    writer.tensors("model", {{"w", weights(1)}, {"old", weights(1)}});
-    writer.tensors("optimizer", {{"m", weights(1)}});
+    writer.write_tensors("model", {{"w", weights(1)}, {"old", weights(1)}});
+    writer.write_tensors("optimizer", {{"m", weights(1)}});
     writer.state("old", 1);
   });
   manager.begin_save(2, [](CheckpointWriter& writer) {
-    writer.tensors("model", {{"w", weights(3)}});
+    writer.write_tensors("model", {{"w", weights(3)}});
     writer.state("new", 2);
   });
   manager.wait();

@@ -15,7 +15,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "trivet/os/file.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "runtime/train/train_parts.h"
 #include "support/directory_watch.h"
@@ -23,6 +22,7 @@
 #include "trivet/backend/device.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 using namespace trivet;
 using Catch::Contains;
@@ -42,8 +42,8 @@ CheckpointManager::Fill filled(std::int64_t step, std::int64_t size = 1000) {
   return [=](CheckpointWriter& writer) {
     Tensor w = Tensor::host({size});
     for (float& x : w.mutable_span<float>()) x = static_cast<float>(step);
-    writer.tensors("model", {{"layer/w", w}});
-    writer.tensors("optimizer", {});
+    writer.write_tensors("model", {{"layer/w", w}});
+    writer.write_tensors("optimizer", {});
     writer.state("trainer", Value::table({{"global_step", step}}));
   };
 }
@@ -51,7 +51,7 @@ CheckpointManager::Fill filled(std::int64_t step, std::int64_t size = 1000) {
 std::int64_t step_in(const CheckpointReader& reader) {
   const auto device = test::open_tiny();
   NamedTensors tensors = {{"layer/w", Tensor::zeros(*device, {1000})}};
-  reader.tensors("model", tensors, true);
+  reader.read_tensors("model", tensors);
   const auto step = reader.state("trainer").find("global_step")->as_integer();
   for (const float x : tensors[0].second.to_host<float>()) {
     REQUIRE(x == static_cast<float>(step));
@@ -210,7 +210,7 @@ TEST_CASE("tensors that do not fit are all named at once") {
   test::TempDir temp;
   CheckpointManager manager(temp.path(), {5}, [](const std::string&) {});
   manager.save(1, [](CheckpointWriter& writer) {
-    writer.tensors(
+    writer.write_tensors(
         "model", {{"a", Tensor::host({2})}, {"b", Tensor::host({3})}, {"old", Tensor::host({1})}});
   });
   const auto device = test::open_tiny();
@@ -218,12 +218,12 @@ TEST_CASE("tensors that do not fit are all named at once") {
   NamedTensors into = {{"a", Tensor::zeros(*device, {2})},
                        {"b", Tensor::zeros(*device, {4})},
                        {"c", Tensor::zeros(*device, {1})}};
-  CHECK_THROWS_WITH(newest->tensors("model", into),
+  CHECK_THROWS_WITH(newest->read_tensors("model", into),
                     Contains("missing: c") && Contains("b f32 [3]") && Contains("f32 [4]") &&
                         Contains("only in the file: old"));
   NamedTensors fewer = {{"a", Tensor::zeros(*device, {2})}};
-  CHECK_THROWS_AS(newest->tensors("model", fewer), RunError);
-  CHECK_NOTHROW(newest->tensors("model", fewer, false));
+  CHECK_THROWS_AS(newest->read_tensors("model", fewer), RunError);
+  CHECK_NOTHROW(newest->read_tensors("model", fewer, false));
 }
 
 TEST_CASE("a process killed while it saves leaves a whole checkpoint behind") {

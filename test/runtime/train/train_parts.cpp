@@ -328,7 +328,7 @@ void TestObserver::on_eval_step(std::int64_t, std::int64_t examples) {
   eval_examples += examples;
 }
 
-void MemoryCheckpoint::tensors(std::string_view name, const NamedTensors& tensors) {
+void MemoryCheckpoint::write_tensors(std::string_view name, const NamedTensors& tensors) {
   auto& file = files[std::string(name)];
   for (const auto& [path, tensor] : tensors) file[path] = tensor.to_bytes();
 }
@@ -337,7 +337,7 @@ void MemoryCheckpoint::state(std::string_view key, const Value& value) {
   states.set(key, value);
 }
 
-void MemoryCheckpoint::tensors(std::string_view name, NamedTensors& into, bool) const {
+void MemoryCheckpoint::read_tensors(std::string_view name, NamedTensors& into, OtherTensors) const {
   for (auto& [path, tensor] : into) {
     tensor.assign_bytes(files.at(std::string(name)).at(path));
   }

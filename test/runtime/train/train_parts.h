@@ -107,9 +107,9 @@ class TestObserver : public TrainerObserver {
 // A checkpoint in memory.
 class MemoryCheckpoint final : public CheckpointWriter, public CheckpointReader {
  public:
-  void tensors(std::string_view name, const NamedTensors& tensors) override;
+  void write_tensors(std::string_view name, const NamedTensors& tensors) override;
   void state(std::string_view key, const Value& value) override;
-  void tensors(std::string_view name, NamedTensors& into, bool strict) const override;
+  void read_tensors(std::string_view name, NamedTensors& into, OtherTensors others) const override;
   bool has_state(std::string_view key) const override;
   const Value& state(std::string_view key) const override;
   std::string description() const override { return "memory"; }

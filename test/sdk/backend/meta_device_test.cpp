@@ -31,7 +31,9 @@ FlopCount step_flops(Device& device) {
     const Tensor q = ops::reshape(
         ops::linear(ops::gather_rows(table, ids), w, {}, Activation::none), {2, 3, 2, 4});
     const Tensor mixed = ops::attention(q, q, q, {.causal = true});
-    loss = ops::linear_cross_entropy(ops::reshape(mixed, {6, 8}), table, true, ids, ones, {}).loss;
+    loss = ops::linear_cross_entropy(ops::reshape(mixed, {6, 8}), table, ids, ones,
+                                     {.transpose_w = true})
+               .loss;
   }
   tape.backward(loss);
   const FlopCount& now = device.flop_count();

@@ -82,7 +82,8 @@ Outcome run(const tv_backend* table) {
   });
   differentiate([&] {
     const Tensor weights = Tensor::full(*device, {6}, 0.5);
-    return ops::linear_cross_entropy(x, w, true, numbers(*device, {6}, 8), weights).loss;
+    return ops::linear_cross_entropy(x, w, numbers(*device, {6}, 8), weights, {.transpose_w = true})
+        .loss;
   });
   const Tensor q = leaf({2, 3, 4, 6}), k = leaf({2, 5, 2, 6}), v = leaf({2, 5, 2, 6});
   differentiate([&] { return ops::attention(q, k, v, {.causal = true, .q_offset = 2}); });

@@ -75,8 +75,8 @@ TEST_CASE("cross entropy keeps its digits at large logits", "[ops]") {
           Tape::Recording recording(tape);
           const ops::CrossEntropyOptions plain{options.label_smoothing, 0};
           loss = ops::softmax_cross_entropy(logits, targets, plain);
-          fused = ops::linear_cross_entropy(one, w, false, targets, Tensor::full(*device, {1}, 1),
-                                            plain)
+          fused = ops::linear_cross_entropy(one, w, targets, Tensor::full(*device, {1}, 1),
+                                            {.loss = plain})
                       .loss;
         }
         CHECK(loss.item() == Approx(want).epsilon(1e-6));
@@ -136,10 +136,9 @@ TEST_CASE("a target that is no class is an error on every backend", "[ops]") {
                       Catch::Contains("2147483647"));
     const std::vector<std::int32_t> wrong{-1, 3};
     const Tensor targets = Tensor::from<std::int32_t>(*device, wrong, {2});
-    CHECK_THROWS_AS(
-        ops::linear_cross_entropy(Tensor::zeros(*device, {2, 4}), Tensor::zeros(*device, {4, 3}),
-                                  false, targets, weight),
-        Error);
+    CHECK_THROWS_AS(ops::linear_cross_entropy(Tensor::zeros(*device, {2, 4}),
+                                              Tensor::zeros(*device, {4, 3}), targets, weight),
+                    Error);
   }
 }
 
@@ -155,8 +154,9 @@ TEST_CASE("the fused classifier equals linear and softmax cross entropy", "[ops]
                         {{6}, 0, 2}},
              .op =
                  [=](auto in) {
-                   return ops::linear_cross_entropy(in[0], in[1], transposed, in[2],
-                                                    ops::stop_gradient(in[3]), options, softcap)
+                   return ops::linear_cross_entropy(
+                              in[0], in[1], in[2], ops::stop_gradient(in[3]),
+                              {.transpose_w = transposed, .loss = options, .softcap = softcap})
                        .loss;
                  },
              .reference =
@@ -190,7 +190,8 @@ TEST_CASE("the fused classifier has the gradients of its loss", "[ops]") {
            .op =
                [=](auto in) {
                  const Tensor weights = Tensor::full(in[0].device(), {3}, 0.5);
-                 return ops::linear_cross_entropy(in[0], in[1], transposed, in[2], weights, {}, 3)
+                 return ops::linear_cross_entropy(in[0], in[1], in[2], weights,
+                                                  {.transpose_w = transposed, .softcap = 3})
                      .loss;
                },
            .reference =
@@ -233,7 +234,7 @@ TEST_CASE("the fused classifier computes no gradient that nobody asks for", "[op
       {
         Tape::Recording recording(tape);
         out = ops::linear_cross_entropy(for_x ? make_leaf(x, dx) : x,
-                                        for_w ? make_leaf(weights, dw) : weights, false, targets,
+                                        for_w ? make_leaf(weights, dw) : weights, targets,
                                         Tensor::full(*device, {600}, 0.5F));
       }
       if (for_x || for_w) tape.backward(out.loss);
@@ -274,7 +275,7 @@ TEST_CASE("the fused classifier gives the same over several chunks of rows", "[o
     const Tensor wanted = Tensor::from<std::int32_t>(*device, targets, {1200});
     const Tensor loss = ops::softmax_cross_entropy(ops::matmul(x, weights), wanted);
     const auto fused =
-        ops::linear_cross_entropy(x, weights, false, wanted, Tensor::full(*device, {1200}, 1));
+        ops::linear_cross_entropy(x, weights, wanted, Tensor::full(*device, {1200}, 1));
     CHECK(fused.loss.item() == Approx(ops::sum(loss).item()).epsilon(1e-5));
     const std::vector<float> rows = fused.per_row.to_host<float>(),
                              expected = loss.to_host<float>();

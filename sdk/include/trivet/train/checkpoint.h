@@ -21,17 +21,22 @@ class TRIVET_API CheckpointWriter {
   virtual ~CheckpointWriter();
   // Writes `name`.safetensors, e.g. "model", "optimizer". Once per name. The tensors are copied
   // before this returns.
-  virtual void tensors(std::string_view name, const NamedTensors& tensors) = 0;
+  virtual void write_tensors(std::string_view name, const NamedTensors& tensors) = 0;
   // A key of state.json.
   virtual void state(std::string_view key, const Value& value) = 0;
 };
+
+// Tensors that a file has beside those that are asked for.
+enum class OtherTensors { refused, ignored };
 
 class TRIVET_API CheckpointReader {
  public:
   virtual ~CheckpointReader();
   // Copies the file's values into the given tensors. Throws Error listing in one go every name that
-  // is missing, has another shape or type, or (strict) is in the file and not asked for.
-  virtual void tensors(std::string_view name, NamedTensors& into, bool strict = true) const = 0;
+  // is missing, has another shape or type, or, where they are refused, is in the file and not asked
+  // for.
+  virtual void read_tensors(std::string_view name, NamedTensors& into,
+                            OtherTensors others = OtherTensors::refused) const = 0;
   virtual bool has_state(std::string_view key) const = 0;
   virtual const Value& state(std::string_view key) const = 0;  // throws Error when there is none
   virtual std::string description() const = 0;                 // the path, for messages
