@@ -34,11 +34,13 @@ std::string format_rate(double per_second) {
 }
 
 std::string format_count(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto place = static_cast<std::int64_t>(digits.size()) - 3; place > 0; place -= 3) {
-    digits.insert(static_cast<std::size_t>(place), ",");
+  const std::string digits = std::to_string(number);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
   }
-  return digits;
+  return text;
 }
 
 std::string format_number(double number) {

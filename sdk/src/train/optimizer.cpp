@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/optimizer.h"
 
+#include "trivet/layer/scope.h"
+
 namespace trivet {
 
 Optimizer::~Optimizer() = default;

@@ -467,7 +467,10 @@ TEST_CASE("an experiment that is removed while it runs takes its supervisor with
   REQUIRE(at.launch("sleep 600", 1).exit_code == 0);
   REQUIRE(comes_true([&] { return at.count("running") == 1; }));
   const auto supervisor = json_of(at.root / "1/supervisor.json").at("pid").get<pid_t>();
-  const Json started = json_of(at.unit_file(1, "jobs/main/1/started.json"));
+  // The job's own process writes it, a moment after it is seen to run.
+  const fs::path record = at.unit_file(1, "jobs/main/1/started.json");
+  REQUIRE(comes_true([&] { return fs::exists(record); }));
+  const Json started = json_of(record);
   fs::remove_all(at.root / "1");
   // A process that has ended has no command line, whether somebody has taken note of it or not.
   CHECK(comes_true([&] {

@@ -14,6 +14,7 @@
 #include "host/manifest.h"
 #include "support/plugin_folder.h"
 #include "trivet/config/schema.h"
+#include "trivet/os/file.h"
 #include "trivet/error.h"
 
 using namespace trivet;
@@ -21,7 +22,7 @@ using namespace trivet;
 namespace {
 
 PluginNote note_of(const std::string& bytes) {
-  const Descriptor file(memfd_create("note", MFD_CLOEXEC));
+  const UniqueFd file(memfd_create("note", MFD_CLOEXEC));
   REQUIRE(file.get() >= 0);
   REQUIRE(write(file.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
   return read_plugin_note(file.get());

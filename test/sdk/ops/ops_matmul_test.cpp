@@ -23,7 +23,10 @@ OpCase matmul_case(Shape a, Shape b, bool ta, bool tb, const Shape& out) {
   if (tb) flip(b);
   return {.name = "matmul " + a.to_string() + " " + b.to_string(),
           .inputs = {{a}, {b}},
-          .op = [=](auto in) { return ops::matmul(in[0], in[1], ta, tb); },
+          .op =
+              [=](auto in) {
+                return ops::matmul(in[0], in[1], {.transpose_a = ta, .transpose_b = tb});
+              },
           .reference =
               [=](auto in) {
                 return filled(out, [&](Indices i) {

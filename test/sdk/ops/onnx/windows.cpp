@@ -245,8 +245,9 @@ Outputs layer_normalized(const Call& c) {
 }
 
 Tensor gemm(const Call& c) {
-  const Tensor y = ops::matmul(c.f32(0), c.f32(1), c.node.integer("transA", 0) != 0,
-                               c.node.integer("transB", 0) != 0);
+  const Tensor y = ops::matmul(c.f32(0), c.f32(1),
+                               {.transpose_a = c.node.integer("transA", 0) != 0,
+                                .transpose_b = c.node.integer("transB", 0) != 0});
   const float alpha = c.node.number("alpha", 1), beta = c.node.number("beta", 1);
   const bool no_bias = !c.has(2);
   if (alpha == 1 && beta == 1 && !no_bias && c.any(2).rank() == 1 && c.any(2).size() == y.dim(1) &&
