@@ -100,14 +100,10 @@ TRIVET_KIND_(summary_writer, SummaryWriter)
 TRIVET_KIND_(command, Command)
 #undef TRIVET_KIND_
 
-// A table of C functions: the seams that vendors build with other tools.
+// A table of C functions: the door for vendors that build with other tools.
 template <auto* Function, class Options = detail::NoConfig>
 constexpr auto backend(std::string_view name, std::string_view doc) {
   return detail::with_text(detail::TableItem<Function, Options>{{}, "backend"}, name, doc);
-}
-template <auto* Function, class Options = detail::NoConfig>
-constexpr auto collective(std::string_view name, std::string_view doc) {
-  return detail::with_text(detail::TableItem<Function, Options>{{}, "collective"}, name, doc);
 }
 
 template <auto* Function, auto Restrictions = nullptr>

@@ -52,8 +52,8 @@ void cut_lines(const std::filesystem::path& path, const Keeps& keeps) {
   });
   if (!cut) return;
   if (!behind.empty()) {
-    replace_file(
-        path, read_text_file(path, first + (std::uint64_t{1} << 32)).substr(0, first) + behind);
+    replace_file(path,
+                 read_text_file(path, first + (std::uint64_t{1} << 32)).substr(0, first) + behind);
   } else if (::truncate(path.c_str(), static_cast<off_t>(first)) != 0) {
     throw_system_error("write", path, errno);
   }

@@ -42,7 +42,7 @@ void check_compiles(const std::string& code) {
 }  // namespace
 
 TEST_CASE("the example of a config that holds configs compiles", "[slow][nosan]") {
-  const std::vector<std::string> examples = examples_of("config_of.h");
+  const std::vector<std::string> examples = examples_of("config/config_of.h");
   REQUIRE(examples.size() == 2);
   check_compiles(R"(
 #include <vector>

@@ -55,22 +55,25 @@ enum class Durability {
 
 // open(2) with close-on-exec; `flags` as there. Reading does not wait for the other end of a pipe.
 TRIVET_API UniqueFd open_file(const std::filesystem::path& path, int flags);
-TRIVET_API void write_all(const UniqueFd& file, std::string_view text, const std::filesystem::path& path);
+TRIVET_API void write_all(const UniqueFd& file, std::string_view text,
+                          const std::filesystem::path& path);
 // Adds to the end of a file, whole or not at all: what could be written of the text before it
 // failed is cut off again. For files of which this process is the only writer.
-TRIVET_API void append_all(const UniqueFd& file, std::string_view text, const std::filesystem::path& path);
+TRIVET_API void append_all(const UniqueFd& file, std::string_view text,
+                           const std::filesystem::path& path);
 // Cuts off a last line without its end, which a killed process has left. The file must be open for
 // reading, too.
 TRIVET_API void cut_unfinished_line(const UniqueFd& file, const std::filesystem::path& path);
 // These bytes of a file, which must be there.
 TRIVET_API std::string read_part(const UniqueFd& file, std::uint64_t offset, std::uint64_t count,
-                      const std::filesystem::path& path);
+                                 const std::filesystem::path& path);
 TRIVET_API void sync_file(const UniqueFd& file, const std::filesystem::path& path);
 TRIVET_API void sync_directory(const std::filesystem::path& path);
 TRIVET_API void make_directories(const std::filesystem::path& path);
 
 // A new file with this content.
-TRIVET_API void write_file(const std::filesystem::path& path, std::string_view text, Durability durability);
+TRIVET_API void write_file(const std::filesystem::path& path, std::string_view text,
+                           Durability durability);
 // The same through PATH.tmp and a rename: readers see the old or the new content, never a part.
 // PATH.tmp is removed when it fails. For files of which this process is the only writer.
 TRIVET_API void replace_file(const std::filesystem::path& path, std::string_view text,
@@ -78,14 +81,16 @@ TRIVET_API void replace_file(const std::filesystem::path& path, std::string_view
 TRIVET_API void rename_path(const std::filesystem::path& from, const std::filesystem::path& to);
 
 // Files of more than `limit` bytes are refused.
-TRIVET_API std::string read_text_file(const std::filesystem::path& path, std::uint64_t limit = 64u << 20);
+TRIVET_API std::string read_text_file(const std::filesystem::path& path,
+                                      std::uint64_t limit = 64u << 20);
 
 // Whether there is something of this name. What keeps the system from telling is an error.
 TRIVET_API bool is_there(const std::filesystem::path& path);
 
 // Throws the FileError for a failed system call: "cannot write runs/1-a/x: No space left on
 // device".
-[[noreturn]] TRIVET_API void throw_system_error(std::string_view action, const std::filesystem::path& path,
-                                     int error_number);
+[[noreturn]] TRIVET_API void throw_system_error(std::string_view action,
+                                                const std::filesystem::path& path,
+                                                int error_number);
 
 }  // namespace trivet
