@@ -7,10 +7,10 @@
 
 #include <fmt/core.h>
 
-#include "trivet/os/file.h"
 #include "trivet/config/json.h"
 #include "trivet/config/schema.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {

@@ -11,9 +11,9 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include "trivet/os/file.h"
 #include "base/process_info.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 #include "trivet/trainer.h"
 
 namespace trivet {

@@ -9,11 +9,11 @@
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
-#include "trivet/os/file.h"
 #include "base/format.h"
 #include "base/process_info.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {

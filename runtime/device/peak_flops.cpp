@@ -5,13 +5,13 @@
 #include <string_view>
 #include <utility>
 
-#include "trivet/os/file.h"
 #include "base/process_info.h"
 #include "base/user_directories.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
+#include "trivet/os/file.h"
 #include "trivet/os/process.h"
 #include "trivet/tape.h"
 

@@ -9,7 +9,6 @@
 
 #include <fmt/core.h>
 
-#include "trivet/os/file.h"
 #include "base/process_info.h"
 #include "launch/control/launched_experiment.h"
 #include "launch/control/supervisor_process.h"
@@ -23,6 +22,7 @@
 #include "trivet/config/enums.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 #include "trivet/plugin/registry.h"
 #include "trivet/version.h"
 

@@ -9,7 +9,6 @@
 
 #include <fmt/core.h>
 
-#include "trivet/os/file.h"
 #include "base/format.h"
 #include "config/toml/toml_reader.h"
 #include "config/tree/references.h"
@@ -17,6 +16,7 @@
 #include "run/run_start.h"
 #include "rundir/metrics_reader.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {

@@ -7,11 +7,11 @@
 
 #include <fmt/core.h>
 
-#include "trivet/os/file.h"
 #include "config/registered_schemas.h"
 #include "config/resolver.h"
 #include "config/toml/toml_reader.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {

@@ -8,7 +8,6 @@
 #include <fmt/core.h>
 #include <libdeflate.h>
 
-#include "trivet/os/file.h"
 #include "base/format.h"
 #include "base/process_info.h"
 #include "base/terminal_text.h"
@@ -26,6 +25,7 @@
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/extensions/token_count.h"
+#include "trivet/os/file.h"
 #include "trivet/plugin/plugin_call.h"
 #include "trivet/plugin/registry.h"
 #include "trivet/version.h"

@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <string_view>
 
-#include "trivet/os/file.h"
 #include "trivet/config/value.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/os/file.h"
 #include "trivet/config/value.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 

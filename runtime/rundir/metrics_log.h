@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "trivet/os/file.h"
 #include "rundir/metrics_extent.h"
 #include "rundir/metrics_record.h"
+#include "trivet/os/file.h"
 #include "trivet/train/logs.h"
 
 namespace trivet {

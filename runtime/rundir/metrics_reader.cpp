@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <map>
 
-#include "trivet/os/file.h"
 #include "base/reverse_line_reader.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {

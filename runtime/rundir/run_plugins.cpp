@@ -8,11 +8,11 @@
 
 #include <fmt/core.h>
 
-#include "trivet/os/file.h"
 #include "base/reverse_line_reader.h"
 #include "host/loaded_plugins.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {

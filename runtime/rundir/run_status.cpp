@@ -10,10 +10,10 @@
 #include <limits>
 #include <optional>
 
-#include "trivet/os/file.h"
 #include "base/process_info.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {

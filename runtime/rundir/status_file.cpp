@@ -6,10 +6,10 @@
 #include <chrono>
 #include <utility>
 
-#include "trivet/os/file.h"
 #include "base/process_info.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {

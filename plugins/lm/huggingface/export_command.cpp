@@ -90,7 +90,7 @@ std::string write_tokenizer(const RunParts& parts, const fs::path& folder) {
     if (!fs::exists(folder / name)) continue;
     if (parts.tokenizer->bos_id()) {
       replace_file(folder / "tokenizer_config.json",
-                        to_json(Value::table({{"add_bos_token", parts.add_bos}})) + "\n");
+                   to_json(Value::table({{"add_bos_token", parts.add_bos}})) + "\n");
     }
     return name;
   }
@@ -112,7 +112,7 @@ void export_model(const std::string& run, const std::string& out, const std::str
   NewFolder folder(out);
   write_safetensors(folder.path() / "model.safetensors", weights.entries, {{"format", "pt"}});
   replace_file(folder.path() / "config.json",
-                    to_json(layout.config(shape, ids), JsonStyle::indented));
+               to_json(layout.config(shape, ids), JsonStyle::indented));
   const std::string tokenizer = write_tokenizer(parts, folder.path());
   folder.keep();
   fmt::print("{}  {}, step {}{}: model.safetensors, config.json, {}\n", folder.path().string(),

@@ -98,8 +98,8 @@ void import_model(const std::string& source, const std::string& out, bool with_t
   if (tokenizer) stored = store_tokenizer(*tokenizer, made.path());
   const bool add_bos = adds_start_token(found, layout.adds_bos());
   context.save_checkpoint(made.path(), weights.entries, 0);
-  replace_file(made.path() / "config.toml", config_text(one_line(source), layout.model(shape),
-                                                             stored, add_bos, made.path()));
+  replace_file(made.path() / "config.toml",
+               config_text(one_line(source), layout.model(shape), stored, add_bos, made.path()));
   made.keep();
   std::int64_t numbers = 0;
   for (const SafetensorsEntry& entry : weights.entries) numbers += entry.shape.size();

@@ -111,8 +111,8 @@ ConfigOf<Tokenizer> store_tokenizer(const Tokenizer& tokenizer, const fs::path& 
   const ConfigOf<Tokenizer> config = tokenizer.store(folder);
   // Last, so that there is a record only of what is whole.
   replace_file(record_of(run), to_json(Value::table({{"fingerprint", tokenizer.fingerprint()},
-                                                          {"tokenizer", config.to_value()}}),
-                                            JsonStyle::indented));
+                                                     {"tokenizer", config.to_value()}}),
+                                       JsonStyle::indented));
   return in_folder(config, folder);
 }
 

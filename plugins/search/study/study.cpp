@@ -12,8 +12,8 @@
 #include "trivet/config/enums.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
-#include "trivet/os/process.h"
 #include "trivet/os/file.h"
+#include "trivet/os/process.h"
 
 namespace trivet::search {
 namespace {

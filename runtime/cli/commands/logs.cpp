@@ -15,7 +15,6 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
-#include "trivet/os/file.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
 #include "cli/commands.h"
@@ -24,6 +23,7 @@
 #include "launch/index/experiment_index.h"
 #include "launch/store/experiment_id.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {

@@ -9,7 +9,6 @@
 #include <optional>
 #include <system_error>
 
-#include "trivet/os/file.h"
 #include "cli/commands.h"
 #include "cli/host_catalog.h"
 #include "cli/view/progress.h"
@@ -18,6 +17,7 @@
 #include "run/run_arguments.h"
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {

@@ -9,12 +9,12 @@
 
 #include <fcntl.h>
 
-#include "trivet/os/file.h"
 #include "cli/commands.h"
 #include "cli/host_catalog.h"
 #include "config/config_arguments.h"
 #include "launch/control/supervisor_process.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {

@@ -15,12 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "trivet/os/file.h"
 #include "base/process_info.h"
 #include "launch/control/launched_experiment.h"
 #include "launch/store/experiment_store.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 extern char** environ;
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "trivet/os/file.h"
 #include "config/tree/config_catalog.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 

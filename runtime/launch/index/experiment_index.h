@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "base/database.h"
-#include "trivet/os/file.h"
 #include "launch/index/index_queries.h"
 #include "launch/index/index_update.h"
 #include "launch/store/experiment_id.h"
 #include "launch/store/experiment_store.h"
 #include "launch/store/experiment_view.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 

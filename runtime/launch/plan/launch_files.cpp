@@ -7,9 +7,9 @@
 
 #include <unistd.h>
 
-#include "trivet/os/file.h"
 #include "trivet/config/digest.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {

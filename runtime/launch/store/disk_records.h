@@ -23,8 +23,8 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/os/file.h"
 #include "trivet/launch/unit_records.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trivet/os/file.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {

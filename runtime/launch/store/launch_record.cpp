@@ -4,13 +4,13 @@
 #include <system_error>
 #include <utility>
 
-#include "trivet/os/file.h"
 #include "config/overrides/override.h"
 #include "config/toml/toml_writer.h"
 #include "config/tree/references.h"
 #include "launch/store/experiment_store.h"
 #include "trivet/config/digest.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {

@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/os/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "program/run/watched_run.h"
@@ -23,6 +22,7 @@
 #include "support/shell.h"
 #include "trivet/config/json.h"
 #include "trivet/config/value.h"
+#include "trivet/os/file.h"
 
 namespace slow_disk_test {
 
@@ -182,7 +182,8 @@ void check_end(const Example& example, const fs::path& workdir) {
   check_checkpoints(workdir, example);
   CHECK(steps_in(workdir / "checkpoints").back() == example.steps);
   CHECK(record_values(workdir) == record_values(example.workdir));
-  CHECK(read_text_file(workdir / "best/best.json") == read_text_file(example.workdir / "best/best.json"));
+  CHECK(read_text_file(workdir / "best/best.json") ==
+        read_text_file(example.workdir / "best/best.json"));
   for (const std::int64_t step : steps_in(workdir / "best")) {
     INFO("best step " << step);
     const fs::path name = checkpoint_of("", step).filename();

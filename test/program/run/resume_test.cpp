@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "trivet/os/file.h"
 #include "support/shell.h"
 #include "trivet/config/json.h"
 #include "trivet/config/value.h"
+#include "trivet/os/file.h"
 #include "watched_run.h"
 
 using namespace trivet;

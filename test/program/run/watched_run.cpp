@@ -13,12 +13,12 @@
 #include <sstream>
 #include <utility>
 
-#include "trivet/os/file.h"
 #include "support/overrides.h"
 #include "support/paths.h"
 #include "support/shell.h"
 #include "trivet/config/json.h"
 #include "trivet/config/value.h"
+#include "trivet/os/file.h"
 
 namespace trivet::test {
 namespace {

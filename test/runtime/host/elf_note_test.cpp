@@ -14,8 +14,8 @@
 #include "host/manifest.h"
 #include "support/plugin_folder.h"
 #include "trivet/config/schema.h"
-#include "trivet/os/file.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 using namespace trivet;
 

@@ -10,11 +10,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "trivet/os/file.h"
 #include "rundir/metrics_log.h"
 #include "support/shell.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 using namespace trivet;
 namespace fs = std::filesystem;

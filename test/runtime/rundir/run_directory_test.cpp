@@ -14,7 +14,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "trivet/os/file.h"
 #include "base/process_info.h"
 #include "rundir/event_log.h"
 #include "rundir/run_directory.h"
@@ -23,6 +22,7 @@
 #include "support/shell.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 using namespace trivet;
 using Catch::Contains;

@@ -8,13 +8,13 @@
 #include <limits>
 #include <string>
 
-#include "trivet/os/file.h"
 #include "rundir/metrics_log.h"
 #include "rundir/metrics_reader.h"
 #include "rundir/run_status.h"
 #include "rundir/status_file.h"
 #include "support/shell.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 using namespace trivet;
 namespace fs = std::filesystem;

@@ -17,10 +17,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "trivet/os/file.h"
 #include "silent_events.h"
 #include "support/shell.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace train_scenarios_test {
 
