@@ -9,18 +9,13 @@
 
 #include "launch/store/experiment_id.h"
 #include "launch/store/experiment_view.h"
+#include "launch/store/launch_record.h"
 #include "trivet/config/enums.h"
 #include "trivet/launch/subdir_format.h"
 #include "trivet/text/strings.h"
 
 namespace trivet {
 namespace {
-
-Value text_list(const std::vector<std::string>& texts) {
-  Value list = Value::array();
-  for (const std::string& text : texts) list.push_back(text);
-  return list;
-}
 
 std::vector<std::string> dependency_texts(const launch::Job& job) {
   std::vector<std::string> texts;

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kLargestJournal = std::uint64_t{1} << 30;
 constexpr std::uint64_t kLargestGoal = 1 << 20;
 
-std::string text_in(const Value& table, std::string_view name) {
+std::string text_or_empty(const Value& table, std::string_view name) {
   const Value* value = table.find(name);
   return value != nullptr && value->is_text() ? value->as_text() : std::string();
 }
@@ -33,9 +33,9 @@ void take(const Value& line, std::vector<TrialView>& trials) {
   if (number < 0 || number > known) return;
   if (number == known) trials.emplace_back().number = number;
   TrialView& trial = trials[static_cast<std::size_t>(number)];
-  trial.state = text_in(line, "state");
+  trial.state = text_or_empty(line, "state");
   trial.wid = integer_of(line, "wid", trial.wid);
-  trial.detail = text_in(line, "detail");
+  trial.detail = text_or_empty(line, "detail");
   const Value* point = line.find("point");
   if (point != nullptr && point->is_table()) trial.point = *point;
   const Value* value = line.find("value");
@@ -103,9 +103,9 @@ std::optional<SearchView> read_search(const fs::path& experiment) {
   if (fs::exists(goal, ignored)) {
     const std::string text = read_file_at_most(goal, kLargestGoal);
     if (const auto table = table_in(text, goal.string())) {
-      search.objective = text_in(*table, "objective");
-      search.goal = text_in(*table, "goal");
-      search.failure = text_in(*table, "failure");
+      search.objective = text_or_empty(*table, "objective");
+      search.goal = text_or_empty(*table, "goal");
+      search.failure = text_or_empty(*table, "failure");
       search.asked = integer_of(*table, "trials", 0);
     }
   }

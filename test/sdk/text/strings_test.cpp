@@ -24,7 +24,8 @@ TEST_CASE("the parts of a text, joined by the separator, are the text") {
   CHECK(split("", ',') == Parts{""});
   CHECK(split(",", ',') == Parts{"", ""});
   CHECK(split("abc", ',') == Parts{"abc"});
-  for (const std::string text : {"", "/", "a//b/", std::string(1000, '/').c_str()}) {
+  for (const std::string& text :
+       std::vector<std::string>{"", "/", "a//b/", std::string(1000, '/')}) {
     std::string joined;
     for (const std::string_view part : split(text, '/')) joined += std::string(part) + "/";
     joined.pop_back();
