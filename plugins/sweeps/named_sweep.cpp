@@ -149,8 +149,11 @@ std::vector<SweepItem> NamedSweep::items() const {
     const std::string path = joined_path("sweep", name);
     items = product(items, items_of(*context_.sweeps.find(name), path), path);
   }
-  if (context_.command_line.is_null()) return items;
-  return product(items, items_of(context_.command_line, kCommandLine), kCommandLine);
+  if (!context_.command_line.is_null()) {
+    items = product(items, items_of(context_.command_line, kCommandLine), kCommandLine);
+  }
+  for (SweepItem& item : items) item.target = target_;
+  return items;
 }
 
 std::vector<std::string> NamedSweep::tags() const {

@@ -26,7 +26,8 @@ namespace trivet::sweeps {
 
 class NamedSweep : public SweepInfo {
  public:
-  explicit NamedSweep(const SweepContext& context) : context_(context) {}
+  NamedSweep(const SweepContext& context, SweepTarget target)
+      : context_(context), target_(target) {}
 
   // Throws ConfigError for names that are not there, with those that are.
   std::vector<SweepItem> items() const override;
@@ -35,21 +36,23 @@ class NamedSweep : public SweepInfo {
 
  private:
   SweepContext context_;
+  SweepTarget target_;
 };
 
 // Varies the arguments of the jobs: --NAME=VALUE.
 class ConfigSweep final : public NamedSweep {
  public:
   using Config = SweepInfoConfig;
-  ConfigSweep(const Config&, const SweepContext& context) : NamedSweep(context) {}
+  ConfigSweep(const Config&, const SweepContext& context)
+      : NamedSweep(context, SweepTarget::argument) {}
 };
 
 // Varies the run's config: --cfg.PATH=VALUE.
 class TrainerSweep final : public NamedSweep {
  public:
   using Config = SweepInfoConfig;
-  TrainerSweep(const Config&, const SweepContext& context) : NamedSweep(context) {}
-  bool sweeps_config() const override { return true; }
+  TrainerSweep(const Config&, const SweepContext& context)
+      : NamedSweep(context, SweepTarget::config) {}
 };
 
 }  // namespace trivet::sweeps

@@ -69,7 +69,10 @@ struct Launcher::Impl {
   ExperimentStore::Place take_place() const;
   void write_configs(const ExperimentPlace& place) const;
   void write_facts(const ExperimentPlace& place, const std::vector<std::string>& tags) const;
-  PlannedLaunch record(const ExperimentPlace& place) const;
+  ExperimentPlace expected_place() const;
+  PlannedLaunch plan(const ExperimentPlace& place) const;
+  PlannedLaunch record(const ExperimentPlace& place, const ExperimentPlace& expected,
+                       PlannedLaunch planned) const;
 
   static LaunchRequest start_from_record(LaunchRequest request) {
     trivet::start_from_record(request.config);
@@ -145,7 +148,7 @@ UnitCheck Launcher::Impl::unit_check(const ExperimentPlace& place) const {
 void Launcher::Impl::check_units(const PlannedLaunch& planned, const ExperimentPlace& place) const {
   UnitCheck check = unit_check(place);
   for (std::size_t i = 0; i < planned.units.size() && !check.has_enough(); ++i) {
-    check.check(planned.units[i], told.sweep.sweeps_config, planned.items[i]);
+    check.check(planned.units[i], planned.items[i]);
   }
   check.throw_if_any();
 }
@@ -154,12 +157,12 @@ void Launcher::Impl::check_with_orchestrator(const std::vector<WorkUnit>& units,
                                              const ExperimentPlace& place) const {
   // Checking records nothing: a unit that is added is made, and forgotten.
   const UnitBuilder builder = this->builder(place);
-  const bool sweeps_config = told.launch.run.has_value();
-  DiskRecords records(place.directory, [&](DiskRecords&, const SweepItem& item) {
+  DiskRecords records(place.directory, [&](DiskRecords&, SweepItem item) {
+    item.target = told.launch.run ? SweepTarget::config : SweepTarget::argument;
     refuse_conflicts(told.launch, {item});
-    WorkUnit unit = builder.build(item, sweeps_config, 1, 1);
+    WorkUnit unit = builder.build(builder.work(item), 1, 1);
     UnitCheck check = unit_check(place);
-    check.check(unit, sweeps_config, 1);
+    check.check(unit, 1);
     check.throw_if_any();
     return unit;
   });
@@ -184,7 +187,7 @@ void Launcher::Impl::write_facts(const ExperimentPlace& place,
                                     {"name", told.name},
                                     {"author", told.author},
                                     {"note", told.launch.experiment.note},
-                                    {"tags", text_list(tags)},
+                                    {"tags", Value::array_of(tags)},
                                     {"importance", enum_name(told.launch.experiment.importance)},
                                     {"launched", unix_time()},
                                     {"host", host_name()},
@@ -194,9 +197,9 @@ void Launcher::Impl::write_facts(const ExperimentPlace& place,
                                     {"config", place.config_file.filename().string()},
                                     {"unit_config", place.unit_file.filename().string()},
                                     {"working_directory", place.working_directory.string()},
-                                    {"plugin_dirs", text_list(request.plugin_dirs)},
+                                    {"plugin_dirs", Value::array_of(request.plugin_dirs)},
                                     {"files", told.files.to_value()},
-                                    {"overrides", text_list(told.config.words)},
+                                    {"overrides", Value::array_of(told.config.words)},
                                     {"orchestrator", told.launch.experiment.orchestrator.key()}});
   replace_file(place.directory / "experiment.json", to_json(facts, JsonStyle::indented),
                Durability::synced);
@@ -224,12 +227,18 @@ ExperimentStore::Place Launcher::Impl::take_place() const {
 
 // The facts come last: a launch that is killed before has made no experiment, and one after it has
 // made a whole one, with which `trivet resume` goes on.
-PlannedLaunch Launcher::Impl::record(const ExperimentPlace& place) const {
+PlannedLaunch Launcher::Impl::record(const ExperimentPlace& place, const ExperimentPlace& expected,
+                                     PlannedLaunch planned) const {
   const UniqueFd lock = lock_units(place.directory);
   // Units of a launch that was killed were never started.
   if (!holds_experiment(place.directory)) fs::remove(place.directory / "units.jsonl");
   DiskRecords records(place.directory);
-  PlannedLaunch planned = this->planned(place, records.all_units());
+  std::vector<WorkUnit> recorded = records.all_units();
+  // Another launch may have taken the number since, or have added units.
+  const bool is_expected =
+      place.directory == expected.directory && place.config_file == expected.config_file &&
+      place.unit_file == expected.unit_file && recorded.size() == planned.there.size();
+  if (!is_expected) planned = this->planned(place, std::move(recorded));
   // Before what replaces something: they take the most room.
   told.files.copy_into(place.directory);
   write_configs(place);
@@ -238,29 +247,36 @@ PlannedLaunch Launcher::Impl::record(const ExperimentPlace& place) const {
   return planned;
 }
 
+ExperimentPlace Launcher::Impl::expected_place() const {
+  const ExperimentStore store(told.root);
+  const std::optional<std::int64_t> wanted = told.launch.experiment.xid;
+  if (wanted && !store.find(*wanted)) refuse_unknown(*wanted, store);
+  return place_of(wanted.value_or(store.next_xid()));
+}
+
+PlannedLaunch Launcher::Impl::plan(const ExperimentPlace& place) const {
+  std::vector<WorkUnit> recorded;
+  if (holds_experiment(place.directory)) recorded = DiskRecords(place.directory).all_units();
+  PlannedLaunch planned = this->planned(place, std::move(recorded));
+  check_units(planned, place);
+  check_with_orchestrator(planned.units, place);
+  return planned;
+}
+
 Launcher::Launcher(LaunchRequest request, ConfigCatalog& catalog)
     : impl_(std::make_unique<Impl>(std::move(request), catalog)) {}
 Launcher::~Launcher() = default;
 
 PlannedLaunch Launcher::plan() {
-  const ExperimentStore store(impl_->told.root);
-  const std::optional<std::int64_t> wanted = impl_->told.launch.experiment.xid;
-  if (wanted && !store.find(*wanted)) impl_->refuse_unknown(*wanted, store);
-  const std::int64_t xid = wanted.value_or(store.next_xid());
-  const ExperimentPlace place = impl_->place_of(xid);
-  std::vector<WorkUnit> recorded;
-  if (holds_experiment(place.directory)) recorded = DiskRecords(place.directory).all_units();
-  PlannedLaunch planned = impl_->planned(place, std::move(recorded));
-  impl_->check_units(planned, place);
-  impl_->check_with_orchestrator(planned.units, place);
-  return planned;
+  return impl_->plan(impl_->expected_place());
 }
 
 PlannedLaunch Launcher::launch() {
-  plan();
+  const ExperimentPlace expected = impl_->expected_place();
+  PlannedLaunch planned = impl_->plan(expected);
   keep_private(impl_->told.launch.experiment);
   const ExperimentPlace place = impl_->place_of(impl_->take_place().xid);
-  const PlannedLaunch planned = impl_->record(place);
+  planned = impl_->record(place, expected, std::move(planned));
   LaunchedExperiment launched(place.directory, impl_->catalog);
   launched.orchestrator().launch(planned.units);
   return planned;

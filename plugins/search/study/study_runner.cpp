@@ -17,7 +17,7 @@ using launch::JobState;
 using launch::WorkUnit;
 
 SweepItem item_of(const SearchPoint& point) {
-  return {.args = point, .shown = {}};
+  return {.args = point};
 }
 
 // Enough to find the name that was meant.

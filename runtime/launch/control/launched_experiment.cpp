@@ -43,7 +43,7 @@ struct LaunchedExperiment::Impl {
   std::unique_ptr<Orchestrator> orchestrator;
 
   void plan();
-  WorkUnit add(DiskRecords& to, const SweepItem& item);
+  WorkUnit add(DiskRecords& to, const SweepItem& given);
 };
 
 LaunchedExperiment::LaunchedExperiment(fs::path directory, ConfigCatalog& catalog,
@@ -95,43 +95,39 @@ Orchestrator& LaunchedExperiment::orchestrator() {
 
 // What a further unit is made of; looked at when there is the first one to add.
 void LaunchedExperiment::Impl::plan() {
-  const auto text = [&](const char* key) {
-    const Value* fact = facts.find(key);
-    return fact != nullptr && fact->is_text() ? fact->as_text() : std::string();
-  };
   const Value* recorded = facts.find("files");
-  place.working_directory = text("working_directory");
+  place.working_directory = facts.text_or("working_directory");
   files.emplace(place.working_directory, directory, recorded != nullptr ? *recorded : Value());
   plans = plan_jobs(launch, *files);
   place.xid = facts.find("xid")->as_integer();
-  place.name = text("name");
-  place.author = text("author");
+  place.name = facts.text_or("name");
+  place.author = facts.text_or("author");
   place.directory = directory;
   place.plugin_dirs = recorded_plugin_dirs(facts);
-  if (const std::string file = text("config"); !file.empty()) place.config_file = directory / file;
-  if (const std::string file = text("unit_config"); !file.empty()) {
-    place.unit_file = directory / file;
-  }
+  const std::string config = facts.text_or("config"), unit = facts.text_or("unit_config");
+  if (!config.empty()) place.config_file = directory / config;
+  if (!unit.empty()) place.unit_file = directory / unit;
   format = make(launch.experiment.subdir_format);
 }
 
-WorkUnit LaunchedExperiment::Impl::add(DiskRecords& to, const SweepItem& item) {
+WorkUnit LaunchedExperiment::Impl::add(DiskRecords& to, const SweepItem& given) {
   if (format == nullptr) plan();
-  const bool sweeps_config = launch.run.has_value();
+  SweepItem item = given;
+  item.target = launch.run ? SweepTarget::config : SweepTarget::argument;
   const std::vector<std::string> words = texts_in(facts, "overrides");
   const UnitBuilder builder(launch, plans, *format, place, words);
   UnitCheck check(catalog, place.config_file, words, {}, nullptr);
-  check.check(builder.build(item, sweeps_config, 1, 1), sweeps_config, 1);
+  const UnitWork work = builder.work(item);
+  check.check(builder.build(work, 1, 1), 1);
   check.throw_if_any();
-  const std::string identity = builder.identity(item, sweeps_config);
   const UniqueFd lock = lock_units(directory);
   to.refresh();
   std::int64_t last = 0;
   for (const WorkUnit& unit : to.all_units()) {
-    if (unit.identity == identity) return unit;
+    if (unit.identity == work.identity) return unit;
     last = std::max(last, unit.wid);
   }
-  const WorkUnit unit = builder.build(item, sweeps_config, last + 1, last + 1);
+  const WorkUnit unit = builder.build(work, last + 1, last + 1);
   to.append(std::vector{unit});
   return unit;
 }

@@ -41,7 +41,8 @@ void resolve(const LaunchRequest& request, ConfigCatalog& catalog, LaunchPlan& p
   resolve_as(base, request, catalog, plan);
   // Where --sweep varies arguments, the config that all units share has every override.
   const bool is_left_out = base.overrides.size() != request.config.overrides.size();
-  if (is_left_out && !plan.sweep.sweeps_config) resolve_as(request.config, request, catalog, plan);
+  if (is_left_out && !vary_config(plan.sweep.items))
+    resolve_as(request.config, request, catalog, plan);
 }
 
 // Where the orchestrator makes the units there are none at first, and no sweep.
@@ -67,20 +68,13 @@ void ask_orchestrator(LaunchPlan& plan) {
   plan.sweep.items.clear();
 }
 
-bool varies_config(const LaunchPlan& plan) {
-  if (plan.makes_units) return true;
-  return plan.sweep.sweeps_config &&
-         std::any_of(plan.sweep.items.begin(), plan.sweep.items.end(),
-                     [](const SweepItem& item) { return !item.args.empty(); });
-}
-
 }  // namespace
 
 LaunchPlan plan_launch(const LaunchRequest& request, ConfigCatalog& catalog) {
   LaunchPlan plan;
   resolve(request, catalog, plan);
   const launch::Experiment& experiment = plan.launch.experiment;
-  if (plan.launch.run && !plan.sweep.sweeps_config) check_run(*plan.launch.run);
+  if (plan.launch.run && !vary_config(plan.sweep.items)) check_run(*plan.launch.run);
   refuse_lost_names(plan.sweep, plan.jobs);
   plan.name = experiment.name;
   if (plan.name.empty()) plan.name = fs::path(request.source).stem().string();
@@ -91,8 +85,8 @@ LaunchPlan plan_launch(const LaunchRequest& request, ConfigCatalog& catalog) {
   if (experiment.name.empty()) plan.launch.xp.set("name", plan.name);
   ask_orchestrator(plan);
   if (plan.launch.run) {
-    plan.config =
-        unit_config(plan.launch, request.config.overrides, varies_config(plan), plan.sweep.items);
+    const bool varied = plan.makes_units || vary_config(plan.sweep.items);
+    plan.config = unit_config(plan.launch, request.config.overrides, varied, plan.sweep.items);
   }
   return plan;
 }

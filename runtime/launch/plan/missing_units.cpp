@@ -5,6 +5,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace trivet {
 
@@ -16,28 +17,21 @@ MissingUnits missing_units(const UnitBuilder& builder, const SweepItems& sweep,
     known.insert(unit.identity);
     last = std::max(last, unit.wid);
   }
-  struct Wanted {
-    std::size_t item;
-    std::int64_t repeat;
-  };
-  std::vector<Wanted> lacking;
+  std::vector<UnitWork> lacking;
   MissingUnits missing;
   for (std::size_t item = 0; item < sweep.items.size(); ++item) {
     for (std::int64_t repeat = 1; repeat <= repeats; ++repeat) {
-      const std::string identity = builder.identity(sweep.items[item], sweep.sweeps_config, repeat);
-      if (!wanted.insert(identity).second) {
+      UnitWork work = builder.work(sweep.items[item], repeat);
+      if (!wanted.insert(work.identity).second) {
         ++missing.duplicates;
-      } else if (!known.contains(identity)) {
-        lacking.push_back({item, repeat});
+      } else if (!known.contains(work.identity)) {
+        lacking.push_back(std::move(work));
+        missing.items.push_back(item + 1);
       }
     }
   }
   const std::int64_t units = last + std::ssize(lacking);
-  for (const auto& [item, repeat] : lacking) {
-    missing.units.push_back(
-        builder.build(sweep.items[item], sweep.sweeps_config, ++last, units, repeat));
-    missing.items.push_back(item + 1);
-  }
+  for (const UnitWork& work : lacking) missing.units.push_back(builder.build(work, ++last, units));
   return missing;
 }
 

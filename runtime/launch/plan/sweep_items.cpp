@@ -121,12 +121,18 @@ Value command_line_sweep(const std::vector<std::string>& further) {
 
 }  // namespace
 
+bool vary_config(const std::vector<SweepItem>& items) {
+  return std::any_of(items.begin(), items.end(), [](const SweepItem& item) {
+    return item.target == SweepTarget::config && !item.args.empty();
+  });
+}
+
 SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::string>& further) {
   const std::optional<SweepChoice> chosen = choice(launch.experiment.sweep);
   const bool asked = (chosen && chosen->on) || !further.empty();
   const Value* at = launch.xp.find("sweep");
   const Origin where = at != nullptr ? at->origin() : Origin();
-  SweepItems nothing{{SweepItem()}, false, {}};
+  SweepItems nothing{{SweepItem()}, {}};
   if (!launch.experiment.sweep_info.has_value()) {
     if (!asked) return nothing;
     throw ConfigError(Problem{where, "xp.sweep", "there is no sweep to run",
@@ -149,7 +155,7 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
   }
   const bool off = chosen && !chosen->on && further.empty();
   if (off || (sweep->needs_names() && !asked)) return nothing;
-  SweepItems found{sweep->items(), sweep->sweeps_config(), sweep->tags()};
+  SweepItems found{sweep->items(), sweep->tags()};
   if (found.items.empty()) {
     throw ConfigError(Problem{where, "xp.sweep", "the sweep has no items",
                               "an empty list of values makes a sweep of nothing"});
@@ -160,12 +166,12 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
         fmt::format("the sweep makes {} work units, more than {}", found.items.size(), kMostUnits),
         "launch several experiments"});
   }
-  if (found.sweeps_config && !launch.run) {
+  if (vary_config(found.items) && !launch.run) {
     throw ConfigError(Problem{where, "xp.sweep_info",
                               "the sweep varies a run's config, and there is none",
                               "name one: --cfg=FILE"});
   }
-  if (found.sweeps_config) refuse_conflicts(launch, found.items);
+  refuse_conflicts(launch, found.items);
   return found;
 }
 
@@ -174,6 +180,7 @@ void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>
   Problems problems;
   std::set<std::string> seen;
   for (const SweepItem& item : items) {
+    if (item.target != SweepTarget::config) continue;
     for (const auto& entry : item.args) {
       const std::string& name = entry.first;
       if (name.find('*') != std::string::npos || !seen.insert(name).second) continue;

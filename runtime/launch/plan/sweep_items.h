@@ -13,9 +13,11 @@ namespace trivet {
 
 struct SweepItems {
   std::vector<SweepItem> items;  // one without members when nothing is swept
-  bool sweeps_config = false;    // their names are paths in the run's config
   std::vector<std::string> tags;
 };
+
+// Whether an item changes the run's config.
+bool vary_config(const std::vector<SweepItem>& items);
 
 // A sweep that is given in full is run unless xp.sweep is false, one of named sweeps if xp.sweep
 // names them. `further` is PATH=V1,V2 from the command line, each one more dimension. Throws

@@ -39,6 +39,14 @@ std::filesystem::path experiment_directory(const SubdirFormat& format,
                                            const std::filesystem::path& root,
                                            const ExperimentPlace& place, const std::string& cell);
 
+// What a work unit does, wherever it is put and whatever its number.
+struct UnitWork {
+  SweepItem item;
+  std::int64_t repeat = 1;                       // which of xp.repeats
+  std::vector<std::vector<Argument>> arguments;  // of each job, in the order of the plans
+  std::string identity;                          // equal for equal work
+};
+
 class UnitBuilder {
  public:
   // All must outlive it, but for `overrides`: what the runs of units say (UnitConfig::words).
@@ -46,21 +54,16 @@ class UnitBuilder {
               const SubdirFormat& format, const ExperimentPlace& place,
               std::vector<std::string> overrides = {});
 
-  // What decides what the unit does: equal for equal work, wherever it lies. `sweeps_config`: the
-  // item's names are paths in the run's config. `repeat`: which of xp.repeats. Throws ConfigError
-  // for an argument that is both swept and set on the command line.
-  std::string identity(const SweepItem& item, bool sweeps_config, std::int64_t repeat = 1) const;
+  // Throws ConfigError for an argument that is both swept and set on the command line.
+  UnitWork work(const SweepItem& item, std::int64_t repeat = 1) const;
 
   // `units`: how many there are in all, for {wid}.
-  launch::WorkUnit build(const SweepItem& item, bool sweeps_config, std::int64_t wid,
-                         std::int64_t units, std::int64_t repeat = 1) const;
-
-  const std::string& main_cell() const { return cell_; }
+  launch::WorkUnit build(const UnitWork& work, std::int64_t wid, std::int64_t units) const;
 
  private:
-  std::vector<Argument> arguments(const JobPlan& plan, const SweepItem& item,
-                                  bool sweeps_config) const;
-  launch::Job job(const JobPlan& plan, const SweepItem& item, bool sweeps_config,
+  std::vector<Argument> arguments(const JobPlan& plan, const SweepItem& item) const;
+  std::string identity(const UnitWork& work) const;
+  launch::Job job(const JobPlan& plan, const std::vector<Argument>& arguments,
                   const DirProperties& properties, const std::filesystem::path& directory) const;
 
   // A run looks for plugins where the launch did.

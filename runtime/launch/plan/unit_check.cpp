@@ -61,41 +61,41 @@ UnitCheck::UnitCheck(ConfigCatalog& catalog, fs::path config_file, std::vector<s
       texts_(std::move(texts)),
       told_(told) {}
 
-void UnitCheck::check(const launch::WorkUnit& unit, bool sweeps_config, std::size_t number) {
+void UnitCheck::check(const launch::WorkUnit& unit, std::size_t number) {
   bool runs = false;
   for (const launch::Job& job : unit.jobs) {
     runs = runs || job.tells_done;
-    if (job.tells_done) check_job(unit, job, sweeps_config, number);
+    if (job.tells_done) check_job(unit, job, number);
   }
-  if (runs || !sweeps_config) return;
+  if (runs || unit.sweep.target != SweepTarget::config) return;
   ConfigRequest request{.files = {config_file_}, .texts = texts_};
   request.overrides = item_overrides(unit.sweep, number);
   for (const std::string& word : said_inside(words_, unit.sweep)) {
     request.overrides.push_back(make_override(word));
   }
-  check_config(unit, request, sweeps_config, number);
+  check_config(unit, request, number);
 }
 
-void UnitCheck::check_job(const launch::WorkUnit& unit, const launch::Job& job, bool sweeps_config,
+void UnitCheck::check_job(const launch::WorkUnit& unit, const launch::Job& job,
                           std::size_t number) {
   try {
-    check_config(unit, request_of(job, texts_), sweeps_config, number);
+    check_config(unit, request_of(job, texts_), number);
   } catch (const UsageError& error) {
     problems_.add({{}, joined_path("xp.jobs", job.name) + ".args", error.message(), error.hint()});
   }
 }
 
 void UnitCheck::check_config(const launch::WorkUnit& unit, const ConfigRequest& request,
-                             bool sweeps_config, std::size_t number) {
+                             std::size_t number) {
   try {
     const ResolvedConfig config = resolve_config(request, catalog_);
-    if (sweeps_config) {
+    if (unit.sweep.target == SweepTarget::config) {
       const TypedTree tree(config_file_schema(), catalog_.schemas());
       compare(unit.sweep, number, config.tree, tree, problems_);
     }
     check_run(config);
   } catch (const ConfigError& error) {
-    tell(unit, sweeps_config, number, error);
+    tell(unit, number, error);
   }
 }
 
@@ -116,12 +116,11 @@ void set_place(Problem& problem, const SweepItem& item, std::size_t number, std:
 
 }  // namespace
 
-void UnitCheck::tell(const launch::WorkUnit& unit, bool sweeps_config, std::size_t number,
-                     const ConfigError& error) {
+void UnitCheck::tell(const launch::WorkUnit& unit, std::size_t number, const ConfigError& error) {
   std::vector<Problem> problems = error.problems();
   if (told_ != nullptr) {
     ConfigRequest request = *told_;
-    if (sweeps_config) {
+    if (unit.sweep.target == SweepTarget::config) {
       for (Override& given : item_overrides(unit.sweep, number)) {
         request.overrides.push_back(std::move(given));
       }

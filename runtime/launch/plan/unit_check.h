@@ -27,9 +27,8 @@ class UnitCheck {
             const ConfigRequest* told);
 
   // Of each job that is a run of this program; of the config that other programs get where none
-  // is. `number`: that of the unit's item in its sweep; `sweeps_config`: the item's names are paths
-  // in the run's config.
-  void check(const launch::WorkUnit& unit, bool sweeps_config, std::size_t number);
+  // is. `number`: that of the unit's item in its sweep.
+  void check(const launch::WorkUnit& unit, std::size_t number);
 
   // So many that more would help nobody.
   bool has_enough() const;
@@ -37,13 +36,10 @@ class UnitCheck {
   void throw_if_any() const;
 
  private:
-  void check_job(const launch::WorkUnit& unit, const launch::Job& job, bool sweeps_config,
-                 std::size_t number);
-  void check_config(const launch::WorkUnit& unit, const ConfigRequest& request, bool sweeps_config,
-                    std::size_t number);
+  void check_job(const launch::WorkUnit& unit, const launch::Job& job, std::size_t number);
+  void check_config(const launch::WorkUnit& unit, const ConfigRequest& request, std::size_t number);
   // The same mistake at the place where the user made it.
-  void tell(const launch::WorkUnit& unit, bool sweeps_config, std::size_t number,
-            const ConfigError& error);
+  void tell(const launch::WorkUnit& unit, std::size_t number, const ConfigError& error);
 
   ConfigCatalog& catalog_;
   std::filesystem::path config_file_;

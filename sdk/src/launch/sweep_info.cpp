@@ -7,9 +7,6 @@ SweepInfo::~SweepInfo() = default;
 std::vector<std::string> SweepInfo::tags() const {
   return {};
 }
-bool SweepInfo::sweeps_config() const {
-  return false;
-}
 bool SweepInfo::needs_names() const {
   return false;
 }

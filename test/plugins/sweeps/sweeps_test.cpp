@@ -136,8 +136,13 @@ TEST_CASE("a sweep makes as many work units as an experiment may have, and no mo
 TEST_CASE("sweeps tell tags, and whether they vary the config") {
   CHECK(ConfigSweep({}, context({"lr", "pairs"})).tags() ==
         std::vector<std::string>{"sweep:lr", "sweep:pairs"});
-  CHECK_FALSE(ConfigSweep({}, context({})).sweeps_config());
-  CHECK(TrainerSweep({}, context({})).sweeps_config());
+  const SweepContext given = context({});
+  for (const SweepItem& item : ConfigSweep({}, given).items()) {
+    CHECK(item.target == SweepTarget::argument);
+  }
+  for (const SweepItem& item : TrainerSweep({}, given).items()) {
+    CHECK(item.target == SweepTarget::config);
+  }
 }
 
 TEST_CASE("lists that are zipped must be of one length") {

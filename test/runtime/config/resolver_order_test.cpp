@@ -162,7 +162,7 @@ TEST_CASE("the words for a value give that value again") {
 TEST_CASE("an override inside of what a sweep changes is a part of what units differ in") {
   const std::vector<std::string> words{"task.model.dropout=0.5", "seed=3"};
   const auto inside = [&](const std::string& swept) {
-    return said_inside(words, {.args = {{swept, Value("demo/Mlp")}}, .shown = {}});
+    return said_inside(words, {.args = {{swept, Value("demo/Mlp")}}});
   };
   const std::vector<std::string> dropout{"task.model.dropout=0.5"};
   CHECK(inside("task.model") == dropout);
@@ -203,7 +203,7 @@ TEST_CASE("units that vary the config start from the files and say the overrides
   }
   ResolvedLaunch launch;
   launch.run = resolve_config(request, catalog);
-  const SweepItem item{.args = {{"name", Value("${xp.a}")}}, .shown = {}};
+  const SweepItem item{.args = {{"name", Value("${xp.a}")}}};
   const UnitConfig config = unit_config(launch, request.overrides, true, {item});
   CHECK(config.words == std::vector<std::string>{"task.model.dropout=0.5", "seed=3"});
   CHECK_THAT(config.files_text, Catch::Contains("a = \"${xp.b}\"") &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SweepInfo: the work units of a sweep. Each is a set of values that all jobs of the unit get as
-// arguments:
+// SweepInfo: the work units of a sweep. Each is a set of values, of arguments that all jobs of the
+// unit get or of the run's config:
 //
 //   [xp.sweep_info]
 //   type = "sweeps/SimpleSweep"
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "trivet/config.h"
+#include "trivet/config/enums.h"
 #include "trivet/config/value.h"
 #include "trivet/object.h"
 #include "trivet/plugin/export.h"
@@ -28,11 +29,21 @@ inline constexpr std::size_t kMostUnits = 100'000;
 struct SweepInfoConfig {};
 TRIVET_CONFIG(SweepInfoConfig, trivet::NoBase)
 
+// What the names of a SweepItem name.
+enum class SweepTarget {
+  argument,  // arguments of the jobs: --NAME=VALUE
+  // Paths in the run's config, given to jobs as --cfg.PATH=VALUE. Each unit is checked against the
+  // config before anything is started.
+  config,
+};
+TRIVET_ENUM(SweepTarget, argument, config)
+
 // One work unit. Without members: the experiment as it is.
 struct SweepItem {
-  std::vector<std::pair<std::string, Value>> args;  // argument -> value, in order, each name once
+  std::vector<std::pair<std::string, Value>> args;  // name -> value, in order, each name once
   // What directories and listings show of it: "dims" instead of a long path. Empty: args.
-  std::vector<std::pair<std::string, Value>> shown;
+  std::vector<std::pair<std::string, Value>> shown{};
+  SweepTarget target = SweepTarget::argument;
 };
 
 // What a sweep may look at.
@@ -56,9 +67,6 @@ class TRIVET_API SweepInfo : public Object {
   // The same items in the same order on every call. An empty list is refused by whoever launches.
   virtual std::vector<SweepItem> items() const = 0;
   virtual std::vector<std::string> tags() const;  // of the experiment; none
-  // Whether the names of args are paths in the run's config. They are checked against it then, for
-  // every unit, before anything is started, and given to jobs as --cfg.PATH=VALUE.
-  virtual bool sweeps_config() const;  // false
   // Whether xp.sweep must name what is swept. False: it is swept unless xp.sweep is false.
   virtual bool needs_names() const;  // false
 };

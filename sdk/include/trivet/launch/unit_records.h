@@ -74,7 +74,8 @@ class TRIVET_API UnitRecords {
   virtual std::vector<WorkUnit> units() = 0;
   // Makes a unit of a sweep's item, as `trivet launch` does for those of a sweep, and records it.
   // For orchestrators that find out what to try while they run. A unit of the same identity is
-  // given back instead of a new one. Throws ConfigError when the item does not fit the config.
+  // given back instead of a new one. The item's target is set here: the run's config where the
+  // experiment has one. Throws ConfigError when the item does not fit the config.
   virtual WorkUnit add(const SweepItem& item) = 0;
 
   // As of now; pending for a job without events.
