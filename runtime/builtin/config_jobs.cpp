@@ -2,7 +2,11 @@
 #include "builtin/config_jobs.h"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 
+#include "config/modes.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
 #include "trivet/experiment.h"
 
@@ -12,11 +16,11 @@ namespace {
 using launch::JobConfig;
 
 // trivet run --cfg={cfg} --workdir={wu_dir}; the units' values follow as --cfg.PATH=VALUE.
-JobConfig run_job(const std::string& mode) {
+JobConfig run_job(std::string_view mode) {
   JobConfig job;
   job.target = "trivet";
   Value named = Value::table({{"cfg", "{cfg}"}, {"workdir", "{wu_dir}"}});
-  if (!mode.empty()) named.set("mode", mode);
+  if (!mode.empty()) named.set("mode", std::string(mode));
   job.args = Value::array({"run", named});
   return job;
 }
@@ -30,10 +34,11 @@ std::vector<std::pair<std::string, JobConfig>> ConfigJobs::jobs(const Value& con
                               .what = "trivet/ConfigJobs needs a run's config",
                               .hint = "name one: --cfg=FILE"});
   }
-  const bool only_evaluates = mode->as_text() == "eval" || mode->as_text() == "continuous_eval";
-  if (only_evaluates) return {{"eval", run_job("")}};
+  const std::optional<Mode> known = enum_from_name<Mode>(mode->as_text());
+  if (known && !trains(*known)) return {{"eval", run_job("")}};
   if (!config_.standalone_eval) return {{"train", run_job("")}};
-  return {{"train", run_job("train")}, {"eval", run_job("continuous_eval")}};
+  return {{"train", run_job(enum_name(Mode::train))},
+          {"eval", run_job(enum_name(Mode::continuous_eval))}};
 }
 
 bool only_runs_config(const Value& xp) {

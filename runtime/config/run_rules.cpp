@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "config/modes.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -25,7 +26,7 @@ bool has_eval_input(const Value& value) {
 }  // namespace
 
 void check_run(const ResolvedConfig& config) {
-  if (config.experiment.mode == Mode::train) return;
+  if (!evaluates(config.experiment.mode)) return;
   const Value* task = config.tree.find("task");
   const Value* trainer = config.tree.find("trainer");
   if ((task != nullptr && has_eval_input(*task)) ||

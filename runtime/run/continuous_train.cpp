@@ -15,6 +15,7 @@
 #include "run/run_session.h"
 #include "run/run_start.h"
 #include "rundir/metrics_reader.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
 
@@ -47,7 +48,7 @@ ContinuousTrain::ContinuousTrain(const RunRequest& request, const RunDirectory& 
       view_(view),
       metrics_(directory.file("metrics.jsonl")),
       log_(directory.file("log.jsonl")),
-      status_(directory.file("status.json"), std::string(name_of(request.config.experiment.mode)),
+      status_(directory.file("status.json"), std::string(enum_name(request.config.experiment.mode)),
               fields.train_steps),
       source_(directory.file("source"), {.max_to_keep = 1},
               [this](const std::string& text) { warn(text); }),
@@ -125,7 +126,7 @@ RunRequest ContinuousTrain::request_for(std::int64_t step) const {
   config.tree.set_path("task.init_checkpoint", from);
   config.referring.set_path("task.init_checkpoint", std::move(plain));
   for (Value* tree : {&config.tree, &config.referring}) {
-    tree->set_path("mode", name_of(Mode::train_and_eval));
+    tree->set_path("mode", enum_name(Mode::train_and_eval));
   }
   Value fields = config.experiment.task.fields();
   fields.set("init_checkpoint", from);

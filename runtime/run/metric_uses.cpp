@@ -2,14 +2,17 @@
 #include "run/metric_uses.h"
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include <fmt/core.h>
 
 #include "config/file_schema.h"
+#include "config/modes.h"
 #include "config/tree/typed_tree.h"
 #include "train/step_parts.h"
+#include "trivet/config/enums.h"
 #include "trivet/config/schema.h"
 
 namespace trivet {
@@ -79,17 +82,17 @@ void add_problems(const std::vector<MetricUse>& uses, const std::set<std::string
 }  // namespace
 
 MetricUses metric_uses(const Value& config, SchemaLookup& schemas) {
-  const Value* found = config.find("mode");
-  const std::string mode = found != nullptr && found->is_text() ? found->as_text() : "";
+  const std::optional<Mode> mode = enum_from_name<Mode>(config.text_or("mode"));
   MetricUses uses;
-  if (mode.find("train") != std::string::npos) {
+  if (!mode) return uses;
+  if (trains(*mode)) {
     UseCollector(config_file_schema(), schemas, uses.training)
         .collect(config, "trainer.train_actions");
   }
-  if (mode.find("eval") == std::string::npos) return uses;
+  if (!evaluates(*mode)) return uses;
   UseCollector evaluated(config_file_schema(), schemas, uses.evaluation);
   // An evaluation alone keeps no best checkpoints.
-  if (mode != "eval") evaluated.collect(config, "trainer.best_checkpoint");
+  if (!evaluates_once(*mode)) evaluated.collect(config, "trainer.best_checkpoint");
   evaluated.collect(config, "trainer.eval_actions");
   return uses;
 }

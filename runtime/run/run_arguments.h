@@ -4,13 +4,26 @@
 // know before what it makes of them.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "config/config_arguments.h"
 #include "trivet/config/arguments.h"
+#include "trivet/config/enums.h"
+#include "trivet/experiment.h"
 
 namespace trivet {
+
+inline constexpr std::string_view kModeDocEnd = "; the same as mode=MODE";
+inline constexpr auto kModeDocText = [] {
+  constexpr std::string_view names = enum_list<Mode>();
+  std::array<char, names.size() + kModeDocEnd.size()> text{};
+  std::ranges::copy(kModeDocEnd, std::ranges::copy(names, text.begin()).out);
+  return text;
+}();
 
 inline constexpr OptionSpec kOwnRunOptions[] = {
     {.name = "workdir",
@@ -19,10 +32,7 @@ inline constexpr OptionSpec kOwnRunOptions[] = {
      .doc = "The run's directory; what it holds is continued. Default: the next ROOT/N-NAME",
      .other_names = "model_dir job_log_dir"},
     kRootOption,
-    {.name = "mode",
-     .value = "MODE",
-     .doc = "train, eval, train_and_eval, train_and_post_eval, continuous_eval or "
-            "continuous_train_and_eval; the same as mode=MODE"},
+    {.name = "mode", .value = "MODE", .doc = {kModeDocText.data(), kModeDocText.size()}},
     {.name = "step",
      .value = "N",
      .doc = "Mode eval: evaluate the checkpoint of step N. Default: the newest one"},

@@ -4,7 +4,10 @@
 #include <memory>
 #include <optional>
 
+#include <fmt/core.h>
+
 #include "base/stop_signals.h"
+#include "config/modes.h"
 #include "config/resolver.h"
 #include "config/run_rules.h"
 #include "run/continuous_train.h"
@@ -13,6 +16,7 @@
 #include "rundir/evaluations.h"
 #include "rundir/run_directory.h"
 #include "trivet/backend/thread_pool.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -22,11 +26,12 @@ namespace {
 RunDirectory directory_of(const RunRequest& request) {
   const ExperimentConfig& experiment = request.config.experiment;
   const std::string name = experiment.name.empty() ? request.name : experiment.name;
-  if (experiment.mode == Mode::continuous_eval) {
+  if (follows(experiment.mode)) {
     if (request.workdir.empty()) {
-      throw UsageError("mode continuous_eval needs --workdir: the directory of the run to follow");
+      throw UsageError(fmt::format("mode {} needs --workdir: the directory of the run to follow",
+                                   enum_name(experiment.mode)));
     }
-    return RunDirectory::at(request.workdir / "continuous_eval");
+    return RunDirectory::at(request.workdir / traits_of(experiment.mode).directory);
   }
   return request.workdir.empty() ? RunDirectory::next(request.root, name)
                                  : RunDirectory::at(request.workdir);
@@ -40,17 +45,17 @@ bool holds_training(const std::filesystem::path& directory) {
   if (!std::filesystem::exists(config, ignored)) return false;
   const Value tree = read_run_config(config);
   const Value* mode = tree.find("mode");
-  return mode == nullptr || !(*mode == name_of(Mode::eval));
+  return mode == nullptr || !(*mode == enum_name(Mode::eval));
 }
 
 // An evaluation of a run leaves the records of its training alone and has its own in evals/N/.
 std::optional<RunDirectory> evaluation_in(const RunDirectory& run, Mode mode) {
-  if (mode != Mode::eval || !holds_training(run.path())) return std::nullopt;
+  if (!evaluates_once(mode) || !holds_training(run.path())) return std::nullopt;
   return RunDirectory::next_number(run.path() / kEvaluationsDirectory);
 }
 
 std::filesystem::path followed_by(const RunDirectory& run, Mode mode, bool apart) {
-  if (mode == Mode::continuous_eval) return run.path().parent_path();
+  if (follows(mode)) return run.path().parent_path();
   return apart ? run.path() : std::filesystem::path();
 }
 
@@ -79,7 +84,7 @@ int run_command(const RunRequest& request, RunView& view) {
   check_run(request.config);
   check_before_start(request.config, fields);
   check_mesh(request.config);
-  const bool many = experiment.mode == Mode::continuous_train_and_eval;
+  const bool many = traits_of(experiment.mode).target == ModeTarget::restarts;
   if (many) check_continuous_train(request.config);
   std::optional<WorkIsDone> done;  // while the objects of the run go, its device among them
   const std::unique_ptr<Device> device = many ? nullptr : open_device(request);

@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/process_info.h"
 #include "base/terminal_text.h"
+#include "config/modes.h"
 #include "config/resolver.h"
 #include "device/peak_flops.h"
 #include "host/loaded_plugins.h"
@@ -39,22 +40,10 @@ std::string config_id(const std::string& text) {
 
 // Continuous evaluation holds the checkpoint it works on, and that alone.
 std::int64_t kept_by(Mode mode, const TrainerConfig& fields) {
-  return mode == Mode::continuous_eval ? 1 : fields.max_to_keep;
+  return follows(mode) ? 1 : fields.max_to_keep;
 }
 
 }  // namespace
-
-std::string_view name_of(Mode mode) {
-  return enum_name(mode);
-}
-
-bool trains(Mode mode) {
-  return mode != Mode::eval && mode != Mode::continuous_eval;
-}
-
-bool evaluates(Mode mode) {
-  return mode != Mode::train;
-}
 
 bool is_refusal(const std::exception& failure) {
   const auto* error = dynamic_cast<const Error*>(&failure);
@@ -77,7 +66,7 @@ RunSession::RunSession(const RunRequest& request, const RunPlace& place, Device&
       stats_(device),
       metrics_(directory_.file("metrics.jsonl")),
       log_(directory_.file("log.jsonl")),
-      status_(directory_.file("status.json"), std::string(name_of(experiment_.mode)),
+      status_(directory_.file("status.json"), std::string(enum_name(experiment_.mode)),
               fields.train_steps),
       recorder_({view_, metrics_, writers_, log_, status_, stats_, signals, process_,
                  trains(experiment_.mode), directory_.path()},
@@ -152,7 +141,7 @@ void RunSession::make_parts() {
   controller_.emplace(Controller::Parts{.trainer = *trainer_,
                                         .checkpoints = checkpoints_,
                                         .events = recorder_,
-                                        .best = experiment_.mode != Mode::eval ? &best_ : nullptr,
+                                        .best = evaluates_once(experiment_.mode) ? nullptr : &best_,
                                         .train_actions = &train_actions_,
                                         .eval_actions = &eval_actions_},
                       ControllerOptions{.train_steps = fields_.train_steps,
@@ -168,9 +157,9 @@ void RunSession::make_parts() {
 // Refuses a config whose weights are others than those of the run's checkpoints, before anything is
 // changed. An evaluation only needs weights that fit.
 void RunSession::check_config() {
-  const bool follows = experiment_.mode == Mode::continuous_eval;
-  const std::filesystem::path before =
-      follows || followed_.empty() ? directory_.file("config.toml") : followed_ / "config.toml";
+  const std::filesystem::path before = follows(experiment_.mode) || followed_.empty()
+                                           ? directory_.file("config.toml")
+                                           : followed_ / "config.toml";
   changes_ = changes_since_start(before, checkpoints_, plain_config(request_.config),
                                  [this](const std::string& text) { recorder_.warn(text); });
   const bool breaks = std::any_of(changes_.begin(), changes_.end(),
@@ -196,15 +185,14 @@ ConfigError RunSession::other_weights(const std::string& reason) const {
 // its own beside what it found.
 void RunSession::keep_config() {
   const std::filesystem::path path = directory_.file("config.toml");
-  const bool follows = experiment_.mode == Mode::continuous_eval;
-  if (follows && is_there(path)) return;
+  if (follows(experiment_.mode) && is_there(path)) return;
   // On the disk before the first checkpoint, which is useless without it.
   replace_file(path, config_text_, Durability::synced);
 }
 
 // Restores the run's checkpoint or initializes.
 void RunSession::start() {
-  if (experiment_.mode == Mode::continuous_eval) return;
+  if (follows(experiment_.mode)) return;
   if (checkpoints_.steps().empty()) {
     build_from_config("task.init_checkpoint", experiment_.task.origin(),
                       [&] { controller_->restore_or_initialize(); });
@@ -250,7 +238,7 @@ Controller::Outcome RunSession::work() {
                                       [&] { return schedule_warning(*rate, fields_.train_steps); });
     if (!odd.empty()) recorder_.warn(odd);
   }
-  if (experiment_.mode == Mode::continuous_eval) return follow();
+  if (follows(experiment_.mode)) return follow();
   show_config();
   report_init();
   if (trains(experiment_.mode)) {
@@ -280,13 +268,13 @@ Controller::Outcome RunSession::post_evaluate(Controller::Outcome trained) {
 
 // Continuous evaluation holds checkpoints of its own, as they come; a single one reads the run's.
 std::filesystem::path RunSession::checkpoint_dir() const {
-  const bool reads = experiment_.mode == Mode::eval && !followed_.empty();
+  const bool reads = evaluates_once(experiment_.mode) && !followed_.empty();
   return (reads ? followed_ : directory_.path()) / "checkpoints";
 }
 
 // The directory of those checkpoints as the user named it.
 std::string RunSession::shown_run() const {
-  const bool reads = experiment_.mode == Mode::eval && !followed_.empty();
+  const bool reads = evaluates_once(experiment_.mode) && !followed_.empty();
   return (reads ? followed_ : directory_.shown()).string();
 }
 
@@ -326,8 +314,7 @@ void RunSession::report_init() {
                                       {"source", entry.source},
                                       {"note", entry.note}}));
   }
-  Value unused = Value::array();
-  for (const std::string& name : report.unused) unused.push_back(name);
+  Value unused = Value::array_of(report.unused);
   log_.write("info", "init",
              Value::table({{"file", report.file.string()},
                            {"variables", std::move(variables)},
@@ -348,7 +335,7 @@ void RunSession::finish(const std::string& state) {
                            .model = std::string(task_->config().model.key()),
                            .backend = device_.key(),
                            .directory = directory_.shown().string(),
-                           .mode = std::string(name_of(experiment_.mode)),
+                           .mode = std::string(enum_name(experiment_.mode)),
                            .seed = experiment_.seed,
                            .step = trainer_->global_step(),
                            .target = fields_.train_steps,

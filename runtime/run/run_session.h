@@ -32,10 +32,6 @@
 
 namespace trivet {
 
-std::string_view name_of(Mode mode);
-bool trains(Mode mode);
-bool evaluates(Mode mode);
-
 // A config or a plugin at fault: before the first step it is as if nothing had been started.
 bool is_refusal(const std::exception& failure);
 

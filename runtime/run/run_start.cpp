@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/modes.h"
 #include "config/toml/toml_reader.h"
 #include "run/run_session.h"
 #include "trivet/backend/meta_device.h"
@@ -70,7 +71,8 @@ void check_before_start(const ResolvedConfig& config, const TrainerConfig& train
 std::unique_ptr<Device> open_device(const RunRequest& request) {
   DeviceOptions options = device_options(request.config);
   options.options = backend_options(request.config.backend_options);
-  options.memory_limit = static_cast<std::uint64_t>(request.config.experiment.runtime.memory_limit);
+  options.memory_limit =
+      static_cast<std::uint64_t>(request.config.experiment.runtime.memory_limit.count);
   return Device::open(backend_table(request.config), std::move(options));
 }
 

@@ -27,12 +27,6 @@ NamedTensors tensors_of(const ParameterStore& store) {
   return tensors;
 }
 
-// An average of no update is none. Trainers of others may not count them.
-std::int64_t updates_of(const Value& state) {
-  const Value* updates = state.find("updates");
-  return updates != nullptr && updates->is_integer() ? updates->as_integer() : 1;
-}
-
 }  // namespace
 
 RunCheckpoint find_run_checkpoint(const fs::path& path) {
@@ -74,8 +68,9 @@ void TrainedModel::load(const fs::path& checkpoint) {
   reader.read_tensors("model", weights);
   const std::vector<std::string> files = tensor_files(checkpoint);
   const std::optional<bool>& wanted = task_->config().init_load.averages;
+  // An average of no update is none. Trainers of others may not count them.
   const bool has_averages = std::find(files.begin(), files.end(), "ema") != files.end() &&
-                            updates_of(reader.state("trainer")) > 0;
+                            reader.state("trainer").integer_or("updates", 1) > 0;
   if (wanted.value_or(false) && !has_averages) {
     throw RunError(reader.description() + " has no moving averages",
                    {.path = "task.init_load.averages"});

@@ -13,6 +13,7 @@
 #include "cli/host_catalog.h"
 #include "cli/view/progress.h"
 #include "config/config_arguments.h"
+#include "config/modes.h"
 #include "launch/store/experiment_id.h"
 #include "run/run_arguments.h"
 #include "trivet/error.h"
@@ -46,7 +47,7 @@ std::optional<std::int64_t> asked_step(const ConfigArguments& given, Mode mode) 
   if (failure != std::errc() || end != text->data() + text->size() || step < 0) {
     throw UsageError("--step is '" + *text + "', and a step is a whole number from 0 on");
   }
-  if (mode != Mode::eval) {
+  if (!evaluates_once(mode)) {
     throw UsageError("--step goes with --mode eval",
                      {.hint = "training goes on from the newest checkpoint; task.init_checkpoint "
                               "starts a new run from any"});

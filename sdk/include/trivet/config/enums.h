@@ -20,6 +20,38 @@ constexpr auto enum_names() {
   return names;
 }
 
+namespace detail {
+
+// "a, b or c", as an array that a constant can hold.
+template <class E>
+struct EnumList {
+  static constexpr std::size_t kSize = [] {
+    constexpr auto names = enum_names<E>();
+    std::size_t size = names.size() > 1 ? std::string_view(" or ").size() : 0;
+    for (const std::string_view name : names) size += name.size();
+    return size + (names.size() > 2 ? 2 * (names.size() - 2) : 0);
+  }();
+  static constexpr std::array<char, kSize> kText = [] {
+    constexpr auto names = enum_names<E>();
+    std::array<char, kSize> text{};
+    auto at = text.begin();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::string_view gap = i == 0 ? "" : i + 1 == names.size() ? " or " : ", ";
+      at = std::ranges::copy(gap, at).out;
+      at = std::ranges::copy(names[i], at).out;
+    }
+    return text;
+  }();
+};
+
+}  // namespace detail
+
+// All names in a sentence: "train, eval or both".
+template <class E>
+constexpr std::string_view enum_list() {
+  return {detail::EnumList<E>::kText.data(), detail::EnumList<E>::kText.size()};
+}
+
 template <class E>
 constexpr std::string_view enum_name(E value) {
   for (const auto& [name, entry] : trivet_enum_entries(detail::Tag<E>{})) {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each mode of `trivet run` does: the one table that the others read.
+#pragma once
+
+#include <string_view>
+
+#include "trivet/experiment.h"
+
+namespace trivet {
+
+// Which run a mode works on.
+enum class ModeTarget {
+  own,       // its own directory, which it starts or continues
+  followed,  // another process's run, on whose checkpoints it works as they come
+  restarts,  // runs of its own, one from each checkpoint that another process writes
+};
+
+struct ModeTraits {
+  Mode mode;
+  bool trains;     // the training halves of task and trainer are made
+  bool evaluates;  // the evaluation halves are made; an eval input is needed
+  ModeTarget target = ModeTarget::own;
+  // Below the directory of the followed run; empty for its own.
+  std::string_view directory = {};
+};
+
+const ModeTraits& traits_of(Mode mode);
+
+inline bool trains(Mode mode) {
+  return traits_of(mode).trains;
+}
+inline bool evaluates(Mode mode) {
+  return traits_of(mode).evaluates;
+}
+inline bool follows(Mode mode) {
+  return traits_of(mode).target == ModeTarget::followed;
+}
+// One evaluation of one checkpoint.
+inline bool evaluates_once(Mode mode) {
+  return !trains(mode) && traits_of(mode).target == ModeTarget::own;
+}
+
+}  // namespace trivet
