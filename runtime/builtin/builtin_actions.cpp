@@ -62,8 +62,7 @@ When::When(const Config& config, ActionContext& context)
                         made(config.actions, context)) {}
 
 NewBest::NewBest(const Config& config, ActionContext& context)
-    : best_(config.metric, config.better == Better::higher,
-            record_of(config.metric, context.directory)),
+    : best_(config.metric, config.goal, record_of(config.metric, context.directory)),
       actions_(made(config.actions, context)) {}
 
 void NewBest::run(const ActionEvent& event) {

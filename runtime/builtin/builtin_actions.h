@@ -55,12 +55,12 @@ class When final : public ConditionalAction {
 
 struct NewBestConfig : ActionConfig {
   std::string metric;
-  Better better = Better::higher;
+  Goal goal = Goal::max;
   std::vector<ConfigOf<Action>> actions;
 };
 TRIVET_CONFIG(NewBestConfig, ActionConfig,
               (metric, "The number to compare.", required, names_metric),
-              (better, "Whether a higher or a lower number is better."),
+              (goal, "Whether a lower (min) or a higher (max) number is better."),
               (actions, "What is done.", required))
 
 // The best value so far stands in the run's directory, in best_METRIC.json. It is written when the

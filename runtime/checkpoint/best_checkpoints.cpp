@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "trivet/config/enums.h"
 #include "trivet/config/json.h"
 #include "trivet/config/schema.h"
 #include "trivet/error.h"
@@ -15,12 +16,8 @@
 namespace trivet {
 namespace {
 
-// What a best checkpoint's manifest says of it: {"metric", "better", "value"}.
+// What a best checkpoint's manifest says of it: {"metric", "goal", "value"}.
 constexpr std::string_view kBest = "best";
-
-std::string_view name_of(Better better) {
-  return better == Better::higher ? "higher" : "lower";
-}
 
 const Value& record_member(const Value& table, std::string_view key) {
   const Value* found = table.find(key);
@@ -42,12 +39,11 @@ BestCheckpoints::BestCheckpoints(std::filesystem::path directory, BestCheckpoint
 // Throws RunError where it was kept by another rule.
 void BestCheckpoints::check_rule(const Value& kept, const std::filesystem::path& source) const {
   const std::string& metric = record_member(kept, "metric").as_text();
-  const std::string& better = record_member(kept, "better").as_text();
-  if (metric == config_.metric && better == name_of(config_.better)) return;
+  const std::string& goal = record_member(kept, "goal").as_text();
+  if (metric == config_.metric && goal == enum_name(config_.goal)) return;
   throw RunError(
-      fmt::format("{} holds the best by {} ({} is better), trainer.best_checkpoint wants {} "
-                  "({} is better)",
-                  source.string(), metric, better, config_.metric, name_of(config_.better)),
+      fmt::format("{} holds the best by {} (goal {}), trainer.best_checkpoint wants {} (goal {})",
+                  source.string(), metric, goal, config_.metric, enum_name(config_.goal)),
       {.path = "trainer.best_checkpoint", .hint = "move that directory away, or change back"});
 }
 
@@ -124,10 +120,6 @@ void BestCheckpoints::rebuild(const std::string& damage) {
   warn_(text);
 }
 
-bool BestCheckpoints::is_better(double a, double b) const {
-  return config_.better == Better::higher ? a > b : a < b;
-}
-
 std::optional<double> BestCheckpoints::wanted(std::int64_t step, const Logs& logs) const {
   if (!enabled()) return std::nullopt;
   const double* value = logs.find(config_.metric);
@@ -146,7 +138,7 @@ std::optional<double> BestCheckpoints::wanted(std::int64_t step, const Logs& log
     return entry.value == *value ? std::nullopt : std::optional(*value);
   }
   const bool has_room = std::cmp_less(entries_.size(), config_.keep);
-  if (!has_room && !is_better(*value, entries_.back().value)) return std::nullopt;
+  if (!has_room && !is_better(*value, entries_.back().value, config_.goal)) return std::nullopt;
   return *value;
 }
 
@@ -158,10 +150,10 @@ std::filesystem::path BestCheckpoints::keep(Entry entry, const std::filesystem::
   } else {
     checkpoints_.adopt(entry.step, source);
   }
-  add_to_manifest(checkpoints_.path_of(entry.step), kBest,
-                  Value::table({{"metric", config_.metric},
-                                {"better", name_of(config_.better)},
-                                {"value", entry.value}}));
+  add_to_manifest(
+      checkpoints_.path_of(entry.step), kBest,
+      Value::table(
+          {{"metric", config_.metric}, {"goal", enum_name(config_.goal)}, {"value", entry.value}}));
   std::erase_if(entries_, [&](const Entry& old) { return old.step == entry.step; });
   insert(entry);
   while (std::cmp_greater(entries_.size(), config_.keep)) entries_.pop_back();
@@ -171,7 +163,7 @@ std::filesystem::path BestCheckpoints::keep(Entry entry, const std::filesystem::
     checkpoints.push_back(Value::table({{"step", kept.step}, {"value", kept.value}}));
   }
   const Value record = Value::table({{"metric", config_.metric},
-                                     {"better", name_of(config_.better)},
+                                     {"goal", enum_name(config_.goal)},
                                      {"checkpoints", std::move(checkpoints)}});
   // The checkpoint first, then the record, then the removal: a kill between leaves one too many.
   replace_file(record_, to_json(record, JsonStyle::indented), Durability::synced);
@@ -182,7 +174,7 @@ std::filesystem::path BestCheckpoints::keep(Entry entry, const std::filesystem::
 // Behind those that are as good: the first stays the best.
 void BestCheckpoints::insert(Entry entry) {
   const auto place = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& other) {
-    return is_better(entry.value, other.value);
+    return is_better(entry.value, other.value, config_.goal);
   });
   entries_.insert(place, entry);
 }

@@ -2,10 +2,10 @@
 // BestCheckpoints: keeps the checkpoints of a run that evaluated best, in `best/`:
 //
 //   best/step_00004000/     whole checkpoints, as in checkpoints/
-//   best/best.json          {"metric": "accuracy", "better": "higher",
+//   best/best.json          {"metric": "accuracy", "goal": "max",
 //                            "checkpoints": [{"step": 4000, "value": 0.91}, ...]}, the best first
 //
-// A value must be strictly better to take the place of another, and what is no number is never
+// A value must be strictly better to take the place of another, and NaN is never
 // among the best. A step that is trained anew is judged anew: its weights before are no longer
 // those of the run. The record is read again by the process that continues the run, so a worse
 // value after a restart replaces nothing. Each of these checkpoints has its value in its manifest,
@@ -49,7 +49,6 @@ class BestCheckpoints {
   const std::vector<Entry>& entries() const { return entries_; }  // the best first
 
  private:
-  bool is_better(double a, double b) const;
   void check_rule(const Value& kept, const std::filesystem::path& source) const;
   void read_record();
   std::string take_record(const std::string& text);

@@ -65,7 +65,7 @@ TRIVET_CONFIG(
      "A number in metrics.jsonl: \"accuracy\" or \"eval/accuracy\" of evaluations, "
      "\"train/training_loss\" of training.",
      required, names_metric),
-    (goal, "Whether less of it is better, or more.", required),
+    (goal, "Whether a lower (min) or a higher (max) value is better.", required),
     (trials, "How many points are tried.", required, at_least(1)),
     (parallel, "Trials at once. A point is chosen without the results of those that run.",
      at_least(1)),

@@ -8,6 +8,8 @@
 
 #include "base/file_stamp.h"
 #include "base/terminal_text.h"
+#include "trivet/config/enums.h"
+#include "trivet/config/goal.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 
@@ -18,24 +20,14 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kLargestJournal = std::uint64_t{1} << 30;
 constexpr std::uint64_t kLargestGoal = 1 << 20;
 
-std::string text_or_empty(const Value& table, std::string_view name) {
-  const Value* value = table.find(name);
-  return value != nullptr && value->is_text() ? value->as_text() : std::string();
-}
-
-std::int64_t integer_of(const Value& table, std::string_view name, std::int64_t missing) {
-  const Value* value = table.find(name);
-  return value != nullptr && value->is_integer() ? value->as_integer() : missing;
-}
-
 void take(const Value& line, std::vector<TrialView>& trials) {
-  const std::int64_t number = integer_of(line, "trial", -1), known = std::ssize(trials);
+  const std::int64_t number = line.integer_or("trial", -1), known = std::ssize(trials);
   if (number < 0 || number > known) return;
   if (number == known) trials.emplace_back().number = number;
   TrialView& trial = trials[static_cast<std::size_t>(number)];
-  trial.state = text_or_empty(line, "state");
-  trial.wid = integer_of(line, "wid", trial.wid);
-  trial.detail = text_or_empty(line, "detail");
+  trial.state = line.text_or("state");
+  trial.wid = line.integer_or("wid", trial.wid);
+  trial.detail = line.text_or("detail");
   const Value* point = line.find("point");
   if (point != nullptr && point->is_table()) trial.point = *point;
   const Value* value = line.find("value");
@@ -80,9 +72,8 @@ const TrialView* SearchView::best() const {
   if (goal.empty()) return best;
   for (const TrialView& trial : trials) {
     if (!trial.value) continue;
-    const bool is_better = best == nullptr || (goal == "max" ? *trial.value > *best->value
-                                                             : *trial.value < *best->value);
-    if (is_better) best = &trial;
+    const Goal wanted = enum_from_name<Goal>(goal).value_or(Goal::min);
+    if (best == nullptr || is_better(*trial.value, *best->value, wanted)) best = &trial;
   }
   return best;
 }
@@ -103,10 +94,10 @@ std::optional<SearchView> read_search(const fs::path& experiment) {
   if (fs::exists(goal, ignored)) {
     const std::string text = read_file_at_most(goal, kLargestGoal);
     if (const auto table = table_in(text, goal.string())) {
-      search.objective = text_or_empty(*table, "objective");
-      search.goal = text_or_empty(*table, "goal");
-      search.failure = text_or_empty(*table, "failure");
-      search.asked = integer_of(*table, "trials", 0);
+      search.objective = table->text_or("objective");
+      search.goal = table->text_or("goal");
+      search.failure = table->text_or("failure");
+      search.asked = table->integer_or("trials", 0);
     }
   }
   if (!fs::exists(journal, ignored)) return search;

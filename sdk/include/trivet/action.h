@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "trivet/config.h"
+#include "trivet/config/goal.h"
 #include "trivet/object.h"
 #include "trivet/plugin/export.h"
 #include "trivet/train/logs.h"
@@ -96,7 +97,7 @@ class TRIVET_API NewBestMetric {
  public:
   // With a `file` the best value survives the process: a JSON object {"metric", "value"}, replaced
   // whole. One that is empty or missing holds no value; one of another metric throws Error.
-  NewBestMetric(std::string metric, bool higher_is_better = true, std::filesystem::path file = {});
+  NewBestMetric(std::string metric, Goal goal = Goal::max, std::filesystem::path file = {});
 
   bool operator()(const ActionEvent& event);  // tests, and commits a better one
   // Only compares. Throws Error when the metric is not among the logs.
@@ -109,7 +110,7 @@ class TRIVET_API NewBestMetric {
   double number(const Logs& logs) const;
 
   std::string metric_;
-  bool higher_is_better_;
+  Goal goal_;
   std::filesystem::path file_;
   bool has_value_ = false;
   double value_ = 0;

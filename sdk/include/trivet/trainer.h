@@ -11,6 +11,7 @@
 
 #include "trivet/action.h"
 #include "trivet/config.h"
+#include "trivet/config/goal.h"
 #include "trivet/error.h"
 #include "trivet/object.h"
 #include "trivet/plugin/export.h"
@@ -22,17 +23,15 @@
 
 namespace trivet {
 
-enum class Better { higher, lower };
-TRIVET_ENUM(Better, higher, lower)
-
 struct BestCheckpointConfig {
   std::string metric;
-  Better better = Better::higher;
+  Goal goal = Goal::max;
   std::int64_t keep = 1;
 };
 TRIVET_CONFIG(BestCheckpointConfig, trivet::NoBase,
               (metric, "The evaluation's number that decides; empty: none are kept.", names_metric),
-              (better, "Whether a higher or a lower number is better. What is no number never is."),
+              (goal,
+               "Whether a lower (min) or a higher (max) number is better. NaN is never better."),
               (keep, "How many of the best are kept in best/, beside the newest.", at_least(1)))
 
 // An optimizer of its own for some of the variables.

@@ -47,8 +47,8 @@ std::string text_of(const std::filesystem::path& file) {
 
 }  // namespace
 
-NewBestMetric::NewBestMetric(std::string metric, bool higher_is_better, std::filesystem::path file)
-    : metric_(std::move(metric)), higher_is_better_(higher_is_better), file_(std::move(file)) {
+NewBestMetric::NewBestMetric(std::string metric, Goal goal, std::filesystem::path file)
+    : metric_(std::move(metric)), goal_(goal), file_(std::move(file)) {
   if (file_.empty()) return;
   const std::string text = text_of(file_);
   if (text.empty()) return;
@@ -79,7 +79,7 @@ bool NewBestMetric::test(const Logs& logs) const {
   const double value = number(logs);
   if (std::isnan(value)) return false;
   if (!has_value_) return true;
-  return higher_is_better_ ? value > value_ : value < value_;
+  return is_better(value, value_, goal_);
 }
 
 void NewBestMetric::commit(const Logs& logs) {

@@ -256,7 +256,7 @@ TEST_CASE("what is left of a killed process goes at the next start", "[slow]") {
 
 TEST_CASE("the best checkpoints are known although best.json is damaged or gone", "[slow]") {
   const std::string best =
-      "trainer.best_checkpoint.metric=accuracy trainer.best_checkpoint.better=higher "
+      "trainer.best_checkpoint.metric=accuracy trainer.best_checkpoint.goal=max "
       "trainer.best_checkpoint.keep=2";
   const TempDir temp;
   REQUIRE(train(temp / "whole", 80, best).exit_code == 0);

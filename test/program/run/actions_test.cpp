@@ -139,7 +139,7 @@ TEST_CASE("an action upon a new best runs for those evaluations alone, also over
       temp,
       "[trainer]\nsteps_per_loop = 20\nvalidation_interval = 20\nlearning_rate = 0.05\n"
       "[[trainer.eval_actions]]\ntype = 'trivet/NewBest'\nmetric = 'validation_loss'\n"
-      "better = 'lower'\nactions = [{ type = 'trivet/Export', name = 'best', max_to_keep = 0 }]\n");
+      "goal = 'min'\nactions = [{ type = 'trivet/Export', name = 'best', max_to_keep = 0 }]\n");
   for (const char* steps : {"trainer.train_steps=140", "trainer.train_steps=300"}) {
     const auto result = run(file, temp / "run", steps);
     INFO(result.output);
@@ -206,7 +206,7 @@ TEST_CASE("a wrong action is refused with its place before anything is made") {
       {"type = 'trivet/Periodic'\ninterval = 0\nactions = ['trivet/Export']", "must be >= 1"},
       {"type = 'trivet/Periodic'\ninterval = 5", "actions"},
       {"type = 'trivet/Perodic'\ninterval = 5", "trivet/Periodic"},
-      {"type = 'trivet/NewBest'\nmetric = 'x'\nbetter = 'large'\nactions = []", "better"},
+      {"type = 'trivet/NewBest'\nmetric = 'x'\ngoal = 'large'\nactions = []", "goal"},
       {"type = 'trivet/Export'\nmax_to_keep = -1", "max_to_keep"},
   };
   for (const auto& [text, word] : mistakes) {

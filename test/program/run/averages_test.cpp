@@ -25,7 +25,7 @@ class Averaged {
                             kLocal +
                                 "trainer.validation_interval=10 trainer.ema.decay=0.99 "
                                 "trainer.best_checkpoint.metric=validation_loss "
-                                "trainer.best_checkpoint.better=lower");
+                                "trainer.best_checkpoint.goal=min");
     INFO(result.output);
     REQUIRE(result.exit_code == 0);
     best_ = json_of(workdir() / "best/best.json").at("checkpoints").at(0);

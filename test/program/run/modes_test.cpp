@@ -88,7 +88,7 @@ TEST_CASE("a follower survives checkpoints that are removed while it reads") {
   const fs::path workdir = temp / "run";
   const auto told = train_and_follow(
       workdir, "trainer.max_to_keep=1 trainer.checkpoint_interval=5",
-      "trainer.best_checkpoint.metric=validation_loss trainer.best_checkpoint.better=lower");
+      "trainer.best_checkpoint.metric=validation_loss trainer.best_checkpoint.goal=min");
   INFO(told.output);
   CHECK_THAT(told.output, Contains("follower 0") && Contains("trainer 0"));
   CHECK_THAT(told.output, !Contains("warning"));

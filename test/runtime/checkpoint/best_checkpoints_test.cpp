@@ -206,10 +206,10 @@ TEST_CASE("the best checkpoints are kept, strictly, NaN never") {
   const std::vector<Case> cases = {
       {{"accuracy"}, {0.5, 0.4, 0.5, 0.6}, "10 40 ", {40}},
       {{"accuracy"}, {kNan, 0.1, kNan}, "20 ", {20}},
-      {{"accuracy", Better::lower}, {0.5, 0.4, 0.4, 0.6}, "10 20 ", {20}},
-      {{"accuracy", Better::lower}, {kNan, kNan}, "", {}},
-      {{"accuracy", Better::higher, 2}, {0.1, 0.3, 0.2, 0.2, 0.4}, "10 20 30 50 ", {20, 50}},
-      {{"accuracy", Better::higher, 3}, {0.5, 0.5, 0.5, 0.5}, "10 20 30 ", {10, 20, 30}},
+      {{"accuracy", Goal::min}, {0.5, 0.4, 0.4, 0.6}, "10 20 ", {20}},
+      {{"accuracy", Goal::min}, {kNan, kNan}, "", {}},
+      {{"accuracy", Goal::max, 2}, {0.1, 0.3, 0.2, 0.2, 0.4}, "10 20 30 50 ", {20, 50}},
+      {{"accuracy", Goal::max, 3}, {0.5, 0.5, 0.5, 0.5}, "10 20 30 ", {10, 20, 30}},
       {{""}, {0.5}, "", {}},
   };
   for (const Case& c : cases) {
@@ -223,7 +223,7 @@ TEST_CASE("the best checkpoints are kept, strictly, NaN never") {
 
 TEST_CASE("the record of the best survives a restart") {
   test::TempDir temp;
-  const BestCheckpointConfig config{"accuracy", Better::higher, 2};
+  const BestCheckpointConfig config{"accuracy", Goal::max, 2};
   {
     BestCheckpoints best(temp / "best", config, ignore);
     CHECK(offered(best, {0.5, 0.9}) == "10 20 ");
@@ -285,8 +285,8 @@ TEST_CASE("a record of another metric is an error, and a damaged one is made ane
     BestCheckpoints best(temp / "best", {"accuracy"}, ignore);
     offered(best, {0.9});
   }
-  CHECK_THROWS_WITH(BestCheckpoints(temp / "best", {"loss", Better::lower}, ignore),
-                    Contains("holds the best by accuracy (higher is better)"));
+  CHECK_THROWS_WITH(BestCheckpoints(temp / "best", {"loss", Goal::min}, ignore),
+                    Contains("holds the best by accuracy (goal max)"));
   for (const char* text : {"{}", "[", "{\"metric\": 1}", "{\"metric\": \"accuracy\"}"}) {
     replace_file(temp / "best" / "best.json", text, Durability::cached);
     std::string warned;

@@ -307,7 +307,7 @@ TEST_CASE("13: the best checkpoint is not lost to worse ones after a restart") {
 TEST_CASE("14: the two best by a number that should be low") {
   Story story;
   Process run = process({25, 5, -1, 5, 0});
-  run.best = {"accuracy", Better::lower, 2};
+  run.best = {"accuracy", Goal::min, 2};
   run.script.accuracy = [](std::int64_t step) { return number(step % 10) + 1 / number(step); };
   // 5.2, 0.1, 5.07, 0.05, 5.04
   CHECK(story.go(run) ==
@@ -447,7 +447,7 @@ TEST_CASE("26: an evaluation longer than the time between checkpoints saves no s
 TEST_CASE("27: the best step has a checkpoint of its own, or none but older ones are there") {
   Story story;
   Process run = process({20, 5, -1, 5, 10});
-  run.best = {"accuracy", Better::higher, 4};
+  run.best = {"accuracy", Goal::max, 4};
   run.script.accuracy = [](std::int64_t step) { return number(step); };
   CHECK(story.go(run) == "t5(5) e5 b5 t10(5) c10 e10 b10 t15(5) e15 b15 t20(5) c20 e20 b20 ");
   CHECK(story.best() == Steps{5, 10, 15, 20});
@@ -470,7 +470,7 @@ TEST_CASE("29: a step that was the best and is trained anew is judged anew") {
   Story story;
   Process run = diverging({15, 5, -1, 5, 10}, {12});
   run.options.checkpoint_interval = 15;
-  run.best = {"accuracy", Better::higher, 2};
+  run.best = {"accuracy", Goal::max, 2};
   run.script.accuracy = [times = 0](std::int64_t step) mutable {
     return step == 10 ? 0.9 - 0.3 * times++ : 0.7;
   };

@@ -7,14 +7,11 @@
 #include <optional>
 #include <vector>
 
+#include "trivet/config/goal.h"
 #include "trivet/plugin/export.h"
 #include "trivet/search/search_space.h"
 
 namespace trivet {
-
-// What the search does with the objective.
-enum class Goal { min, max };
-TRIVET_ENUM(Goal, min, max)
 
 enum class TrialState {
   running,
