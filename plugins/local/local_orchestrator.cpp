@@ -50,10 +50,6 @@ std::vector<Lack> lacks(const Resources& want, const Resources& there) {
 }  // namespace
 
 void LocalConfig::validate(Problems& problems) const {
-  if (!memory.empty() && !launch::parse_bytes(memory)) {
-    problems.add("memory", "'" + memory + "' is no amount of memory",
-                 "a number with MB, GB, MiB or GiB: \"16GiB\"");
-  }
   if (grace.seconds < 0) problems.add("grace", "must not be negative");
 }
 
@@ -68,9 +64,7 @@ Limits LocalOrchestrator::limits() const {
     limits.bind_cores = config_.cores <= limits.resources.cores;
     limits.resources.cores = config_.cores;
   }
-  if (!config_.memory.empty()) {
-    limits.resources.memory_bytes = launch::parse_bytes(config_.memory).value_or(0);
-  }
+  if (config_.memory.count > 0) limits.resources.memory_bytes = config_.memory.count;
   return limits;
 }
 

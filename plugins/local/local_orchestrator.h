@@ -31,7 +31,7 @@ namespace trivet::local {
 struct LocalConfig : OrchestratorConfig {
   std::int64_t max_parallel = 0;
   std::int64_t cores = 0;
-  std::string memory;
+  Bytes memory;
   Duration grace = 30;
   bool fail_fast = false;
   bool cgroups = true;
@@ -45,7 +45,7 @@ TRIVET_CONFIG(
      "Cores of this machine for this experiment; 0: all that its processes may use. With more than "
      "there are, jobs share them and are bound to none.",
      at_least(0)),
-    (memory, "Memory for what jobs declare, \"16GiB\"; empty: all of the machine's."),
+    (memory, "Memory for what jobs declare, \"16GiB\"; 0: all of the machine's.", at_least(0)),
     (grace, "What a job is given to save when it is cancelled or its time is up."),
     (fail_fast,
      "Once a job has failed for good, cancels the rest: what runs and what has not started."),

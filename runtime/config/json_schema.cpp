@@ -7,6 +7,7 @@
 #include <set>
 
 #include "trivet/config/json.h"
+#include "trivet/config/quantity.h"
 
 namespace trivet {
 namespace {
@@ -75,14 +76,6 @@ OrderedJson SchemaWriter::of_type(const FieldType& type, const Field& field) {
       return or_reference(number("integer", field));
     case Form::number:
       return or_reference(number("number", field));
-    case Form::duration: {
-      OrderedJson any = OrderedJson::array({number("number", field), {{"type", "string"}}});
-      return {{"anyOf", std::move(any)}};
-    }
-    case Form::interval: {
-      OrderedJson any = OrderedJson::array({number("integer", field), {{"type", "string"}}});
-      return {{"anyOf", std::move(any)}};
-    }
     case Form::text:
     case Form::path:
     case Form::choice:
@@ -99,8 +92,12 @@ OrderedJson SchemaWriter::of_type(const FieldType& type, const Field& field) {
       return kind_ref(type.kind);
     case Form::value:
       return OrderedJson::object();
+    default: {
+      const char* name = find_quantity(type.form)->is_whole ? "integer" : "number";
+      OrderedJson any = OrderedJson::array({number(name, field), {{"type", "string"}}});
+      return {{"anyOf", std::move(any)}};
+    }
   }
-  return OrderedJson::object();
 }
 
 OrderedJson SchemaWriter::field(const Field& field) {

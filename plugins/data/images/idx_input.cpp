@@ -29,12 +29,12 @@ Shape shape_of_example(const IdxFile& file, std::int64_t channels) {
 class IdxSource final : public ExampleSource {
  public:
   explicit IdxSource(const IdxConfig& config)
-      : images_(config.images.text, config.limit),
+      : images_(config.images.text, config.limit.count),
         shape_(shape_of_example(images_, config.channels)),
         normalizer_(config, 1.0 / 255, shape_[-1], images_.name()),
         num_classes_(config.num_classes) {
     if (config.labels.empty()) return;
-    labels_.emplace(config.labels.text, config.limit);
+    labels_.emplace(config.labels.text, config.limit.count);
     if (labels_->extents().size() != 1)
       throw InputError(labels_->name() + ": has " + std::to_string(labels_->extents().size()) +
                            " axes; labels have one",

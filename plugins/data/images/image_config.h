@@ -47,7 +47,7 @@ struct IdxConfig : DatasetConfig {
   Path images;
   Path labels;
   std::int64_t channels = 0;
-  std::int64_t limit = std::int64_t{4} << 30;
+  Bytes limit = std::int64_t{4} << 30;
 };
 TRIVET_CONFIG(IdxConfig, DatasetConfig,
               (images, "IDX file of bytes, gzip or not: [examples, height, width], ...", required),
@@ -107,7 +107,7 @@ struct CsvConfig : InputConfig {
   double eval_share = 0.2;
   std::string split_by;
   std::int64_t split_seed = 0;
-  std::int64_t limit = std::int64_t{4} << 30;
+  Bytes limit = std::int64_t{4} << 30;
 
   void validate(Problems& problems) const;
 };

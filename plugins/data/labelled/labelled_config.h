@@ -30,7 +30,7 @@ struct LabelledConfig : InputConfig {
   std::vector<std::string> class_names;
   std::optional<std::int32_t> cls_id;
   std::optional<std::int32_t> sep_id;
-  std::int64_t limit = std::int64_t{1} << 30;
+  Bytes limit = std::int64_t{1} << 30;
 
   void validate(Problems& problems) const;
 };

@@ -117,7 +117,7 @@ struct SentencePairsInput::Parts {
     auto tokens = std::make_shared<MemoryTokens>(vocabulary);
     Labels labels;
     if (config.label_type == LabelType::number) labels = std::vector<float>();
-    read_limited(*data, config.limit,
+    read_limited(*data, config.limit.count,
                  [&](const SourceExample& example) { add(example, *tokens, labels); });
     return std::make_unique<SentenceRows>(std::move(tokens), config.seq_len, std::move(labels));
   }

@@ -97,7 +97,7 @@ struct TaggedSequencesInput::Parts {
   std::unique_ptr<RowSource> load() const {
     auto tokens = std::make_shared<MemoryTokens>(vocabulary);
     auto tagged = std::make_shared<MemoryTokens>(std::ssize(config.class_names) + 1);
-    read_limited(*data, config.limit, [&](const SourceExample& example) {
+    read_limited(*data, config.limit.count, [&](const SourceExample& example) {
       for (TaggedRow& row : rows_of(example)) {
         tokens->add(row.ids);
         for (std::int32_t& tag : row.tags) ++tag;

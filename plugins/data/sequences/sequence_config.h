@@ -86,7 +86,7 @@ TRIVET_CONFIG(SequenceConfig, trivet::InputConfig,
 // 2 bytes a token, or 4 for vocabularies of more than 65536.
 struct TextSequenceConfig : SequenceConfig {
   ConfigOf<Tokenizer> tokenizer;
-  std::int64_t limit = std::int64_t{1} << 30;
+  Bytes limit = std::int64_t{1} << 30;
 };
 TRIVET_CONFIG(TextSequenceConfig, SequenceConfig,
               (tokenizer, "Makes token ids of the text; unset: the task's."),
@@ -192,7 +192,7 @@ struct SequenceToSequenceConfig : InputConfig {
   std::optional<std::int32_t> bos_id;
   std::optional<bool> add_eos;
   std::optional<std::int32_t> eos_id;
-  std::int64_t limit = std::int64_t{1} << 30;
+  Bytes limit = std::int64_t{1} << 30;
 
   void validate(Problems& problems) const;
 };

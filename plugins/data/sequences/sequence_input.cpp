@@ -61,7 +61,7 @@ TextSequenceInput::TextSequenceInput(const TextSequenceConfig& config, const Inp
     : SequenceInput(
           config, context, pipeline.source->name(),
           {pipeline.tokenizer, checked_vocabulary(*pipeline.tokenizer, context.name)},
-          [pipeline, limit = config.limit] {
+          [pipeline, limit = config.limit.count] {
             return std::shared_ptr<const TokenStore>(tokenise(pipeline, limit));
           },
           options),

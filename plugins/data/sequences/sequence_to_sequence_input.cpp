@@ -35,7 +35,7 @@ struct SequenceToSequenceInput::Parts {
         source(made_side(config.tokenizer, context)),
         target(config.target_tokenizer.has_value() ? made_side(config.target_tokenizer, context)
                                                    : source),
-        limit(config.limit),
+        limit(config.limit.count),
         pack(config.pack) {
     const auto eos_of = [&](const TextSide& side) {
       return mark({"eos", config.add_eos, config.eos_id}, side.tokenizer->eos_id(),

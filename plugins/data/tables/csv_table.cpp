@@ -25,7 +25,7 @@ std::string unnamed(std::size_t index) {
 CsvTable::CsvTable(const CsvConfig& config)
     : config_(config),
       file_(config.file.text),
-      memory_(read_input(file_, static_cast<std::uint64_t>(config.limit))),
+      memory_(read_input(file_, static_cast<std::uint64_t>(config.limit.count))),
       text_(text_in(memory_)),
       split_key_(Key(static_cast<std::uint64_t>(config.split_seed)).fold("csv split")) {
   check_text();

@@ -12,6 +12,7 @@
 #include "config/overrides/params_override.h"
 #include "config/toml/text_checks.h"
 #include "config/toml/toml_reader.h"
+#include "trivet/config/quantity.h"
 
 namespace trivet {
 namespace {
@@ -244,8 +245,9 @@ Value read_as_written(const std::string& text, const Spot& spot) {
   const Form form = spot.type->form;
   const bool plain = form == Form::text || form == Form::path || form == Form::choice;
   if (plain || (spot.type->optional && text == "none")) return value_from_text(text);
-  const bool span = form == Form::duration || form == Form::interval;
-  if (span) return looks_like_number(text) ? read_free(text) : value_from_text(text);
+  if (find_quantity(form) != nullptr) {
+    return looks_like_number(text) ? read_free(text) : value_from_text(text);
+  }
   if (form == Form::config && !text.starts_with('{') && !looks_like_number(text)) {
     return value_from_text(text);
   }

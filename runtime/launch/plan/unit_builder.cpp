@@ -238,8 +238,8 @@ UnitBuilder::UnitBuilder(const ResolvedLaunch& launch, const std::vector<JobPlan
   cell_ = plans.front().config.cell.value_or("");
 }
 
-std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepItem& item,
-                                             bool sweeps_config) const {
+std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepItem& item) const {
+  const bool sweeps_config = item.target == SweepTarget::config;
   std::vector<Argument> arguments = plan.arguments;
   for (const auto& swept : item.args) {
     const std::string& name = swept.first;
@@ -273,20 +273,29 @@ std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepIte
   return arguments;
 }
 
-std::string UnitBuilder::identity(const SweepItem& item, bool sweeps_config,
-                                  std::int64_t repeat) const {
-  std::string text = repeat > 1 ? fmt::format("repeat {}\n", repeat) : std::string();
-  for (const JobPlan& plan : plans_) {
+UnitWork UnitBuilder::work(const SweepItem& item, std::int64_t repeat) const {
+  UnitWork work{item, repeat, {}, {}};
+  for (const JobPlan& plan : plans_) work.arguments.push_back(arguments(plan, item));
+  work.identity = identity(work);
+  return work;
+}
+
+std::string UnitBuilder::identity(const UnitWork& work) const {
+  std::string text = work.repeat > 1 ? fmt::format("repeat {}\n", work.repeat) : std::string();
+  for (std::size_t i = 0; i < plans_.size(); ++i) {
+    const JobPlan& plan = plans_[i];
     text += "job " + plan.name + "\n";
     for (const std::string& word : plan.program.interpreter) text += to_json(word) + "\n";
     text += to_json(plan.program.file.original.string()) + "\n";
     if (plan.program.is_script) text += "script " + plan.program.file.digest + "\n";
-    for (const Argument& argument : arguments(plan, item, sweeps_config)) {
+    for (const Argument& argument : work.arguments[i]) {
       text += to_json(argument_text(argument)) + "\n";
     }
     // In whatever order they were said. The config below has the others.
     std::vector<std::string> further;
-    if (sweeps_config) further = as_options(said_inside(overrides_, item), plan);
+    if (work.item.target == SweepTarget::config) {
+      further = as_options(said_inside(overrides_, work.item), plan);
+    }
     std::sort(further.begin(), further.end());
     for (const std::string& word : further) text += to_json(word) + "\n";
     for (const auto& [name, value] : plan.config.env) {
@@ -307,8 +316,7 @@ std::string UnitBuilder::identity(const SweepItem& item, bool sweeps_config,
   return digest(text);
 }
 
-WorkUnit UnitBuilder::build(const SweepItem& item, bool sweeps_config, std::int64_t wid,
-                            std::int64_t units, std::int64_t repeat) const {
+WorkUnit UnitBuilder::build(const UnitWork& work, std::int64_t wid, std::int64_t units) const {
   DirProperties properties;
   properties.xid = place_.xid;
   properties.name = place_.name;
@@ -316,18 +324,18 @@ WorkUnit UnitBuilder::build(const SweepItem& item, bool sweeps_config, std::int6
   properties.cell = cell_;
   properties.wid = wid;
   properties.units = units;
-  properties.repeat = repeat;
-  properties.sweep = item;
+  properties.repeat = work.repeat;
+  properties.sweep = work.item;
   constexpr const char* kPath = "xp.subdir_format.wu_dirname";
   WorkUnit unit;
   unit.wid = wid;
-  unit.identity = identity(item, sweeps_config, repeat);
-  unit.repeat = repeat;
+  unit.identity = work.identity;
+  unit.repeat = work.repeat;
   unit.directory = below(place_.directory,
                          expanded(format_, format_.config().wu_dirname, properties, kPath), kPath);
-  unit.sweep = item;
-  for (const JobPlan& plan : plans_) {
-    unit.jobs.push_back(job(plan, item, sweeps_config, properties, unit.directory));
+  unit.sweep = work.item;
+  for (std::size_t i = 0; i < plans_.size(); ++i) {
+    unit.jobs.push_back(job(plans_[i], work.arguments[i], properties, unit.directory));
   }
   return unit;
 }
@@ -338,9 +346,11 @@ void UnitBuilder::add_plugin_dirs(Job& job, std::size_t at) const {
   job.argv.insert(job.argv.begin() + static_cast<std::ptrdiff_t>(at), words.begin(), words.end());
 }
 
-Job UnitBuilder::job(const JobPlan& plan, const SweepItem& item, bool sweeps_config,
+Job UnitBuilder::job(const JobPlan& plan, const std::vector<Argument>& arguments,
                      const DirProperties& properties, const fs::path& directory) const {
   const JobConfig& config = plan.config;
+  const SweepItem& item = properties.sweep;
+  const bool sweeps_config = item.target == SweepTarget::config;
   const bool says_all = sweeps_config && !place_.unit_file.empty() && is_run(plan);
   const Proxies proxies{properties, place_, plan, directory,
                         says_all ? place_.unit_file : place_.config_file};
@@ -353,7 +363,7 @@ Job UnitBuilder::job(const JobPlan& plan, const SweepItem& item, bool sweeps_con
     job.programs = {{plan.program.file.original, plan.program.file.digest}};
   }
   const std::size_t command = job.argv.size();
-  for (Argument& argument : arguments(plan, item, sweeps_config)) {
+  for (Argument argument : arguments) {
     // What a sweep gives is a value and holds no placeholders.
     const bool swept = std::any_of(item.args.begin(), item.args.end(), [&](const auto& given) {
       return argument.name == (sweeps_config ? "cfg." + given.first : given.first);
@@ -385,7 +395,7 @@ Job UnitBuilder::job(const JobPlan& plan, const SweepItem& item, bool sweeps_con
   const std::int64_t cores = config.cores.value_or(0);
   job.cores = cores > 0 ? cores : on_cpu && platform.count > 0 ? platform.count : 1;
   job.gpus = config.gpus.value_or(on_cpu ? 0 : platform.count);
-  job.memory_bytes = launch::parse_bytes(config.memory.value_or("")).value_or(0);
+  job.memory_bytes = config.memory.value_or(Bytes()).count;
   job.time_limit_seconds = config.time_limit.value_or(Duration()).seconds;
   job.priority = config.priority.value_or(job.priority);
   job.retries = config.retries.value_or(0);

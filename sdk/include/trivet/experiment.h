@@ -63,7 +63,7 @@ struct RuntimeConfig {
   std::int64_t device = 0;
   std::int64_t threads = 0;
   ComputeDType dtype = ComputeDType::f32;
-  std::int64_t memory_limit = 0;
+  Bytes memory_limit = 0;
   double peak_flops = 0;
 };
 TRIVET_CONFIG(
@@ -72,7 +72,7 @@ TRIVET_CONFIG(
     (threads, "Compute threads; 0: one per core this process may use. Results do not depend on it.",
      at_least(0), at_most(1024)),
     (dtype, "Type that layers compute in."),
-    (memory_limit, "Bytes of device memory a run may take; 0: no limit.", at_least(0)),
+    (memory_limit, "Device memory that a run may take, \"8GiB\"; 0: no limit.", at_least(0)),
     (peak_flops,
      "FLOP/s of one device, which MFU is a share of; 0: what the backend says or trivet doctor "
      "--peak has measured.",

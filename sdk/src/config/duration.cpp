@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "trivet/config/field_types.h"
+#include "trivet/config/duration.h"
 
 namespace trivet {
 namespace {
@@ -67,4 +67,12 @@ std::string to_string(Duration duration) {
   return text;
 }
 
+namespace detail {
+
+Duration FieldTraits<Duration>::read(const Value& value) {
+  if (!value.is_text()) return value.as_number();
+  return parse_duration(value.as_text()).value_or(Duration());
+}
+
+}  // namespace detail
 }  // namespace trivet

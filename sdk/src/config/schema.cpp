@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "config/article.h"
+#include "trivet/config/quantity.h"
 
 namespace trivet {
 
@@ -38,12 +39,19 @@ namespace {
 using Form = FieldType::Form;
 
 constexpr std::pair<std::string_view, Form> kForms[] = {
-    {"boolean", Form::boolean},   {"integer", Form::integer}, {"number", Form::number},
-    {"text", Form::text},         {"path", Form::path},       {"duration", Form::duration},
-    {"choice", Form::choice},     {"list", Form::list},       {"map", Form::map},
-    {"table", Form::table},       {"config", Form::config},   {"value", Form::value},
-    {"interval", Form::interval},
+    {"boolean", Form::boolean}, {"integer", Form::integer}, {"number", Form::number},
+    {"text", Form::text},       {"path", Form::path},       {"choice", Form::choice},
+    {"list", Form::list},       {"map", Form::map},         {"table", Form::table},
+    {"config", Form::config},   {"value", Form::value},
 };
+
+std::optional<Form> form_named(std::string_view name) {
+  if (const Quantity* quantity = find_quantity(name)) return quantity->form;
+  for (const auto& [known, form] : kForms) {
+    if (known == name) return form;
+  }
+  return std::nullopt;
+}
 
 std::string bound_text(double bound) {
   return to_toml(Value(bound));
@@ -66,6 +74,9 @@ std::string to_string(const FieldType& type) {
       return text + "free value";
     default:
       break;
+  }
+  if (const Quantity* quantity = find_quantity(type.form)) {
+    return text + std::string(quantity->name);
   }
   for (const auto& [name, form] : kForms) {
     if (form == type.form) text += name;
@@ -224,11 +235,7 @@ Value default_of(const Json& json, const FieldType& type, int depth) {
     case Form::integer:
       return json.get<std::int64_t>();
     case Form::number:
-    case Form::duration:
       return double_of(json);
-    case Form::interval:
-      if (json.is_number_integer()) return json.get<std::int64_t>();
-      return detail::value_of(Interval(Duration(double_of(json))));
     case Form::text:
     case Form::path:
     case Form::choice:
@@ -252,8 +259,10 @@ Value default_of(const Json& json, const FieldType& type, int depth) {
       return table_default(json, type, depth + 1);
     case Form::value:
       return {};
+    default:
+      return find_quantity(type.form)->as_written(
+          json.is_number_integer() ? Value(json.get<std::int64_t>()) : Value(double_of(json)));
   }
-  return {};
 }
 
 std::vector<Field> fields_of(const Json& json, int depth);
@@ -262,10 +271,9 @@ FieldType type_of(const Json& json, int depth) {
   if (depth > kDeepest) throw Error("a type is nested too deeply");
   FieldType type;
   const auto& name = json.at("type").get_ref<const std::string&>();
-  const auto* form = std::find_if(std::begin(kForms), std::end(kForms),
-                                  [&](const auto& entry) { return entry.first == name; });
-  if (form == std::end(kForms)) throw Error("there is no field type '" + name + "'");
-  type.form = form->second;
+  const std::optional<Form> form = form_named(name);
+  if (!form) throw Error("there is no field type '" + name + "'");
+  type.form = *form;
   type.optional = json.value("optional", false);
   type.single = json.value("single", false);
   type.lowest = json.value("lowest", type.lowest);

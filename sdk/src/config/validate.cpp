@@ -9,6 +9,7 @@
 
 #include "config/field_names.h"
 #include "config/unknown_keys.h"
+#include "trivet/config/quantity.h"
 #include "trivet/config/schema.h"
 #include "trivet/detail/codec.h"
 
@@ -29,10 +30,6 @@ std::string form_text(const FieldType& type) {
       return "a string";
     case Form::path:
       return "a string with a file name";
-    case Form::duration:
-      return "a duration such as \"90s\" or \"1h30m\", or a number of seconds";
-    case Form::interval:
-      return "a number of steps, or a time such as \"90s\" or \"10m\"";
     case Form::choice:
       return "a string";
     case Form::list:
@@ -44,8 +41,9 @@ std::string form_text(const FieldType& type) {
       return "a table with a 'type', or the type alone";
     case Form::value:
       return "anything";
+    default:
+      return std::string(find_quantity(type.form)->expected);
   }
-  return {};
 }
 
 class Validator {
@@ -65,9 +63,7 @@ class Validator {
                      const std::string& path);
   void check_range(const Value& value, double number, const Field& field, const std::string& path);
   void check_text(const Value& value, const FieldType& type, const std::string& path);
-  void check_duration(const Value& value, const FieldType& type, const Field& field,
-                      const std::string& path);
-  void check_interval(const Value& value, const FieldType& type, const Field& field,
+  void check_quantity(const Value& value, const FieldType& type, const Field& field,
                       const std::string& path);
   void check_config(const Value& value, const FieldType& type, const std::string& path);
   void note_default_tables(const FieldType& type, const std::string& path);
@@ -175,10 +171,6 @@ void Validator::check_form(const Value& value, const FieldType& type, const Fiel
     case Form::path:
     case Form::choice:
       return check_text(value, type, path);
-    case Form::duration:
-      return check_duration(value, type, field, path);
-    case Form::interval:
-      return check_interval(value, type, field, path);
     case Form::list: {
       if (!value.is_array()) return wrong_type(value, type, path);
       std::size_t index = 0;
@@ -205,6 +197,8 @@ void Validator::check_form(const Value& value, const FieldType& type, const Fiel
       return check_config(value, type, path);
     case Form::value:
       return;
+    default:
+      return check_quantity(value, type, field, path);
   }
 }
 
@@ -243,24 +237,15 @@ void Validator::check_text(const Value& value, const FieldType& type, const std:
       near ? suggestion(text, type.choices) : "");
 }
 
-void Validator::check_duration(const Value& value, const FieldType& type, const Field& field,
+void Validator::check_quantity(const Value& value, const FieldType& type, const Field& field,
                                const std::string& path) {
-  const bool number = value.is_number() || value.is_integer();
-  if (!number && !(value.is_text() && parse_duration(value.as_text()))) {
-    return wrong_type(value, type, path);
+  const Quantity& quantity = *find_quantity(type.form);
+  const std::optional<double> amount = quantity.amount(value);
+  if (!amount) return wrong_type(value, type, path);
+  if (value.is_text() && !quantity.not_positive.empty() && !(*amount > 0)) {
+    return add(value, path, std::string(quantity.not_positive));
   }
-  check_range(value, detail::duration_of(value).seconds, field, path);
-}
-
-void Validator::check_interval(const Value& value, const FieldType& type, const Field& field,
-                               const std::string& path) {
-  if (value.is_integer()) {
-    return check_range(value, static_cast<double>(value.as_integer()), field, path);
-  }
-  const auto time = value.is_text() ? parse_duration(value.as_text()) : std::nullopt;
-  if (!time) return wrong_type(value, type, path);
-  if (!(time->seconds > 0)) return add(value, path, "must be more than no time");
-  check_range(value, time->seconds, field, path);
+  check_range(value, *amount, field, path);
 }
 
 void Validator::check_config(const Value& value, const FieldType& type, const std::string& path) {

@@ -144,6 +144,22 @@ Value* Value::find(std::string_view key) noexcept {
   return const_cast<Value*>(std::as_const(*this).find(key));
 }
 
+std::string Value::text_or(std::string_view key, std::string_view otherwise) const {
+  const Value* value = find(key);
+  return value != nullptr && value->is_text() ? value->as_text() : std::string(otherwise);
+}
+
+std::int64_t Value::integer_or(std::string_view key, std::int64_t otherwise) const {
+  const Value* value = find(key);
+  return value != nullptr && value->is_integer() ? value->as_integer() : otherwise;
+}
+
+double Value::number_or(std::string_view key, double otherwise) const {
+  const Value* value = find(key);
+  const bool is_number = value != nullptr && (value->is_number() || value->is_integer());
+  return is_number ? value->as_number() : otherwise;
+}
+
 const Value* Value::find_path(std::string_view path) const {
   const Value* value = this;
   for (const PathStep& step : split_path(path)) {

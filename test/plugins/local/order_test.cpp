@@ -40,7 +40,7 @@ TEST_CASE("local: the config survives the way to a file and back") {
   local::LocalConfig config;
   config.max_parallel = 3;
   config.cores = 2;
-  config.memory = "16GiB";
+  config.memory = std::int64_t{16} << 30;
   config.grace = 5;
   config.fail_fast = true;
   check_round_trip(config);
@@ -59,7 +59,7 @@ TEST_CASE("local: units run in order, one after the other where there is room fo
     experiment.config.max_parallel = 1;
   }
   if (how == "memory for one") {
-    experiment.config.memory = "100MB";
+    experiment.config.memory = 100'000'000;
     for (WorkUnit& unit : experiment.units) unit.jobs[0].memory_bytes = 60'000'000;
   }
   experiment.supervise();
@@ -200,7 +200,7 @@ TEST_CASE("local: a job runs on as many cores as it takes, and is told") {
 TEST_CASE("local: jobs that no room will ever hold are refused before anything starts") {
   LocalExperiment experiment({"exit 0", "exit 0"});
   experiment.config.cores = 2;
-  experiment.config.memory = "1GiB";
+  experiment.config.memory = std::int64_t{1} << 30;
   CHECK(problems_of(experiment).empty());
   SECTION("cores") {
     for (WorkUnit& unit : experiment.units) unit.jobs[0].cores = 3;

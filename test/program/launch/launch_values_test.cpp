@@ -95,7 +95,7 @@ TEST_CASE("what a job says counts, also when it is nothing") {
       "cores = 2\npriority = 25\ntime_limit = '1h'\nplatform = 'cuda'\nafter = ['b']\n"
       "target = '/bin/true'\n";
   const std::string nothing =
-      "retries = 0\ngpus = 0\ncell = ''\ninterpreter = ''\nmemory = ''\ncores = 0\n"
+      "retries = 0\ngpus = 0\ncell = ''\ninterpreter = ''\nmemory = 0\ncores = 0\n"
       "priority = 0\ntime_limit = '0s'\nplatform = ''\nafter = []\n";
   const auto is_nothing = [](const Json& job) {
     CHECK(job.at("argv") == Json{"/bin/true"});
@@ -116,7 +116,7 @@ TEST_CASE("what a job says counts, also when it is nothing") {
   CHECK(job_of(plan, "a").at("cell") == "jn");
   CHECK(job_of(plan, "a").at("after") == Json{"afterok:b"});
   std::string options;
-  for (const char* option : {"retries=0", "gpus=0", "cell=", "interpreter=", "memory=", "cores=0",
+  for (const char* option : {"retries=0", "gpus=0", "cell=", "interpreter=", "memory=0", "cores=0",
                              "priority=0", "time_limit=0s", "platform=", "after=[]"}) {
     options += " " + quoted(std::string("--xp.jobs.b.") + option);
   }

@@ -12,46 +12,8 @@
 
 using namespace trivet;
 using launch::AfterKind;
-using launch::parse_bytes;
 using launch::parse_dependency;
 using launch::parse_platform;
-
-TEST_CASE("amounts of memory have decimal and binary units") {
-  CHECK(parse_bytes("4096") == 4096);
-  CHECK(parse_bytes("16GiB") == std::int64_t{16} << 30);
-  CHECK(parse_bytes("1.5 GiB") == std::int64_t{3} << 29);
-  CHECK(parse_bytes("500MB") == 500'000'000);
-  CHECK(parse_bytes("2G") == std::int64_t{2} << 30);  // as Slurm has it
-  CHECK(parse_bytes("1.15kB") == 1150);               // rounded: in binary it is 1149.99...
-  struct Amount {
-    const char* text;
-    std::int64_t bytes;
-  };
-  constexpr std::int64_t kKi = 1024, kMi = kKi * 1024, kGi = kMi * 1024, kTi = kGi * 1024;
-  for (const Amount& amount : std::initializer_list<Amount>{{"3", 3},
-                                                            {"3B", 3},
-                                                            {"3kB", 3000},
-                                                            {"3KB", 3000},
-                                                            {"3MB", 3'000'000},
-                                                            {"3GB", 3'000'000'000},
-                                                            {"3TB", 3'000'000'000'000},
-                                                            {"3K", 3 * kKi},
-                                                            {"3M", 3 * kMi},
-                                                            {"3G", 3 * kGi},
-                                                            {"3T", 3 * kTi},
-                                                            {"3KiB", 3 * kKi},
-                                                            {"3MiB", 3 * kMi},
-                                                            {"3GiB", 3 * kGi},
-                                                            {"3TiB", 3 * kTi}}) {
-    INFO(amount.text);
-    CHECK(parse_bytes(amount.text) == amount.bytes);
-  }
-  for (const char* text : {"", "GiB", "-1GB", "1 parsec", "1GiB2", "1e3", "9223372036854775808",
-                           "99999999TiB", "nan", "0x10"}) {
-    INFO(text);
-    CHECK_FALSE(parse_bytes(text).has_value());
-  }
-}
 
 TEST_CASE("a platform is a name and how many of it") {
   CHECK(parse_platform("cpu")->count == 0);

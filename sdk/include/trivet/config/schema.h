@@ -35,6 +35,7 @@ struct TRIVET_API FieldType {
     path,      // a file or folder; text in a file
     duration,  // "1h30m" or a number of seconds
     interval,  // a number of steps, or "10m"
+    bytes,     // a number of bytes, or "16GiB"
     choice,    // one of `choices`
     list,      // of element[0]
     map,       // text to element[0]

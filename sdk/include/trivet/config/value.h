@@ -62,6 +62,13 @@ class TRIVET_API Value {
   Value(Array items);
 
   static Value array(std::initializer_list<Value> items = {});
+  // Of what a range holds, numbers or texts.
+  template <class Range>
+  static Value array_of(const Range& items) {
+    Value array = Value::array();
+    for (const auto& item : items) array.push_back(Value(item));
+    return array;
+  }
   static Value table();
   // Value::table({{"type", "nn/Relu"}, {"dims", 3}})
   static Value table(std::initializer_list<std::pair<std::string_view, Value>> members);
@@ -91,6 +98,10 @@ class TRIVET_API Value {
   Value* find(std::string_view key) noexcept;
   const Value* find_path(std::string_view path) const;
   Value* find_path(std::string_view path);
+  // The member where it is there and of this type; else `otherwise`.
+  std::string text_or(std::string_view key, std::string_view otherwise = {}) const;
+  std::int64_t integer_or(std::string_view key, std::int64_t otherwise) const;
+  double number_or(std::string_view key, double otherwise) const;  // integers are accepted
 
   // Changing. `set` replaces in place or appends and returns the stored value; a null value becomes
   // a table first. `set_path` makes missing tables on the way and throws Error when something else

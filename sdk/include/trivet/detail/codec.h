@@ -21,11 +21,6 @@ const Schema& cached_schema();
 
 // "none" stands for an empty ConfigOf or optional whose default is not empty.
 TRIVET_API bool is_none(const Value& value) noexcept;
-// A number of seconds or a text. Only for values that validate() let pass.
-TRIVET_API Duration duration_of(const Value& value);
-// An integer or the text of a duration, and back. Only for values that validate() let pass.
-TRIVET_API Interval interval_of(const Value& value);
-TRIVET_API Value value_of(const Interval& interval);
 // The value of a field under its name or one of its old names.
 TRIVET_API const Value* find_field(const Value& table, const Field& field) noexcept;
 
@@ -65,24 +60,8 @@ void read_struct(const Value& table, const std::vector<Field>& fields, const std
 template <class T>
 void read(const Value& value, const FieldType& type, const std::string& path, Problems& problems,
           T& out) {
-  if constexpr (std::same_as<T, bool>) {
-    out = value.as_boolean();
-  } else if constexpr (Integer<T>) {
-    out = static_cast<T>(value.as_integer());
-  } else if constexpr (std::floating_point<T>) {
-    out = static_cast<T>(value.as_number());
-  } else if constexpr (std::same_as<T, std::string>) {
-    out = value.as_text();
-  } else if constexpr (std::same_as<T, Path>) {
-    out.text = value.as_text();
-  } else if constexpr (std::same_as<T, Duration>) {
-    out = duration_of(value);
-  } else if constexpr (std::same_as<T, Interval>) {
-    out = interval_of(value);
-  } else if constexpr (DescribedEnum<T>) {
-    for (const auto& [text, entry] : trivet_enum_entries(Tag<T>{})) {
-      if (name_in_files(text) == value.as_text()) out = entry;
-    }
+  if constexpr (ScalarField<T>) {
+    out = FieldTraits<T>::read(value);
   } else if constexpr (IsVector<T>::value) {
     out.clear();
     std::size_t index = 0;
@@ -129,17 +108,8 @@ struct FieldEncoder {
 // `fallback` is what an absent value would mean, where that is known.
 template <class T>
 Value write(const T& value, const T* fallback) {
-  if constexpr (std::same_as<T, Path>) {
-    return value.text;
-  } else if constexpr (std::same_as<T, Duration>) {
-    return value.seconds;
-  } else if constexpr (std::same_as<T, Interval>) {
-    return value_of(value);
-  } else if constexpr (DescribedEnum<T>) {
-    for (const auto& [text, entry] : trivet_enum_entries(Tag<T>{})) {
-      if (entry == value) return std::string(name_in_files(text));
-    }
-    throw Error("an enum in a config holds a number without a name");
+  if constexpr (ScalarField<T>) {
+    return FieldTraits<T>::write(value);
   } else if constexpr (IsVector<T>::value) {
     Value items = Value::array();
     for (std::size_t i = 0; i < value.size(); ++i) {

@@ -18,6 +18,8 @@
 #include "trivet/config/config_of.h"
 #include "trivet/config/field_types.h"
 #include "trivet/config/value.h"
+#include "trivet/detail/field_traits.h"
+#include "trivet/error.h"
 
 namespace trivet {
 
@@ -133,6 +135,43 @@ constexpr std::string_view name_in_files(std::string_view name) {
   return name.ends_with('_') ? name.substr(0, name.size() - 1) : name;
 }
 
+template <DescribedEnum E>
+struct FieldTraits<E> {
+  static constexpr std::string_view kForm = "choice";
+  static constexpr bool kHasBounds = false;
+  template <class Sink>
+  static constexpr void write_json(Sink& out, E value) {
+    for (const auto& [text, entry] : trivet_enum_entries(Tag<E>{})) {
+      if (entry == value) return json_text(out, name_in_files(text));
+    }
+    out.raw("null");
+  }
+  template <class Sink>
+  static constexpr void write_limits(Sink& out) {
+    out.raw(",\"choices\":[");
+    bool first = true;
+    for (const auto& entry : trivet_enum_entries(Tag<E>{})) {
+      if (!first) out.put(',');
+      first = false;
+      json_text(out, name_in_files(entry.first));
+    }
+    out.put(']');
+  }
+  static E read(const Value& value) {
+    E found{};
+    for (const auto& [text, entry] : trivet_enum_entries(Tag<E>{})) {
+      if (name_in_files(text) == value.as_text()) found = entry;
+    }
+    return found;
+  }
+  static Value write(E value) {
+    for (const auto& [text, entry] : trivet_enum_entries(Tag<E>{})) {
+      if (entry == value) return std::string(name_in_files(text));
+    }
+    throw Error("an enum in a config holds a number without a name");
+  }
+};
+
 template <class T>
 struct IsVector : std::false_type {};
 template <class T>
@@ -154,10 +193,6 @@ struct ConfigBase<ConfigOf<B>> {
 
 template <class T>
 concept AnyConfigOf = std::derived_from<T, ConfigValue>;
-template <class T>
-concept Integer = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> &&
-                  !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> &&
-                  !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
 
 // A function, not the lambda it comes from: visitors are instantiated once for all members of a
 // type.

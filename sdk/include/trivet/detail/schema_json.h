@@ -7,75 +7,18 @@
 //     {"name":"dims","type":"integer","doc":"...","required":true,"default":0,
 //      "low":"3ff0000000000000"}, ...]}
 //
-// Doubles are written as the 16 hexadecimal digits of their bits: exact, and there is no constexpr
-// to_chars for them. A field without "default" has one that the compiler could not evaluate.
+// A field without "default" has one that the compiler could not evaluate.
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <string_view>
 
 #include "trivet/detail/describe.h"
+#include "trivet/detail/field_traits.h"
+#include "trivet/detail/json_sink.h"
 
 namespace trivet::detail {
-
-// Two passes: one counts, one writes into an array of that size.
-struct CountingSink {
-  std::size_t size = 0;
-  constexpr void put(char) { ++size; }
-  constexpr void raw(std::string_view text) { size += text.size(); }
-};
-
-struct WritingSink {
-  char* at;
-  constexpr void put(char c) { *at++ = c; }
-  constexpr void raw(std::string_view text) {
-    for (const char c : text) *at++ = c;
-  }
-};
-
-template <class Sink>
-constexpr void json_text(Sink& out, std::string_view text) {
-  out.put('"');
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out.put('\\');
-      out.put(c);
-    } else if (code < 0x20) {
-      out.raw("\\u00");
-      out.put("0123456789abcdef"[code >> 4]);
-      out.put("0123456789abcdef"[code & 15]);
-    } else {
-      out.put(c);
-    }
-  }
-  out.put('"');
-}
-
-template <class Sink>
-constexpr void json_integer(Sink& out, std::int64_t value) {
-  char digits[20]{};
-  std::size_t count = 0;
-  auto rest = value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
-  do {
-    digits[count++] = static_cast<char>('0' + rest % 10);
-    rest /= 10;
-  } while (rest != 0);
-  if (value < 0) out.put('-');
-  while (count > 0) out.put(digits[--count]);
-}
-
-template <class Sink>
-constexpr void json_double(Sink& out, double value) {
-  const auto bits = std::bit_cast<std::uint64_t>(value);
-  out.put('"');
-  for (int shift = 60; shift >= 0; shift -= 4) out.put("0123456789abcdef"[(bits >> shift) & 15]);
-  out.put('"');
-}
 
 template <class Sink, class T>
 constexpr void json_default(Sink& out, const T& value);
@@ -98,26 +41,8 @@ struct DefaultsWriter {
 // A default value; the reader knows the type, so numbers need no mark.
 template <class Sink, class T>
 constexpr void json_default(Sink& out, const T& value) {
-  if constexpr (std::same_as<T, bool>) {
-    out.raw(value ? "true" : "false");
-  } else if constexpr (Integer<T>) {
-    json_integer(out, static_cast<std::int64_t>(value));
-  } else if constexpr (std::floating_point<T>) {
-    json_double(out, value);
-  } else if constexpr (std::same_as<T, std::string>) {
-    json_text(out, value);
-  } else if constexpr (std::same_as<T, Path>) {
-    json_text(out, value.text);
-  } else if constexpr (std::same_as<T, Duration>) {
-    json_double(out, value.seconds);
-  } else if constexpr (std::same_as<T, Interval>) {
-    // An integer for steps, the bits of a number for seconds.
-    value.is_time() ? json_double(out, value.time.seconds) : json_integer(out, value.steps);
-  } else if constexpr (DescribedEnum<T>) {
-    for (const auto& [text, entry] : trivet_enum_entries(Tag<T>{})) {
-      if (entry == value) return json_text(out, name_in_files(text));
-    }
-    out.raw("null");
+  if constexpr (ScalarField<T>) {
+    FieldTraits<T>::write_json(out, value);
   } else if constexpr (IsVector<T>::value) {
     out.put('[');
     for (std::size_t i = 0; i < value.size(); ++i) {
@@ -178,38 +103,11 @@ constexpr void json_struct(Sink& out) {
 template <class Sink, class T>
 constexpr void json_type(Sink& out) {
   if constexpr (!Described<T>) out.raw("\"type\":");
-  if constexpr (std::same_as<T, bool>) {
-    out.raw("\"boolean\"");
-  } else if constexpr (Integer<T>) {
-    out.raw("\"integer\"");
-    if constexpr (sizeof(T) < 8 || std::is_unsigned_v<T>) {
-      out.raw(",\"lowest\":");
-      json_integer(out, static_cast<std::int64_t>(std::numeric_limits<T>::min()));
-      out.raw(",\"highest\":");
-      constexpr auto kTop = std::numeric_limits<std::int64_t>::max();
-      json_integer(out,
-                   sizeof(T) < 8 ? static_cast<std::int64_t>(std::numeric_limits<T>::max()) : kTop);
+  if constexpr (ScalarField<T>) {
+    json_text(out, FieldTraits<T>::kForm);
+    if constexpr (requires { FieldTraits<T>::write_limits(out); }) {
+      FieldTraits<T>::write_limits(out);
     }
-  } else if constexpr (std::same_as<T, float> || std::same_as<T, double>) {
-    out.raw("\"number\"");
-    if constexpr (sizeof(T) == 4) out.raw(",\"single\":true");
-  } else if constexpr (std::same_as<T, std::string>) {
-    out.raw("\"text\"");
-  } else if constexpr (std::same_as<T, Path>) {
-    out.raw("\"path\"");
-  } else if constexpr (std::same_as<T, Duration>) {
-    out.raw("\"duration\"");
-  } else if constexpr (std::same_as<T, Interval>) {
-    out.raw("\"interval\"");
-  } else if constexpr (DescribedEnum<T>) {
-    out.raw("\"choice\",\"choices\":[");
-    bool first = true;
-    for (const auto& entry : trivet_enum_entries(Tag<T>{})) {
-      if (!first) out.put(',');
-      first = false;
-      json_text(out, name_in_files(entry.first));
-    }
-    out.put(']');
   } else if constexpr (IsVector<T>::value) {
     using Element = typename T::value_type;
     out.raw("\"list\",\"element\":{");
@@ -236,9 +134,9 @@ constexpr void json_type(Sink& out) {
     static_assert(
         kUnsupported<T>,
         "a config member has a type without a TOML form. There are: bool, integers, "
-        "float, double, std::string, enums with TRIVET_ENUM, trivet::Path, "
-        "trivet::Duration, trivet::Interval, structs with TRIVET_CONFIG, trivet::ConfigOf<Base>, "
-        "trivet::Value, and std::vector, std::optional and trivet::Map of these");
+        "float, double, std::string, enums with TRIVET_ENUM, those of trivet/config/field_types.h, "
+        "structs with TRIVET_CONFIG, trivet::ConfigOf<Base>, trivet::Value, and std::vector, "
+        "std::optional and trivet::Map of these");
   }
 }
 
@@ -254,8 +152,10 @@ template <class T>
 struct Innermost<Map<T>> : Innermost<T> {};
 
 template <class T>
-concept Numeric =
-    Integer<T> || std::floating_point<T> || std::same_as<T, Duration> || std::same_as<T, Interval>;
+constexpr bool has_bounds() {
+  if constexpr (ScalarField<T>) return FieldTraits<T>::kHasBounds;
+  return false;
+}
 
 // Not constexpr, so that the compiler stops at them and shows their names.
 inline void error_bounds_are_for_numbers() {}
@@ -272,7 +172,7 @@ struct FieldsWriter {
   constexpr void operator()(const char* name, M B::*member, MakeAttributes make) {
     const Attributes given = make();
     using Inner = typename Innermost<M>::type;
-    if ((given.low || given.high) && !Numeric<Inner>) error_bounds_are_for_numbers();
+    if ((given.low || given.high) && !has_bounds<Inner>()) error_bounds_are_for_numbers();
     if (given.choice_count > 0 && !std::same_as<Inner, std::string>) {
       error_choices_are_for_strings();
     }

@@ -44,7 +44,7 @@ struct JobParams {
   Map<Path> files;
   std::optional<std::string> platform;
   std::optional<std::int64_t> cores;
-  std::optional<std::string> memory;
+  std::optional<Bytes> memory;
   std::optional<std::int64_t> gpus;
   std::optional<Duration> time_limit;
   std::optional<std::int64_t> priority;
@@ -80,10 +80,10 @@ TRIVET_CONFIG(
     (cores, "Processor cores it takes; default 1, or what platform says.", at_least(0),
      alias("cpus")),
     (memory,
-     "Memory it takes at most: \"16GiB\", \"500MB\"; default: none is counted. A job that takes "
-     "more "
-     "is ended where the orchestrator can tell: Slurm, and local/Orchestrator by cgroups.",
-     alias("ram")),
+     "Memory it takes at most: \"16GiB\", \"500MB\"; default, and 0: none is counted. A job that "
+     "takes more is ended where the orchestrator can tell: Slurm, and local/Orchestrator by "
+     "cgroups.",
+     at_least(0), alias("ram")),
     (gpus, "GPUs it takes; default 0, or what platform says.", at_least(0)),
     (time_limit, "It is ended after this time: \"90s\", \"4h\"; default: none."),
     (priority, "200 production (the default), 115 batch, 25 freebie: what is higher starts first.",
@@ -120,10 +120,6 @@ struct Dependency {
 };
 // "afterany:train"; nothing for an unknown word before the colon or no name.
 TRIVET_API std::optional<Dependency> parse_dependency(std::string_view text);
-
-// "16GiB" = 2^34, "500MB" = 5e8, "4096" (bytes); units B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, and
-// K, M, G, T as Slurm has them, 2^10 and so on. Nothing for any other text, or above 2^63 - 1.
-TRIVET_API std::optional<std::int64_t> parse_bytes(std::string_view text);
 
 struct Platform {
   std::string name = "cpu";  // lower case

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Quantities: field types that a file writes as a number or as a text with units.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "trivet/config/schema.h"
+#include "trivet/config/value.h"
+#include "trivet/plugin/export.h"
+
+namespace trivet {
+
+struct Quantity {
+  FieldType::Form form;
+  std::string_view name;      // in schemas: "duration"
+  std::string_view expected;  // "a duration such as \"90s\" ..."
+  // What bounds are compared with; nothing for a value that is none of these.
+  std::optional<double> (*amount)(const Value& value);
+  // A default in a note as files write it.
+  Value (*as_written)(const Value& number);
+  // Whether its numbers are whole.
+  bool is_whole = false;
+  // What is said of a text that is 0 or less; empty: nothing.
+  std::string_view not_positive{};
+};
+
+// Null for forms that are no quantities.
+TRIVET_API const Quantity* find_quantity(FieldType::Form form);
+TRIVET_API const Quantity* find_quantity(std::string_view name);
+
+}  // namespace trivet

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/config/quantity.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "trivet/config/bytes.h"
+#include "trivet/config/duration.h"
+#include "trivet/config/interval.h"
+
+namespace trivet {
+namespace {
+
+std::optional<double> seconds(const Value& value) {
+  if (value.is_number() || value.is_integer()) return value.as_number();
+  if (!value.is_text()) return std::nullopt;
+  const std::optional<Duration> duration = parse_duration(value.as_text());
+  return duration ? std::optional(duration->seconds) : std::nullopt;
+}
+
+std::optional<double> steps_or_seconds(const Value& value) {
+  if (value.is_integer()) return static_cast<double>(value.as_integer());
+  return value.is_text() ? seconds(value) : std::nullopt;
+}
+
+std::optional<double> bytes(const Value& value) {
+  if (value.is_integer()) return static_cast<double>(value.as_integer());
+  if (!value.is_text()) return std::nullopt;
+  const std::optional<Bytes> amount = parse_bytes(value.as_text());
+  return amount ? std::optional(static_cast<double>(amount->count)) : std::nullopt;
+}
+
+constexpr Quantity kQuantities[] = {
+    {.form = FieldType::Form::duration,
+     .name = "duration",
+     .expected = "a duration such as \"90s\" or \"1h30m\", or a number of seconds",
+     .amount = seconds,
+     .as_written = [](const Value& number) { return number; }},
+    {.form = FieldType::Form::interval,
+     .name = "interval",
+     .expected = "a number of steps, or a time such as \"90s\" or \"10m\"",
+     .amount = steps_or_seconds,
+     .as_written =
+         [](const Value& number) {
+           if (number.is_integer()) return number;
+           return detail::FieldTraits<Interval>::write(Interval(Duration(number.as_number())));
+         },
+     .is_whole = true,
+     .not_positive = "must be more than no time"},
+    {.form = FieldType::Form::bytes,
+     .name = "bytes",
+     .expected = "a number of bytes, or a text such as \"16GiB\" or \"500MB\"",
+     .amount = bytes,
+     .as_written =
+         [](const Value& number) {
+           return detail::FieldTraits<Bytes>::write(Bytes(number.as_integer()));
+         },
+     .is_whole = true},
+};
+
+template <class Matches>
+const Quantity* find_where(Matches matches) {
+  const auto* found = std::find_if(std::begin(kQuantities), std::end(kQuantities), matches);
+  return found != std::end(kQuantities) ? found : nullptr;
+}
+
+}  // namespace
+
+const Quantity* find_quantity(FieldType::Form form) {
+  return find_where([&](const Quantity& quantity) { return quantity.form == form; });
+}
+
+const Quantity* find_quantity(std::string_view name) {
+  return find_where([&](const Quantity& quantity) { return quantity.name == name; });
+}
+
+}  // namespace trivet
