@@ -39,10 +39,8 @@ Value to_value(const Resources& resources) {
 }
 
 Value to_value(const Row& row) {
-  Value cpus = Value::array();
-  for (const int cpu : row.cpus) cpus.push_back(cpu);
-  Value gpus = Value::array();
-  for (const std::string& gpu : row.gpus) gpus.push_back(gpu);
+  Value cpus = Value::array_of(row.cpus);
+  Value gpus = Value::array_of(row.gpus);
   return Value::table({{"owner", to_value(row.owner)},
                        {"taken", to_value(row.taken)},
                        {"cpus", cpus},

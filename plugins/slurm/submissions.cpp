@@ -82,8 +82,7 @@ Submission submission_in(const fs::path& directory) {
 
 Value to_value(const Submission& submission) {
   Value table = launch::to_value(submission.array);
-  Value attempts = Value::array();
-  for (const std::int64_t attempt : submission.attempts) attempts.push_back(attempt);
+  Value attempts = Value::array_of(submission.attempts);
   table.set("name", submission.name);
   table.set("user", submission.user);
   table.set("attempts", attempts);

@@ -74,9 +74,7 @@ std::string CheckpointWatch::writer_state() const {
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return {};
   try {
-    const Value status = value_from_json(read_text_file(file), file.string());
-    const Value* state = status.find("state");
-    return state != nullptr && state->is_text() ? state->as_text() : std::string();
+    return value_from_json(read_text_file(file), file.string()).text_or("state");
   } catch (const Error&) {
     return {};  // only a report: one that cannot be read counts as none
   }

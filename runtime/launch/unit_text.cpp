@@ -9,7 +9,6 @@
 
 #include "launch/store/experiment_id.h"
 #include "launch/store/experiment_view.h"
-#include "launch/store/launch_record.h"
 #include "trivet/config/enums.h"
 #include "trivet/launch/subdir_format.h"
 #include "trivet/text/strings.h"
@@ -28,9 +27,9 @@ std::vector<std::string> dependency_texts(const launch::Job& job) {
 Value job_value(const launch::Job& job) {
   Value env = Value::table();
   for (const auto& [name, value] : job.env) env.set(name, value);
-  return Value::table({{"argv", text_list(job.argv)},
+  return Value::table({{"argv", Value::array_of(job.argv)},
                        {"env", env},
-                       {"env_pass", text_list(job.env_pass)},
+                       {"env_pass", Value::array_of(job.env_pass)},
                        {"platform", job.platform},
                        {"cores", job.cores},
                        {"gpus", job.gpus},
@@ -39,7 +38,7 @@ Value job_value(const launch::Job& job) {
                        {"priority", job.priority},
                        {"cell", job.cell},
                        {"retries", job.retries},
-                       {"after", text_list(dependency_texts(job))}});
+                       {"after", Value::array_of(dependency_texts(job))}});
 }
 
 // "2 cores, 1 GPU (cuda), memory 2147483648 bytes, after afterok:train": what a job takes and waits
@@ -96,7 +95,7 @@ Value launch_value(const PlannedLaunch& launch) {
   }
   return Value::table({{"xid", launch.xid},
                        {"name", launch.name},
-                       {"tags", text_list(launch.tags)},
+                       {"tags", Value::array_of(launch.tags)},
                        {"xp_dir", launch.directory.string()},
                        {"orchestrator", launch.orchestrator},
                        {"files", launch.copies},

@@ -17,18 +17,13 @@
 namespace trivet {
 namespace {
 
-std::string text_in(const Value& table, const char* name) {
-  const Value* value = table.is_table() ? table.find(name) : nullptr;
-  return value != nullptr && value->is_text() ? value->as_text() : std::string();
-}
-
 // What they are, by name.
 std::map<std::string, std::string> builds_in(const Value& record) {
   std::map<std::string, std::string> builds;
   if (!record.is_array()) return builds;
   for (const Value& plugin : record.items()) {
-    builds[text_in(plugin, "name")] =
-        fmt::format("{} {}", text_in(plugin, "version"), text_in(plugin, "digest"));
+    builds[plugin.text_or("name")] =
+        fmt::format("{} {}", plugin.text_or("version"), plugin.text_or("digest"));
   }
   return builds;
 }
@@ -38,7 +33,7 @@ Value plugins_at_start(const std::string& line) {
   try {
     const Value event = value_from_json(line, "log.jsonl");
     const Value* plugins = event.is_table() ? event.find("plugins") : nullptr;
-    const bool start = text_in(event, "event") == "start";
+    const bool start = event.text_or("event") == "start";
     return start && plugins != nullptr ? *plugins : Value();
   } catch (const Error&) {
     return {};

@@ -33,23 +33,6 @@ bool is_working(std::string_view state) {
   return std::find(kStates.begin(), kStates.end(), state) != kStates.end();
 }
 
-// The member, if it is there and of this kind.
-std::string text_of(const Value& table, std::string_view key) {
-  const Value* value = table.find(key);
-  return value != nullptr && value->is_text() ? value->as_text() : "";
-}
-
-std::int64_t integer_of(const Value& table, std::string_view key) {
-  const Value* value = table.find(key);
-  return value != nullptr && value->is_integer() ? value->as_integer() : -1;
-}
-
-double number_in_status(const Value& table, std::string_view key) {
-  const Value* value = table.find(key);
-  const bool is_number = value != nullptr && (value->is_number() || value->is_integer());
-  return is_number ? value->as_number() : -1;
-}
-
 bool has_process(std::int64_t pid) {
   if (pid < 1 || pid > std::numeric_limits<pid_t>::max()) return false;
   return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
@@ -133,17 +116,17 @@ std::vector<fs::path> find_runs(const fs::path& root, const std::set<fs::path>& 
 
 void read_status(const fs::path& file, RunStatus& info) {
   const Value status = value_from_json(read_text_file(file, kMostStatusBytes), file.string());
-  info.reported = text_of(status, "state");
-  info.mode = text_of(status, "mode");
-  info.host = text_of(status, "host");
-  info.boot_id = text_of(status, "boot_id");
-  info.message = text_of(status, "message");
-  info.step = integer_of(status, "step");
-  info.target = integer_of(status, "target");
-  info.attempt = integer_of(status, "attempt");
-  info.pid = integer_of(status, "pid");
-  info.started = number_in_status(status, "started");
-  info.time = number_in_status(status, "time");
+  info.reported = status.text_or("state");
+  info.mode = status.text_or("mode");
+  info.host = status.text_or("host");
+  info.boot_id = status.text_or("boot_id");
+  info.message = status.text_or("message");
+  info.step = status.integer_or("step", -1);
+  info.target = status.integer_or("target", -1);
+  info.attempt = status.integer_or("attempt", -1);
+  info.pid = status.integer_or("pid", -1);
+  info.started = status.number_or("started", -1);
+  info.time = status.number_or("time", -1);
   judge_state(info);
 }
 

@@ -28,9 +28,7 @@ std::string text_there(const std::filesystem::path& path) {
 std::int64_t last_attempt(const std::string& text) {
   if (text.empty()) return 0;
   try {
-    const Value status = value_from_json(text, "status.json");
-    const Value* attempt = status.is_table() ? status.find("attempt") : nullptr;
-    return attempt != nullptr && attempt->is_integer() ? attempt->as_integer() : 0;
+    return value_from_json(text, "status.json").integer_or("attempt", 0);
   } catch (const Error&) {
     return 0;
   }

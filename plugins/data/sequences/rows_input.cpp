@@ -7,14 +7,7 @@
 #include "trivet/error.h"
 
 namespace trivet::data {
-namespace {
-
-std::string saved_text(const Value& state, std::string_view key) {
-  const Value* value = state.find(key);
-  return value != nullptr && value->is_text() ? value->as_text() : std::string();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 struct RowsInput::Loaded {
   std::unique_ptr<RowSource> rows;
@@ -70,7 +63,7 @@ Value RowsInput::save_state() const {
 
 void RowsInput::restore_state(const Value& state) {
   Loaded& data = loaded();
-  if (saved_text(state, "rows") != data.rows->fingerprint())
+  if (state.text_or("rows") != data.rows->fingerprint())
     throw InputError(
         name_ + ": the state was saved with other text, another tokenizer or other rows",
         {.hint = "continue with the same data, or start a new run"});

@@ -24,8 +24,7 @@ double ratio(double a, double b) {
 }
 
 Value array_of(const std::vector<double>& counts) {
-  Value array = Value::array();
-  for (const double count : counts) array.push_back(count);
+  Value array = Value::array_of(counts);
   return array;
 }
 

@@ -2,7 +2,6 @@
 #include "lm/tasks/meta_input.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "trivet/tensor.h"
 
@@ -15,11 +14,6 @@ Tensor filled(std::int64_t batch_size, std::int64_t seq_len, T value) {
   Tensor tensor = Tensor::host({batch_size, seq_len}, dtype_of<T>);
   std::ranges::fill(tensor.mutable_span<T>(), value);
   return tensor;
-}
-
-std::int64_t positive(const ConfigOf<Input>& config, std::string_view field) {
-  const Value* value = config.fields().find(field);
-  return value != nullptr && value->is_integer() ? value->as_integer() : 0;
 }
 
 }  // namespace
@@ -45,8 +39,8 @@ MetaInput::MetaInput(std::int64_t batch_size, std::int64_t seq_len) {
 }
 
 std::unique_ptr<Input> meta_input(const ConfigOf<Input>& config) {
-  const std::int64_t batch_size = positive(config, "batch_size");
-  const std::int64_t seq_len = positive(config, "seq_len");
+  const std::int64_t batch_size = config.fields().integer_or("batch_size", 0);
+  const std::int64_t seq_len = config.fields().integer_or("seq_len", 0);
   if (batch_size < 1 || seq_len < 1) return nullptr;
   return std::make_unique<MetaInput>(batch_size, seq_len);
 }

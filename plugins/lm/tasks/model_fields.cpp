@@ -9,8 +9,7 @@
 namespace trivet::lm {
 
 std::int64_t integer_field(const ConfigOf<Model>& config, std::string_view field) {
-  const Value* value = config.fields().find(field);
-  return value != nullptr && value->is_integer() ? value->as_integer() : 0;
+  return config.fields().integer_or(field, 0);
 }
 
 ConfigOf<Model> with_integer(const ConfigOf<Model>& config, std::string_view field,

@@ -37,11 +37,6 @@ void append_line(const std::filesystem::path& path, std::uint64_t size, const st
   if (!written) fail(path);
 }
 
-std::string state_of(const Value& line) {
-  const Value* state = line.find("state");
-  return state != nullptr && state->is_text() ? state->as_text() : std::string();
-}
-
 }  // namespace
 
 Study::Study(std::filesystem::path journal, const SearchSpace& space)
@@ -72,7 +67,7 @@ void Study::read() {
 void Study::take(const Value& line, const std::string& where) {
   const Value* number = line.find("trial");
   const Value* point = line.find("point");
-  const std::string state = state_of(line);
+  const std::string state = line.text_or("state");
   const std::int64_t known = std::ssize(trials_);
   const std::int64_t at = number != nullptr && number->is_integer() ? number->as_integer() : -1;
   if (at == known && state == enum_name(TrialState::running) && point != nullptr &&

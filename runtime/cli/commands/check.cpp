@@ -88,8 +88,7 @@ std::string report(const std::string& source, const std::vector<Inspection>& sta
 
 std::string json_report(const std::string& source, const std::vector<Inspection>& stages,
                         const std::vector<std::string>& found) {
-  Value problems = Value::array();
-  for (const std::string& fault : found) problems.push_back(fault);
+  Value problems = Value::array_of(found);
   Value figures =
       Value::table({{"config", source}, {"ok", found.empty()}, {"problems", std::move(problems)}});
   add_figures(figures, stages);

@@ -78,8 +78,7 @@ int list(const Words& words, bool json) {
 }
 
 Value tensor_row(const std::string& file, const SafetensorsEntry& entry) {
-  Value shape = Value::array();
-  for (const std::int64_t extent : entry.shape) shape.push_back(extent);
+  Value shape = Value::array_of(entry.shape);
   return Value::table({{"file", file},
                        {"name", entry.name},
                        {"dtype", name_of(entry.dtype)},

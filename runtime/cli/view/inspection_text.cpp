@@ -38,8 +38,7 @@ Value layer_rows(const Inspection& seen) {
 Value weight_rows(const Inspection& seen) {
   Value rows = Value::array();
   for (const Inspection::Weights& entry : seen.weights) {
-    Value shape = Value::array();
-    for (const std::int64_t extent : entry.shape) shape.push_back(extent);
+    Value shape = Value::array_of(entry.shape);
     rows.push_back(Value::table({{"path", entry.path},
                                  {"shape", std::move(shape)},
                                  {"trainable", entry.trainable},

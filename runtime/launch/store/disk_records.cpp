@@ -41,21 +41,6 @@ std::uint64_t size_of(const UniqueFd& file, const fs::path& path) {
   return static_cast<std::uint64_t>(info.st_size);
 }
 
-std::int64_t integer(const Value& table, std::string_view name, std::int64_t otherwise = 0) {
-  const Value* found = table.find(name);
-  return found != nullptr && found->is_integer() ? found->as_integer() : otherwise;
-}
-
-double number(const Value& table, std::string_view name) {
-  const Value* found = table.find(name);
-  return found != nullptr && (found->is_number() || found->is_integer()) ? found->as_number() : 0;
-}
-
-std::string text(const Value& table, std::string_view name) {
-  const Value* found = table.find(name);
-  return found != nullptr && found->is_text() ? found->as_text() : std::string();
-}
-
 }  // namespace
 
 void append_lines(const fs::path& path, std::string_view lines, Durability durability) {
@@ -108,22 +93,22 @@ Value to_value(const JobEvent& event) {
 
 JobEvent job_event_from(const Value& value) {
   JobEvent event;
-  event.wid = integer(value, "wid");
-  event.job = text(value, "job");
-  const auto state = enum_from_name<JobState>(text(value, "state"));
+  event.wid = value.integer_or("wid", 0);
+  event.job = value.text_or("job");
+  const auto state = enum_from_name<JobState>(value.text_or("state"));
   if (!state || event.wid < 1) throw RunError("this is no event of a job");
   event.status.state = *state;
-  event.status.attempt = integer(value, "attempt");
-  event.status.failures = integer(value, "failures");
+  event.status.attempt = value.integer_or("attempt", 0);
+  event.status.failures = value.integer_or("failures", 0);
   const Value* exit_code = value.find("exit_code");
   if (exit_code != nullptr && exit_code->is_integer()) {
     event.status.exit_code = static_cast<int>(exit_code->as_integer());
   }
-  event.status.signal = static_cast<int>(integer(value, "signal"));
-  event.status.time = number(value, "time");
-  event.status.started = number(value, "started");
-  event.status.host = text(value, "host");
-  event.status.detail = text(value, "detail");
+  event.status.signal = static_cast<int>(value.integer_or("signal", 0));
+  event.status.time = value.number_or("time", 0);
+  event.status.started = value.number_or("started", 0);
+  event.status.host = value.text_or("host");
+  event.status.detail = value.text_or("detail");
   return event;
 }
 
@@ -151,8 +136,8 @@ void DiskRecords::refresh() {
   each(unit_lines_, [&](const Value& value) { units_.push_back(launch::work_unit_from(value)); });
   each(event_lines_, [&](const Value& value) { take_event(job_event_from(value)); });
   each(request_lines_, [&](const Value& value) {
-    const std::int64_t wid = integer(value, "wid");
-    const bool cancel = text(value, "request") == "cancel";
+    const std::int64_t wid = value.integer_or("wid", 0);
+    const bool cancel = value.text_or("request") == "cancel";
     cancelled_[wid] = cancel;
   });
 }

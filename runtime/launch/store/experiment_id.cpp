@@ -30,9 +30,7 @@ std::optional<std::int64_t> number(const std::string& text) {
 std::int64_t xid_of(const fs::path& directory) {
   const fs::path file = directory / "experiment.json";
   try {
-    const Value facts = value_from_json(read_text_file(file, 1 << 20), file.string());
-    const Value* xid = facts.is_table() ? facts.find("xid") : nullptr;
-    return xid != nullptr && xid->is_integer() ? xid->as_integer() : 0;
+    return value_from_json(read_text_file(file, 1 << 20), file.string()).integer_or("xid", 0);
   } catch (const RunError&) {
     return 0;
   }

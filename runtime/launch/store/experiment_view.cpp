@@ -34,13 +34,11 @@ bool waits_for_resume(const ExperimentView& view, bool has_supervisors) {
 }  // namespace
 
 std::string ExperimentView::fact(std::string_view name) const {
-  const Value* value = facts.find(name);
-  return value != nullptr && value->is_text() ? value->as_text() : std::string();
+  return facts.text_or(name);
 }
 
 double ExperimentView::launched() const {
-  const Value* value = facts.find("launched");
-  return value != nullptr && (value->is_number() || value->is_integer()) ? value->as_number() : 0;
+  return facts.number_or("launched", 0);
 }
 
 std::int64_t ExperimentView::unit_count() const {

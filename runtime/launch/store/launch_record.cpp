@@ -17,27 +17,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string text_in(const Value& facts, std::string_view key) {
-  const Value* text = facts.find(key);
-  return text != nullptr && text->is_text() ? text->as_text() : std::string();
-}
-
 }  // namespace
 
 std::string launch_text(const ResolvedLaunch& launch, const std::string& config_name) {
   Value file = Value::table();
-  if (!config_name.empty()) file.set("base", text_list({config_name}));
+  if (!config_name.empty()) file.set("base", Value::array({config_name}));
   file.set("xp", launch.xp);
   escape_references(file);
   // What a sweep refers to is the run's.
   if (launch.sweeps.is_table()) file.set("sweep", launch.sweeps);
   return write_toml(file, {.header = "What trivet launch was told, complete."});
-}
-
-Value text_list(const std::vector<std::string>& texts) {
-  Value list = Value::array();
-  for (const std::string& text : texts) list.push_back(text);
-  return list;
 }
 
 std::vector<std::string> texts_in(const Value& facts, std::string_view key) {
@@ -63,7 +52,7 @@ void start_from_record(ConfigRequest& request) {
     const fs::path directory = file.parent_path();
     if (file.filename() != "launch.toml" || !holds_experiment(directory)) continue;
     const Value facts = experiment_facts(directory);
-    const std::string config = text_in(facts, "config"), unit = text_in(facts, "unit_config");
+    const std::string config = facts.text_or("config"), unit = facts.text_or("unit_config");
     if (config.empty() || unit.empty()) continue;
     request.texts[(directory / config).lexically_normal()] = read_text_file(directory / unit);
     for (const std::string& word : texts_in(facts, "overrides")) {

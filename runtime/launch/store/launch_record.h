@@ -23,7 +23,6 @@ std::string launch_text(const ResolvedLaunch& launch, const std::string& config_
 std::filesystem::path file_for(const std::filesystem::path& directory, const std::string& stem,
                                const std::string& text);
 
-Value text_list(const std::vector<std::string>& texts);
 // A list in experiment.json; empty where there is none.
 std::vector<std::string> texts_in(const Value& facts, std::string_view key);
 

@@ -34,21 +34,6 @@ std::optional<Value> read_table(const fs::path& file) {
   return std::nullopt;
 }
 
-std::int64_t integer_of(const Value& table, std::string_view name) {
-  const Value* value = table.find(name);
-  return value != nullptr && value->is_integer() ? value->as_integer() : 0;
-}
-
-double number_of(const Value& table, std::string_view name) {
-  const Value* value = table.find(name);
-  return value != nullptr && (value->is_number() || value->is_integer()) ? value->as_number() : 0;
-}
-
-std::string text_of(const Value& table, std::string_view name) {
-  const Value* value = table.find(name);
-  return value != nullptr && value->is_text() ? value->as_text() : std::string();
-}
-
 bool write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(file, text.data(), text.size());
@@ -79,25 +64,25 @@ fs::path attempt_directory(const Job& job, std::int64_t attempt) {
 std::optional<StartRecord> read_start(const fs::path& directory) {
   const std::optional<Value> table = read_table(directory / "started.json");
   if (!table) return std::nullopt;
-  return StartRecord{.process = static_cast<pid_t>(integer_of(*table, "pid")),
-                     .process_ticks = integer_of(*table, "start_ticks"),
-                     .keeper = static_cast<pid_t>(integer_of(*table, "keeper")),
-                     .keeper_ticks = integer_of(*table, "keeper_ticks"),
-                     .boot_id = text_of(*table, "boot_id"),
-                     .host = text_of(*table, "host"),
-                     .time = number_of(*table, "time")};
+  return StartRecord{.process = static_cast<pid_t>(table->integer_or("pid", 0)),
+                     .process_ticks = table->integer_or("start_ticks", 0),
+                     .keeper = static_cast<pid_t>(table->integer_or("keeper", 0)),
+                     .keeper_ticks = table->integer_or("keeper_ticks", 0),
+                     .boot_id = table->text_or("boot_id"),
+                     .host = table->text_or("host"),
+                     .time = table->number_or("time", 0)};
 }
 
 std::optional<EndRecord> read_end(const fs::path& directory) {
   const std::optional<Value> table = read_table(directory / "exit.json");
   if (!table) return std::nullopt;
   EndRecord record;
-  record.signal = static_cast<int>(integer_of(*table, "signal"));
-  record.reason = text_of(*table, "reason");
-  record.time = number_of(*table, "time");
-  record.host = text_of(*table, "host");
+  record.signal = static_cast<int>(table->integer_or("signal", 0));
+  record.reason = table->text_or("reason");
+  record.time = table->number_or("time", 0);
+  record.host = table->text_or("host");
   if (table->find("exit_code") != nullptr) {
-    record.exit_code = static_cast<int>(integer_of(*table, "exit_code"));
+    record.exit_code = static_cast<int>(table->integer_or("exit_code", 0));
   }
   return record;
 }
@@ -105,7 +90,7 @@ std::optional<EndRecord> read_end(const fs::path& directory) {
 std::optional<EndRequest> read_end_request(const fs::path& directory) {
   const std::optional<Value> table = read_table(directory / "end.json");
   if (!table) return std::nullopt;
-  return EndRequest{text_of(*table, "reason"), std::max(0.0, number_of(*table, "grace_seconds"))};
+  return EndRequest{table->text_or("reason"), std::max(0.0, table->number_or("grace_seconds", 0))};
 }
 
 std::string start_record_head(const StartRecord& record) {

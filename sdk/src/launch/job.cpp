@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 
-#include "config/value_list.h"
 #include "trivet/config/enums.h"
 #include "trivet/error.h"
 #include "trivet/text/strings.h"
@@ -16,30 +15,7 @@
 namespace trivet::launch {
 namespace {
 
-constexpr std::int64_t kKibi = 1024;
 constexpr const char* kNul = "a text with a zero byte cannot be passed to a program";
-
-struct Unit {
-  std::string_view name;
-  std::int64_t bytes;
-};
-constexpr std::array kUnits{
-    Unit{"", 1},
-    Unit{"B", 1},
-    Unit{"kB", 1000},
-    Unit{"KB", 1000},
-    Unit{"MB", 1000'000},
-    Unit{"GB", 1000'000'000},
-    Unit{"TB", 1000'000'000'000},
-    Unit{"K", kKibi},
-    Unit{"M", kKibi* kKibi},
-    Unit{"G", kKibi* kKibi* kKibi},
-    Unit{"T", kKibi* kKibi* kKibi* kKibi},
-    Unit{"KiB", kKibi},
-    Unit{"MiB", kKibi* kKibi},
-    Unit{"GiB", kKibi* kKibi* kKibi},
-    Unit{"TiB", kKibi* kKibi* kKibi* kKibi},
-};
 
 bool is_word_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
@@ -105,9 +81,9 @@ Value to_value(const Job& job) {
     after.push_back(std::string(enum_name(dependency.kind)) + ":" + dependency.job);
   }
   return Value::table({{"name", job.name},
-                       {"argv", detail::list_of(job.argv)},
+                       {"argv", Value::array_of(job.argv)},
                        {"env", env},
-                       {"env_pass", detail::list_of(job.env_pass)},
+                       {"env_pass", Value::array_of(job.env_pass)},
                        {"programs", programs},
                        {"working_directory", job.working_directory.string()},
                        {"directory", job.directory.string()},
@@ -241,24 +217,6 @@ std::optional<Dependency> parse_dependency(std::string_view text) {
   return dependency;
 }
 
-std::optional<std::int64_t> parse_bytes(std::string_view text) {
-  text = trim(text, " ");
-  double number = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  if (error != std::errc() || number < 0) return std::nullopt;
-  const std::string_view name = trim(text.substr(static_cast<std::size_t>(end - text.data())), " ");
-  for (const Unit& unit : kUnits) {
-    if (name != unit.name) continue;
-    const double bytes = std::round(number * static_cast<double>(unit.bytes));
-    if (!(bytes < static_cast<double>(std::numeric_limits<std::int64_t>::max()))) {
-      return std::nullopt;
-    }
-    return static_cast<std::int64_t>(bytes);
-  }
-  return std::nullopt;
-}
-
 std::optional<Platform> parse_platform(std::string_view text) {
   const std::size_t equals = text.find('=');
   const std::string_view name = text.substr(0, equals);
@@ -289,10 +247,6 @@ void JobParams::validate(Problems& problems) const {
   check_args(args, problems);
   check_env(env, problems);
   check_env_pass(env_pass.value_or(std::vector<std::string>()), problems);
-  if (!memory.value_or("").empty() && !parse_bytes(*memory)) {
-    problems.add("memory", "'" + *memory + "' is no amount of memory",
-                 "a number with B, kB, MB, GB, KiB, MiB or GiB: \"16GiB\"");
-  }
   if (!platform.value_or("").empty() && !parse_platform(*platform)) {
     problems.add("platform", "'" + *platform + "' is no platform",
                  "\"cpu\", \"cpu=8\" or \"cuda=2\"; GPUs have one dimension, those of one machine");
@@ -324,6 +278,7 @@ Value to_value(const WorkUnit& unit) {
                        {"directory", unit.directory.string()},
                        {"sweep", to_value(unit.sweep.args)},
                        {"shown", to_value(unit.sweep.shown)},
+                       {"target", std::string(enum_name(unit.sweep.target))},
                        {"repeat", unit.repeat},
                        {"jobs", jobs}});
 }
@@ -333,7 +288,13 @@ WorkUnit work_unit_from(const Value& value) {
   unit.wid = member(value, "wid").as_integer();
   unit.identity = member(value, "identity").as_text();
   unit.directory = member(value, "directory").as_text();
-  unit.sweep = {pairs_from(member(value, "sweep")), pairs_from(member(value, "shown"))};
+  unit.sweep.args = pairs_from(member(value, "sweep"));
+  unit.sweep.shown = pairs_from(member(value, "shown"));
+  if (const Value* target = value.find("target")) {
+    const auto known = enum_from_name<SweepTarget>(target->as_text());
+    if (!known) throw RunError("'" + target->as_text() + "' is no target of a sweep");
+    unit.sweep.target = *known;
+  }
   if (const Value* repeat = value.find("repeat")) unit.repeat = repeat->as_integer();
   for (const Value& job : member(value, "jobs").items()) unit.jobs.push_back(job_from(job));
   return unit;

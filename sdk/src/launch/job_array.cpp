@@ -9,7 +9,6 @@
 
 #include <unistd.h>
 
-#include "config/value_list.h"
 #include "trivet/error.h"
 #include "trivet/os/process.h"
 
@@ -206,7 +205,7 @@ Value to_value(const JobArray& array) {
                        {"wids", wids},
                        {"grace_seconds", array.grace_seconds},
                        {"env", env},
-                       {"pass_env", detail::list_of(array.pass_env)}});
+                       {"pass_env", Value::array_of(array.pass_env)}});
 }
 
 JobArray job_array_from(const Value& value) {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "config/value_list.h"
 #include "trivet/config/schema.h"
 
 namespace trivet {
@@ -22,7 +21,7 @@ bool is_range(Problems& problems, std::string_view field, const std::vector<T>& 
     return false;
   }
   if (range[0] < range[1]) return true;
-  problems.add(field, "low must be less than high, is " + to_toml(detail::list_of(range)));
+  problems.add(field, "low must be less than high, is " + to_toml(Value::array_of(range)));
   return false;
 }
 
@@ -30,7 +29,7 @@ void check_numbers(Problems& problems, std::string_view field, const std::vector
                    bool is_log) {
   const auto is_finite = [](double x) { return std::isfinite(x); };
   if (!std::all_of(range.begin(), range.end(), is_finite)) {
-    return problems.add(field, "bounds must be finite, are " + to_toml(detail::list_of(range)));
+    return problems.add(field, "bounds must be finite, are " + to_toml(Value::array_of(range)));
   }
   if (!is_range(problems, field, range)) return;
   if (is_log && range[0] <= 0) {
@@ -186,11 +185,11 @@ std::pair<double, double> Dimension::cell(double unit) const {
 }
 
 std::string Dimension::text() const {
-  if (config_.uniform) return "uniform = " + to_toml(detail::list_of(*config_.uniform));
-  if (config_.log_uniform) return "log_uniform = " + to_toml(detail::list_of(*config_.log_uniform));
-  if (config_.log_int) return "log_int = " + to_toml(detail::list_of(*config_.log_int));
-  if (config_.choice) return "choice = " + to_toml(detail::list_of(*config_.choice));
-  const std::string range = "int = " + to_toml(detail::list_of(*config_.int_));
+  if (config_.uniform) return "uniform = " + to_toml(Value::array_of(*config_.uniform));
+  if (config_.log_uniform) return "log_uniform = " + to_toml(Value::array_of(*config_.log_uniform));
+  if (config_.log_int) return "log_int = " + to_toml(Value::array_of(*config_.log_int));
+  if (config_.choice) return "choice = " + to_toml(Value::array_of(*config_.choice));
+  const std::string range = "int = " + to_toml(Value::array_of(*config_.int_));
   return config_.step ? range + ", step = " + std::to_string(*config_.step) : range;
 }
 
