@@ -25,7 +25,7 @@
 // share layers (`shared` of a layer's config). Logs are "clothes/accuracy" and so on, each task's
 // losses "clothes/training_loss" (where the processor can read the device's memory) and
 // "clothes/validation_loss". validation_loss is the sum of weight * loss, as joint training
-// minimises it, and divided by the sum of weights where training is interleaved.
+// minimizes it, and divided by the sum of weights where training is interleaved.
 //
 // An evaluation takes the tasks in turn, eval_steps batches of each; trainer.validation_steps would
 // count those of all of them, so leave it at -1. task.init_checkpoint is for all variables; the

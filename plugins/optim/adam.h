@@ -20,7 +20,7 @@
 // before its bias correction, as PyTorch and Keras do. Slots: "m", "v", and "v_max" with amsgrad.
 //
 // epsilon_root and clip_threshold are as in Praxis, where clip_threshold is 1.0 unless set. Without
-// them and amsgrad the backend updates neighbouring variables in one pass; with clip_threshold each
+// them and amsgrad the backend updates neighboring variables in one pass; with clip_threshold each
 // variable is updated by itself.
 #pragma once
 

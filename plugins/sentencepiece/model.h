@@ -6,7 +6,7 @@
 //   tokenizer = { type = "sentencepiece/Model", file = "spm.model" }
 //
 // The exceptions to what tokenizers promise (trivet/tokenizer.h):
-// - decode(encode(text)) is what the model makes of the text: most models normalise (NFKC) and make
+// - decode(encode(text)) is what the model makes of the text: most models normalize (NFKC) and make
 //   one blank of several and none of those at the ends; what they have no piece for, bytes that are
 //   no UTF-8 among it, comes back as " U+2047 " or as U+FFFD. Models trained with byte_fallback,
 //   normalization_rule_name=identity and remove_extra_whitespaces=false keep all text that is UTF-8.

@@ -3,7 +3,7 @@
 //
 //   "numbers"     f32 [batch, numbers and indicators]
 //   "categories"  i32 [batch, columns]
-//   "label"       i32 [batch] of a classification, f32 [batch], standardised, of a regression
+//   "label"       i32 [batch] of a classification, f32 [batch], standardized, of a regression
 #pragma once
 
 #include <map>

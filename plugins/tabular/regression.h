@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tabular/Regression: predicts a number from the other columns of a table.
 //
-// The model's "logits" [B, 1] are compared with standardised labels (mean 0, standard deviation 1
+// The model's "logits" [B, 1] are compared with standardized labels (mean 0, standard deviation 1
 // over the training rows), so losses of different tables are alike; rmse and mae are in the label's
 // own unit, and inference gives "prediction" f32 [B] in it.
 #pragma once

@@ -44,14 +44,14 @@ void ConfusionMatrix::add(const Predictions& predictions) {
 Logs ConfusionMatrix::summary() const {
   double precision = 0, recall = 0, occurring = 0;
   for (std::int64_t c = 0; c < classes_; ++c) {
-    double labelled = 0, predicted = 0;
+    double labeled = 0, predicted = 0;
     for (std::int64_t other = 0; other < classes_; ++other) {
-      labelled += count(c, other);
+      labeled += count(c, other);
       predicted += count(other, c);
     }
-    if (labelled == 0) continue;
+    if (labeled == 0) continue;
     occurring += 1;
-    recall += count(c, c) / labelled;
+    recall += count(c, c) / labeled;
     precision += predicted > 0 ? count(c, c) / predicted : 0;
   }
   Logs logs;

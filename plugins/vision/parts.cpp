@@ -35,7 +35,7 @@ ConfigOf<Layer> dropout(double rate) {
   return {"nn/Dropout", Value::table({{"rate", rate}})};
 }
 
-ConfigOf<Layer> centred_convolution(std::int64_t input_dims, std::int64_t output_dims,
+ConfigOf<Layer> centered_convolution(std::int64_t input_dims, std::int64_t output_dims,
                                     std::int64_t kernel, const ConvolutionOptions& options,
                                     const InitConfig& init) {
   return weighted("nn/Conv2d",

@@ -20,7 +20,7 @@ struct ConvolutionOptions {
   bool has_bias = true;
 };
 // Filters of kernel x kernel with kernel / 2 zeros on every side, as is usual outside TensorFlow.
-ConfigOf<Layer> centred_convolution(std::int64_t input_dims, std::int64_t output_dims,
+ConfigOf<Layer> centered_convolution(std::int64_t input_dims, std::int64_t output_dims,
                                     std::int64_t kernel, const ConvolutionOptions& options,
                                     const InitConfig& init);
 

@@ -26,7 +26,7 @@ ResidualBlock::ResidualBlock(std::int64_t input_dims, std::int64_t width, std::i
       bottleneck ? std::vector<Convolution>{{width, 1}, {width, 3, stride}, {output_dims_, 1}}
                  : std::vector<Convolution>{{width, 3, stride}, {width, 3}};
   const auto convolution = [&](std::int64_t dims, const Convolution& c) {
-    return centred_convolution(dims, c.filters, c.kernel, {.stride = c.stride, .has_bias = false},
+    return centered_convolution(dims, c.filters, c.kernel, {.stride = c.stride, .has_bias = false},
                                options.init);
   };
   std::int64_t dims = input_dims;

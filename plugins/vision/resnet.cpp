@@ -80,7 +80,7 @@ ResNet::ResNet(const Config& config, Scope& scope) : image_shape_(config.image_s
                           config.init};
   if (options.init.method == Init::layer_default) options.init.method = Init::he_normal;
   stem_ = scope.layer(
-      "stem", centred_convolution(image_shape_[2], config.width, config.stem_kernel,
+      "stem", centered_convolution(image_shape_[2], config.width, config.stem_kernel,
                                   {.stride = config.stem_stride, .has_bias = false}, options.init));
   stem_norm_ = scope.layer("stem_norm", batch_norm(config.width, "nn/Relu", options));
   if (config.stem_pool) stem_pool_ = scope.layer("stem_pool", stem_pool());

@@ -20,15 +20,15 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-const char* code_of(Colour colour) {
-  switch (colour) {
-    case Colour::red:
+const char* code_of(Color color) {
+  switch (color) {
+    case Color::red:
       return "1;31";
-    case Colour::yellow:
+    case Color::yellow:
       return "33";
-    case Colour::cyan:
+    case Color::cyan:
       return "36";
-    case Colour::bold:
+    case Color::bold:
       return "1";
   }
   return "0";
@@ -46,7 +46,7 @@ bool is_screen(std::FILE* stream) {
   return !is_dumb && ::isatty(::fileno(stream)) != 0;
 }
 
-bool has_colours(std::FILE* stream) {
+bool has_colors(std::FILE* stream) {
   return is_screen(stream) && !is_set("NO_COLOR");
 }
 
@@ -56,9 +56,9 @@ int terminal_columns(int descriptor) {
   return size.ws_col;
 }
 
-std::string coloured(std::string_view text, Colour colour, bool enabled) {
+std::string colored(std::string_view text, Color color, bool enabled) {
   if (!enabled) return std::string(text);
-  return fmt::format("\x1b[{}m{}\x1b[0m", code_of(colour), text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", code_of(color), text);
 }
 
 void reserve_standard_streams() {

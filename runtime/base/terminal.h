@@ -9,18 +9,18 @@
 
 namespace trivet {
 
-enum class Colour { red, yellow, cyan, bold };
+enum class Color { red, yellow, cyan, bold };
 
 // True for a terminal that understands more than plain lines.
 bool is_screen(std::FILE* stream);
-// True for a terminal that can show colours and a user who has not set NO_COLOR.
-bool has_colours(std::FILE* stream);
+// True for a terminal that can show colors and a user who has not set NO_COLOR.
+bool has_colors(std::FILE* stream);
 
 // Columns of the terminal that a descriptor is; 80 when it is none or does not say.
 int terminal_columns(int descriptor);
 
-// `text` in this colour when `enabled`, else as it is.
-std::string coloured(std::string_view text, Colour colour, bool enabled);
+// `text` in this color when `enabled`, else as it is.
+std::string colored(std::string_view text, Color color, bool enabled);
 
 // Puts something in the place of standard streams that are closed, so that no file of ours becomes
 // one of them and gets what is meant for the screen. Reading and writing there fails as before.

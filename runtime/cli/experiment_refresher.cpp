@@ -66,7 +66,7 @@ bool ExperimentRefresher::refresh(const ExperimentView& view) {
     experiment.orchestrator().refresh(wids);
   } catch (const Error& error) {
     silent_[key] = error.message();
-    std::fputs(report_text(error, has_colours(stderr)).c_str(), stderr);
+    std::fputs(report_text(error, has_colors(stderr)).c_str(), stderr);
     std::fputs("trivet: shown is what was known before\n", stderr);
   }
   return true;

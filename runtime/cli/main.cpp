@@ -79,7 +79,7 @@ int cli_main(int argc, char** argv) {
   } catch (const std::exception& error) {
     std::fflush(stdout);
     // Not fmt::print, which throws when stderr cannot take it: the exit code must come through.
-    std::fputs(report_text(error, has_colours(stderr)).c_str(), stderr);
+    std::fputs(report_text(error, has_colors(stderr)).c_str(), stderr);
     return exit_code_of(error);
   }
 }

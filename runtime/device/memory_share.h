@@ -20,7 +20,7 @@ namespace trivet {
 // Examples of a training batch over all processes; 0 where the config does not say.
 std::int64_t global_batch(const ExperimentConfig& experiment);
 
-// What a device computes with its neighbours along mdl, seq and stage; at least 1.
+// What a device computes with its neighbors along mdl, seq and stage; at least 1.
 std::int64_t rows_per_device(const ExperimentConfig& experiment);
 
 // The task with a training input of so many rows.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peak of a device in FLOP/s, which model FLOPs utilisation (MFU) is a share of: the fastest
+// The peak of a device in FLOP/s, which model FLOPs utilization (MFU) is a share of: the fastest
 // matrix product that was measured. Measurements of this machine are kept in
 // ~/.cache/trivet/peaks.json, one for each backend, number of threads and device.
 #pragma once

@@ -88,7 +88,7 @@ bool tell(SignalSafeText& words, const char* did, const char* signal, const void
   if (this_load != nullptr) {
     const bool entry = this_load->phase() == PluginLoading::Phase::entry;
     words << "error: the plugin '" << this_load->name() << "' " << did << " in "
-          << (entry ? "its entry" : "the static initialisers of its library") << signal
+          << (entry ? "its entry" : "the static initializers of its library") << signal
           << "\n       file " << this_load->file() << "\n       key  " << this_load->key();
   } else if (code != nullptr && (call == nullptr || call->item().plugin->name != code->name)) {
     tell_code(words, *code, did, signal, call);

@@ -51,7 +51,7 @@ class WorkIsDone {
 // Says, as long as it lives, that this thread loads a plugin.
 class PluginLoading {
  public:
-  enum class Phase { initialisers, entry };
+  enum class Phase { initializers, entry };
 
   PluginLoading(std::string_view name, const std::filesystem::path& file, std::string_view key);
   ~PluginLoading();
@@ -68,7 +68,7 @@ class PluginLoading {
 
  private:
   const std::string name_, file_, key_;
-  Phase phase_ = Phase::initialisers;
+  Phase phase_ = Phase::initializers;
   const PluginLoading* const outer_;  // loading one may make objects of another
 };
 

@@ -42,7 +42,7 @@ std::string without_mark(std::string line) {
   return line;
 }
 
-// Lines for programs, not for people: a licence, the schema that editors ask for.
+// Lines for programs, not for people: a license, the schema that editors ask for.
 bool is_directive(const std::string& line) {
   return line.starts_with("#:") || line.find("SPDX-License-Identifier") != std::string::npos;
 }

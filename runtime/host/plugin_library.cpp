@@ -62,9 +62,9 @@ boost::dll::shared_library& open_forever(const std::filesystem::path& file) {
   } catch (const std::exception& failure) {
     throw PluginError("the loader refuses it: " + loader_message(failure.what()));
   } catch (...) {
-    // Half initialised: closing it now would run its destructors.
+    // Half initialized: closing it now would run its destructors.
     kept.push_back(std::move(library));
-    throw PluginError("its static initialisers threw something that is not a std::exception");
+    throw PluginError("its static initializers threw something that is not a std::exception");
   }
   return *kept.emplace_back(std::move(library));
 }

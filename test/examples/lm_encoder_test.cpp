@@ -38,7 +38,7 @@ double evaluated(const fs::path& workdir, const char* name) {
 
 }  // namespace
 
-TEST_CASE("the masked config learns more of a licence than how often each letter occurs",
+TEST_CASE("the masked config learns more of a license than how often each letter occurs",
           "[slow]") {
   const TempDir temp;
   const ShellResult result = run(config("lm/masked.toml"), temp / "run", "runtime.threads=1");

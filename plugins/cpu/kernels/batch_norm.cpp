@@ -79,10 +79,10 @@ void piece_moments(const NormRows& rows, float* mean, float* squares) {
     const auto at = [&](std::int64_t r) { return get(rows.x + r * rows.n + c); };
     const V first = at(0);  // sums of differences stay small where the mean is large
     const auto apart = [&](std::int64_t r) { return hn::Sub(at(r), first); };
-    const V centre = hn::MulAdd(sum_rows(rows.count, apart), share, first);
-    put(centre, mean + c);
+    const V center = hn::MulAdd(sum_rows(rows.count, apart), share, first);
+    put(center, mean + c);
     const auto square = [&](std::int64_t r) {
-      const V d = hn::Sub(at(r), centre);
+      const V d = hn::Sub(at(r), center);
       return hn::Mul(d, d);
     };
     put(sum_rows(rows.count, square), squares + c);
@@ -112,13 +112,13 @@ HWY_INLINE V gradient_at(const NormRows& rows, std::int64_t at, Get get) {
 // The sums of g and of g (x - mean), for each channel.
 void piece_gradients(const NormRows& rows, const float* mean, float* sums, float* products) {
   for_channels(rows.n, [&](std::int64_t c, auto get, auto put) {
-    const V centre = get(mean + c);
+    const V center = get(mean + c);
     V s0 = set(0), s1 = s0, p0 = s0, p1 = s0;
     const auto walk = [&](std::int64_t r, V& s, V& p) {
       const std::int64_t at = r * rows.n + c;
       const V g = gradient_at(rows, at, get);
       s = add(s, g);
-      p = hn::MulAdd(g, hn::Sub(get(rows.x + at), centre), p);
+      p = hn::MulAdd(g, hn::Sub(get(rows.x + at), center), p);
     };
     std::int64_t r = 0;
     for (; r + 2 <= rows.count; r += 2) {
@@ -197,13 +197,13 @@ void join_moments(const Parts& parts, std::int64_t channel, float& mean, float& 
     sum += static_cast<double>(parts.first[p * parts.n + channel]) *
            static_cast<double>(parts.count(p));
   }
-  const double centre = parts.rows > 0 ? sum / rows : 0;
+  const double center = parts.rows > 0 ? sum / rows : 0;
   for (std::int64_t p = 0; p < parts.pieces; ++p) {
-    const double apart = static_cast<double>(parts.first[p * parts.n + channel]) - centre;
+    const double apart = static_cast<double>(parts.first[p * parts.n + channel]) - center;
     squares += static_cast<double>(parts.second[p * parts.n + channel]) +
                apart * apart * static_cast<double>(parts.count(p));
   }
-  mean = static_cast<float>(centre);
+  mean = static_cast<float>(center);
   variance = static_cast<float>(parts.rows > 0 ? squares / rows : 0);
 }
 

@@ -25,9 +25,9 @@ float mean_of_row(std::int64_t n, const float* x) {
 
 // The mean of squares about `mean`.
 float power_of_row(std::int64_t n, const float* x, float mean) {
-  const V centre = set(mean);
+  const V center = set(mean);
   const auto square = [=](V s, V v) {
-    const V d = hn::Sub(v, centre);
+    const V d = hn::Sub(v, center);
     return hn::MulAdd(d, d, s);
   };
   return lane_sum(fold(n, 0, mean, square, add, x)) / static_cast<float>(n);
@@ -65,16 +65,16 @@ void add_parameter_gradients(std::int64_t n, const float* x, const float* dy, fl
   if (sums) map(n, sums, add, sum, dy);
 }
 
-// dx = rstd (g - mean(g) - x^ mean(g x^)), g = dy gamma; without mean(g) where it is not centred.
+// dx = rstd (g - mean(g) - x^ mean(g x^)), g = dy gamma; without mean(g) where it is not centered.
 template <typename G, typename... In>
-HWY_INLINE void row_gradient(std::int64_t n, bool centred, float mean, float rstd, float* dx,
+HWY_INLINE void row_gradient(std::int64_t n, bool centered, float mean, float rstd, float* dx,
                              const G& gradient, const In*... in) {
   const V m = set(mean), r = set(rstd);
   const auto unit = [=](V v) { return hn::Mul(hn::Sub(v, m), r); };
   const float share = 1 / static_cast<float>(n);
   const auto sum = [=](V s, V, auto... g) { return add(s, gradient(g...)); };
   const auto product = [=](V s, V v, auto... g) { return hn::MulAdd(gradient(g...), unit(v), s); };
-  const V g_mean = set(centred ? lane_sum(fold(n, 0, 0, sum, add, in...)) * share : 0);
+  const V g_mean = set(centered ? lane_sum(fold(n, 0, 0, sum, add, in...)) * share : 0);
   const V along = set(lane_sum(fold(n, 0, 0, product, add, in...)) * share);
   map(
       n, dx,
@@ -85,14 +85,14 @@ HWY_INLINE void row_gradient(std::int64_t n, bool centred, float mean, float rst
       in...);
 }
 
-void norm_gradient_row(std::int64_t n, bool centred, const float* x, const float* gamma,
+void norm_gradient_row(std::int64_t n, bool centered, const float* x, const float* gamma,
                        const float* dy, float mean, float rstd, float* dx) {
   if (gamma) {
     row_gradient(
-        n, centred, mean, rstd, dx, [](V d, V g) { return hn::Mul(d, g); }, x, dy, gamma);
+        n, centered, mean, rstd, dx, [](V d, V g) { return hn::Mul(d, g); }, x, dy, gamma);
   } else {
     row_gradient(
-        n, centred, mean, rstd, dx, [](V d) { return d; }, x, dy);
+        n, centered, mean, rstd, dx, [](V d) { return d; }, x, dy);
   }
 }
 
@@ -120,7 +120,7 @@ float* floats(void* p) {
 
 void forward_row(const tv_norm& d, std::int64_t r) {
   const std::int64_t n = d.n, at = r * n;
-  const bool centred = d.kind == TV_LAYER_NORM;
+  const bool centered = d.kind == TV_LAYER_NORM;
   float* y = floats(d.y) + at;
   const float* s = floats(d.x) + at;
   if (d.residual) {
@@ -130,13 +130,13 @@ void forward_row(const tv_norm& d, std::int64_t r) {
   } else if (d.sum) {
     std::copy_n(s, n, floats(d.sum) + at);
   }
-  const float mean = centred ? HWY_DYNAMIC_DISPATCH(mean_of_row)(n, s) : 0;
+  const float mean = centered ? HWY_DYNAMIC_DISPATCH(mean_of_row)(n, s) : 0;
   const float power = HWY_DYNAMIC_DISPATCH(power_of_row)(n, s, mean);
   const float rstd = 1 / std::sqrt(power + d.epsilon);
-  if (centred) d.mean[r] = mean;
+  if (centered) d.mean[r] = mean;
   d.rstd[r] = rstd;
   HWY_DYNAMIC_DISPATCH(normalize_row)
-  (n, s, mean, rstd, floats(d.gamma), centred ? floats(d.beta) : nullptr, y);
+  (n, s, mean, rstd, floats(d.gamma), centered ? floats(d.beta) : nullptr, y);
 }
 
 // out = beta out + the sum over the pieces of `parts` [pieces, n].
@@ -164,7 +164,7 @@ tv_status norm_bwd(tv_ctx* ctx, const tv_norm_grad* d) {
   if (d->dtype != TV_F32 || d->kind > TV_RMS_NORM) return TV_UNSUPPORTED;
   const std::int64_t n = d->n, piece = row_grain(n), pieces = ceil_div(d->rows, piece);
   if (n == 0) return TV_OK;
-  const bool centred = d->kind == TV_LAYER_NORM;
+  const bool centered = d->kind == TV_LAYER_NORM;
   float* products = d->dgamma ? scratch(ctx, pieces * n) : nullptr;
   float* sums = d->dbeta ? scratch(ctx, pieces * n) : nullptr;
   if ((d->dgamma && !products) || (d->dbeta && !sums)) return TV_OUT_OF_MEMORY;
@@ -175,10 +175,10 @@ tv_status norm_bwd(tv_ctx* ctx, const tv_norm_grad* d) {
       if (sum) std::fill_n(sum, n, 0.0f);
       for (std::int64_t r = p * piece; r < std::min(d->rows, (p + 1) * piece); ++r) {
         const float *x = floats(d->x) + r * n, *dy = floats(d->dy) + r * n;
-        const float mean = centred ? d->mean[r] : 0, rstd = d->rstd[r];
+        const float mean = centered ? d->mean[r] : 0, rstd = d->rstd[r];
         HWY_DYNAMIC_DISPATCH(add_parameter_gradients)(n, x, dy, mean, rstd, product, sum);
         HWY_DYNAMIC_DISPATCH(norm_gradient_row)
-        (n, centred, x, floats(d->gamma), dy, mean, rstd, floats(d->dx) + r * n);
+        (n, centered, x, floats(d->gamma), dy, mean, rstd, floats(d->dx) + r * n);
       }
     }
   });

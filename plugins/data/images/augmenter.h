@@ -24,7 +24,7 @@ class Augmenter {
 
   bool active() const { return padding_ > 0 || flip_; }
 
-  // Writes what becomes of `image` (normalised) to `out`; they do not overlap.
+  // Writes what becomes of `image` (normalized) to `out`; they do not overlap.
   void apply(std::int64_t epoch, std::int64_t example, std::span<const float> image,
              std::span<float> out) const;
 
@@ -33,7 +33,7 @@ class Augmenter {
   bool flip_;
   Key key_;
   std::int64_t height_ = 0, width_ = 0, channels_ = 0;
-  std::vector<float> blank_;  // one row of what a value of 0 is normalised to
+  std::vector<float> blank_;  // one row of what a value of 0 is normalized to
 };
 
 }  // namespace trivet::data

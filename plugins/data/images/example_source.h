@@ -32,7 +32,7 @@ class ExampleSource {
   // Brings the data into memory and checks all of it; called once, from any thread, before the
   // functions below. Throws InputError.
   virtual void load() = 0;
-  // Writes one example, normalised.
+  // Writes one example, normalized.
   virtual void read(std::int64_t example, std::span<float> out) = 0;
   virtual std::int32_t label(std::int64_t example) const = 0;
 

@@ -25,7 +25,7 @@ struct TextSides {
   TextSide only, source, target;
 };
 
-// In training a thread that starts at once reads and tokenises, so that the data is there when the
+// In training a thread that starts at once reads and tokenizes, so that the data is there when the
 // model is; in evaluation the first call that needs it does.
 class RowsInput : public Input, public TextInput {
  public:

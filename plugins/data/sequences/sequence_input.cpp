@@ -62,7 +62,7 @@ TextSequenceInput::TextSequenceInput(const TextSequenceConfig& config, const Inp
           config, context, pipeline.source->name(),
           {pipeline.tokenizer, checked_vocabulary(*pipeline.tokenizer, context.name)},
           [pipeline, limit = config.limit.count] {
-            return std::shared_ptr<const TokenStore>(tokenise(pipeline, limit));
+            return std::shared_ptr<const TokenStore>(tokenize(pipeline, limit));
           },
           options),
       pipeline_(pipeline) {}

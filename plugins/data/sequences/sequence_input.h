@@ -34,7 +34,7 @@ class SequenceInput : public RowsInput {
                 const TextSide& side, const LoadTokens& load, const Options& options);
 };
 
-// Of text that is tokenised when the run starts.
+// Of text that is tokenized when the run starts.
 class TextSequenceInput : public SequenceInput, public PreparableInput {
  public:
   const void* extension(std::string_view id) const noexcept override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a source's examples is tokenised: texts with the names of features in them.
+// What of a source's examples is tokenized: texts with the names of features in them.
 #pragma once
 
 #include <string>

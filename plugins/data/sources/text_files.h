@@ -12,7 +12,7 @@
 
 namespace trivet::data {
 
-// The share [begin, end] of a text, cut before whole characters of UTF-8. Neighbouring shares
+// The share [begin, end] of a text, cut before whole characters of UTF-8. Neighboring shares
 // neither overlap nor leave anything out.
 std::string_view part_of(std::string_view text, double begin, double end);
 

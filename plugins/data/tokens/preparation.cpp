@@ -150,7 +150,7 @@ Index made_index(Index index, const TextPipeline& pipeline, const fs::path& dire
   // Without it nothing is taken for whole until all shards are there.
   remove_file(directory / kIndexName);
   ShardWriter writer(header_of(*pipeline.tokenizer), directory, shard_bytes, index);
-  tokenise_each(pipeline, [&](const TokenisedExample& example) { writer.add(example.ids); });
+  tokenize_each(pipeline, [&](const TokenizedExample& example) { writer.add(example.ids); });
   writer.flush();
   // Of a preparation with more shards, which patterns like tokens-*.bin would read, too.
   for (std::size_t i = index.count(); fs::exists(directory / shard_name(i)); ++i)

@@ -12,7 +12,7 @@
 namespace trivet::data {
 
 // Texts are read once for their digest, which decides whether what is there is theirs, and again to
-// be tokenised, a document at a time; a shard of ids is kept in memory until it is written.
+// be tokenized, a document at a time; a shard of ids is kept in memory until it is written.
 // Which tokens are of inputs is not kept: what has inputs cannot be prepared and says so.
 PreparedData prepare_tokens(const TextPipeline& pipeline, const std::filesystem::path& directory,
                             std::uint64_t shard_bytes);

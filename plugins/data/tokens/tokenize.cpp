@@ -68,8 +68,8 @@ void read_limited(DataSource& source, std::int64_t limit, const DataSource::Visi
 
 namespace {
 
-TokenisedExample tokenised(const TextPipeline& pipeline, const SourceExample& example) {
-  TokenisedExample made;
+TokenizedExample tokenized(const TextPipeline& pipeline, const SourceExample& example) {
+  TokenizedExample made;
   made.ids = encode_checked(*pipeline.tokenizer, pipeline.inputs.fill(example), example.place);
   const std::int64_t most = pipeline.inputs_len - (pipeline.inputs_end.has_value() ? 1 : 0);
   if (pipeline.inputs_len > 0 && std::ssize(made.ids) > most)
@@ -84,15 +84,15 @@ TokenisedExample tokenised(const TextPipeline& pipeline, const SourceExample& ex
 
 }  // namespace
 
-void tokenise_each(const TextPipeline& pipeline,
-                   const std::function<void(const TokenisedExample&)>& visit) {
-  pipeline.source->read([&](const SourceExample& example) { visit(tokenised(pipeline, example)); });
+void tokenize_each(const TextPipeline& pipeline,
+                   const std::function<void(const TokenizedExample&)>& visit) {
+  pipeline.source->read([&](const SourceExample& example) { visit(tokenized(pipeline, example)); });
 }
 
-std::unique_ptr<MemoryTokens> tokenise(const TextPipeline& pipeline, std::int64_t limit) {
+std::unique_ptr<MemoryTokens> tokenize(const TextPipeline& pipeline, std::int64_t limit) {
   auto tokens = std::make_unique<MemoryTokens>(pipeline.tokenizer->vocabulary_size());
   read_limited(*pipeline.source, limit, [&](const SourceExample& example) {
-    const TokenisedExample made = tokenised(pipeline, example);
+    const TokenizedExample made = tokenized(pipeline, example);
     tokens->add(made.ids, made.inputs);
   });
   return tokens;

@@ -39,7 +39,7 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const ConfigOf<Tokenizer>& own,
 std::shared_ptr<const Tokenizer> required_tokenizer(const ConfigOf<Tokenizer>& own,
                                                     const InputContext& context);
 
-struct TokenisedExample {
+struct TokenizedExample {
   std::vector<std::int32_t> ids;  // inputs, then targets
   std::int64_t inputs = 0;        // how many are of the inputs
 };
@@ -54,10 +54,10 @@ std::vector<std::int32_t> encode_checked(const Tokenizer& tokenizer, std::string
 void read_limited(DataSource& source, std::int64_t limit, const DataSource::Visit& visit);
 
 // Visits every example of the source.
-void tokenise_each(const TextPipeline& pipeline,
-                   const std::function<void(const TokenisedExample&)>& visit);
+void tokenize_each(const TextPipeline& pipeline,
+                   const std::function<void(const TokenizedExample&)>& visit);
 // All of them in memory. Throws InputError as read_limited() does.
-std::unique_ptr<MemoryTokens> tokenise(const TextPipeline& pipeline, std::int64_t limit);
+std::unique_ptr<MemoryTokens> tokenize(const TextPipeline& pipeline, std::int64_t limit);
 
 // How many bytes of text each id stands for; special tokens stand for none.
 std::vector<std::int32_t> bytes_of_ids(const Tokenizer& tokenizer);

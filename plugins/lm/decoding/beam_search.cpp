@@ -79,7 +79,7 @@ class BeamSearch {
     if (finished_.size() < beams_) return false;
     return std::ranges::all_of(live_, [&](const Beam& beam) {
       const double most =
-          std::max(normalised(beam.score, length + 1), normalised(beam.score, steps));
+          std::max(normalized(beam.score, length + 1), normalized(beam.score, steps));
       return most <= finished_.back().score;
     });
   }
@@ -105,7 +105,7 @@ class BeamSearch {
     return std::find(ends.begin(), ends.end(), id) != ends.end();
   }
 
-  double normalised(double score, std::int64_t length) const {
+  double normalized(double score, std::int64_t length) const {
     return score / std::pow((static_cast<double>(length) + 5) / 5, config_.length_norm_alpha);
   }
 
@@ -120,7 +120,7 @@ class BeamSearch {
       Beam ended = live_[row];
       ended.ids.push_back(best);
       ended.log_probs.push_back(log_prob(row, best));
-      ended.score = normalised(live_[row].score + log_prob(row, best), step + 1);
+      ended.score = normalized(live_[row].score + log_prob(row, best), step + 1);
       ended.ended = true;
       finished_.push_back(std::move(ended));
     }
@@ -176,7 +176,7 @@ class BeamSearch {
     std::erase_if(finished_, given_up);
     if (!finished_.empty()) return std::move(finished_);
     std::erase_if(live_, given_up);
-    for (Beam& beam : live_) beam.score = normalised(beam.score, std::ssize(beam.ids));
+    for (Beam& beam : live_) beam.score = normalized(beam.score, std::ssize(beam.ids));
     std::stable_sort(live_.begin(), live_.end(), by_score);
     return std::move(live_);
   }

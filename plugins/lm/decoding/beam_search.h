@@ -12,7 +12,7 @@
 // With flat_beam there are no finished ones aside: in (2) end tokens are tried like others, and a
 // sequence that ends stays among the beam_size best with the score it has, as the only continuation
 // of itself, until better ones push it out. The search is over when all have ended; the result is
-// ordered by normalised scores.
+// ordered by normalized scores.
 //
 // The search ends early where no live sequence can still become one of the result.
 //
@@ -33,7 +33,7 @@ namespace trivet::lm {
 struct Beam {
   std::vector<std::int32_t> ids;  // behind the prompt, with the end token
   std::vector<double> log_probs;  // of each
-  double score = 0;               // normalised
+  double score = 0;               // normalized
   bool ended = false;
 };
 

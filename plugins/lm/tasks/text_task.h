@@ -34,7 +34,7 @@ struct TokenTaskConfig : TextTaskConfig {
 };
 TRIVET_CONFIG(TokenTaskConfig, TextTaskConfig,
               (losses,
-               "Scalars of the model's outputs whose sum is minimised; none: its avg_xent alone.",
+               "Scalars of the model's outputs whose sum is minimized; none: its avg_xent alone.",
                adjustable))
 
 class TextTask : public Task, public FirstLoss, public TokenCount {

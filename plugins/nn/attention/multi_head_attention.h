@@ -84,7 +84,7 @@ TRIVET_CONFIG(
     (rotary_dims, "How many features of a head are turned, an even number; 0: all.", at_least(0)),
     (window, "Sees keys at a distance below it; 0: no bound.", between(0, 2147483647)),
     (atten_logit_cap, "Bounds scores to c tanh(score / c); 0: no bound.", at_least(0)),
-    (qk_norm, "Normalises each head of queries and keys."),
+    (qk_norm, "Normalizes each head of queries and keys."),
     (per_dim_scale, "Scales each feature of the queries by a learned factor."),
     (relative_bias, "Added to the scores, e.g. nn/RelativeBias; its num_heads are filled in."),
     (atten_dropout, "Share of the attention weights dropped in training.", at_least(0),

@@ -52,11 +52,11 @@ void BatchNorm::follow(Parameter& moving, const Tensor& batch, const FpropContex
   moving.assign(ops::add(ops::mul(moving.value(), momentum_), ops::mul(batch, 1 - momentum_)));
 }
 
-// centred / sqrt(variance + epsilon) * gamma + beta, activated if that is fused.
-Tensor BatchNorm::scaled(const Tensor& centred, const Tensor& variance) const {
+// centered / sqrt(variance + epsilon) * gamma + beta, activated if that is fused.
+Tensor BatchNorm::scaled(const Tensor& centered, const Tensor& variance) const {
   Tensor factor = ops::rsqrt(ops::add(variance, epsilon_));
   if (gamma_ != nullptr) factor = ops::mul(factor, gamma_->value());
-  Tensor y = ops::mul(centred, factor);
+  Tensor y = ops::mul(centered, factor);
   if (beta_ != nullptr) y = ops::add(y, beta_->value());
   const Activation act = fused_.value_or(Activation::none);
   return act == Activation::none ? y : ops::activation(y, act);
@@ -73,11 +73,11 @@ Tensor BatchNorm::normalized_by_batch(const Tensor& x, const FpropContext& conte
 Tensor BatchNorm::normalized_by_counted(const Tensor& rows, const Tensor& counted,
                                         const FpropContext& context) {
   const Tensor mean = mean_of(rows, counted);
-  const Tensor centred = ops::sub(rows, mean);
-  const Tensor variance = mean_of(ops::square(centred), counted);
+  const Tensor centered = ops::sub(rows, mean);
+  const Tensor variance = mean_of(ops::square(centered), counted);
   follow(moving_mean_, mean, context);
   follow(moving_variance_, variance, context);
-  return scaled(centred, variance);
+  return scaled(centered, variance);
 }
 
 Tensor BatchNorm::normalized(const Tensor& x, const FpropContext& context) {

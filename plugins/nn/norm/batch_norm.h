@@ -47,7 +47,7 @@ class BatchNorm final : public Layer {
   Tensor normalized_by_batch(const Tensor& x, const FpropContext& context);
   Tensor normalized_by_counted(const Tensor& rows, const Tensor& counted,
                                const FpropContext& context);
-  Tensor scaled(const Tensor& centred, const Tensor& variance) const;
+  Tensor scaled(const Tensor& centered, const Tensor& variance) const;
   void follow(Parameter& moving, const Tensor& batch, const FpropContext& context);
 
   std::string path_;

@@ -12,8 +12,8 @@
 //   c' = clip((1 - sigmoid(g)) c + sigmoid(g) tanh(i), cell_value_cap)
 //
 // (Praxis' CifgLstmCellSimple has f = -g in the place of g.) With `layer_norm` each of the G gates
-// is normalised over its output_dims before the bias, as by Praxis' LayerNormalizedLstmCellSimple
-// (Ba et al. 2016 normalise the parts of x and of m, and c', which this does not):
+// is normalized over its output_dims before the bias, as by Praxis' LayerNormalizedLstmCellSimple
+// (Ba et al. 2016 normalize the parts of x and of m, and c', which this does not):
 //
 //   n = [x, m] wm;  gate = (n - mean(n)) / sqrt(variance(n) + 1e-8) * ln_scale + b
 //
@@ -38,7 +38,7 @@ TRIVET_CONFIG(LstmConfig, trivet::nn::RecurrentConfig,
               (forget_gate_bias, "Added to the forget gate before its sigmoid."),
               (cell_value_cap, "Bounds the cell's absolute values; 0: no bound.", at_least(0)),
               (coupled_gates, "The cell forgets as much as its input gate lets in."),
-              (layer_norm, "Normalises each gate before its bias."))
+              (layer_norm, "Normalizes each gate before its bias."))
 
 class Lstm final : public Recurrent {
  public:

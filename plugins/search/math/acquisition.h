@@ -5,7 +5,7 @@
 //   EI = s (z F(z) + f(z)),   z = (best - mean) / s,   f, F density and distribution of N(0, 1)
 //
 // as its natural logarithm, exact where the improvement itself is too small for a double (Ament et
-// al. 2023): maximising it finds a way where all is flat.
+// al. 2023): maximizing it finds a way where all is flat.
 #pragma once
 
 namespace trivet::search {

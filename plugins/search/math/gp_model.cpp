@@ -7,7 +7,7 @@
 #include <numbers>
 #include <utility>
 
-#include "search/math/maximise.h"
+#include "search/math/maximize.h"
 #include "trivet/error.h"
 
 namespace trivet::search {
@@ -95,7 +95,7 @@ std::optional<Likelihood> GpLikelihood::at(const GpParameters& parameters) const
 
 GpParameters fit_gp(const GpData& data) {
   const GpLikelihood likelihood(data);
-  const Maximised objective = [&](const std::vector<double>& x, std::vector<double>& gradient) {
+  const Maximized objective = [&](const std::vector<double>& x, std::vector<double>& gradient) {
     std::optional<Likelihood> found = likelihood.at(unpacked(x));
     if (!found) return -std::numeric_limits<double>::infinity();
     if (!gradient.empty()) gradient = std::move(found->gradient);

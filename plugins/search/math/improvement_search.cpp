@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "search/math/maximise.h"
+#include "search/math/maximize.h"
 
 namespace trivet::search {
 namespace {
@@ -14,7 +14,7 @@ struct Scored {
   double score;
 };
 
-// All other choices; of integers the neighbours and those an eighth of the range away.
+// All other choices; of integers the neighbors and those an eighth of the range away.
 std::vector<double> other_cells(const Dimension& dimension, double unit) {
   std::vector<double> others;
   const auto [from, to] = dimension.cell(unit);
@@ -46,7 +46,7 @@ void move_numbers(const SearchSpace& space, const Score& score, Scored& best) {
   const auto place = [&](const std::vector<double>& x) {
     for (std::size_t i = 0; i < x.size(); ++i) unit[numbers[i]] = x[i];
   };
-  const Maximised objective = [&](const std::vector<double>& x, std::vector<double>&) {
+  const Maximized objective = [&](const std::vector<double>& x, std::vector<double>&) {
     place(x);
     return score(unit);
   };

@@ -34,7 +34,7 @@ bool same_cell(const Dimension& dimension, double a, double b) {
 
 }  // namespace
 
-std::vector<double> neighbour_widths(std::span<const double> observations) {
+std::vector<double> neighbor_widths(std::span<const double> observations) {
   // Behind the observations stands the prior's mean, which gets no width.
   std::vector<double> places(observations.begin(), observations.end());
   places.push_back(0.5);
@@ -72,7 +72,7 @@ ParzenEstimator::ParzenEstimator(std::vector<const Dimension*> dimensions,
     std::vector<double> column;
     for (const std::vector<double>& row : observations) column.push_back(row[d]);
     std::vector<double> widths(column.size(), scott_width(column.size(), dimensions_.size()));
-    if (dimensions_.size() == 1) widths = neighbour_widths(column);
+    if (dimensions_.size() == 1) widths = neighbor_widths(column);
     std::vector<Kernel>& kernels = kernels_.emplace_back();
     for (std::size_t i = 0; i < column.size(); ++i) {
       kernels.push_back({column[i], widths[i], normal_mass(column[i], widths[i], 0, 1), false});

@@ -20,11 +20,11 @@
 namespace trivet::search {
 
 // Widths of the kernels of one dimension, all in units of its range.
-//   neighbour_widths: the larger distance to a neighbour among the observations, the prior's mean
+//   neighbor_widths: the larger distance to a neighbor among the observations, the prior's mean
 //     and the ends of the range, between 1 / min(100, n + 1) and 1 (Bergstra et al. 2011).
 //   scott_width: 0.2 n^(-1 / (d + 4)), the same for all, with the same least width: how a joint
 //     density of d dimensions narrows.
-std::vector<double> neighbour_widths(std::span<const double> observations);
+std::vector<double> neighbor_widths(std::span<const double> observations);
 double scott_width(std::size_t observations, std::size_t dimensions);
 
 class ParzenEstimator {

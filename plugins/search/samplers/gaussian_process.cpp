@@ -52,9 +52,9 @@ std::vector<std::vector<double>> candidates(const SearchSpace& space,
   Draws draws(key.fold("near"));
   constexpr int kNear = 20;
   constexpr double kWidth = 0.05;
-  for (const std::vector<double>& centre : best) {
+  for (const std::vector<double>& center : best) {
     for (int i = 0; i < kNear; ++i) {
-      std::vector<double> unit = centre;
+      std::vector<double> unit = center;
       for (double& x : unit) x = std::clamp(x + kWidth * draws.normal(), 0.0, 1.0);
       units.push_back(std::move(unit));
     }
@@ -79,7 +79,7 @@ std::vector<std::vector<double>> best_units(const SearchSpace& space,
 
 }  // namespace
 
-VectorXd standardised(const std::vector<std::optional<double>>& losses) {
+VectorXd standardized(const std::vector<std::optional<double>>& losses) {
   std::vector<double> known;
   for (const auto& loss : losses) {
     if (loss) known.push_back(*loss);
@@ -114,7 +114,7 @@ GpData GaussianProcess::ended_in(std::span<const Trial> history) const {
     losses.push_back(final_loss(trial, goal_));
     add_row(data, encoding_.features(space_.unit(trial.point)), 0);
   }
-  data.y = standardised(losses);
+  data.y = standardized(losses);
   for (Index f = 0; f < encoding_.size(); ++f) {
     data.dimension_of.push_back(encoding_.dimension_of(f));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// search/GaussianProcess: Bayesian optimisation. A Gaussian process (Matern 5/2, a length scale for
+// search/GaussianProcess: Bayesian optimization. A Gaussian process (Matern 5/2, a length scale for
 // each dimension) is fitted to the losses by maximum likelihood; the point with the greatest
 // expected improvement is tried next (Jones et al. 1998, Snoek et al. 2012).
 //
@@ -46,7 +46,7 @@ TRIVET_CONFIG(GaussianProcessConfig, trivet::SamplerConfig,
 
 // Losses in the order of the history, without the trials that run; see the top of the file. At
 // least one is a number.
-Eigen::VectorXd standardised(const std::vector<std::optional<double>>& losses);
+Eigen::VectorXd standardized(const std::vector<std::optional<double>>& losses);
 
 class GaussianProcess final : public Sampler {
  public:

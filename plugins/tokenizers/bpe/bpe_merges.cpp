@@ -16,7 +16,7 @@ std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
          static_cast<std::uint32_t>(right);
 }
 
-// A token of the word; one that was merged into its left neighbour has the id -1.
+// A token of the word; one that was merged into its left neighbor has the id -1.
 struct Piece {
   std::int32_t id;
   std::size_t before, next;

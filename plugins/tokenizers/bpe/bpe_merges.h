@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Byte pair encoding of one word (Sennrich et al. 2016, over bytes as in GPT-2): the word's bytes
-// are tokens; of all neighbours that a merge names, those of the earliest merge become one token,
+// are tokens; of all neighbors that a merge names, those of the earliest merge become one token,
 // the leftmost first, until no merge applies.
 //
 // Candidates wait in a heap by merge and place, and tokens are a linked list: O(n log n) for n
-// bytes, where looking through all neighbours after each merge takes O(n^2).
+// bytes, where looking through all neighbors after each merge takes O(n^2).
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Training of byte-level BPE (Sennrich et al. 2016, algorithm 1, over bytes): every word begins as
-// its bytes, and as long as the vocabulary may grow, the two neighbours that come most often,
+// its bytes, and as long as the vocabulary may grow, the two neighbors that come most often,
 // summed over all words, become one token.
 //
 // The same counts give the same vocabulary, whatever the order of texts: of pairs that come equally

@@ -170,7 +170,7 @@ class GenerateCommand {
     return generator_->continues_prompts() ? prompt : std::string();
   }
 
-  // On a terminal text must not move the cursor or change colours.
+  // On a terminal text must not move the cursor or change colors.
   static std::string shown(std::string_view piece) {
     return is_screen(stdout) ? printable(piece) : std::string(piece);
   }

@@ -259,7 +259,7 @@ const CommandInfo kPlotCommand{
         "Words that are directories are runs, the others numbers of metrics.jsonl, of training\n"
         "and evaluation alike unless train/NAME or eval/NAME tells which. Commas put several into\n"
         "one chart. Evaluations of a run by themselves (RUN/evals/N) are drawn with it.\n"
-        "Without colours the curves of a chart are told apart by marks.",
+        "Without colors the curves of a chart are told apart by marks.",
     .options = kPlotOptions,
     .operand = Operand::path,
     .run = run_plot,

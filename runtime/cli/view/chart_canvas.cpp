@@ -9,7 +9,7 @@
 namespace trivet {
 namespace {
 
-// Foreground colours of a terminal that differ on light and on dark ground.
+// Foreground colors of a terminal that differ on light and on dark ground.
 constexpr std::array kColors = {36, 33, 35, 32, 31, 34};
 constexpr std::array kSymbols = {"●", "○", "▲", "■", "◆", "×", "+", "□"};
 constexpr std::string_view kLetters = "*ox#@+%&";

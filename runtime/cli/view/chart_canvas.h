@@ -8,7 +8,7 @@
 
 namespace trivet {
 
-// How curves are told apart: by colour over braille dots, or by marks.
+// How curves are told apart: by color over braille dots, or by marks.
 enum class CanvasMarks { braille, symbols, letters };
 
 class ChartCanvas {
@@ -21,7 +21,7 @@ class ChartCanvas {
   // A straight line of curve number `series` between two dots, both drawn; (0, 0) is the lower
   // left.
   void line(int x0, int y0, int x1, int y1, int series);
-  // Row 0 is the top one. With colours, every curve's characters are in its colour.
+  // Row 0 is the top one. With colors, every curve's characters are in its color.
   std::string row(int row, bool color) const;
 
  private:
@@ -37,7 +37,7 @@ class ChartCanvas {
   std::vector<Cell> cells_;
 };
 
-// The mark of a curve in a legend, in its colour if that is asked for.
+// The mark of a curve in a legend, in its color if that is asked for.
 std::string mark_of_series(int series, CanvasMarks marks, bool color);
 
 }  // namespace trivet

@@ -101,7 +101,7 @@ int columns_between(const std::vector<std::string>& characters, std::size_t begi
 }
 
 std::string quoted_line(const std::string& line, const Origin& where, const std::string& hint,
-                        bool colours) {
+                        bool colors) {
   const std::vector<std::string> characters = characters_of_line(line);
   const std::size_t caret = where.column > 0 ? static_cast<std::size_t>(where.column) - 1 : 0;
   const std::size_t begin =
@@ -118,19 +118,19 @@ std::string quoted_line(const std::string& line, const Origin& where, const std:
   const std::size_t word = std::min(word_length(characters, caret), kWidest);
   const std::string marks(columns_between(characters, caret, caret + word), '^');
   text += fmt::format(" {:>{}} | {:>{}}{}", "", width, "", indent,
-                      coloured(marks, Colour::red, colours));
+                      colored(marks, Color::red, colors));
   if (!hint.empty()) text += " " + printable(hint);
   return text + "\n";
 }
 
-std::string problem_text(const Problem& problem, SourceLines& lines, bool colours) {
+std::string problem_text(const Problem& problem, SourceLines& lines, bool colors) {
   const std::optional<std::string> line = lines.line(problem.where);
   Problem head = problem;
   head.hint.clear();
   if (head.where.file == kCommandLine) head.where.note.clear();
   std::string text =
-      fmt::format("{} {}\n", coloured("error:", Colour::red, colours), printable(to_string(head)));
-  if (line) return text + quoted_line(*line, problem.where, problem.hint, colours);
+      fmt::format("{} {}\n", colored("error:", Color::red, colors), printable(to_string(head)));
+  if (line) return text + quoted_line(*line, problem.where, problem.hint, colors);
   if (!problem.hint.empty()) text += fmt::format("       {}\n", printable(problem.hint));
   return text;
 }
@@ -155,13 +155,13 @@ std::string plain_text(const std::exception& error) {
 
 }  // namespace
 
-std::string report_text(const ConfigError& error, bool colours) {
+std::string report_text(const ConfigError& error, bool colors) {
   SourceLines lines;
   std::string text;
   std::size_t shown = 0;
   for (const Problem& problem : error.problems()) {
     if (shown++ == kMostProblems) break;
-    text += problem_text(problem, lines, colours);
+    text += problem_text(problem, lines, colors);
   }
   const std::size_t count = error.problems().size();
   if (count > kMostProblems) text += fmt::format("error: ... and {} more\n", count - kMostProblems);
@@ -169,11 +169,11 @@ std::string report_text(const ConfigError& error, bool colours) {
   return text;
 }
 
-std::string report_text(const std::exception& error, bool colours) {
+std::string report_text(const std::exception& error, bool colors) {
   if (const auto* config = dynamic_cast<const ConfigError*>(&error)) {
-    return report_text(*config, colours);
+    return report_text(*config, colors);
   }
-  return fmt::format("{} {}\n", coloured("error:", Colour::red, colours), plain_text(error));
+  return fmt::format("{} {}\n", colored("error:", Color::red, colors), plain_text(error));
 }
 
 int exit_code_of(const std::exception& error) noexcept {

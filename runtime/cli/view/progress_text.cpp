@@ -73,7 +73,7 @@ Terminal detect_terminal(bool quiet) {
   }
   if (!is_screen(stdout)) return terminal;
   terminal.style = OutputStyle::live;
-  terminal.color = has_colours(stdout);
+  terminal.color = has_colors(stdout);
   return terminal;
 }
 

@@ -16,7 +16,7 @@
 namespace trivet {
 namespace {
 
-// Neighbours with a similar name; a folder with very many entries is not searched to its end.
+// Neighbors with a similar name; a folder with very many entries is not searched to its end.
 std::string similar_files(const std::filesystem::path& file) {
   constexpr std::size_t kMostEntries = 2000;
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";

@@ -121,7 +121,7 @@ class Planner {
     return fields;
   }
 
-  // An option must not be ignored in favour of what a file says.
+  // An option must not be ignored in favor of what a file says.
   void refuse_hidden_options(const std::string& name, const Value& all, const Value& job) {
     for (const HiddenValue& hidden : hidden_options(all, job)) {
       const Origin& where = hidden.by->origin();

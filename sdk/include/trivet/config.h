@@ -144,7 +144,7 @@ constexpr std::string_view schema_json() {
 }  // namespace trivet
 
 // See the top of this file. The static_asserts compare the number of aggregate elements with the
-// length of the list: as many `{}` must initialise the struct, one more must not.
+// length of the list: as many `{}` must initialize the struct, one more must not.
 #define TRIVET_CONFIG(Type, ...) TRIVET_CONFIG_WITH_(Type, __VA_ARGS__)
 #define TRIVET_CONFIG_WITH_(Type, Base, ...)                                                      \
   [[maybe_unused]] constexpr ::std::string_view trivet_config_name(::trivet::detail::Tag<Type>) { \

@@ -119,7 +119,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b = {},
               Activation act = Activation::none);
 
-// Normalisation over the last axis; gamma and beta [n] may be undefined. Layer: Ba 2016; RMS: Zhang
+// Normalization over the last axis; gamma and beta [n] may be undefined. Layer: Ba 2016; RMS: Zhang
 // and Sennrich 2019.
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, float epsilon);
 Tensor rms_norm(const Tensor& x, const Tensor& gamma, float epsilon);

@@ -56,7 +56,7 @@ class TRIVET_API Optimizer : public Object {
   // segment.
   virtual Shape slot_shape(std::string_view slot, const Parameter& parameter) const;
 
-  // Parameters of one group are updated alike (e.g. 1 = without weight decay). Neighbours of one
+  // Parameters of one group are updated alike (e.g. 1 = without weight decay). Neighbors of one
   // group become one segment, unless `per_variable` asks for a segment each (LAMB, LARS).
   virtual std::int64_t group_of(const Parameter& parameter) const;  // 0
   virtual bool per_variable() const;                                // false

@@ -28,7 +28,7 @@
 //     host reads without running any code,
 //   - the data symbol `trivet_plugin_entry_v1`, whose function registers the same items, whole or
 //     not at all.
-// There are no static initialisers and no other exported symbol, and the two cannot disagree.
+// There are no static initializers and no other exported symbol, and the two cannot disagree.
 //
 // Link with the flags that pkg-config hands out (hidden visibility, version script, -z nodelete, -z
 // defs).

@@ -126,7 +126,7 @@ class TRIVET_API Task : public Object {
   // batches look like may give an input that makes some.
   virtual std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config, InputContext& context);
 
-  // The scalar to minimise, auxiliary losses (context.aux_losses) included; its weight is the
+  // The scalar to minimize, auxiliary losses (context.aux_losses) included; its weight is the
   // number of real examples that it is the mean over.
   virtual WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
                                       const FpropContext& context) = 0;
@@ -135,7 +135,7 @@ class TRIVET_API Task : public Object {
                                const NestedMap& outputs);  // update_state on each
 
   // For gradient accumulation: at most `parts` batches, each for a train_step of its own. Default:
-  // neighbouring rows, as equal as can be, which share the memory of `batch`, a batch on the host;
+  // neighboring rows, as equal as can be, which share the memory of `batch`, a batch on the host;
   // tensors whose first extent is not that of the first tensor are given to every part whole.
   virtual std::vector<Batch> split_batch(const Batch& batch, std::int64_t parts);
   // Default: forward on a tape, build_losses, backward, process_metrics, learner->apply_gradients.

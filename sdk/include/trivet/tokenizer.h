@@ -7,9 +7,9 @@
 //   std::vector<std::int32_t> ids = tokenizer->encode("In the beginning");
 //   std::string text = tokenizer->decode(ids);
 //
-// Text is bytes: it need not be UTF-8, and nothing is normalised, replaced or dropped.
+// Text is bytes: it need not be UTF-8, and nothing is normalized, replaced or dropped.
 // decode(encode(text)) is `text` again for every byte string; a tokenizer for which that does not
-// hold (one that maps unknown characters to one token, or normalises) says so in its own header.
+// hold (one that maps unknown characters to one token, or normalizes) says so in its own header.
 // The other way round does not hold: decode's text may be encoded differently, since several
 // sequences of ids can have the same text.
 //

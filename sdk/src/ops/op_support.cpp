@@ -144,7 +144,7 @@ Tensor reshaped(const Tensor& x, const Shape& shape) {
 
 namespace {
 
-// The views of operands that are walked together, with neighbouring axes joined where all allow it.
+// The views of operands that are walked together, with neighboring axes joined where all allow it.
 class Joined {
  public:
   Joined(const Tensor& out, std::initializer_list<const Tensor*> operands) {

@@ -23,11 +23,11 @@ BatchNormResult composed(const Tensor& x, const Tensor& gamma, const Tensor& bet
   const std::int64_t n = x.dim(-1);
   const Tensor rows = ops::reshape(x, {n > 0 ? x.size() / n : 0, n});
   const Tensor mean = ops::mean(rows, 0);
-  const Tensor centred = ops::sub(rows, mean);
-  const Tensor variance = ops::mean(ops::square(centred), 0);
+  const Tensor centered = ops::sub(rows, mean);
+  const Tensor variance = ops::mean(ops::square(centered), 0);
   Tensor factor = ops::rsqrt(ops::add(variance, epsilon));
   if (gamma.defined()) factor = ops::mul(factor, gamma);
-  Tensor y = ops::mul(centred, factor);
+  Tensor y = ops::mul(centered, factor);
   if (beta.defined()) y = ops::add(y, beta);
   return {ops::reshape(y, x.shape()), ops::stop_gradient(mean), ops::stop_gradient(variance)};
 }

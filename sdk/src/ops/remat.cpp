@@ -20,7 +20,7 @@ struct Again {
 };
 
 // One leaf per input that wants a gradient, on the memory where the tape collects it: so sums are
-// formed in the order in which they would be without rematerialisation.
+// formed in the order in which they would be without rematerialization.
 class Leaves {
  public:
   Leaves(Vjp& vjp, const std::vector<Tensor>& inputs) : inputs_(inputs) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of single ops that rematerialisation keeps: they are not computed a second time.
+// Results of single ops that rematerialization keeps: they are not computed a second time.
 //
 // While a SavingActivations lives, the ops that ask for it put their results there in the order in
 // which they run; in the second run, which does the same, they find them in that order.

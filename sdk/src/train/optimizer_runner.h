@@ -29,7 +29,7 @@ class OptimizerRunner {
 
  private:
   // One slot of all variables, in a block. Where the optimizer does not work per variable it is
-  // laid out as the parameters are, so that neighbours are neighbours here, too.
+  // laid out as the parameters are, so that neighbors are neighbors here, too.
   struct Slot {
     std::string name;
     std::vector<Shape> shapes;

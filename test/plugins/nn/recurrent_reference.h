@@ -64,7 +64,7 @@ struct LstmKind {
   bool coupled = false, layer_norm = false;
 };
 
-// Each of the gates normalised, then scaled and moved.
+// Each of the gates normalized, then scaled and moved.
 inline Row gates_normalized(const Row& gates, const std::vector<float>& scale,
                             const std::vector<float>& b) {
   Row y;

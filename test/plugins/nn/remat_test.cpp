@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rematerialisation of layers, which changes no bit. (Of functions:
+// Rematerialization of layers, which changes no bit. (Of functions:
 // test/sdk/engine/remat_test.cpp.)
 #include <catch2/catch.hpp>
 
@@ -78,7 +78,7 @@ class Remat final : public Layer {
 
 }  // namespace
 
-TEST_CASE("rematerialisation changes no bit of a step") {
+TEST_CASE("rematerialization changes no bit of a step") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto numbers = [](const LayerFixture& fixture) {
     return fixture.tensor(random_values(2 * 3 * kDims, 5), {2, 3, kDims});
@@ -141,7 +141,7 @@ TEST_CASE("rematerialisation changes no bit of a step") {
       });
 }
 
-TEST_CASE("cross_inputs have their gradient through rematerialisation") {
+TEST_CASE("cross_inputs have their gradient through rematerialization") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto run = [&](const char* policy) {
     const LayerFixture fixture =
@@ -160,7 +160,7 @@ TEST_CASE("cross_inputs have their gradient through rematerialisation") {
   check_equal(run("save_nothing"), run("save_everything"));
 }
 
-TEST_CASE("auxiliary losses, summaries and states pass through rematerialisation once") {
+TEST_CASE("auxiliary losses, summaries and states pass through rematerialization once") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto device = trivet::test::open_device(backend);
   trivet::ParameterStore store(*device, trivet::Key(1));

@@ -84,7 +84,7 @@ struct Reference {
   double last_rms = 0;
 };
 
-// Neighbours of different sizes: the gradients of "a" are large beside epsilon and those of "b"
+// Neighbors of different sizes: the gradients of "a" are large beside epsilon and those of "b"
 // small, so that the root mean squares of their updates are about 0.8 and 0.2.
 class Pair {
  public:

@@ -17,7 +17,7 @@ namespace {
 
 // The least value after so many generations, and where it was.
 template <class F>
-std::pair<double, VectorXd> minimise(CmaState& state, Eigen::Index lambda, int generations, F f) {
+std::pair<double, VectorXd> minimize(CmaState& state, Eigen::Index lambda, int generations, F f) {
   search::Draws draws{Key(7)};
   std::pair<double, VectorXd> best{INFINITY, {}};
   for (int g = 0; g < generations; ++g) {
@@ -71,7 +71,7 @@ TEST_CASE("one generation moves the mean to the weighted best points") {
 TEST_CASE("the evolution strategy finds the bottom of a sphere and of a bent valley") {
   const auto p = search::cma_parameters(4, search::default_lambda(4));
   CmaState sphere(p, VectorXd::Constant(4, 0.5), 0.3);
-  CHECK(minimise(sphere, p.lambda, 120, [](const VectorXd& x) {
+  CHECK(minimize(sphere, p.lambda, 120, [](const VectorXd& x) {
           return (x.array() - 0.2).square().sum();
         }).first < 1e-10);
   CmaState valley(p, VectorXd::Zero(4), 0.3);
@@ -82,14 +82,14 @@ TEST_CASE("the evolution strategy finds the bottom of a sphere and of a bent val
     }
     return sum;
   };
-  CHECK(minimise(valley, p.lambda, 400, rosenbrock).first < 1e-8);
+  CHECK(minimize(valley, p.lambda, 400, rosenbrock).first < 1e-8);
 }
 
 TEST_CASE("the covariance learns the shape of the function") {
   // x^2 + 100 y^2: the inverse of the Hessian has axes of ratio 10.
   const auto p = search::cma_parameters(2, 6);
   CmaState state(p, VectorXd::Constant(2, 1), 0.3);
-  minimise(state, p.lambda, 60, [](const VectorXd& x) { return x[0] * x[0] + 100 * x[1] * x[1]; });
+  minimize(state, p.lambda, 60, [](const VectorXd& x) { return x[0] * x[0] + 100 * x[1] * x[1]; });
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(state.covariance());
   const double ratio = std::sqrt(solver.eigenvalues()[1] / solver.eigenvalues()[0]);
   CHECK(ratio > 5);

@@ -102,15 +102,15 @@ TEST_CASE("features of one dimension share a length scale") {
 TEST_CASE("the gradient of the likelihood is that of finite differences") {
   const GpData data = wave();
   const search::GpLikelihood likelihood(data);
-  const std::vector<double> centre = {std::log(0.4), std::log(1.3), std::log(0.8), std::log(0.05)};
+  const std::vector<double> center = {std::log(0.4), std::log(1.3), std::log(0.8), std::log(0.05)};
   const auto value = [&](const std::vector<double>& x) {
     return likelihood.at({{x[0], x[1]}, x[2], x[3]})->value;
   };
-  const auto gradient = likelihood.at({{centre[0], centre[1]}, centre[2], centre[3]})->gradient;
+  const auto gradient = likelihood.at({{center[0], center[1]}, center[2], center[3]})->gradient;
   REQUIRE(gradient.size() == 4);
   for (std::size_t i = 0; i < 4; ++i) {
     constexpr double kStep = 1e-5;
-    std::vector<double> more = centre, less = centre;
+    std::vector<double> more = center, less = center;
     more[i] += kStep;
     less[i] -= kStep;
     // The error of central differences here is some 1e-8.
@@ -131,12 +131,12 @@ TEST_CASE("greatest likelihood finds which dimension matters") {
 
 TEST_CASE("losses are brought to mean 0 and variance 1, outliers and failures among them") {
   // The median is 3 and the best 1, so no loss counts more than 3 + 5 (3 - 1) = 13: 1 2 3 4 13 13.
-  const VectorXd y = search::standardised({1.0, 2.0, 3.0, 4.0, 1e6, std::nullopt});
+  const VectorXd y = search::standardized({1.0, 2.0, 3.0, 4.0, 1e6, std::nullopt});
   CHECK(y.mean() == Approx(0).margin(1e-12));
   CHECK(y.squaredNorm() / 6 == Approx(1));
   CHECK(y[4] == y[5]);
   CHECK((y[4] - y[0]) / (y[1] - y[0]) == Approx(12));
-  CHECK(search::standardised({2.0, 2.0}).norm() == 0);
+  CHECK(search::standardized({2.0, 2.0}).norm() == 0);
 }
 
 TEST_CASE("the search for the greatest improvement finds it in numbers, integers and choices") {

@@ -93,13 +93,13 @@ TEST_CASE("the newest 25 observations weigh 1, older ones less the older they ar
   CHECK(std::accumulate(weights.begin() + 5, weights.end(), 0.0) == 25);
 }
 
-TEST_CASE("a kernel is as wide as the way to its farther neighbour") {
+TEST_CASE("a kernel is as wide as the way to its farther neighbor") {
   // Places 0, 0.2, 0.5, 0.6, 1: the larger distances are 0.3 and 0.4; the least width is 1/3.
-  const auto widths = search::neighbour_widths(std::vector<double>{0.6, 0.2});
+  const auto widths = search::neighbor_widths(std::vector<double>{0.6, 0.2});
   CHECK(widths[0] == Approx(0.4));
   CHECK(widths[1] == Approx(1.0 / 3));
   // Nine at one place: the first looks back to 0, the last on to 0.5, the others have no way.
-  const auto crowd = search::neighbour_widths(std::vector<double>(9, 0.3));
+  const auto crowd = search::neighbor_widths(std::vector<double>(9, 0.3));
   CHECK(crowd[0] == Approx(0.3));
   CHECK(crowd[8] == Approx(0.2));
   for (std::size_t i = 1; i < 8; ++i) CHECK(crowd[i] == Approx(0.1));

@@ -44,7 +44,7 @@ Encoding changed(const std::string& from, const std::string& to) {
 
 }  // namespace
 
-TEST_CASE("rows become standardised numbers, indicators, ids and labels") {
+TEST_CASE("rows become standardized numbers, indicators, ids and labels") {
   const Batch batch = encoded(kPeople);
   // age 20, gap, 40, 30 has mean 30 and deviation sqrt(200 / 3); code 1, 2, 1, 2 mean 1.5 and 0.5.
   CHECK(batch.at("numbers").shape() == Shape{4, 3});

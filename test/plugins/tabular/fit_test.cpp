@@ -61,7 +61,7 @@ TEST_CASE("columns of numbers and of categories are told apart, and the config m
   CHECK(encoding.categories.size() == 1);
 }
 
-TEST_CASE("numbers are centred and scaled by the mean and deviation of the training rows") {
+TEST_CASE("numbers are centered and scaled by the mean and deviation of the training rows") {
   const Encoding encoding = fitted(CsvFile(kPeople), predicting("income"));
   // age: 20, 40, 30; income: 10, 20, 30, 60.
   CHECK(encoding.numbers[0].mean == 30);

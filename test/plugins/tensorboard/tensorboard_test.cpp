@@ -239,7 +239,7 @@ TEST_CASE("histograms read back, and values that are not finite are counted apar
 TEST_CASE("images read back pixel by pixel") {
   Run run;
   Summaries summaries = wanted();
-  // Two grey images of 1 x 3: [0, 1] as it is, cut at both ends; and each to its own range.
+  // Two gray images of 1 x 3: [0, 1] as it is, cut at both ends; and each to its own range.
   const std::vector<float> pixels = {0, 0.2F, 1, -1, 3, 1};
   summaries.images("unit", host_image({2, 1, 3, 1}, pixels));
   summaries.images("fit", host_image({2, 1, 3, 1}, pixels), ImageRange::fit, 1);
@@ -265,7 +265,7 @@ TEST_CASE("images read back pixel by pixel") {
   CHECK(bytes_of("fit/0") == std::vector<std::uint8_t>{0, 51, 255});
 }
 
-TEST_CASE("colours keep their order and sizes that lie are refused") {
+TEST_CASE("colors keep their order and sizes that lie are refused") {
   const trivet::Image image{.height = 1, .width = 2, .channels = 3, .pixels = {1, 2, 3, 4, 5, 6}};
   const std::string file = encode_png(image);
   png_image png = {};

@@ -114,9 +114,9 @@ TEST_CASE("an unknown key, near") {
 }
 
 TEST_CASE("an unknown key, far") {
-  CHECK(refused(replaced("type = \"demo/Mlp\"", "type = \"demo/Mlp\"\n  colour = 1")) ==
-        "error: c.toml:5:3: task.model.colour: unknown key 'colour'\n"
-        "    5 |   colour = 1\n"
+  CHECK(refused(replaced("type = \"demo/Mlp\"", "type = \"demo/Mlp\"\n  color = 1")) ==
+        "error: c.toml:5:3: task.model.color: unknown key 'color'\n"
+        "    5 |   color = 1\n"
         "      |   ^^^^^^ known: hidden_dims, activation, dropout, shape, has_bias\n");
 }
 

@@ -218,7 +218,7 @@ TEST_CASE("mistakes are told before anything is made") {
   const std::string xp = "--xp=" + quoted(at.write("xp.toml", kTwoUnits).string()) + " ";
   const std::string cfg =
       "--cfg=" + quoted(trivet::test::config("vision/local.toml").string()) + " ";
-  // D1: an option must not be ignored in favour of a file.
+  // D1: an option must not be ignored in favor of a file.
   CHECK_THAT(at.refusal(xp + "--xp.platform=cpu=4"),
              Contains("the job 'train' has its own platform") && Contains("xp.toml:5:12") &&
                  Contains("--xp.jobs.train.platform="));

@@ -39,9 +39,9 @@ void check_words(const Crashed& crashed, const std::string& what, const std::str
 
 }  // namespace
 
-TEST_CASE("a fault in a static initialiser of a plugin is blamed on it", "[nosan]") {
-  check_words(run_with("segv_in_initialiser"),
-              "crashed in the static initialisers of its library (SIGSEGV)", "segv_in_initialiser");
+TEST_CASE("a fault in a static initializer of a plugin is blamed on it", "[nosan]") {
+  check_words(run_with("segv_in_initializer"),
+              "crashed in the static initializers of its library (SIGSEGV)", "segv_in_initializer");
 }
 
 TEST_CASE("an abort in the entry of a plugin is blamed on it", "[nosan]") {
@@ -59,7 +59,7 @@ TEST_CASE("a constructor that uses up the stack is blamed on its plugin", "[nosa
 
 TEST_CASE("plugins that would crash are listed and explained, for nothing of them is run") {
   const test::PluginFolder folder;
-  for (const char* name : {"segv_in_initialiser", "abort_in_entry", "exits_in_entry"}) {
+  for (const char* name : {"segv_in_initializer", "abort_in_entry", "exits_in_entry"}) {
     folder.copy(name);
     const auto result = test::shell(folder.trivet() + " explain " + name + "/Plain");
     INFO(result.output);

@@ -153,7 +153,7 @@ TEST_CASE("nothing that a terminal obeys gets out of the notes of plugins") {
   }
 }
 
-TEST_CASE("a version or licence that a terminal obeys is refused") {
+TEST_CASE("a version or license that a terminal obeys is refused") {
   const test::PluginFolder folder;
   patch(folder.copy("alpha"), "\"license\":\"Apache-2.0\"", "\"license\":\"\\u001b[31m\"");
   const auto result = test::shell(folder.trivet() + " plugins");

@@ -68,7 +68,7 @@ std::string on_terminal(std::vector<std::string> words, unsigned short columns,
   return all;
 }
 
-// What was shown between two returns of the cursor, without colours and erasures.
+// What was shown between two returns of the cursor, without colors and erasures.
 std::vector<std::string> lines_of(const std::string& output) {
   const std::string plain = std::regex_replace(output, std::regex("\x1b\\[[0-9;?]*[A-Za-z]"), "");
   std::vector<std::string> lines(1);

@@ -119,8 +119,8 @@ TEST_CASE("of a step in parts, summaries are of the first part") {
 
 TEST_CASE("summaries change no bit of the training") {
   const TrainedRun plain(config_with(0, false));
-  const TrainedRun summarised(config_with(1, true));
-  CHECK(plain.observer.losses == summarised.observer.losses);
+  const TrainedRun summarized(config_with(1, true));
+  CHECK(plain.observer.losses == summarized.observer.losses);
   CHECK(plain.trainer->parameters().find("w")->value().item() ==
-        summarised.trainer->parameters().find("w")->value().item());
+        summarized.trainer->parameters().find("w")->value().item());
 }

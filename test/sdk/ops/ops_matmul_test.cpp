@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products, the linear layer, normalisation, rows of a table, dropout.
+// Products, the linear layer, normalization, rows of a table, dropout.
 #include <catch2/catch.hpp>
 #include <cmath>
 

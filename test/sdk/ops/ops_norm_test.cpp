@@ -61,7 +61,7 @@ OpCase batch_norm_case(const Shape& shape, bool gamma, bool beta, Activation act
 
 }  // namespace
 
-TEST_CASE("batch norm normalises each channel over all other axes", "[ops]") {
+TEST_CASE("batch norm normalizes each channel over all other axes", "[ops]") {
   for (const Shape& shape : {Shape{6, 3}, Shape{2, 3, 2, 5}, Shape{40, 17}}) {
     check(batch_norm_case(shape, true, true, Activation::none));
     check(batch_norm_case(shape, true, true, Activation::relu));

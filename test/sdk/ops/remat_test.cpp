@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rematerialisation of functions. (Of layers: test/plugins/nn_stack_test.cpp.)
+// Rematerialization of functions. (Of layers: test/plugins/nn_stack_test.cpp.)
 #include "trivet/tensor/remat.h"
 
 #include <catch2/catch.hpp>

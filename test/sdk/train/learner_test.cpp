@@ -100,7 +100,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "neighbours of one group are one segment") {
+TEST_CASE_METHOD(Fixture, "neighbors of one group are one segment") {
   trivet::Learner learner = this->learner();
   learner.apply_gradients();
   // Offsets are multiples of 16: a 0..4, b 16..19, c 32..34, d 48..53, e 64..65.

@@ -77,7 +77,7 @@ class Tenth final : public trivet::Schedule {
   double value(std::int64_t) const override { return 0.1; }
 };
 
-// Minimises the mean of y^2.
+// Minimizes the mean of y^2.
 class Shrink final : public trivet::Task {
  public:
   Shrink(trivet::TaskConfig config, trivet::TaskContext& context)
@@ -169,7 +169,7 @@ TEST_CASE_METHOD(Fixture, "a training step goes forward, back, through the metri
 }
 
 TEST_CASE_METHOD(Fixture,
-                 "a batch is cut into neighbouring rows, what has no rows is given to all") {
+                 "a batch is cut into neighboring rows, what has no rows is given to all") {
   Shrink task({}, context);
   Tensor x = Tensor::host({5, 2}), same = Tensor::host({3});
   for (std::size_t i = 0; i < 10; ++i) x.mutable_span<float>()[i] = static_cast<float>(i);

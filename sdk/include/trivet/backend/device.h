@@ -52,7 +52,7 @@ struct MemoryReport {
 struct FlopCount {
   double flops = 0;  // attention over the pairs of places that see each other
   // Attention over all pairs: what the closed form 6 N + 12 L H Q T counts, and model FLOPs
-  // utilisation with it (Chowdhery et al. 2022, appendix B).
+  // utilization with it (Chowdhery et al. 2022, appendix B).
   double model_flops = 0;
   double attention_flops = 0;  // the part of model_flops that is attention's: 12 L H Q T a token
 };

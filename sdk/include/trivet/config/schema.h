@@ -175,7 +175,7 @@ TRIVET_API Schema schema_from_json(std::string_view json);
 // Fills unknown defaults from an encoded, default-constructed config.
 TRIVET_API void complete_defaults(Schema& schema, const Value& defaults);
 
-// How many letters must be inserted, deleted, replaced or swapped with a neighbour (optimal string
+// How many letters must be inserted, deleted, replaced or swapped with a neighbor (optimal string
 // alignment).
 TRIVET_API std::size_t name_distance(std::string_view a, std::string_view b);
 // The known names that somebody who typed `wanted` may have meant, nearest first, at most three: by

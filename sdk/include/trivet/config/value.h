@@ -10,7 +10,7 @@
 //   if (const Value* type = v.find_path("task.model.type")) use(type->as_text());
 //
 // A Value owns its tree: copies are deep, moves are cheap. Tables keep the order of the file. It is
-// not synchronised: share a const Value between threads, or copy it.
+// not synchronized: share a const Value between threads, or copy it.
 #pragma once
 
 #include <concepts>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a task says how many tokens a batch has, so that runs tell tokens per second and model FLOPs
-// utilisation, and `trivet summary` FLOPs per token.
+// utilization, and `trivet summary` FLOPs per token.
 //
 //   class MyTask final : public Task, public TokenCount {
 //     const void* extension(std::string_view id) const noexcept override {

@@ -34,7 +34,7 @@ struct Histogram {
 // Buckets of one width from the smallest to the largest value; one bucket when all are equal.
 TRIVET_API Histogram histogram_of(std::span<const float> values, int buckets = 64);
 
-// Rows from the top, pixels from the left, `channels` bytes a pixel: 1 grey, 2 grey and alpha,
+// Rows from the top, pixels from the left, `channels` bytes a pixel: 1 gray, 2 gray and alpha,
 // 3 RGB, 4 RGBA.
 struct Image {
   std::int64_t height = 0, width = 0, channels = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation over the batch. (layer_norm and rms_norm, over the last axis, are in ops.h.)
+// Normalization over the batch. (layer_norm and rms_norm, over the last axis, are in ops.h.)
 //
 // A backend may bring kernels (trivet/backend/kernels/norm.h); without them it is composed of sums
 // and elementwise ops.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rematerialisation (gradient checkpointing, Chen et al. 2016): what a function computes on the way
+// Rematerialization (gradient checkpointing, Chen et al. 2016): what a function computes on the way
 // is not kept for the gradients but computed again when they are needed. Less memory, a third more
 // work.
 //

@@ -49,7 +49,7 @@ Batch first_batch(const data::IdxConfig& config) {
 
 }  // namespace
 
-TEST_CASE("IDX images come out normalised, with labels and weights, gzip or not") {
+TEST_CASE("IDX images come out normalized, with labels and weights, gzip or not") {
   const std::string pixels("\x00\x33\x66\xff\x80\x01\x02\x03", 8);
   const std::string images = idx({2, 2, 2}, pixels), labels = idx({2}, "\7\2");
   for (const bool packed : {false, true}) {
@@ -70,15 +70,15 @@ TEST_CASE("IDX images come out normalised, with labels and weights, gzip or not"
   }
 }
 
-TEST_CASE("colour images have a mean and std for each channel; features keep their axis") {
+TEST_CASE("color images have a mean and std for each channel; features keep their axis") {
   const std::string pixels = "\1\2\3\4\5\6";
-  Files colour(idx({1, 1, 2, 3}, pixels), "");
-  colour.config.batch_size = 1;
-  colour.config.channels = 3;
-  colour.config.scale = 1;
-  colour.config.mean = {0, 1, 2};
-  colour.config.std = {1, 2, 4};
-  Batch batch = first_batch(colour.config);
+  Files color(idx({1, 1, 2, 3}, pixels), "");
+  color.config.batch_size = 1;
+  color.config.channels = 3;
+  color.config.scale = 1;
+  color.config.mean = {0, 1, 2};
+  color.config.std = {1, 2, 4};
+  Batch batch = first_batch(color.config);
   CHECK(batch.at("image").shape() == Shape{1, 1, 2, 3});
   CHECK(batch.at("image").to_host<float>() == std::vector<float>{1, 0.5, 0.25, 4, 2, 1});
   CHECK_FALSE(batch.contains("label"));
@@ -87,11 +87,11 @@ TEST_CASE("colour images have a mean and std for each channel; features keep the
   features.config.batch_size = 2;
   CHECK(first_batch(features.config).at("image").shape() == Shape{2, 3});
 
-  colour.config.mean = {0, 1};
-  CHECK_THAT(colour.wrong(), Contains("mean and std need one number, or one for each of its 3"));
-  colour.config.mean = {0};
-  colour.config.channels = 1;
-  CHECK_THAT(colour.wrong(), Contains("[1, 2, 3], which is no image of 1 channels"));
+  color.config.mean = {0, 1};
+  CHECK_THAT(color.wrong(), Contains("mean and std need one number, or one for each of its 3"));
+  color.config.mean = {0};
+  color.config.channels = 1;
+  CHECK_THAT(color.wrong(), Contains("[1, 2, 3], which is no image of 1 channels"));
 }
 
 TEST_CASE("an IDX file that is missing, empty, no file or unreadable is named") {

@@ -49,7 +49,7 @@ std::vector<Image> images(Input& input) {
   return found;
 }
 
-// Moved up by `down` and left by `right`, with what 0 is normalised to around it, then mirrored.
+// Moved up by `down` and left by `right`, with what 0 is normalized to around it, then mirrored.
 Image changed(const Image& image, std::int64_t down, std::int64_t right, bool flip) {
   Image out;
   for (std::int64_t y = 0; y < kHeight; ++y) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The published layouts at the size of published models, on paper: names, numbers of weights, and
-// that the model of a config.json is recognised again.
+// that the model of a config.json is recognized again.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -139,7 +139,7 @@ TEST_CASE("tensors have the names of transformers' modules") {
               {"lm_head.weight", "[7, 8]"}});
 }
 
-TEST_CASE("a model is recognised however its config says it") {
+TEST_CASE("a model is recognized however its config says it") {
   test::use_plugin("nn");
   const auto device = test::open_device("tiny/Backend");
   const DecoderShape shape = shape_of("llama", R"({"vocab_size": 7, "hidden_size": 8,

@@ -126,7 +126,7 @@ TEST_CASE("rotary positions turn queries and keys") {
   placed.check(heads, context);
 }
 
-TEST_CASE("queries and keys are normalised after they are turned") {
+TEST_CASE("queries and keys are normalized after they are turned") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const Attention layer(backend, fields({{"qk_norm", true}, {"use_rotary_position_emb", true}}));
   const auto query = layer.values("query_norm/scale"), key = layer.values("key_norm/scale");

@@ -71,7 +71,7 @@ std::vector<double> convolved(const Conv& layer, std::size_t kernel, std::size_t
 
 }  // namespace
 
-TEST_CASE("Conv1d sums over neighbours, or over those before") {
+TEST_CASE("Conv1d sums over neighbors, or over those before") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const std::size_t kernel = GENERATE(1, 2, 3, 4), dilation = GENERATE(1, 2);
   const bool causal = GENERATE(false, true);

@@ -63,7 +63,7 @@ std::vector<double> normalized(const std::vector<float>& x, const Moments& momen
 
 }  // namespace
 
-TEST_CASE("LayerNorm normalises each row with the biased variance") {
+TEST_CASE("LayerNorm normalizes each row with the biased variance") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   constexpr std::size_t dim = 11;
   LayerFixture fixture(backend, {"nn/LayerNorm", Value::table({{"dim", 11}, {"epsilon", 1e-3}})});
@@ -88,7 +88,7 @@ TEST_CASE("LayerNorm normalises each row with the biased variance") {
   CHECK(largest_error(y.to_host<float>(), want) < kTolerance);
 }
 
-TEST_CASE("LayerNorm starts as the plain normalisation, with or without parameters") {
+TEST_CASE("LayerNorm starts as the plain normalization, with or without parameters") {
   // (1, 3): mean 2, variance 1, so (-1, 1) up to epsilon 1e-6.
   const bool learned = GENERATE(true, false);
   LayerFixture fixture(
@@ -100,7 +100,7 @@ TEST_CASE("LayerNorm starts as the plain normalisation, with or without paramete
   CHECK(y[1] == Approx(1).epsilon(1e-6));
 }
 
-TEST_CASE("GroupNorm normalises groups of channels of each example alone") {
+TEST_CASE("GroupNorm normalizes groups of channels of each example alone") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   constexpr std::size_t examples = 3, places = 4, groups = 3, depth = 2, dim = groups * depth;
   LayerFixture fixture(backend, {"nn/GroupNorm", Value::table({{"dim", 6}, {"num_groups", 3}})});
@@ -146,7 +146,7 @@ TEST_CASE("GroupNorm says what does not fit") {
                     Catch::Contains("[.., 4]"));
 }
 
-TEST_CASE("BatchNorm normalises channels by the batch in training and follows its moments") {
+TEST_CASE("BatchNorm normalizes channels by the batch in training and follows its moments") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   LayerFixture fixture(backend, {"nn/BatchNorm", Value::table({{"dim", 3}, {"momentum", 0.75}})});
   const std::vector<float> gamma = random_values(3, 1), beta = random_values(3, 2);

@@ -27,7 +27,7 @@ Arrays batch_normalized(const LayerCall& c) {
   return out;
 }
 
-// The axes that are normalised as one. A layer gives neither mean nor deviation.
+// The axes that are normalized as one. A layer gives neither mean nor deviation.
 Arrays layer_normalized(const LayerCall& c) {
   const Array& x = c.input(0);
   const std::int64_t rank = std::ssize(x.dims), given = c.node.integer("axis", -1);

@@ -57,7 +57,7 @@ TEST_CASE("alone and in UTF-8 a curve is drawn in braille dots") {
         "  ⠶ a\n");
 }
 
-TEST_CASE("several curves have marks of their own without colours, and colours where there are") {
+TEST_CASE("several curves have marks of their own without colors, and colors where there are") {
   const std::vector<ChartSeries> both = {rising("first", 1), {"second", {{0, 1}, {100, 0}}}};
   const std::string plain = chart_text("x", both, {.width = 40, .height = 8, .unicode = true});
   CHECK_THAT(plain, Catch::Contains("  ● first\n") && Catch::Contains("  ○ second\n"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products, convolution, pooling and normalisation. ONNX has channels in front of the spatial axes.
+// Products, convolution, pooling and normalization. ONNX has channels in front of the spatial axes.
 #include <algorithm>
 #include <limits>
 
@@ -207,8 +207,8 @@ Outputs batch_normalized(const Call& c) {
   const float epsilon = c.node.number("epsilon", 1e-5F);
   if (c.node.integer("training_mode", 0) == 0) {
     const Tensor factor = ops::mul(ops::rsqrt(ops::add(c.f32(4), epsilon)), c.f32(1));
-    const Tensor centred = ops::sub(x, by_channel(x, c.f32(3)));
-    return {ops::add(ops::mul(centred, by_channel(x, factor)), by_channel(x, c.f32(2)))};
+    const Tensor centered = ops::sub(x, by_channel(x, c.f32(3)));
+    return {ops::add(ops::mul(centered, by_channel(x, factor)), by_channel(x, c.f32(2)))};
   }
   const float kept = c.node.number("momentum", 0.9F);
   const BatchNormResult out = ops::batch_norm(channels_last(x), c.f32(1), c.f32(2), epsilon);
@@ -266,9 +266,9 @@ Tensor normalized_over(const Call& c) {
     for (const std::int64_t axis : axes) y = ops::mean(y, static_cast<int>(axis), true);
     return y;
   };
-  const Tensor centred = ops::sub(x, over_axes(x));
-  const Tensor deviation = ops::sqrt(over_axes(ops::square(centred)));
-  return ops::div(centred, ops::add(deviation, 1e-9F));
+  const Tensor centered = ops::sub(x, over_axes(x));
+  const Tensor deviation = ops::sqrt(over_axes(ops::square(centered)));
+  return ops::div(centered, ops::add(deviation, 1e-9F));
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // data/SentencePairs: sentences with a label.
 #pragma once
 
-#include "data/labelled/labelled_config.h"
+#include "data/labeled/labeled_config.h"
 #include "data/sequences/rows_input.h"
 
 namespace trivet::data {

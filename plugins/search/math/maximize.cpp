@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "search/math/maximise.h"
+#include "search/math/maximize.h"
 
 #include <nlopt.h>
 
@@ -17,7 +17,7 @@ using Optimizer = std::unique_ptr<nlopt_opt_s, decltype(&nlopt_destroy)>;
 
 // What NLopt calls: keeps the best point by itself, as NLopt returns none when it gives up.
 struct Search {
-  const Maximised& objective;
+  const Maximized& objective;
   std::vector<double> best;
   double best_value = -std::numeric_limits<double>::infinity();
 
@@ -38,7 +38,7 @@ struct Search {
   }
 };
 
-std::vector<double> run(nlopt_algorithm algorithm, const Maximised& objective, const Box& box,
+std::vector<double> run(nlopt_algorithm algorithm, const Maximized& objective, const Box& box,
                         std::vector<double> start, double step, int evaluations) {
   const Optimizer optimizer(nlopt_create(algorithm, static_cast<unsigned>(start.size())),
                             &nlopt_destroy);
@@ -58,12 +58,12 @@ std::vector<double> run(nlopt_algorithm algorithm, const Maximised& objective, c
 
 }  // namespace
 
-std::vector<double> climb(const Maximised& objective, const Box& box, std::vector<double> start,
+std::vector<double> climb(const Maximized& objective, const Box& box, std::vector<double> start,
                           int evaluations) {
   return run(NLOPT_LD_LBFGS, objective, box, std::move(start), 0, evaluations);
 }
 
-std::vector<double> probe(const Maximised& objective, const Box& box, std::vector<double> start,
+std::vector<double> probe(const Maximized& objective, const Box& box, std::vector<double> start,
                           double step, int evaluations) {
   return run(NLOPT_LN_SBPLX, objective, box, std::move(start), step, evaluations);
 }

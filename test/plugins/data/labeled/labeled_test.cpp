@@ -3,8 +3,8 @@
 // told in data_sequences.h.
 #include <catch2/catch.hpp>
 
-#include "data/labelled/sentence_pairs_input.h"
-#include "data/labelled/tagged_sequences_input.h"
+#include "data/labeled/sentence_pairs_input.h"
+#include "data/labeled/tagged_sequences_input.h"
 #include "plugins/config_round_trip.h"
 #include "plugins/data/jsonl.h"
 #include "plugins/data/sequences.h"
@@ -18,8 +18,8 @@ using Numbers = std::vector<std::int32_t>;
 namespace {
 
 template <class I>
-struct Labelled {
-  explicit Labelled(const std::string& lines) {
+struct Labeled {
+  explicit Labeled(const std::string& lines) {
     config.source = jsonl_source(dir, lines);
     config.tokenizer = letters();
     config.seq_len = 8;
@@ -36,8 +36,8 @@ struct Labelled {
   TempDir dir;
   typename I::Config config;
 };
-using Sentences = Labelled<data::SentencePairsInput>;
-using Tagged = Labelled<data::TaggedSequencesInput>;
+using Sentences = Labeled<data::SentencePairsInput>;
+using Tagged = Labeled<data::TaggedSequencesInput>;
 
 Numbers numbers(const Batch& batch, const char* field) {
   return batch.at(field).to_host<std::int32_t>();
@@ -61,7 +61,7 @@ std::vector<std::string> problems_of(const auto& config) {
 
 }  // namespace
 
-TEST_CASE("a sentence is a row with its label", "[data-labelled]") {
+TEST_CASE("a sentence is a row with its label", "[data-labeled]") {
   const Sentences sentences(R"({"text_a": "ab", "label": 1}
 {"text_a": "abcdefghij", "label": "0"}
 {"text_a": "", "label": "nonsense"}
@@ -82,7 +82,7 @@ TEST_CASE("a sentence is a row with its label", "[data-labelled]") {
   CHECK_FALSE(input.get_next().has_value());
 }
 
-TEST_CASE("of two sentences the longer one is cut", "[data-labelled]") {
+TEST_CASE("of two sentences the longer one is cut", "[data-labeled]") {
   Sentences sentences(R"({"a": "ab", "b": "c", "label": 0}
 {"a": "abcdef", "b": "wx", "label": 0}
 {"a": "a", "b": "uvwxyz", "label": 0}
@@ -98,7 +98,7 @@ TEST_CASE("of two sentences the longer one is cut", "[data-labelled]") {
   CHECK(types(batch, 2) == "00011111");
 }
 
-TEST_CASE("labels have names, or are numbers", "[data-labelled]") {
+TEST_CASE("labels have names, or are numbers", "[data-labeled]") {
   Sentences named(R"({"text_a": "a", "label": "good"}
 {"text_a": "b", "label": "bad"}
 )");
@@ -131,7 +131,7 @@ TEST_CASE("labels have names, or are numbers", "[data-labelled]") {
              Contains("no text in it that makes a row"));
 }
 
-TEST_CASE("marks are the config's, else the tokenizer's, or left out", "[data-labelled]") {
+TEST_CASE("marks are the config's, else the tokenizer's, or left out", "[data-labeled]") {
   Sentences sentences("{\"text_a\": \"ab\", \"text_b\": \"c\", \"label\": 0}\n");
   sentences.config.batch_size = 1;
   sentences.config.cls_id = 'X' + 10;
@@ -148,7 +148,7 @@ TEST_CASE("marks are the config's, else the tokenizer's, or left out", "[data-la
   CHECK_THAT(sentences.complaint(), Contains("leaves no room for text beside 3 marks"));
 }
 
-TEST_CASE("the first token of each word has its tag", "[data-labelled]") {
+TEST_CASE("the first token of each word has its tag", "[data-labeled]") {
   Tagged tagged(R"({"words": "ab c  de", "tags": "B-X O\tI-X"}
 {"words": "x", "tags": "O"}
 {"words": "", "tags": ""}
@@ -165,7 +165,7 @@ TEST_CASE("the first token of each word has its tag", "[data-labelled]") {
   CHECK(rows_of(tagged.first()).weights[0] == "0101100000");
 }
 
-TEST_CASE("a long sentence goes on in the next row, between words", "[data-labelled]") {
+TEST_CASE("a long sentence goes on in the next row, between words", "[data-labeled]") {
   Tagged tagged(R"({"words": "abc de f ghijklmnopqrst uv", "tags": "O A A O A"}
 {"words": "x", "tags": "O"}
 )");
@@ -177,7 +177,7 @@ TEST_CASE("a long sentence goes on in the next row, between words", "[data-label
         Texts{"01001000", "01000000", "01000000", "01000000", "01000000"});
 }
 
-TEST_CASE("rows that fill the last batch have no tags", "[data-labelled]") {
+TEST_CASE("rows that fill the last batch have no tags", "[data-labeled]") {
   Tagged tagged("{\"words\": \"a\", \"tags\": \"A\"}\n");
   tagged.config.class_names = {"O", "A"};
   const Batch batch = tagged.first();
@@ -185,7 +185,7 @@ TEST_CASE("rows that fill the last batch have no tags", "[data-labelled]") {
   CHECK(numbers(batch, "tags")[9] == -1);
 }
 
-TEST_CASE("tags that do not fit are told by file and line", "[data-labelled]") {
+TEST_CASE("tags that do not fit are told by file and line", "[data-labeled]") {
   Tagged tagged("{\"words\": \"a b\", \"tags\": \"O\"}\n");
   tagged.config.class_names = {"O", "B-PER"};
   CHECK_THAT(tagged.complaint(), Contains("examples.jsonl:1: there are 2 words and 1 tags"));
@@ -194,7 +194,7 @@ TEST_CASE("tags that do not fit are told by file and line", "[data-labelled]") {
   CHECK_THAT(unknown.complaint(), Contains("'B-PRE' is none of the class_names"));
 }
 
-TEST_CASE("labelled rows come again from a saved place, and not from others", "[data-labelled]") {
+TEST_CASE("labeled rows come again from a saved place, and not from others", "[data-labeled]") {
   std::string lines;
   for (char c = 'a'; c <= 'z'; ++c) {
     lines.append(R"({"text_a": ")").append(1, c);
@@ -215,7 +215,7 @@ TEST_CASE("labelled rows come again from a saved place, and not from others", "[
              Contains("saved with other text"));
 }
 
-TEST_CASE("the plugin offers both inputs of labelled texts", "[data-labelled]") {
+TEST_CASE("the plugin offers both inputs of labeled texts", "[data-labeled]") {
   const Sentences sentences("{\"text_a\": \"a\", \"label\": 0}\n");
   InputContext context{.training = false};
   const auto pairs = make(ConfigOf<Input>("data/SentencePairs", encode(sentences.config)), context);
@@ -226,8 +226,8 @@ TEST_CASE("the plugin offers both inputs of labelled texts", "[data-labelled]") 
   CHECK(fingerprint(*tags->get_next()) == fingerprint(tagged.first()));
 }
 
-TEST_CASE("the configs of labelled texts survive the way to a file, and their rules hold",
-          "[data-labelled]") {
+TEST_CASE("the configs of labeled texts survive the way to a file, and their rules hold",
+          "[data-labeled]") {
   Sentences sentences("{}");
   sentences.config.text_b = "{b}";
   sentences.config.cls_id = 3;

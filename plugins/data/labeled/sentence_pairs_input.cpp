@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/labelled/sentence_pairs_input.h"
+#include "data/labeled/sentence_pairs_input.h"
 
 #include <charconv>
 #include <cmath>
 #include <utility>
 #include <variant>
 
-#include "data/labelled/labelled_rows.h"
+#include "data/labeled/labeled_rows.h"
 #include "data/sources/example_texts.h"
 #include "data/tokens/special_tokens.h"
 #include "data/tokens/tokenize.h"
@@ -37,13 +37,13 @@ void cut_together(Ids& a, Ids& b, std::int64_t room) {
 }
 
 // inputs() of the tokens is how many of a row are of its first sentence, marks included.
-class SentenceRows final : public LabelledRows {
+class SentenceRows final : public LabeledRows {
  public:
   SentenceRows(std::shared_ptr<const TokenStore> tokens, std::int64_t seq_len, Labels labels)
-      : LabelledRows(std::move(tokens), seq_len), labels_(std::move(labels)) {}
+      : LabeledRows(std::move(tokens), seq_len), labels_(std::move(labels)) {}
 
   Batch batch(std::span<const Row> rows) override {
-    Batch batch = LabelledRows::batch(rows);
+    Batch batch = LabeledRows::batch(rows);
     Tensor types = Tensor::host({std::ssize(rows), seq_len()}, DType::i32);
     const auto type = filled<std::int32_t>(types, 0);
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -82,7 +82,7 @@ class SentenceRows final : public LabelledRows {
 }  // namespace
 
 void SentencePairsConfig::validate(Problems& problems) const {
-  LabelledConfig::validate(problems);
+  LabeledConfig::validate(problems);
   check_template(problems, "text_a", text_a);
   check_template(problems, "text_b", text_b);
   check_template(problems, "label", label);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/labelled/labelled_rows.h"
+#include "data/labeled/labeled_rows.h"
 
 #include <algorithm>
 #include <numeric>
@@ -22,7 +22,7 @@ std::optional<std::int32_t> special_token(const std::optional<std::int32_t>& wis
 
 }  // namespace
 
-void LabelledConfig::validate(Problems& problems) const {
+void LabeledConfig::validate(Problems& problems) const {
   InputConfig::validate(problems);
   for (auto name = class_names.begin(); name != class_names.end(); ++name) {
     if (std::find(class_names.begin(), name, *name) != name)
@@ -30,13 +30,13 @@ void LabelledConfig::validate(Problems& problems) const {
   }
 }
 
-TextMarks text_marks(const LabelledConfig& config, const Tokenizer& tokenizer,
+TextMarks text_marks(const LabeledConfig& config, const Tokenizer& tokenizer,
                      const std::string& input) {
   return {special_token(config.cls_id, "[CLS]", tokenizer.bos_id(), tokenizer, input + ".cls_id"),
           special_token(config.sep_id, "[SEP]", tokenizer.eos_id(), tokenizer, input + ".sep_id")};
 }
 
-void check_room(const LabelledConfig& config, std::int64_t marks, const std::string& input) {
+void check_room(const LabeledConfig& config, std::int64_t marks, const std::string& input) {
   if (config.seq_len > marks) return;
   throw InputError(input + ".seq_len: is " + std::to_string(config.seq_len) +
                        ", which leaves no room for text beside " + std::to_string(marks) + " marks",
@@ -51,7 +51,7 @@ std::int32_t class_named(std::string_view text, const std::vector<std::string>& 
                    {.hint = suggestion(text, names)});
 }
 
-Batch LabelledRows::batch(std::span<const Row> rows) {
+Batch LabeledRows::batch(std::span<const Row> rows) {
   const Shape shape{std::ssize(rows), seq_len_};
   Tensor ids = Tensor::host(shape, DType::i32), paddings = Tensor::host(shape),
          segment_ids = Tensor::host(shape, DType::i32),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/labelled/tagged_sequences_input.h"
+#include "data/labeled/tagged_sequences_input.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "data/labelled/labelled_rows.h"
+#include "data/labeled/labeled_rows.h"
 #include "data/sources/example_texts.h"
 #include "data/tokens/special_tokens.h"
 #include "data/tokens/tokenize.h"
@@ -38,14 +38,14 @@ struct TaggedRow {
 };
 
 // `tags` has, in the places of the tokens, 0 for none, else the tag and one.
-class TaggedRows final : public LabelledRows {
+class TaggedRows final : public LabeledRows {
  public:
   TaggedRows(std::shared_ptr<const TokenStore> tokens, std::shared_ptr<const TokenStore> tags,
              std::int64_t seq_len)
-      : LabelledRows(std::move(tokens), seq_len), tags_(std::move(tags)) {}
+      : LabeledRows(std::move(tokens), seq_len), tags_(std::move(tags)) {}
 
   Batch batch(std::span<const Row> rows) override {
-    Batch batch = LabelledRows::batch(rows);
+    Batch batch = LabeledRows::batch(rows);
     const Shape shape{std::ssize(rows), seq_len()};
     Tensor tags = Tensor::host(shape, DType::i32), weights = Tensor::host(shape);
     const auto tag = filled<std::int32_t>(tags, 0);
@@ -75,7 +75,7 @@ class TaggedRows final : public LabelledRows {
 }  // namespace
 
 void TaggedSequencesConfig::validate(Problems& problems) const {
-  LabelledConfig::validate(problems);
+  LabeledConfig::validate(problems);
   check_template(problems, "words", words);
   check_template(problems, "tags", tags);
   if (class_names.empty()) problems.add("class_names", "is empty; it names the tags there are");

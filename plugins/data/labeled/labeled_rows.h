@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of labelled texts: what inputs of them have in common.
+// Rows of labeled texts: what inputs of them have in common.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/labelled/labelled_config.h"
+#include "data/labeled/labeled_config.h"
 #include "data/sequences/row_source.h"
 #include "data/tokens/token_store.h"
 
@@ -24,23 +24,23 @@ struct TextMarks {
 
 // Those of the config, else the tokenizer's. Throws InputError, with `input` as its place, for one
 // that is no token, and for rows without room for a token beside `marks_per_row`.
-TextMarks text_marks(const LabelledConfig& config, const Tokenizer& tokenizer,
+TextMarks text_marks(const LabeledConfig& config, const Tokenizer& tokenizer,
                      const std::string& input);
-void check_room(const LabelledConfig& config, std::int64_t marks, const std::string& input);
+void check_room(const LabeledConfig& config, std::int64_t marks, const std::string& input);
 
 // The place of a text among names. Throws InputError with `place` and the nearest ones.
 std::int32_t class_named(std::string_view text, const std::vector<std::string>& names,
                          const std::string& place);
 
 // Rows whose tokens, marks included, are the documents of `tokens`, one each.
-class LabelledRows : public RowSource {
+class LabeledRows : public RowSource {
  public:
   std::int64_t rows() const final { return tokens_->documents(); }
-  // The fields that labelled_config.h has for all; derived classes add theirs.
+  // The fields that labeled_config.h has for all; derived classes add theirs.
   Batch batch(std::span<const Row> rows) override;
 
  protected:
-  LabelledRows(std::shared_ptr<const TokenStore> tokens, std::int64_t seq_len)
+  LabeledRows(std::shared_ptr<const TokenStore> tokens, std::int64_t seq_len)
       : tokens_(std::move(tokens)), seq_len_(seq_len) {}
   const TokenStore& tokens() const { return *tokens_; }
   std::int64_t seq_len() const { return seq_len_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configs of inputs of labelled texts, which encoders read as a whole (Devlin et al. 2018). One
+// The configs of inputs of labeled texts, which encoders read as a whole (Devlin et al. 2018). One
 // example is a row of T = seq_len positions:
 //
 //   "ids"           i32 [B, T]  [CLS] the text [SEP]; either is left out where there is no such
@@ -23,7 +23,7 @@
 
 namespace trivet::data {
 
-struct LabelledConfig : InputConfig {
+struct LabeledConfig : InputConfig {
   ConfigOf<DataSource> source;
   ConfigOf<Tokenizer> tokenizer;
   std::int64_t seq_len = 0;
@@ -34,7 +34,7 @@ struct LabelledConfig : InputConfig {
 
   void validate(Problems& problems) const;
 };
-TRIVET_CONFIG(LabelledConfig, trivet::InputConfig, (source, "Where examples come from.", required),
+TRIVET_CONFIG(LabeledConfig, trivet::InputConfig, (source, "Where examples come from.", required),
               (tokenizer, "Makes token ids of the texts; unset: the task's."),
               (seq_len, "Positions in a row; longer texts are cut.", required, at_least(1)),
               (class_names, "Texts of the labels: that of class 0, of class 1 and so on."),
@@ -59,7 +59,7 @@ TRIVET_ENUM(LabelType, category, number)
 //   "label"           i32 or f32 [B]
 //
 // The label is the number of its name among class_names; without them, the number that it says.
-struct SentencePairsConfig : LabelledConfig {
+struct SentencePairsConfig : LabeledConfig {
   std::string text_a = "{text_a}";
   std::string text_b;
   std::string label = "{label}";
@@ -67,13 +67,13 @@ struct SentencePairsConfig : LabelledConfig {
 
   void validate(Problems& problems) const;
 };
-TRIVET_CONFIG(SentencePairsConfig, LabelledConfig,
+TRIVET_CONFIG(SentencePairsConfig, LabeledConfig,
               (text_a, "The sentence, with names of the source's features in braces."),
               (text_b, "The second one, such as \"{text_b}\"; empty: there is none."),
               (label, "What is to be told of them."), (label_type, "What labels are."))
 
 // data/TaggedSequences: words with a tag each. `words` and `tags` are texts of equally many parts
-// between blanks. Each word is tokenised for itself, with `separator` in front of all but the
+// between blanks. Each word is tokenized for itself, with `separator` in front of all but the
 // first; its first token has the tag, the others and the marks have none (Devlin et al. 2018, 5.3).
 // With a tokenizer to which blanks are tokens, such as bytes, that is the separator's. A word
 // without tokens is left out with its tag. A sentence with more tokens than a row goes on in the
@@ -81,14 +81,14 @@ TRIVET_CONFIG(SentencePairsConfig, LabelledConfig,
 //
 //   "tags"     i32 [B, T]  the number of the tag's name among class_names; -1: none is asked for
 //   "weights"  f32 [B, T]  1 where one is
-struct TaggedSequencesConfig : LabelledConfig {
+struct TaggedSequencesConfig : LabeledConfig {
   std::string words = "{words}";
   std::string tags = "{tags}";
   std::string separator = " ";
 
   void validate(Problems& problems) const;
 };
-TRIVET_CONFIG(TaggedSequencesConfig, LabelledConfig,
+TRIVET_CONFIG(TaggedSequencesConfig, LabeledConfig,
               (words, "The words, with names of the source's features in braces."),
               (tags, "Their tags."),
               (separator, "What stands in front of each word but the first."))
