@@ -120,7 +120,7 @@ SearchPoint GlobalSearch::ask(std::int64_t number, std::span<const Trial> histor
   const long dimensions = spec.lower.size();
   if (dimensions == 0) return point_of(space_, {});
   Search search({spec}, {told.evaluations}, config_.relative_noise_magnitude);
-  const Key key = Key(static_cast<std::uint64_t>(seed_)).fold("dlib");
+  const RngKey key = RngKey(static_cast<std::uint64_t>(seed_)).fold("dlib");
   search.set_seed(
       static_cast<std::time_t>(key.fold(static_cast<std::uint64_t>(number)).value() >> 1));
   search.set_monte_carlo_upper_bound_sample_num(

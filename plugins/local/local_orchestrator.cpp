@@ -49,8 +49,8 @@ std::vector<Lack> lacks(const Resources& want, const Resources& there) {
 
 }  // namespace
 
-void LocalConfig::validate(Problems& problems) const {
-  if (grace.seconds < 0) problems.add("grace", "must not be negative");
+void LocalConfig::validate(Diagnostics& diagnostics) const {
+  if (grace.seconds < 0) diagnostics.add("grace", "must not be negative");
 }
 
 LocalOrchestrator::LocalOrchestrator(const Config& config, OrchestratorContext& context)
@@ -69,11 +69,11 @@ Limits LocalOrchestrator::limits() const {
 }
 
 // Units differ in their arguments; what their jobs take is mostly the same, and said once.
-void LocalOrchestrator::check(std::span<const WorkUnit> units, Problems& problems) {
+void LocalOrchestrator::check(std::span<const WorkUnit> units, Diagnostics& diagnostics) {
   const Limits limits = this->limits();
   std::set<std::string> said;
   const auto say = [&](const std::string& path, const std::string& what, const std::string& hint) {
-    if (said.insert(path + what).second) problems.add(path, what, hint);
+    if (said.insert(path + what).second) diagnostics.add(path, what, hint);
   };
   for (const WorkUnit& unit : units) {
     Resources together;

@@ -10,8 +10,8 @@
 // job. Jobs of a unit start together; those
 // that wait for others (`after`) follow one by one. A job that finds no room is not overtaken by
 // later ones that need what it waits for. Experiments that the same user runs on this machine share
-// it (ledger.h). A job is bound to cores of its own, and gets OMP_NUM_THREADS and
-// CUDA_VISIBLE_DEVICES to match. Where this user may make control groups (cgroup_place.h), one that
+// it (resource_ledger.h). A job is bound to cores of its own, and gets OMP_NUM_THREADS and
+// CUDA_VISIBLE_DEVICES to match. Where this user may make control groups (cgroup_location.h), one that
 // takes more memory than it declares is ended, and has failed with "memory limit"; elsewhere memory
 // is counted only, and supervisor.log says so.
 //
@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "machine.h"
-#include "room.h"
+#include "capacity.h"
 #include "trivet/launch/orchestrator.h"
 
 namespace trivet::local {
@@ -36,7 +36,7 @@ struct LocalConfig : OrchestratorConfig {
   bool fail_fast = false;
   bool cgroups = true;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     LocalConfig, OrchestratorConfig,
@@ -58,7 +58,7 @@ class LocalOrchestrator final : public Orchestrator {
   using Config = LocalConfig;
   LocalOrchestrator(const Config& config, OrchestratorContext& context);
 
-  void check(std::span<const launch::WorkUnit> units, Problems& problems) override;
+  void check(std::span<const launch::WorkUnit> units, Diagnostics& diagnostics) override;
   void launch(std::span<const launch::WorkUnit> units) override;
   void cancel(std::span<const std::int64_t> wids) override;
   void refresh(std::span<const std::int64_t> wids) override;

@@ -25,25 +25,25 @@ using launch::Readiness;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLongestWait{1000};
-// How soon after its start a keeper that is still unknown is looked for again.
+// How soon after its start a shim that is still unknown is looked for again.
 constexpr milliseconds kSoon{50};
 
-std::int64_t priority_of(const UnitTasks& unit) {
+std::int64_t priority_of(const UnitJobs& unit) {
   std::int64_t highest = 0;
   for (const Job& job : unit.unit.jobs) highest = std::max(highest, job.priority);
   return highest;
 }
 
-bool goes_first(const UnitTasks* a, const UnitTasks* b) {
+bool goes_first(const UnitJobs* a, const UnitJobs* b) {
   return priority_of(*a) > priority_of(*b);
 }
 
-launch::AttemptOptions options_for(const Row& row, const Machine& machine, double grace_seconds) {
-  launch::AttemptOptions options{.grace_seconds = grace_seconds, .cpus = row.cpus};
-  options.env.emplace_back("OMP_NUM_THREADS", std::to_string(row.taken.cores));
+launch::AttemptOptions options_for(const Allocation& allocation, const Machine& machine, double grace_seconds) {
+  launch::AttemptOptions options{.grace_seconds = grace_seconds, .cpus = allocation.cpus};
+  options.env.emplace_back("OMP_NUM_THREADS", std::to_string(allocation.taken.cores));
   if (machine.gpus.empty()) return options;
   std::string gpus;
-  for (const std::string& gpu : row.gpus) gpus += (gpus.empty() ? "" : ",") + gpu;
+  for (const std::string& gpu : allocation.gpus) gpus += (gpus.empty() ? "" : ",") + gpu;
   options.env.emplace_back("CUDA_VISIBLE_DEVICES", gpus);
   return options;
 }
@@ -80,9 +80,9 @@ void Supervisor::read_records() {
     if (i < units_.size()) {
       reopen(units_[i]);
     } else {
-      UnitTasks& unit = units_.emplace_back(std::move(units[i]), records_);
+      UnitJobs& unit = units_.emplace_back(std::move(units[i]), records_);
       order_.insert(std::upper_bound(order_.begin(), order_.end(), &unit, goes_first), &unit);
-      for (Task& task : unit.tasks) take_up(unit, task);
+      for (TrackedJob& tracked : unit.jobs) take_up(unit, tracked);
     }
     if (units_[i].is_open() && records_.is_cancelled(units_[i].unit.wid)) cancel(units_[i], {});
   }
@@ -91,9 +91,9 @@ void Supervisor::read_records() {
   read_took_ = read_at_ - now;
 }
 
-void Supervisor::find_cgroup_place() {
+void Supervisor::find_cgroup_location() {
   if (cgroups_ || !options_.cgroups) return;
-  cgroups_ = cgroup_place();
+  cgroups_ = cgroup_location();
   if (cgroups_->parent.empty()) {
     std::fprintf(stderr, "the memory that jobs declare is counted, not enforced: %s\n",
                  cgroups_->why_not.c_str());
@@ -101,72 +101,72 @@ void Supervisor::find_cgroup_place() {
 }
 
 // What an earlier supervisor has started, and what has ended since.
-void Supervisor::take_up(UnitTasks& unit, Task& task) {
-  if (!task.is_open()) return;
-  if (task.job->memory_bytes > 0) find_cgroup_place();
+void Supervisor::take_up(UnitJobs& unit, TrackedJob& tracked) {
+  if (!tracked.is_open()) return;
+  if (tracked.job->memory_bytes > 0) find_cgroup_location();
   try {
-    const std::optional<JobStatus> now = launch::unrecorded_status(*task.job, task.status);
-    if (now) set_state(unit, task, *now);
+    const std::optional<JobStatus> now = launch::unrecorded_status(*tracked.job, tracked.status);
+    if (now) set_state(unit, tracked, *now);
   } catch (const RunError& error) {
     // Started anew it might run twice, and the other units need not wait for it.
-    JobStatus status = task.status;
+    JobStatus status = tracked.status;
     status.state = JobState::failed;
     status.detail = error.message();
-    set_state(unit, task, status);
+    set_state(unit, tracked, status);
   }
-  if (task.status.state != JobState::running) return;
-  task.row.taken = resources_of(*task.job);
-  watch(unit, task, launch::read_attempt(*task.job, task.status.attempt).keeper);
-  const Ledger::Page page(ledger_, {});
-  for (const Row& row : page.others()) {
-    if (row.owner == task.row.owner) task.row = row;
+  if (tracked.status.state != JobState::running) return;
+  tracked.allocation.taken = resources_of(*tracked.job);
+  watch(unit, tracked, launch::read_attempt(*tracked.job, tracked.status.attempt).shim);
+  const ResourceLedger::Page page(ledger_, {});
+  for (const Allocation& allocation : page.others()) {
+    if (allocation.owner == tracked.allocation.owner) tracked.allocation = allocation;
   }
 }
 
 // Jobs that have ended and that somebody wants to be tried again.
-void Supervisor::reopen(UnitTasks& unit) {
-  for (Task& task : unit.tasks) {
-    if (task.is_open()) continue;
-    const JobStatus recorded = records_.status(unit.unit.wid, task.job->name);
+void Supervisor::reopen(UnitJobs& unit) {
+  for (TrackedJob& tracked : unit.jobs) {
+    if (tracked.is_open()) continue;
+    const JobStatus recorded = records_.status(unit.unit.wid, tracked.job->name);
     if (launch::is_final(recorded.state)) continue;
-    task.status = recorded;
-    task.short_runs = 0;
-    task.not_before = {};
-    task.told_to_end = false;
-    take_up(unit, task);
+    tracked.status = recorded;
+    tracked.short_runs = 0;
+    tracked.not_before = {};
+    tracked.told_to_end = false;
+    take_up(unit, tracked);
   }
 }
 
-void Supervisor::cancel(UnitTasks& unit, const std::string& why) {
-  for (Task& task : unit.tasks) {
-    if (!task.is_open() || task.told_to_end) continue;
-    if (task.runs) {
-      end(unit, task);
+void Supervisor::cancel(UnitJobs& unit, const std::string& why) {
+  for (TrackedJob& tracked : unit.jobs) {
+    if (!tracked.is_open() || tracked.told_to_end) continue;
+    if (tracked.runs) {
+      end(unit, tracked);
       continue;
     }
-    JobStatus status = task.status;
+    JobStatus status = tracked.status;
     status.state = JobState::cancelled;
     status.detail = why;
-    set_state(unit, task, status);
+    set_state(unit, tracked, status);
   }
 }
 
-void Supervisor::end(const UnitTasks& unit, Task& task) {
+void Supervisor::end(const UnitJobs& unit, TrackedJob& tracked) {
   try {
-    launch::end_attempt(*task.job, task.status.attempt, launch::kReasonCancelled,
+    launch::end_attempt(*tracked.job, tracked.status.attempt, launch::kReasonCancelled,
                         options_.grace_seconds);
-    task.told_to_end = true;
+    tracked.told_to_end = true;
   } catch (const RunError& error) {
     // It is told again when the records are read again.
-    tell(unit, task, error.message());
+    tell(unit, tracked, error.message());
   }
 }
 
-void Supervisor::set_state(const UnitTasks& unit, Task& task, const JobStatus& status) {
-  const bool has_own_time = status.time > task.status.time;
-  task.status = status;
-  if (!has_own_time) task.status.time = unix_time();
-  events_.push_back({unit.unit.wid, task.job->name, task.status});
+void Supervisor::set_state(const UnitJobs& unit, TrackedJob& tracked, const JobStatus& status) {
+  const bool has_own_time = status.time > tracked.status.time;
+  tracked.status = status;
+  if (!has_own_time) tracked.status.time = unix_time();
+  events_.push_back({unit.unit.wid, tracked.job->name, tracked.status});
 }
 
 // What cannot be written now, since the disk is full for instance, is kept and written later.
@@ -186,18 +186,18 @@ bool Supervisor::write_events() {
 
 void Supervisor::skip_hopeless() {
   for (std::size_t i = first_open_; i < order_.size(); ++i) {
-    UnitTasks& unit = *order_[i];
+    UnitJobs& unit = *order_[i];
     // Once more after each, since others may wait for the one that is skipped.
     for (bool again = true; again;) {
       again = false;
-      for (Task& task : unit.tasks) {
-        if (!task.is_open() || task.runs || task.job->after.empty()) continue;
-        const DependencyAnswer answer = unit.readiness(task);
+      for (TrackedJob& tracked : unit.jobs) {
+        if (!tracked.is_open() || tracked.runs || tracked.job->after.empty()) continue;
+        const DependencyAnswer answer = unit.readiness(tracked);
         if (answer.readiness != Readiness::never) continue;
-        JobStatus status = task.status;
+        JobStatus status = tracked.status;
         status.state = JobState::skipped;
         status.detail = answer.why;
-        set_state(unit, task, status);
+        set_state(unit, tracked, status);
         again = true;
       }
     }
@@ -206,149 +206,149 @@ void Supervisor::skip_hopeless() {
 
 void Supervisor::admit() {
   while (first_open_ < order_.size() && !order_[first_open_]->is_open()) ++first_open_;
-  std::vector<Row> rows = running_.rows();
-  const bool has_room = std::ssize(rows) < limits_.jobs && first_open_ < order_.size();
+  std::vector<Allocation> allocations = running_.allocations();
+  const bool has_room = std::ssize(allocations) < limits_.jobs && first_open_ < order_.size();
   if (!has_room && !rows_changed_) return;
-  Ledger::Page page(ledger_, rows);
-  Room room(machine_, limits_, rows, page.others(), page.tickets_before(ticket_));
-  for (std::size_t i = first_open_; i < order_.size() && !room.is_full(); ++i) {
-    admit_from(*order_[i], room);
+  ResourceLedger::Page page(ledger_, allocations);
+  Capacity capacity(machine_, limits_, allocations, page.others(), page.reservations_before(reservation_));
+  for (std::size_t i = first_open_; i < order_.size() && !capacity.is_full(); ++i) {
+    admit_from(*order_[i], capacity);
   }
-  renew_ticket(room, page);
-  page.write(running_.rows(), ticket_);
+  renew_reservation(capacity, page);
+  page.write(running_.allocations(), reservation_);
   rows_changed_ = false;
 }
 
-void Supervisor::renew_ticket(const Room& room, const Ledger::Page& page) {
-  if (!room.waits_for_others()) {
-    ticket_.reset();
-  } else if (!ticket_) {
-    ticket_ = Ticket{this_process(), *room.waits_for_others(), page.next_ticket()};
+void Supervisor::renew_reservation(const Capacity& capacity, const ResourceLedger::Page& page) {
+  if (!capacity.waits_for_others()) {
+    reservation_.reset();
+  } else if (!reservation_) {
+    reservation_ = Reservation{this_process(), *capacity.waits_for_others(), page.next_reservation()};
   } else {
-    ticket_->wanted = *room.waits_for_others();
+    reservation_->wanted = *capacity.waits_for_others();
   }
 }
 
-void Supervisor::admit_from(UnitTasks& unit, Room& room) {
+void Supervisor::admit_from(UnitJobs& unit, Capacity& capacity) {
   const Clock::time_point now = Clock::now();
-  std::vector<Task*> together, alone;
-  for (Task& task : unit.tasks) {
-    if (!task.is_open() || task.runs || task.not_before > now) continue;
-    (task.job->after.empty() ? together : alone).push_back(&task);
+  std::vector<TrackedJob*> together, alone;
+  for (TrackedJob& tracked : unit.jobs) {
+    if (!tracked.is_open() || tracked.runs || tracked.not_before > now) continue;
+    (tracked.job->after.empty() ? together : alone).push_back(&tracked);
   }
-  admit_together(unit, together, room);
+  admit_together(unit, together, capacity);
   // Each start may be what another job waits for.
-  while (admit_one(unit, alone, room)) {
+  while (admit_one(unit, alone, capacity)) {
   }
 }
 
-bool Supervisor::admit_one(UnitTasks& unit, std::vector<Task*>& waiting, Room& room) {
+bool Supervisor::admit_one(UnitJobs& unit, std::vector<TrackedJob*>& waiting, Capacity& capacity) {
   for (auto at = waiting.begin(); at != waiting.end(); ++at) {
-    Task& task = **at;
-    if (!task.is_open() || unit.readiness(task).readiness != Readiness::ready) continue;
+    TrackedJob& tracked = **at;
+    if (!tracked.is_open() || unit.readiness(tracked).readiness != Readiness::ready) continue;
     waiting.erase(at);
-    if (room.ask(resources_of(*task.job), 1)) start(unit, task, room);
+    if (capacity.ask(resources_of(*tracked.job), 1)) start(unit, tracked, capacity);
     return true;
   }
   return false;
 }
 
-void Supervisor::admit_together(UnitTasks& unit, const std::vector<Task*>& together, Room& room) {
+void Supervisor::admit_together(UnitJobs& unit, const std::vector<TrackedJob*>& together, Capacity& capacity) {
   Resources want;
-  for (const Task* task : together) want += resources_of(*task->job);
-  if (together.empty() || !room.ask(want, std::ssize(together))) return;
-  for (Task* task : together) {
+  for (const TrackedJob* tracked : together) want += resources_of(*tracked->job);
+  if (together.empty() || !capacity.ask(want, std::ssize(together))) return;
+  for (TrackedJob* tracked : together) {
     // With fail_fast, one that cannot be started takes the others with it.
-    if (task->is_open()) start(unit, *task, room);
+    if (tracked->is_open()) start(unit, *tracked, capacity);
   }
 }
 
-void Supervisor::start(UnitTasks& unit, Task& task, Room& room) {
-  const Job& job = *task.job;
-  task.row = room.take(resources_of(job));
+void Supervisor::start(UnitJobs& unit, TrackedJob& tracked, Capacity& capacity) {
+  const Job& job = *tracked.job;
+  tracked.allocation = capacity.take(resources_of(job));
   JobStatus status{.state = JobState::running,
-                   .attempt = task.status.attempt + 1,
-                   .failures = task.status.failures,
+                   .attempt = tracked.status.attempt + 1,
+                   .failures = tracked.status.failures,
                    .host = host_name()};
   try {
-    launch::AttemptOptions options = options_for(task.row, machine_, options_.grace_seconds);
+    launch::AttemptOptions options = options_for(tracked.allocation, machine_, options_.grace_seconds);
     if (cgroups_) options.cgroup_parent = cgroups_->parent;
-    const pid_t keeper = launch::start_attempt(job, status.attempt, options);
+    const pid_t shim = launch::start_attempt(job, status.attempt, options);
     status.time = status.started = unix_time();
-    set_state(unit, task, status);
-    watch(unit, task, keeper);
+    set_state(unit, tracked, status);
+    watch(unit, tracked, shim);
   } catch (const launch::RetryError& error) {
-    postpone(unit, task, error.message());
+    postpone(unit, tracked, error.message());
   } catch (const RunError& error) {
     status.state = JobState::failed;
     status.detail = error.message();
-    settle(unit, task, status);
+    settle(unit, tracked, status);
   }
 }
 
 // Nothing is wrong with the job: it waits until what is short may be there again.
-void Supervisor::postpone(const UnitTasks& unit, Task& task, const std::string& why) {
-  pause(task);
-  tell(unit, task, why);
+void Supervisor::postpone(const UnitJobs& unit, TrackedJob& tracked, const std::string& why) {
+  pause(tracked);
+  tell(unit, tracked, why);
 }
 
-void Supervisor::pause(Task& task) {
-  const std::chrono::duration<double> pause(launch::pause_after(++task.short_runs));
-  task.not_before = Clock::now() + std::chrono::duration_cast<Clock::duration>(pause);
-  try_again_at_ = std::min(try_again_at_, task.not_before);
+void Supervisor::pause(TrackedJob& tracked) {
+  const std::chrono::duration<double> pause(launch::pause_after(++tracked.short_runs));
+  tracked.not_before = Clock::now() + std::chrono::duration_cast<Clock::duration>(pause);
+  try_again_at_ = std::min(try_again_at_, tracked.not_before);
 }
 
-void Supervisor::tell(const UnitTasks& unit, Task& task, const std::string& why) {
-  if (task.status.detail == why) return;
-  JobStatus status = task.status;
+void Supervisor::tell(const UnitJobs& unit, TrackedJob& tracked, const std::string& why) {
+  if (tracked.status.detail == why) return;
+  JobStatus status = tracked.status;
   status.detail = why;
-  set_state(unit, task, status);
+  set_state(unit, tracked, status);
 }
 
-void Supervisor::watch(UnitTasks& unit, Task& task, pid_t keeper) {
-  running_.watch(unit, task, keeper);
+void Supervisor::watch(UnitJobs& unit, TrackedJob& tracked, pid_t shim) {
+  running_.watch(unit, tracked, shim);
   rows_changed_ = true;
 }
 
-void Supervisor::collect(UnitTasks& unit, Task& task) {
-  const AttemptInfo info = launch::read_attempt(*task.job, task.status.attempt);
+void Supervisor::collect(UnitJobs& unit, TrackedJob& tracked) {
+  const AttemptInfo info = launch::read_attempt(*tracked.job, tracked.status.attempt);
   if (info.phase == AttemptPhase::running) {
-    watch(unit, task, info.keeper);
+    watch(unit, tracked, info.shim);
     return;
   }
-  running_.remove(task);
+  running_.remove(tracked);
   rows_changed_ = true;
   if (info.phase == AttemptPhase::fresh) {
-    JobStatus status = task.status;
+    JobStatus status = tracked.status;
     status.state = JobState::pending;
     status.attempt = std::max<std::int64_t>(status.attempt - 1, 0);
-    set_state(unit, task, status);
-    postpone(unit, task, "its keeper was killed before it began");
+    set_state(unit, tracked, status);
+    postpone(unit, tracked, "its shim was killed before it began");
     return;
   }
-  settle(unit, task, info.status);
+  settle(unit, tracked, info.status);
 }
 
-void Supervisor::settle(const UnitTasks& unit, Task& task, const JobStatus& attempt) {
-  JobStatus status = launch::after_attempt(*task.job, task.status, attempt);
+void Supervisor::settle(const UnitJobs& unit, TrackedJob& tracked, const JobStatus& attempt) {
+  JobStatus status = launch::after_attempt(*tracked.job, tracked.status, attempt);
   if (!launch::is_final(status.state)) {
-    if (task.told_to_end) status.state = JobState::cancelled;
+    if (tracked.told_to_end) status.state = JobState::cancelled;
     if (launch::was_short(attempt)) {
-      pause(task);
+      pause(tracked);
     } else {
-      task.short_runs = 0;
+      tracked.short_runs = 0;
     }
   }
-  set_state(unit, task, status);
+  set_state(unit, tracked, status);
   const bool has_failed = status.state == JobState::failed || status.state == JobState::lost;
   if (!has_failed || !options_.fail_fast) return;
-  const std::string why = "fail_fast: job '" + task.job->name + "' of unit " +
+  const std::string why = "fail_fast: job '" + tracked.job->name + "' of unit " +
                           std::to_string(unit.unit.wid) + " has failed";
-  for (UnitTasks& other : units_) cancel(other, why);
+  for (UnitJobs& other : units_) cancel(other, why);
 }
 
 bool Supervisor::is_done() {
-  const auto has_open = [](const UnitTasks* unit) { return unit->is_open(); };
+  const auto has_open = [](const UnitJobs* unit) { return unit->is_open(); };
   if (std::any_of(order_.begin() + static_cast<std::ptrdiff_t>(first_open_), order_.end(),
                   has_open)) {
     return false;
@@ -365,16 +365,16 @@ int Supervisor::wait_milliseconds() {
   if (try_again_at_ <= now) {
     try_again_at_ = Clock::time_point::max();
     for (std::size_t i = first_open_; i < order_.size(); ++i) {
-      for (const Task& task : order_[i]->tasks) {
-        if (!task.runs && task.not_before > now) {
-          try_again_at_ = std::min(try_again_at_, task.not_before);
+      for (const TrackedJob& tracked : order_[i]->jobs) {
+        if (!tracked.runs && tracked.not_before > now) {
+          try_again_at_ = std::min(try_again_at_, tracked.not_before);
         }
       }
     }
   }
   Clock::time_point until = std::min(now + kLongestWait, try_again_at_);
   if (has_news_) until = std::min(until, read_at_ + 20 * read_took_);
-  if (running_.has_unknown_keeper()) until = std::min(until, now + kSoon);
+  if (running_.has_unknown_shim()) until = std::min(until, now + kSoon);
   // Rounded up: to wake early would be to wake twice.
   const auto left = std::chrono::ceil<milliseconds>(until - now).count();
   return std::max(0, static_cast<int>(left));
@@ -382,11 +382,11 @@ int Supervisor::wait_milliseconds() {
 
 void Supervisor::wait(int wake_fd) {
   // While it waits for room, ends of other experiments' jobs are news.
-  std::array files{pollfd{wake_fd, POLLIN, 0}, pollfd{ticket_ ? ledger_.news_fd() : -1, POLLIN, 0}};
-  const RunningTasks::Ended ended = running_.wait(files, wait_milliseconds());
+  std::array files{pollfd{wake_fd, POLLIN, 0}, pollfd{reservation_ ? ledger_.news_fd() : -1, POLLIN, 0}};
+  const RunningJobs::Ended ended = running_.wait(files, wait_milliseconds());
   if (ended.is_quiet || files[0].revents != 0) has_news_ = true;
   ledger_.take_news();
-  for (const RunningTasks::Running& one : ended.tasks) collect(*one.unit, *one.task);
+  for (const RunningJobs::Running& one : ended.jobs) collect(*one.unit, *one.tracked);
 }
 
 }  // namespace trivet::local

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Supervisor: starts the jobs of an experiment as there is room, and records what becomes of them,
-// until all have ended. It sleeps until a keeper ends, the host tells of news, or a job may be
+// until all have ended. It sleeps until a shim ends, the host tells of news, or a job may be
 // tried again.
 #pragma once
 
@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "cgroup_place.h"
-#include "ledger.h"
+#include "cgroup_location.h"
+#include "resource_ledger.h"
 #include "machine.h"
-#include "room.h"
-#include "running_tasks.h"
-#include "tasks.h"
+#include "capacity.h"
+#include "running_jobs.h"
+#include "tracked_job.h"
 #include "trivet/launch/orchestrator.h"
 
 namespace trivet::local {
@@ -37,52 +37,52 @@ class Supervisor {
 
  private:
   // For jobs that declare their memory; found at the first one.
-  void find_cgroup_place();
+  void find_cgroup_location();
 
   // The records: units that are new, cancelled, or to be tried again.
   void read_records();
-  void take_up(UnitTasks& unit, Task& task);
-  void reopen(UnitTasks& unit);
-  void cancel(UnitTasks& unit, const std::string& why);
-  void end(const UnitTasks& unit, Task& task);
-  void tell(const UnitTasks& unit, Task& task, const std::string& why);
+  void take_up(UnitJobs& unit, TrackedJob& tracked);
+  void reopen(UnitJobs& unit);
+  void cancel(UnitJobs& unit, const std::string& why);
+  void end(const UnitJobs& unit, TrackedJob& tracked);
+  void tell(const UnitJobs& unit, TrackedJob& tracked, const std::string& why);
   bool write_events();  // false when they cannot be written now
 
   // What can be started.
   void skip_hopeless();
   void admit();
-  void renew_ticket(const Room& room, const Ledger::Page& page);
+  void renew_reservation(const Capacity& capacity, const ResourceLedger::Page& page);
   // All jobs of the unit that wait for no other start together, the others as each can.
-  void admit_from(UnitTasks& unit, Room& room);
-  void admit_together(UnitTasks& unit, const std::vector<Task*>& together, Room& room);
+  void admit_from(UnitJobs& unit, Capacity& capacity);
+  void admit_together(UnitJobs& unit, const std::vector<TrackedJob*>& together, Capacity& capacity);
   // Asks for the first one that may start; false when none may.
-  bool admit_one(UnitTasks& unit, std::vector<Task*>& waiting, Room& room);
-  void start(UnitTasks& unit, Task& task, Room& room);
-  void postpone(const UnitTasks& unit, Task& task, const std::string& why);
-  void pause(Task& task);
+  bool admit_one(UnitJobs& unit, std::vector<TrackedJob*>& waiting, Capacity& capacity);
+  void start(UnitJobs& unit, TrackedJob& tracked, Capacity& capacity);
+  void postpone(const UnitJobs& unit, TrackedJob& tracked, const std::string& why);
+  void pause(TrackedJob& tracked);
 
   // What has ended.
-  void watch(UnitTasks& unit, Task& task, pid_t keeper);
-  void collect(UnitTasks& unit, Task& task);
-  void settle(const UnitTasks& unit, Task& task, const launch::JobStatus& attempt);
+  void watch(UnitJobs& unit, TrackedJob& tracked, pid_t shim);
+  void collect(UnitJobs& unit, TrackedJob& tracked);
+  void settle(const UnitJobs& unit, TrackedJob& tracked, const launch::JobStatus& attempt);
 
   void wait(int wake_fd);
   int wait_milliseconds();
   bool is_done();
-  void set_state(const UnitTasks& unit, Task& task, const launch::JobStatus& status);
+  void set_state(const UnitJobs& unit, TrackedJob& tracked, const launch::JobStatus& status);
 
   launch::UnitRecords& records_;
   const Machine& machine_;
   const Limits limits_;
   const SupervisorOptions options_;
-  Ledger ledger_;
-  std::optional<Ticket> ticket_;
-  std::optional<CgroupPlace> cgroups_;
+  ResourceLedger ledger_;
+  std::optional<Reservation> reservation_;
+  std::optional<CgroupLocation> cgroups_;
 
-  std::deque<UnitTasks> units_;    // by wid
-  std::vector<UnitTasks*> order_;  // as they start: higher priorities first, then by wid
+  std::deque<UnitJobs> units_;    // by wid
+  std::vector<UnitJobs*> order_;  // as they start: higher priorities first, then by wid
   std::size_t first_open_ = 0;     // units before it in that order have ended
-  RunningTasks running_;
+  RunningJobs running_;
   std::vector<launch::JobEvent> events_;  // that are not recorded yet
   bool can_write_ = true;
   Clock::time_point try_again_at_ = Clock::time_point::max();

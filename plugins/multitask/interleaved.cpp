@@ -30,9 +30,9 @@ double Interleaved::loss_divisor() const {
 }
 
 // Of the task that is drawn first.
-FirstLoss::Range Interleaved::first_loss() const {
+ExpectedInitialLoss::Range Interleaved::expected_initial_loss() const {
   Range any;
-  for (const Range& range : first_losses()) {
+  for (const Range& range : expected_initial_losses()) {
     const bool first = any.reason.empty();
     any.low = first ? range.low : std::min(any.low, range.low);
     any.high = std::max(any.high, range.high);

@@ -60,9 +60,9 @@ StepOutput Joint::train_step(const Batch& batch, StepState& state) {
   return out;
 }
 
-FirstLoss::Range Joint::first_loss() const {
+ExpectedInitialLoss::Range Joint::expected_initial_loss() const {
   Range sum;
-  const std::vector<Range> ranges = first_losses();
+  const std::vector<Range> ranges = expected_initial_losses();
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const double weight = subtasks()[i].config.weight;
     sum.low += weight * ranges[i].low;

@@ -37,32 +37,32 @@ Metrics& metrics_of(Metrics& groups, std::size_t task) {
 
 }  // namespace
 
-void MultiTaskConfig::validate(Problems& problems) const {
-  if (tasks.empty()) problems.add("tasks", "has no task");
+void MultiTaskConfig::validate(Diagnostics& diagnostics) const {
+  if (tasks.empty()) diagnostics.add("tasks", "has no task");
   for (const char* field : {"train_input", "eval_input"}) {
     const bool set =
         field == std::string_view("train_input") ? train_input.has_value() : eval_input.has_value();
-    if (set) problems.add(field, "is not used: each of the tasks has its own", "take it away");
+    if (set) diagnostics.add(field, "is not used: each of the tasks has its own", "take it away");
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const std::string path = "tasks[" + std::to_string(i) + "]";
     const SubtaskConfig& task = tasks[i];
     if (!is_scope_name(task.name)) {
-      problems.add(path + ".name",
+      diagnostics.add(path + ".name",
                    "'" + task.name + "' is no name: letters, digits, '_', '-' and '.' are");
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (tasks[j].name != task.name) continue;
-      problems.add(path + ".name", "two tasks are named '" + task.name + "'");
+      diagnostics.add(path + ".name", "two tasks are named '" + task.name + "'");
       break;
     }
     if (task.eval_steps == 0) {
-      problems.add(path + ".eval_steps", "is 0: the task would not be evaluated",
+      diagnostics.add(path + ".eval_steps", "is 0: the task would not be evaluated",
                    "-1 takes all batches");
     }
     const Value* checkpoint = task.task.fields().find("init_checkpoint");
-    if (checkpoint != nullptr && checkpoint->is_text() && !checkpoint->as_text().empty()) {
-      problems.add(
+    if (checkpoint != nullptr && checkpoint->is_string() && !checkpoint->as_string().empty()) {
+      diagnostics.add(
           path + ".task.init_checkpoint", "is not used when tasks are trained together",
           "set task.init_checkpoint, with task.init_load for names below '" + task.name + "/'");
     }
@@ -250,12 +250,12 @@ Logs MultiTask::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t globa
   return logs;
 }
 
-std::vector<FirstLoss::Range> MultiTask::first_losses() const {
+std::vector<ExpectedInitialLoss::Range> MultiTask::expected_initial_losses() const {
   std::vector<Range> ranges;
   for (const Subtask& subtask : subtasks_) {
-    const auto* first = static_cast<const FirstLoss*>(subtask.task->extension(kTaskFirstLoss));
+    const auto* first = static_cast<const ExpectedInitialLoss*>(subtask.task->extension(kTaskExpectedInitialLoss));
     if (first == nullptr) return {};
-    ranges.push_back(first->first_loss());
+    ranges.push_back(first->expected_initial_loss());
     ranges.back().reason = subtask.config.name + ": " + ranges.back().reason;
   }
   return ranges;
@@ -263,10 +263,10 @@ std::vector<FirstLoss::Range> MultiTask::first_losses() const {
 
 const void* MultiTask::extension(std::string_view id) const noexcept {
   const auto says = [](const Subtask& subtask) {
-    return subtask.task->extension(kTaskFirstLoss) != nullptr;
+    return subtask.task->extension(kTaskExpectedInitialLoss) != nullptr;
   };
-  if (id == kTaskFirstLoss && std::all_of(subtasks_.begin(), subtasks_.end(), says)) {
-    return static_cast<const FirstLoss*>(this);
+  if (id == kTaskExpectedInitialLoss && std::all_of(subtasks_.begin(), subtasks_.end(), says)) {
+    return static_cast<const ExpectedInitialLoss*>(this);
   }
   return Task::extension(id);
 }

@@ -40,7 +40,7 @@
 #include "inputs.h"
 #include "models.h"
 #include "sampler.h"
-#include "trivet/extensions/first_loss.h"
+#include "trivet/extensions/expected_initial_loss.h"
 #include "trivet/task.h"
 
 namespace trivet::multitask {
@@ -60,11 +60,11 @@ TRIVET_CONFIG(SubtaskConfig, trivet::NoBase,
 struct MultiTaskConfig : TaskConfig {
   std::vector<SubtaskConfig> tasks;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(MultiTaskConfig, trivet::TaskConfig, (tasks, "What is trained together.", required))
 
-class MultiTask : public Task, public FirstLoss {
+class MultiTask : public Task, public ExpectedInitialLoss {
  public:
   std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
   Metrics build_metrics(bool training) override;
@@ -100,7 +100,7 @@ class MultiTask : public Task, public FirstLoss {
   // What the weighted sum of validation losses is divided by.
   virtual double loss_divisor() const = 0;
   // Of each task; nothing where one of them says nothing.
-  std::vector<Range> first_losses() const;
+  std::vector<Range> expected_initial_losses() const;
 
   // Of each task, by the last build_losses; undefined where it was not in the batch.
   std::vector<Tensor> losses_;
@@ -123,7 +123,7 @@ class Interleaved final : public MultiTask {
   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
                                       InputContext& context) override;
   StepOutput train_step(const Batch& batch, StepState& state) override;
-  Range first_loss() const override;
+  Range expected_initial_loss() const override;
 
  private:
   double loss_divisor() const override;
@@ -143,7 +143,7 @@ class Joint final : public MultiTask {
                                       InputContext& context) override;
   std::vector<Batch> split_batch(const Batch& batch, std::int64_t parts) override;
   StepOutput train_step(const Batch& batch, StepState& state) override;
-  Range first_loss() const override;
+  Range expected_initial_loss() const override;
 
  private:
   double loss_divisor() const override { return 1; }

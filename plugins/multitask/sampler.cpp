@@ -10,9 +10,9 @@
 
 namespace trivet::multitask {
 
-void SamplerConfig::validate(Problems& problems) const {
+void SamplerConfig::validate(Diagnostics& diagnostics) const {
   if (method != Sampling::annealing || total_steps > steps_per_epoch) return;
-  problems.add("total_steps", "is no more than steps_per_epoch: there is nothing to anneal",
+  diagnostics.add("total_steps", "is no more than steps_per_epoch: there is nothing to anneal",
                "set it to the steps of the run");
 }
 
@@ -40,7 +40,7 @@ std::vector<double> TaskSampler::probabilities(std::int64_t step) const {
 }
 
 std::size_t TaskSampler::draw(std::int64_t step) const {
-  const Key key = Key(static_cast<std::uint64_t>(config_.seed))
+  const RngKey key = RngKey(static_cast<std::uint64_t>(config_.seed))
                       .fold("task")
                       .fold(static_cast<std::uint64_t>(step));
   float number = 0;

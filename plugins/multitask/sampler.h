@@ -30,7 +30,7 @@ struct SamplerConfig {
   std::int64_t total_steps = 20;
   std::int64_t seed = 0;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(SamplerConfig, trivet::NoBase,
               (method, "How weights become probabilities; uniform takes no heed of them."),

@@ -79,15 +79,15 @@ void update_segment(const Update& update, OptimizerSegment& segment) {
 
 }  // namespace
 
-void AdamConfig::validate(Problems& problems) const {
-  expect_below_one(problems, "beta1", beta1);
-  expect_below_one(problems, "beta2", beta2);
+void AdamConfig::validate(Diagnostics& diagnostics) const {
+  expect_below_one(diagnostics, "beta1", beta1);
+  expect_below_one(diagnostics, "beta2", beta2);
 }
 
-void AdamWConfig::validate(Problems& problems) const {
-  DecayConfig::validate(problems);
-  expect_below_one(problems, "beta1", beta1);
-  expect_below_one(problems, "beta2", beta2);
+void AdamWConfig::validate(Diagnostics& diagnostics) const {
+  DecayConfig::validate(diagnostics);
+  expect_below_one(diagnostics, "beta1", beta1);
+  expect_below_one(diagnostics, "beta2", beta2);
 }
 
 Adam::Adam(const Config& config) : config_(config) {}

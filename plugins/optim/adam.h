@@ -42,7 +42,7 @@ struct AdamConfig : OptimizerConfig {
   bool amsgrad = false;
   double clip_threshold = 0;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(AdamConfig, trivet::OptimizerConfig,
               (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1), adjustable),
@@ -79,7 +79,7 @@ struct AdamWConfig : DecayConfig {
   bool amsgrad = false;
   double clip_threshold = 0;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(AdamWConfig, trivet::optim::DecayConfig,
               (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1), adjustable),

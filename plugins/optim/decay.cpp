@@ -8,9 +8,9 @@
 
 namespace trivet::optim {
 
-void DecayConfig::validate(Problems& problems) const {
-  check_patterns(problems, "include_in_weight_decay", include_in_weight_decay);
-  check_patterns(problems, "exclude_from_weight_decay", exclude_from_weight_decay);
+void DecayConfig::validate(Diagnostics& diagnostics) const {
+  check_patterns(diagnostics, "include_in_weight_decay", include_in_weight_decay);
+  check_patterns(diagnostics, "exclude_from_weight_decay", exclude_from_weight_decay);
 }
 
 void expect_found(const std::vector<std::string>& patterns, std::string_view field,
@@ -23,7 +23,7 @@ void expect_found(const std::vector<std::string>& patterns, std::string_view fie
     if (found) continue;
     std::vector<std::string> paths;
     for (const Parameter* variable : variables) paths.push_back(variable->path());
-    throw ConfigError(Problem{.path = std::string(field),
+    throw ConfigError(Diagnostic{.path = std::string(field),
                               .what = "'" + text + "' is found in the path of no variable",
                               .hint = suggestion(text, paths)});
   }

@@ -28,7 +28,7 @@ struct DecayConfig : OptimizerConfig {
   std::vector<std::string> exclude_from_weight_decay;
   bool decay_vectors = true;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(DecayConfig, trivet::OptimizerConfig,
               (weight_decay, "Strength of weight decay; 0: none.", at_least(0), adjustable),

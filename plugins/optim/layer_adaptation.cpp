@@ -16,10 +16,10 @@ Tensor norm_of(const Tensor& x) {
 
 }  // namespace
 
-void LayerAdaptationConfig::validate(Problems& problems) const {
-  DecayConfig::validate(problems);
+void LayerAdaptationConfig::validate(Diagnostics& diagnostics) const {
+  DecayConfig::validate(diagnostics);
   if (!exclude_from_layer_adaptation) return;
-  check_patterns(problems, "exclude_from_layer_adaptation", *exclude_from_layer_adaptation);
+  check_patterns(diagnostics, "exclude_from_layer_adaptation", *exclude_from_layer_adaptation);
 }
 
 LayerFilter::LayerFilter(const LayerAdaptationConfig& config)

@@ -17,7 +17,7 @@ namespace trivet::optim {
 struct LayerAdaptationConfig : DecayConfig {
   std::optional<std::vector<std::string>> exclude_from_layer_adaptation;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(LayerAdaptationConfig, trivet::optim::DecayConfig,
               (exclude_from_layer_adaptation,

@@ -6,10 +6,10 @@
 
 namespace trivet::optim {
 
-void LionConfig::validate(Problems& problems) const {
-  DecayConfig::validate(problems);
-  expect_below_one(problems, "beta1", beta1);
-  expect_below_one(problems, "beta2", beta2);
+void LionConfig::validate(Diagnostics& diagnostics) const {
+  DecayConfig::validate(diagnostics);
+  expect_below_one(diagnostics, "beta1", beta1);
+  expect_below_one(diagnostics, "beta2", beta2);
 }
 
 void Lion::update(const OptimizerStep& step, std::span<OptimizerSegment> segments) {

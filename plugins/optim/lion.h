@@ -21,7 +21,7 @@ struct LionConfig : DecayConfig {
   double beta1 = 0.9;
   double beta2 = 0.99;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(LionConfig, trivet::optim::DecayConfig,
               (beta1, "Share of the momentum in the direction.", at_least(0), less_than(1),

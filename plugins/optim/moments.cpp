@@ -6,9 +6,9 @@
 
 namespace trivet::optim {
 
-void expect_below_one(Problems& problems, std::string_view field, double decay) {
+void expect_below_one(Diagnostics& diagnostics, std::string_view field, double decay) {
   if (decay < 1 && static_cast<float>(decay) == 1) {
-    problems.add(field, "is 1 as a 32-bit number, with which updates are computed",
+    diagnostics.add(field, "is 1 as a 32-bit number, with which updates are computed",
                  "use 0.99999994 or less");
   }
 }

@@ -11,7 +11,7 @@ namespace trivet::optim {
 
 // For Config::validate: a decay that is computed with in f32 must be below 1 there, too, or nothing
 // new ever gets into the mean.
-void expect_below_one(Problems& problems, std::string_view field, double decay);
+void expect_below_one(Diagnostics& diagnostics, std::string_view field, double decay);
 
 // factor * x, the factor rounded to f32 once.
 Tensor scaled(const Tensor& x, double factor);

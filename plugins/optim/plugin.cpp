@@ -29,7 +29,7 @@ TRIVET_PLUGIN(
     trivet::optimizer<optim::Adafactor>("Adafactor", "Adam's second moment in little memory."),
     trivet::optimizer<optim::RmsProp>("RmsProp", "Divides by the root of recent squares."),
     trivet::schedule<optim::Constant>("Constant", "The same value at every step.",
-                                      trivet::from_number("value")),
+                                      trivet::scalar_shorthand("value")),
     trivet::schedule<optim::Linear>("Linear", "A straight line, then constant."),
     trivet::schedule<optim::Cosine>("Cosine", "Half a cosine, then constant."),
     trivet::schedule<optim::Exponential>("Exponential", "Falls by a factor per number of steps."),

@@ -7,9 +7,9 @@
 
 namespace trivet::optim {
 
-void RmsPropConfig::validate(Problems& problems) const {
+void RmsPropConfig::validate(Diagnostics& diagnostics) const {
   if (learning_rate_in_momentum && momentum == 0) {
-    problems.add("learning_rate_in_momentum", "needs a momentum above 0");
+    diagnostics.add("learning_rate_in_momentum", "needs a momentum above 0");
   }
 }
 

@@ -28,7 +28,7 @@ struct RmsPropConfig : OptimizerConfig {
   bool centered = false;
   bool learning_rate_in_momentum = false;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(RmsPropConfig, trivet::OptimizerConfig,
               (rho, "Decay of the mean of squared gradients.", at_least(0), less_than(1),

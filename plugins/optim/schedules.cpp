@@ -15,10 +15,10 @@ double half_cosine(double part) {
   return (1 + std::cos(std::numbers::pi * part)) / 2;
 }
 
-void check_rising(const std::vector<std::int64_t>& boundaries, Problems& problems) {
+void check_rising(const std::vector<std::int64_t>& boundaries, Diagnostics& diagnostics) {
   const auto not_rising =
       std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>());
-  if (not_rising != boundaries.end()) problems.add("boundaries", "must rise");
+  if (not_rising != boundaries.end()) diagnostics.add("boundaries", "must rise");
 }
 
 }  // namespace
@@ -67,13 +67,13 @@ double PiecewiseConfig::at(std::int64_t step) const {
   return values[static_cast<std::size_t>(next - boundaries.begin())];
 }
 
-void PiecewiseConfig::validate(Problems& problems) const {
+void PiecewiseConfig::validate(Diagnostics& diagnostics) const {
   if (values.size() != boundaries.size() + 1) {
-    problems.add("values", "wants " + std::to_string(boundaries.size() + 1) +
+    diagnostics.add("values", "wants " + std::to_string(boundaries.size() + 1) +
                                " values, one more than there are boundaries; has " +
                                std::to_string(values.size()));
   }
-  check_rising(boundaries, problems);
+  check_rising(boundaries, diagnostics);
 }
 
 double PowerConfig::at(std::int64_t step) const {
@@ -105,14 +105,14 @@ double StepCosineConfig::at(std::int64_t step) const {
   return values[i] + (values[i - 1] - values[i]) * half_cosine(part);
 }
 
-void StepCosineConfig::validate(Problems& problems) const {
-  if (boundaries.empty()) problems.add("boundaries", "needs at least one step");
+void StepCosineConfig::validate(Diagnostics& diagnostics) const {
+  if (boundaries.empty()) diagnostics.add("boundaries", "needs at least one step");
   if (values.size() != boundaries.size()) {
-    problems.add("values", "wants " + std::to_string(boundaries.size()) +
+    diagnostics.add("values", "wants " + std::to_string(boundaries.size()) +
                                " values, as many as there are boundaries; has " +
                                std::to_string(values.size()));
   }
-  check_rising(boundaries, problems);
+  check_rising(boundaries, diagnostics);
 }
 
 }  // namespace trivet::optim

@@ -103,7 +103,7 @@ struct PiecewiseConfig : WarmedConfig {
   bool closed = false;
 
   double at(std::int64_t step) const;
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(PiecewiseConfig, trivet::optim::WarmedConfig,
               (boundaries, "Steps at which the next value begins, rising.", at_least(0)),
@@ -148,7 +148,7 @@ struct StepCosineConfig : WarmedConfig {
   std::int64_t offset = 0;
 
   double at(std::int64_t step) const;
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(StepCosineConfig, trivet::optim::WarmedConfig,
               (boundaries, "Steps at which the values are reached, rising.", required, at_least(0)),

@@ -5,11 +5,11 @@
 
 namespace trivet::optim {
 
-void SgdConfig::validate(Problems& problems) const {
-  DecayConfig::validate(problems);
-  if (nesterov && momentum == 0) problems.add("nesterov", "needs a momentum above 0");
+void SgdConfig::validate(Diagnostics& diagnostics) const {
+  DecayConfig::validate(diagnostics);
+  if (nesterov && momentum == 0) diagnostics.add("nesterov", "needs a momentum above 0");
   if (learning_rate_in_momentum && momentum == 0) {
-    problems.add("learning_rate_in_momentum", "needs a momentum above 0");
+    diagnostics.add("learning_rate_in_momentum", "needs a momentum above 0");
   }
 }
 

@@ -29,7 +29,7 @@ struct SgdConfig : DecayConfig {
   bool nesterov = false;
   bool learning_rate_in_momentum = false;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(SgdConfig, trivet::optim::DecayConfig,
               (momentum, "Share of the old direction that is kept.", at_least(0), less_than(1),

@@ -23,7 +23,7 @@ std::string time_text(double seconds) {
   return std::to_string(days) + "-" + two(hours) + ":" + two(minutes % 60) + ":00";
 }
 
-// The keeper ends a job at its own limit; Slurm's lies behind that, and the grace.
+// The shim ends a job at its own limit; Slurm's lies behind that, and the grace.
 double allocated_seconds(const Job& job, const SlurmConfig& config) {
   constexpr double kMargin = 60;
   if (config.time.seconds > 0) return config.time.seconds;

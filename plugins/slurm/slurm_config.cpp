@@ -33,18 +33,18 @@ bool is_own(std::string_view argument) {
 
 }  // namespace
 
-void SlurmConfig::validate(Problems& problems) const {
-  if (time.seconds < 0) problems.add("time", "must not be negative");
-  if (grace.seconds < 0) problems.add("grace", "must not be negative");
-  if (timeout.seconds <= 0) problems.add("timeout", "must be more than 0");
+void SlurmConfig::validate(Diagnostics& diagnostics) const {
+  if (time.seconds < 0) diagnostics.add("time", "must not be negative");
+  if (grace.seconds < 0) diagnostics.add("grace", "must not be negative");
+  if (timeout.seconds <= 0) diagnostics.add("timeout", "must be more than 0");
   bool takes_value = false;
   for (const std::string& argument : sbatch_args) {
     const bool is_option = argument.size() > 1 && argument.front() == '-';
     if (!is_option && !takes_value) {
-      problems.add("sbatch_args", "'" + argument + "' is no option of sbatch",
+      diagnostics.add("sbatch_args", "'" + argument + "' is no option of sbatch",
                    "options begin with '-': \"--constraint=ib\"");
     } else if (is_option && is_own(argument)) {
-      problems.add("sbatch_args", "'" + argument + "' is what the orchestrator says itself",
+      diagnostics.add("sbatch_args", "'" + argument + "' is what the orchestrator says itself",
                    "leave it out");
     }
     takes_value = is_option && argument.find('=') == std::string::npos;

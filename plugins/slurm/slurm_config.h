@@ -22,7 +22,7 @@ struct SlurmConfig : OrchestratorConfig {
   std::vector<std::string> sbatch_args;
   Duration timeout = 60;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     SlurmConfig, OrchestratorConfig,

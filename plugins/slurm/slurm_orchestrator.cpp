@@ -31,13 +31,13 @@ SlurmOrchestrator::SlurmOrchestrator(const Config& config, OrchestratorContext& 
     : config_(config), context_(context), commands_(config.timeout.seconds) {}
 
 // What units take differs little: each kind is asked for once.
-void SlurmOrchestrator::check(std::span<const WorkUnit> units, Problems& problems) {
+void SlurmOrchestrator::check(std::span<const WorkUnit> units, Diagnostics& diagnostics) {
   std::set<std::vector<std::string>> asked;
   std::set<std::string> passing;
   for (const WorkUnit& unit : units) {
     for (const Job& job : unit.jobs) {
       if (!job.env_pass.empty() && passing.insert(job.name).second) {
-        problems.add("xp.jobs." + job.name + ".env_pass",
+        diagnostics.add("xp.jobs." + job.name + ".env_pass",
                      "jobs on Slurm get no variables from where they are launched",
                      "say them in env, or in a file that the job reads");
       }
@@ -45,7 +45,7 @@ void SlurmOrchestrator::check(std::span<const WorkUnit> units, Problems& problem
       if (!asked.insert(arguments).second) continue;
       const std::optional<std::string> refusal = commands_.refusal(arguments);
       if (!refusal) continue;
-      problems.add("xp.orchestrator", "Slurm would not take job '" + job.name + "': " + *refusal,
+      diagnostics.add("xp.orchestrator", "Slurm would not take job '" + job.name + "': " + *refusal,
                    "'sinfo' lists partitions and nodes; what the job takes is said by its cores, "
                    "memory, gpus, cell, and by xp.orchestrator");
     }

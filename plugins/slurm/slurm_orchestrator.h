@@ -34,7 +34,7 @@ class SlurmOrchestrator final : public Orchestrator {
   using Config = SlurmConfig;
   SlurmOrchestrator(const Config& config, OrchestratorContext& context);
 
-  void check(std::span<const launch::WorkUnit> units, Problems& problems) override;
+  void check(std::span<const launch::WorkUnit> units, Diagnostics& diagnostics) override;
   void launch(std::span<const launch::WorkUnit> units) override;
   void cancel(std::span<const std::int64_t> wids) override;
   void refresh(std::span<const std::int64_t> wids) override;

@@ -66,12 +66,12 @@ Submission submission_in(const fs::path& directory) {
   const Value* name = table.find("name");
   const Value* user = table.find("user");
   const Value* attempts = table.find("attempts");
-  if (name == nullptr || !name->is_text() || user == nullptr || !user->is_integer() ||
+  if (name == nullptr || !name->is_string() || user == nullptr || !user->is_integer() ||
       attempts == nullptr || !attempts->is_array() ||
       attempts->items().size() != submission.array.wids.size()) {
     throw RunError(file + " is no submission");
   }
-  submission.name = name->as_text();
+  submission.name = name->as_string();
   submission.user = user->as_integer();
   for (const Value& attempt : attempts->items()) {
     submission.attempts.push_back(attempt.as_integer());

@@ -16,7 +16,7 @@ constexpr std::int64_t kMost = 1'000'000;
 
 [[noreturn]] void fail(const Value& value, const std::string& name, std::string what,
                        std::string hint = {}) {
-  throw ConfigError(Problem{value.origin(), name, std::move(what), std::move(hint)});
+  throw ConfigError(Diagnostic{value.origin(), name, std::move(what), std::move(hint)});
 }
 
 // To 12 digits, where sums and powers of decimal numbers are what people would write.
@@ -33,7 +33,7 @@ void check_numbers(const Value& list, const std::string& name, std::string_view 
   bool good = is_list;
   if (is_list) {
     for (const Value& item : list.items()) {
-      good = good && (item.is_integer() || (item.is_number() && std::isfinite(item.as_number())));
+      good = good && (item.is_integer() || (item.is_float() && std::isfinite(item.as_float())));
     }
   }
   if (good) return;
@@ -47,9 +47,9 @@ Value::Array range(const Value& list, const std::string& name) {
   Value::Array given = list.items();
   if (given.size() == 1) given.insert(given.begin(), Value(0));
   const Value step = given.size() == 3 ? given[2] : Value(1);
-  if (step.as_number() == 0) fail(list, name, "the step of a range must not be 0");
+  if (step.as_float() == 0) fail(list, name, "the step of a range must not be 0");
   const double count =
-      std::ceil(as_written((given[1].as_number() - given[0].as_number()) / step.as_number()));
+      std::ceil(as_written((given[1].as_float() - given[0].as_float()) / step.as_float()));
   if (count > static_cast<double>(kMost)) fail(list, name, "a range of more than 1,000,000 values");
   const bool whole = given[0].is_integer() && given[1].is_integer() && step.is_integer();
   Value::Array values;
@@ -58,7 +58,7 @@ Value::Array range(const Value& list, const std::string& name) {
       values.emplace_back(given[0].as_integer() + i * step.as_integer());
     } else {
       values.emplace_back(
-          as_written(given[0].as_number() + static_cast<double>(i) * step.as_number()));
+          as_written(given[0].as_float() + static_cast<double>(i) * step.as_float()));
     }
   }
   return values;
@@ -71,7 +71,7 @@ Value::Array spaced(const Value& list, const std::string& name, bool logarithmic
   if (!given[2].is_integer() || given[2].as_integer() < 1 || given[2].as_integer() > kMost) {
     fail(list, name, std::string(function) + " gives 1 to 1,000,000 values");
   }
-  double first = given[0].as_number(), last = given[1].as_number();
+  double first = given[0].as_float(), last = given[1].as_float();
   if (logarithmic && (first <= 0 || last <= 0)) {
     fail(list, name, "logspace goes between numbers above 0");
   }
@@ -83,7 +83,7 @@ Value::Array spaced(const Value& list, const std::string& name, bool logarithmic
   Value::Array values;
   for (std::int64_t i = 0; i < count; ++i) {
     if (i == 0 || i + 1 == count) {
-      values.emplace_back(given[i == 0 ? 0 : 1].as_number());
+      values.emplace_back(given[i == 0 ? 0 : 1].as_float());
       continue;
     }
     const double at =

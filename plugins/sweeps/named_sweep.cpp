@@ -27,7 +27,7 @@ void set(SweepItem& item, const std::string& name, const Value& value) {
 // Before they are made, since they may not fit into memory.
 void check_count(std::size_t slow, std::size_t fast, const std::string& path) {
   if (fast == 0 || slow <= kMostUnits / fast) return;
-  throw ConfigError(Problem{.path = path,
+  throw ConfigError(Diagnostic{.path = path,
                             .what = "the sweep makes more than 100,000 work units",
                             .hint = "sweep over less, or let a search choose"});
 }
@@ -51,7 +51,7 @@ Items zipped(const std::vector<std::pair<std::string, Value::Array>>& dimensions
   Items items(dimensions.empty() ? 0 : dimensions.front().second.size());
   for (const auto& [name, values] : dimensions) {
     if (values.size() != items.size()) {
-      throw ConfigError(Problem{.path = path,
+      throw ConfigError(Diagnostic{.path = path,
                                 .what = "zip = true needs lists of the same length: '" +
                                         dimensions.front().first + "' has " +
                                         std::to_string(items.size()) + " values, '" + name +
@@ -67,7 +67,7 @@ Items points(const Value& list, const std::string& path) {
   for (const Value& point : list.items()) {
     if (!point.is_table()) {
       throw ConfigError(
-          Problem{point.origin(), path, "expected a table, found " + to_toml(point), {}});
+          Diagnostic{point.origin(), path, "expected a table, found " + to_toml(point), {}});
     }
     SweepItem& item = items.emplace_back();
     for (const Value::Member& member : point.members()) set(item, member.key, member.value);
@@ -78,7 +78,7 @@ Items points(const Value& list, const std::string& path) {
 Items items_of(const Value& sweep, const std::string& path) {
   if (sweep.is_array()) return points(sweep, path);
   if (!sweep.is_table()) {
-    throw ConfigError(Problem{sweep.origin(), path,
+    throw ConfigError(Diagnostic{sweep.origin(), path,
                               "expected a table or a list of tables, found " + to_toml(sweep),
                               "write [" + path + "] above \"some.path\" = [1, 2]"});
   }
@@ -136,7 +136,7 @@ std::vector<std::string> chosen_names(const SweepContext& context) {
     for (const std::string& other : known) list += (list.empty() ? "" : ", ") + other;
     std::string what = "there is no sweep '" + name + "'";
     if (context.names.empty()) what = "there is no [sweep.default] to run";
-    throw ConfigError(Problem{.path = "xp.sweep", .what = what, .hint = names_hint(context, list)});
+    throw ConfigError(Diagnostic{.path = "xp.sweep", .what = what, .hint = names_hint(context, list)});
   }
   return names;
 }

@@ -8,7 +8,7 @@ namespace trivet::sweeps {
 SimpleSweep::SimpleSweep(const Config& config, const SweepContext&) {
   for (const Value& table : config.items) {
     if (!table.is_table()) {
-      throw ConfigError(Problem{table.origin(), "xp.sweep_info.items",
+      throw ConfigError(Diagnostic{table.origin(), "xp.sweep_info.items",
                                 "expected a table, found " + to_toml(table),
                                 "write items = [{ batch_size = 32 }, { batch_size = 64 }]"});
     }

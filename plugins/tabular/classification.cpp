@@ -49,7 +49,7 @@ Logs Classification::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t)
 }
 
 const void* Classification::extension(std::string_view id) const noexcept {
-  if (id == kTaskFirstLoss) return static_cast<const FirstLoss*>(this);
+  if (id == kTaskExpectedInitialLoss) return static_cast<const ExpectedInitialLoss*>(this);
   return Task::extension(id);
 }
 

@@ -5,14 +5,14 @@
 #pragma once
 
 #include "tabular_task.h"
-#include "trivet/extensions/first_loss.h"
+#include "trivet/extensions/expected_initial_loss.h"
 
 namespace trivet::tabular {
 
 struct ClassificationConfig : TabularConfig {};
 TRIVET_CONFIG(ClassificationConfig, TabularConfig)
 
-class Classification final : public TabularTask, public FirstLoss {
+class Classification final : public TabularTask, public ExpectedInitialLoss {
  public:
   using Config = ClassificationConfig;
   Classification(const Config& config, TaskContext& context);
@@ -25,7 +25,7 @@ class Classification final : public TabularTask, public FirstLoss {
   Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
   const void* extension(std::string_view id) const noexcept override;
   // After build_model.
-  Range first_loss() const override { return chance_of(classes_); }
+  Range expected_initial_loss() const override { return chance_of(classes_); }
 
  protected:
   std::int64_t output_dims() override;

@@ -44,7 +44,7 @@ struct TabularConfig : TaskConfig {
   std::int64_t min_count = 1;
   Path encoding;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     TabularConfig, trivet::TaskConfig, (label, "The column to predict.", required),

@@ -24,7 +24,7 @@ void say(std::string& text, const std::string& what) {
 
 Fingerprint fingerprint_of(TableInput& table) {
   const auto& names = table.columns();
-  std::vector<Key> keys(names.size(), Key(0));
+  std::vector<RngKey> keys(names.size(), RngKey(0));
   table.scan([&](const TableRow& row) {
     for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = keys[i].fold(row.cells[i].text);
   });

@@ -16,7 +16,7 @@ double saved(const Value& state, std::string_view key, std::string_view metric) 
   const Value* value = state.find(key);
   if (value == nullptr)
     throw Error("metric " + std::string(metric) + ": the saved state has no " + std::string(key));
-  return value->as_number();
+  return value->as_float();
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 TableInput& table_in(Input& input, const ConfigOf<Input>& config, const std::string& name) {
   if (TableInput* table = table_of(input)) return *table;
-  throw ConfigError(Problem{.where = config.origin(),
+  throw ConfigError(Diagnostic{.where = config.origin(),
                             .path = name,
                             .what = std::string(config.key()) + " has no rows and columns",
                             .hint = "tasks for tables need an input such as data/Csv"});
@@ -28,17 +28,17 @@ std::string other_type(const Encoding& encoding) {
 
 }  // namespace
 
-void TabularConfig::validate(Problems& problems) const {
+void TabularConfig::validate(Diagnostics& diagnostics) const {
   const auto has = [](const std::vector<std::string>& columns, const std::string& column) {
     return std::find(columns.begin(), columns.end(), column) != columns.end();
   };
   if (!features.empty() && !ignore.empty())
-    problems.add("ignore", "has no meaning where features are named", "set one of the two");
-  if (has(features, label)) problems.add("features", "holds the label '" + label + "'");
-  if (has(ignore, label)) problems.add("ignore", "holds the label '" + label + "'");
+    diagnostics.add("ignore", "has no meaning where features are named", "set one of the two");
+  if (has(features, label)) diagnostics.add("features", "holds the label '" + label + "'");
+  if (has(ignore, label)) diagnostics.add("ignore", "holds the label '" + label + "'");
   for (const std::string& column : categorical)
     if (has(numeric, column))
-      problems.add("categorical", "column '" + column + "' is named in numeric, too");
+      diagnostics.add("categorical", "column '" + column + "' is named in numeric, too");
 }
 
 TabularTask::TabularTask(const TabularConfig& config, Target target, TaskContext& context)
@@ -141,7 +141,7 @@ ConfigOf<Model> TabularTask::sized(const ConfigOf<Model>& model) {
     const bool unset = given == nullptr || *given == Value(0) || *given == Value::array();
     if (!unset && !(*given == size))
       throw ConfigError(
-          Problem{.where = given->origin(),
+          Diagnostic{.where = given->origin(),
                   .path = joined_path(model.path(), field),
                   .what = "is " + to_toml(*given) + ", but the table makes it " + to_toml(size),
                   .hint = "leave it out"});

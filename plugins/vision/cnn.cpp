@@ -8,12 +8,12 @@
 
 namespace trivet::vision {
 
-void CnnConfig::validate(Problems& problems) const {
-  check_image_shape(problems, image_shape);
+void CnnConfig::validate(Diagnostics& diagnostics) const {
+  check_image_shape(diagnostics, image_shape);
   if (image_shape.size() != 3) return;
   const std::int64_t shorter = std::min(image_shape[0], image_shape[1]);
   if (channels.size() >= 63 || (shorter >> channels.size()) < 1) {
-    problems.add("channels",
+    diagnostics.add("channels",
                  "has " + std::to_string(channels.size()) + " blocks, which halve " +
                      std::to_string(shorter) + " pixels to nothing",
                  "use fewer blocks or larger images");

@@ -20,7 +20,7 @@ struct CnnConfig : ModelConfig {
   double dropout = 0;
   InitConfig init;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(CnnConfig, trivet::ModelConfig,
               (image_shape, "Height, width and channels of the images.", at_least(1)),

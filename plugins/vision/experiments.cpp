@@ -23,12 +23,12 @@ ConfigOf<Input> made_up_images(std::int64_t examples, std::int64_t batch_size, b
 }
 
 // The members must be equal where both are there; another input or model may have neither.
-void must_agree(Problems& problems, const Value& task, const std::string& path,
+void must_agree(Diagnostics& diagnostics, const Value& task, const std::string& path,
                 const std::string& other) {
   const Value* value = task.find_path(path);
   const Value* wanted = task.find_path(other);
   if (value == nullptr || wanted == nullptr || *value == *wanted) return;
-  problems.add("task." + path,
+  diagnostics.add("task." + path,
                "is " + to_toml(*value) + ", but task." + other + " is " + to_toml(*wanted),
                "set both");
 }
@@ -56,11 +56,11 @@ ExperimentConfig mnist_local() {
   return config;
 }
 
-void fits_its_inputs(const ExperimentConfig& config, Problems& problems) {
+void fits_its_inputs(const ExperimentConfig& config, Diagnostics& diagnostics) {
   const Value& task = config.task.fields();
   for (const std::string input : {"train_input", "eval_input"}) {
-    must_agree(problems, task, input + ".image_shape", "model.image_shape");
-    must_agree(problems, task, input + ".num_classes", "num_classes");
+    must_agree(diagnostics, task, input + ".image_shape", "model.image_shape");
+    must_agree(diagnostics, task, input + ".num_classes", "num_classes");
   }
 }
 

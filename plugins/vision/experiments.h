@@ -10,6 +10,6 @@ namespace trivet::vision {
 ExperimentConfig mnist_local();
 
 // The inputs give the images and the labels that the model is made for.
-void fits_its_inputs(const ExperimentConfig& config, Problems& problems);
+void fits_its_inputs(const ExperimentConfig& config, Diagnostics& diagnostics);
 
 }  // namespace trivet::vision

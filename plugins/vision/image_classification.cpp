@@ -22,11 +22,11 @@ void summarize(const StepOutput& step, Summaries& summaries) {
 
 }  // namespace
 
-void ImageClassificationConfig::validate(Problems& problems) const {
+void ImageClassificationConfig::validate(Diagnostics& diagnostics) const {
   // What nobody chose contradicts nobody.
   const bool is_default = top_k == ImageClassificationConfig().top_k;
   if (top_k > num_classes && !is_default) {
-    problems.add(
+    diagnostics.add(
         "top_k",
         "is " + std::to_string(top_k) + " with only " + std::to_string(num_classes) + " classes",
         "set it to num_classes or less");
@@ -83,7 +83,7 @@ std::unique_ptr<AggregatedLogs> ImageClassification::aggregate_logs(
 }
 
 const void* ImageClassification::extension(std::string_view id) const noexcept {
-  if (id == kTaskFirstLoss) return static_cast<const FirstLoss*>(this);
+  if (id == kTaskExpectedInitialLoss) return static_cast<const ExpectedInitialLoss*>(this);
   return Task::extension(id);
 }
 

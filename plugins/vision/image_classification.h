@@ -6,7 +6,7 @@
 // names.
 #pragma once
 
-#include "trivet/extensions/first_loss.h"
+#include "trivet/extensions/expected_initial_loss.h"
 #include "trivet/task.h"
 
 namespace trivet::vision {
@@ -17,7 +17,7 @@ struct ImageClassificationConfig : TaskConfig {
   std::int64_t top_k = 5;
   bool confusion_matrix = true;  // up to ConfusionMatrix::kMostClasses; above it there is none
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(ImageClassificationConfig, trivet::TaskConfig,
               (num_classes, "How many labels there are.", at_least(2)),
@@ -32,7 +32,7 @@ TRIVET_CONFIG(ImageClassificationConfig, trivet::TaskConfig,
                "macro_precision and macro_recall; with more than 2,048 classes they never do.",
                adjustable))
 
-class ImageClassification final : public Task, public FirstLoss {
+class ImageClassification final : public Task, public ExpectedInitialLoss {
  public:
   using Config = ImageClassificationConfig;
   ImageClassification(const Config& config, TaskContext& context);
@@ -47,7 +47,7 @@ class ImageClassification final : public Task, public FirstLoss {
                                                  const StepOutput& step) override;
   Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
   const void* extension(std::string_view id) const noexcept override;
-  Range first_loss() const override { return chance_of(num_classes_); }
+  Range expected_initial_loss() const override { return chance_of(num_classes_); }
 
  private:
   std::int64_t num_classes_;

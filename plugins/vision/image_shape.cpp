@@ -5,9 +5,9 @@
 
 namespace trivet::vision {
 
-void check_image_shape(Problems& problems, const std::vector<std::int64_t>& shape) {
+void check_image_shape(Diagnostics& diagnostics, const std::vector<std::int64_t>& shape) {
   if (shape.size() == 3) return;  // that all are positive is the field's own range
-  problems.add("image_shape", "must be [height, width, channels], has " +
+  diagnostics.add("image_shape", "must be [height, width, channels], has " +
                                   std::to_string(shape.size()) + " numbers");
 }
 

@@ -12,7 +12,7 @@
 namespace trivet::vision {
 
 // Adds a problem unless `shape` is {height, width, channels}, all positive.
-void check_image_shape(Problems& problems, const std::vector<std::int64_t>& shape);
+void check_image_shape(Diagnostics& diagnostics, const std::vector<std::int64_t>& shape);
 
 // batch["image"]; throws Error naming the model unless it is [B, height, width, channels].
 const Tensor& expected_image(const std::string& model, const Batch& batch,

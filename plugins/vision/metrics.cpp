@@ -46,8 +46,8 @@ void HitRate::restore_state(const Value& state) {
   if (hits == nullptr || total == nullptr) {
     throw Error("metric " + name_ + ": the saved state has no hits and total");
   }
-  hits_ = hits->as_number();
-  total_ = total->as_number();
+  hits_ = hits->as_float();
+  total_ = total->as_float();
 }
 
 Accuracy::Accuracy(const Config& config) : HitRate(name_or(config.name, "accuracy"), 1) {}

@@ -6,8 +6,8 @@
 
 namespace trivet::vision {
 
-void MlpConfig::validate(Problems& problems) const {
-  check_image_shape(problems, image_shape);
+void MlpConfig::validate(Diagnostics& diagnostics) const {
+  check_image_shape(diagnostics, image_shape);
 }
 
 Mlp::Mlp(const Config& config, Scope& scope) : image_shape_(config.image_shape) {

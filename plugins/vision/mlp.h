@@ -18,7 +18,7 @@ struct MlpConfig : ModelConfig {
   double dropout = 0;
   InitConfig init;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(MlpConfig, trivet::ModelConfig,
               (image_shape, "Height, width and channels of the images.", at_least(1)),

@@ -45,31 +45,31 @@ ConfigOf<Layer> stem_pool() {
 
 }  // namespace
 
-void ResNetConfig::validate(Problems& problems) const {
+void ResNetConfig::validate(Diagnostics& diagnostics) const {
   constexpr std::size_t kMostStages = 10;  // width * 2^9, and images of 512 pixels reach one
   constexpr std::int64_t kMostBlocks = 10000, kMostWidth = 1 << 20;
-  check_image_shape(problems, image_shape);
+  check_image_shape(diagnostics, image_shape);
   if (depth != 0 && variant_of(depth) == nullptr) {
-    problems.add("depth", "is " + std::to_string(depth) + ", which is not in the paper's table",
+    diagnostics.add("depth", "is " + std::to_string(depth) + ", which is not in the paper's table",
                  "use 18, 34, 50, 101 or 152, or set block and blocks instead");
   }
   if (depth != 0 && !blocks.empty()) {
-    problems.add("blocks", "is set together with depth", "set one of them");
+    diagnostics.add("blocks", "is set together with depth", "set one of them");
   }
   if (depth == 0 && blocks.empty()) {
-    problems.add("blocks", "says of no stage how many blocks it has", "set it, or depth");
+    diagnostics.add("blocks", "says of no stage how many blocks it has", "set it, or depth");
   }
   if (blocks.size() > kMostStages) {
-    problems.add("blocks", "has " + std::to_string(blocks.size()) + " stages",
+    diagnostics.add("blocks", "has " + std::to_string(blocks.size()) + " stages",
                  "use at most " + std::to_string(kMostStages));
   }
   for (const std::int64_t count : blocks) {
-    if (count > kMostBlocks) problems.add("blocks", "has a stage of more than 10,000 blocks");
+    if (count > kMostBlocks) diagnostics.add("blocks", "has a stage of more than 10,000 blocks");
   }
   if (stem_kernel % 2 == 0) {
-    problems.add("stem_kernel", "is even, so that no pixel is its middle", "use an odd number");
+    diagnostics.add("stem_kernel", "is even, so that no pixel is its middle", "use an odd number");
   }
-  if (width > kMostWidth) problems.add("width", "is more than 1,048,576 filters");
+  if (width > kMostWidth) diagnostics.add("width", "is more than 1,048,576 filters");
 }
 
 ResNet::ResNet(const Config& config, Scope& scope) : image_shape_(config.image_shape) {

@@ -49,7 +49,7 @@ struct ResNetConfig : ModelConfig {
   double dropout = 0;
   InitConfig init;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(ResNetConfig, trivet::ModelConfig,
               (image_shape, "Height, width and channels of the images.", at_least(1)),

@@ -40,15 +40,15 @@ ConfigOf<Layer> block(const VitConfig& config) {
 
 }  // namespace
 
-void VitConfig::validate(Problems& problems) const {
-  check_image_shape(problems, image_shape);
+void VitConfig::validate(Diagnostics& diagnostics) const {
+  check_image_shape(diagnostics, image_shape);
   if (dims % num_heads != 0) {
-    problems.add("num_heads", "is " + std::to_string(num_heads) +
+    diagnostics.add("num_heads", "is " + std::to_string(num_heads) +
                                   ", which does not divide dims = " + std::to_string(dims));
   }
   if (image_shape.size() != 3) return;
   if (image_shape[0] % patch == 0 && image_shape[1] % patch == 0) return;
-  problems.add("patch", "is " + std::to_string(patch) + ", which does not divide an image of " +
+  diagnostics.add("patch", "is " + std::to_string(patch) + ", which does not divide an image of " +
                             std::to_string(image_shape[0]) + " x " +
                             std::to_string(image_shape[1]) + " pixels");
 }

@@ -41,7 +41,7 @@ struct VitConfig : ModelConfig {
   double dropout = 0;
   InitConfig init;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(VitConfig, trivet::ModelConfig,
               (image_shape, "Height, width and channels of the images.", at_least(1)),

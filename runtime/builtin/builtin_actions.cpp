@@ -53,8 +53,8 @@ std::filesystem::path record_of(const std::string& metric, const std::filesystem
 Periodic::Periodic(const Config& config, ActionContext& context)
     : PeriodicAction(config.interval, made(config.actions, context)) {}
 
-void WhenConfig::validate(Problems& problems) const {
-  if (!above && !below) problems.add("metric", "is compared with nothing: set above or below");
+void WhenConfig::validate(Diagnostics& diagnostics) const {
+  if (!above && !below) diagnostics.add("metric", "is compared with nothing: set above or below");
 }
 
 When::When(const Config& config, ActionContext& context)

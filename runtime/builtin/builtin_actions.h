@@ -38,7 +38,7 @@ struct WhenConfig : ActionConfig {
   std::optional<double> below;
   std::vector<ConfigOf<Action>> actions;
 
-  void validate(Problems& problems) const;  // a bound must be given
+  void validate(Diagnostics& diagnostics) const;  // a bound must be given
 };
 TRIVET_CONFIG(WhenConfig, ActionConfig,
               (metric, "The number that decides. It is an error where it is missing.", required,

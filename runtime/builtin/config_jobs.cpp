@@ -29,12 +29,12 @@ JobConfig run_job(std::string_view mode) {
 
 std::vector<std::pair<std::string, JobConfig>> ConfigJobs::jobs(const Value& config) const {
   const Value* mode = config.find("mode");
-  if (mode == nullptr || !mode->is_text()) {
-    throw ConfigError(Problem{.path = "xp.jobs_provider",
+  if (mode == nullptr || !mode->is_string()) {
+    throw ConfigError(Diagnostic{.path = "xp.jobs_provider",
                               .what = "trivet/ConfigJobs needs a run's config",
                               .hint = "name one: --cfg=FILE"});
   }
-  const std::optional<Mode> known = enum_from_name<Mode>(mode->as_text());
+  const std::optional<Mode> known = enum_from_name<Mode>(mode->as_string());
   if (known && !trains(*known)) return {{"eval", run_job("")}};
   if (!config_.standalone_eval) return {{"train", run_job("")}};
   return {{"train", run_job(enum_name(Mode::train))},

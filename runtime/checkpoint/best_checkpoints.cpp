@@ -21,7 +21,7 @@ constexpr std::string_view kBest = "best";
 
 const Value& record_member(const Value& table, std::string_view key) {
   const Value* found = table.find(key);
-  if (found == nullptr) throw ConfigError(Problem{.what = fmt::format("there is no \"{}\"", key)});
+  if (found == nullptr) throw ConfigError(Diagnostic{.what = fmt::format("there is no \"{}\"", key)});
   return *found;
 }
 
@@ -38,8 +38,8 @@ BestCheckpoints::BestCheckpoints(std::filesystem::path directory, BestCheckpoint
 
 // Throws RunError where it was kept by another rule.
 void BestCheckpoints::check_rule(const Value& kept, const std::filesystem::path& source) const {
-  const std::string& metric = record_member(kept, "metric").as_text();
-  const std::string& goal = record_member(kept, "goal").as_text();
+  const std::string& metric = record_member(kept, "metric").as_string();
+  const std::string& goal = record_member(kept, "goal").as_string();
   if (metric == config_.metric && goal == enum_name(config_.goal)) return;
   throw RunError(
       fmt::format("{} holds the best by {} (goal {}), trainer.best_checkpoint wants {} (goal {})",
@@ -80,7 +80,7 @@ std::string BestCheckpoints::take_record(const std::string& text) {
     check_rule(record, record_.parent_path());
     for (const Value& item : record_member(record, "checkpoints").items()) {
       entries_.push_back(
-          {record_member(item, "step").as_integer(), record_member(item, "value").as_number()});
+          {record_member(item, "step").as_integer(), record_member(item, "value").as_float()});
     }
   } catch (const ConfigError& wrong) {
     entries_.clear();
@@ -94,7 +94,7 @@ std::string BestCheckpoints::take_record(const std::string& text) {
 std::optional<Value> BestCheckpoints::said_by(std::int64_t step) const {
   try {
     std::optional<Value> said = in_manifest(checkpoints_.path_of(step), kBest);
-    if (said) record_member(*said, "value").as_number();
+    if (said) record_member(*said, "value").as_float();
     return said;
   } catch (const FileError& failure) {
     if (failure.may_pass()) throw;
@@ -109,7 +109,7 @@ void BestCheckpoints::rebuild(const std::string& damage) {
     const std::optional<Value> said = said_by(step);
     if (said) {
       check_rule(*said, record_.parent_path());
-      insert({step, said->find("value")->as_number()});
+      insert({step, said->find("value")->as_float()});
     } else {
       unknown += fmt::format("{}{}", unknown.empty() ? "" : ", ", step);
     }

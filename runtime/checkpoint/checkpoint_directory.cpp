@@ -135,7 +135,7 @@ CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path direc
   }
   const Value manifest = value_from_json(read_text_file(directory_ / kManifest), source);
   try {
-    if (required(manifest, "format", source).as_text() != kFormat) {
+    if (required(manifest, "format", source).as_string() != kFormat) {
       throw RunError(source + " is not the manifest of a checkpoint");
     }
     if (const std::int64_t version = required(manifest, "version", source).as_integer();
@@ -148,7 +148,7 @@ CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path direc
     std::set<std::string> listed;
     for (const Value& entry : required(manifest, "files", source).items()) {
       check_file(entry);
-      const std::string& file = entry.find("name")->as_text();
+      const std::string& file = entry.find("name")->as_string();
       if (!listed.insert(file).second) {
         throw RunError(fmt::format("{} names {} twice", source, file));
       }
@@ -195,7 +195,7 @@ std::optional<Value> in_manifest(const std::filesystem::path& directory, std::st
 
 void CheckpointDirectoryReader::check_file(const Value& entry) const {
   const std::string source = (name_ / kManifest).string();
-  const std::string& name = required(entry, "name", source).as_text();
+  const std::string& name = required(entry, "name", source).as_string();
   if (!is_plain_name(name)) {
     throw RunError(fmt::format("{} names the file \"{}\" outside its directory", source, name));
   }
@@ -205,7 +205,7 @@ void CheckpointDirectoryReader::check_file(const Value& entry) const {
   if (std::cmp_not_equal(sum.size, size)) {
     throw RunError(fmt::format("{} has {} bytes instead of {}", path, sum.size, size));
   }
-  const std::string& crc = required(entry, "crc32", source).as_text();
+  const std::string& crc = required(entry, "crc32", source).as_string();
   if (sum.crc32 != crc) {
     throw RunError(
         fmt::format("{} is damaged: its CRC-32 is {} instead of {}", path, sum.crc32, crc));

@@ -74,7 +74,7 @@ std::string CheckpointWatch::writer_state() const {
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return {};
   try {
-    return value_from_json(read_text_file(file), file.string()).text_or("state");
+    return value_from_json(read_text_file(file), file.string()).string_or("state");
   } catch (const Error&) {
     return {};  // only a report: one that cannot be read counts as none
   }

@@ -14,7 +14,7 @@ constexpr std::string_view kExperiment = "experiment";
 
 ConfigError refused(std::string what, std::string hint) {
   return ConfigError(
-      Problem{.path = "experiment", .what = std::move(what), .hint = std::move(hint)});
+      Diagnostic{.path = "experiment", .what = std::move(what), .hint = std::move(hint)});
 }
 
 }  // namespace
@@ -59,8 +59,8 @@ std::vector<std::string> HostCatalog::kinds_of(std::string_view key) {
 }
 
 void HostCatalog::check_rules(std::string_view kind, const ConfigValue& config,
-                              Problems& problems) {
-  registry().check(kind, config, problems);
+                              Diagnostics& diagnostics) {
+  registry().check(kind, config, diagnostics);
 }
 
 const std::vector<ExperimentFile>& HostCatalog::experiment_files() {
@@ -100,8 +100,8 @@ std::string HostCatalog::library_of(const std::string& key) const {
 }
 
 void HostCatalog::check_experiment(const std::string& key, const Value& config,
-                                   Problems& problems) {
-  registry().check_experiment(key, config, problems);
+                                   Diagnostics& diagnostics) {
+  registry().check_experiment(key, config, diagnostics);
 }
 
 }  // namespace trivet

@@ -29,9 +29,9 @@ class HostCatalog final : public ConfigCatalog {
   SchemaLookup& schemas() override { return lookup_; }
   std::vector<std::string> keys(std::string_view kind) override;
   std::vector<std::string> kinds_of(std::string_view key) override;
-  void check_rules(std::string_view kind, const ConfigValue& config, Problems& problems) override;
+  void check_rules(std::string_view kind, const ConfigValue& config, Diagnostics& diagnostics) override;
   Experiment experiment(const std::string& key) override;
-  void check_experiment(const std::string& key, const Value& config, Problems& problems) override;
+  void check_experiment(const std::string& key, const Value& config, Diagnostics& diagnostics) override;
 
   PluginHost& host() noexcept { return host_; }
   // Found once, when first asked for.

@@ -53,13 +53,13 @@ Schema with_file_fields(Schema schema, Field xp) {
   const FieldType free = type_of_form(Form::value);
   const FieldType free_tables = holding(Form::map, holding(Form::map, free));
   schema.fields.push_back(
-      file_field("experiment", "A registered experiment to start from.", type_of_form(Form::text)));
+      file_field("experiment", "A registered experiment to start from.", type_of_form(Form::string)));
   schema.fields.push_back(file_field(
       "restrictions",
       "Registered experiments whose restrictions hold for this config. The program adds the one "
       "that a config starts from, so that a run's config.toml is bound as well; [] on the command "
       "line lifts them.",
-      holding(Form::list, type_of_form(Form::text))));
+      holding(Form::list, type_of_form(Form::string))));
   schema.fields.push_back(file_field("base", "Config files below this one, relative to it.",
                                      holding(Form::list, type_of_form(Form::path))));
   schema.fields.push_back(file_field(

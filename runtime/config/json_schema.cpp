@@ -18,7 +18,7 @@ using OrderedJson = nlohmann::ordered_json;
 // JSON has no infinity; a default that is infinite is left out.
 bool is_in_json(const Value& value) {
   if (value.is_null()) return false;
-  return !value.is_number() || std::isfinite(value.as_number());
+  return !value.is_float() || std::isfinite(value.as_float());
 }
 
 class SchemaWriter {
@@ -74,9 +74,9 @@ OrderedJson SchemaWriter::of_type(const FieldType& type, const Field& field) {
       return or_reference({{"type", "boolean"}});
     case Form::integer:
       return or_reference(number("integer", field));
-    case Form::number:
+    case Form::floating:
       return or_reference(number("number", field));
-    case Form::text:
+    case Form::string:
     case Form::path:
     case Form::choice:
       if (type.choices.empty()) return {{"type", "string"}};
@@ -136,9 +136,9 @@ OrderedJson SchemaWriter::type_ref(const std::string& kind, const std::string& k
   const std::string name = definition(kind, key);
   if (definitions_.contains(name)) return ref(name);
   definitions_[name] = OrderedJson::object();  // for types that contain themselves
-  Problems problems;
-  const Schema* schema = catalog_.schemas().find(kind, key, {}, {}, problems);
-  problems.throw_if_any();
+  Diagnostics diagnostics;
+  const Schema* schema = catalog_.schemas().find(kind, key, {}, {}, diagnostics);
+  diagnostics.throw_if_any();
   OrderedJson body = table(schema->fields);
   OrderedJson properties = {{"type", {{"const", key}, {"description", "A " + kind + "."}}}};
   properties.update(body["properties"]);
@@ -205,7 +205,7 @@ std::string type_json_schema(const std::string& key, ConfigCatalog& catalog) {
     for (const std::string& kind : catalog.kinds_of({})) {
       for (std::string& each : catalog.keys(kind)) known.push_back(std::move(each));
     }
-    throw ConfigError(Problem{{}, {}, "there is no '" + key + "'", suggestion(key, known)});
+    throw ConfigError(Diagnostic{{}, {}, "there is no '" + key + "'", suggestion(key, known)});
   }
   OrderedJson any = OrderedJson::array();
   for (const std::string& kind : kinds) any.push_back(writer.type_ref(kind, key));

@@ -38,7 +38,7 @@ bool LayerLoader::is_cycle(const std::filesystem::path& identity, const std::str
   if (first == chain_.end()) return false;
   std::string text;
   for (auto link = first; link != chain_.end(); ++link) text += link->name + " -> ";
-  problems_.add(
+  diagnostics_.add(
       {named_at, "base", "base cycle: " + text + name, "a config cannot be based on itself"});
   return true;
 }
@@ -50,7 +50,7 @@ void LayerLoader::load(const std::filesystem::path& file, const Origin& named_at
   if (is_cycle(identity, file.string(), named_at)) return;
   if (++loads_ > kMostFiles) {
     if (loads_ == kMostFiles + 1) {
-      problems_.add({named_at, "base", "this config is based on more than 200 files", {}});
+      diagnostics_.add({named_at, "base", "this config is based on more than 200 files", {}});
     }
     return;
   }
@@ -61,7 +61,7 @@ void LayerLoader::load(const std::filesystem::path& file, const Origin& named_at
     chain_.pop_back();
     layers_.push_back(std::move(table));
   } catch (const ConfigError& wrong) {
-    for (const Problem& problem : wrong.problems()) problems_.add(problem);
+    for (const Diagnostic& problem : wrong.diagnostics()) diagnostics_.add(problem);
   }
 }
 
@@ -69,17 +69,17 @@ void LayerLoader::load_bases(Value& table, const std::filesystem::path& file) {
   const Value* base = table.find("base");
   if (base == nullptr) return;
   const auto refuse = [&](const Value& value) {
-    problems_.add({value.origin(), "base",
+    diagnostics_.add({value.origin(), "base",
                    "expected a list of file names, found " + std::string(to_string(value.type())),
                    "write base = [\"other.toml\"]"});
   };
   if (!base->is_array()) return refuse(*base);
   for (const Value& name : base->items()) {
-    if (!name.is_text()) {
+    if (!name.is_string()) {
       refuse(name);
       continue;
     }
-    load((file.parent_path() / name.as_text()).lexically_normal(), name.origin());
+    load((file.parent_path() / name.as_string()).lexically_normal(), name.origin());
   }
   table.erase("base");
 }

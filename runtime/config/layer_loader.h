@@ -19,8 +19,8 @@ class LayerLoader {
  public:
   using Texts = std::map<std::filesystem::path, std::string>;
   // `texts`: what files will hold that are not written yet; must outlive it.
-  explicit LayerLoader(Problems& problems, const Texts* texts = nullptr)
-      : problems_(problems), texts_(texts) {}
+  explicit LayerLoader(Diagnostics& diagnostics, const Texts* texts = nullptr)
+      : diagnostics_(diagnostics), texts_(texts) {}
 
   // Reads a file and everything it is based on. Names in `base` are relative to the file they stand
   // in. Whatever is wrong (unreadable or malformed files, files based on themselves) is added to
@@ -41,7 +41,7 @@ class LayerLoader {
                 const Origin& named_at);
   Value read(const std::filesystem::path& file, const Origin& named_at) const;
 
-  Problems& problems_;
+  Diagnostics& diagnostics_;
   const Texts* texts_;
   std::vector<Value> layers_;
   std::vector<Link> chain_;

@@ -43,29 +43,29 @@ Value take_experiment(std::vector<Value>& layers) {
 }
 
 void ExperimentLoader::load(const Value& name) {
-  if (!name.is_text()) {
-    problems_.add({name.origin(), "experiment", "expected a string, \"plugin/name\"", {}});
+  if (!name.is_string()) {
+    diagnostics_.add({name.origin(), "experiment", "expected a string, \"plugin/name\"", {}});
     return;
   }
-  if (std::find(chain_.begin(), chain_.end(), name.as_text()) != chain_.end()) {
+  if (std::find(chain_.begin(), chain_.end(), name.as_string()) != chain_.end()) {
     std::string text;
     for (const std::string& link : chain_) text += link + " -> ";
-    problems_.add({name.origin(), "experiment", "experiment cycle: " + text + name.as_text(),
+    diagnostics_.add({name.origin(), "experiment", "experiment cycle: " + text + name.as_string(),
                    "an experiment cannot start from itself"});
     return;
   }
   try {
     load_known(name);
   } catch (const ConfigError& error) {
-    for (Problem problem : error.problems()) {
+    for (Diagnostic problem : error.diagnostics()) {
       if (!problem.where.known()) problem.where = name.origin();
-      problems_.add(std::move(problem));
+      diagnostics_.add(std::move(problem));
     }
   }
 }
 
 void ExperimentLoader::load_known(const Value& name) {
-  const std::string& key = name.as_text();
+  const std::string& key = name.as_string();
   ConfigCatalog::Experiment experiment = catalog_.experiment(key);
   if (experiment.file.empty()) {
     drop_nulls(experiment.config);
@@ -75,7 +75,7 @@ void ExperimentLoader::load_known(const Value& name) {
     if (experiment.restricted) restricted_.push_back(key);
     return;
   }
-  LayerLoader loader(problems_);
+  LayerLoader loader(diagnostics_);
   loader.load(experiment.file);
   std::vector<Value> layers = loader.take();
   chain_.push_back(key);

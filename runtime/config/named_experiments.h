@@ -18,8 +18,8 @@ namespace trivet {
 class ExperimentLoader {
  public:
   // All must outlive it. What is wrong is added to `problems`.
-  ExperimentLoader(const TypedTree& tree, ConfigCatalog& catalog, Problems& problems)
-      : tree_(tree), catalog_(catalog), problems_(problems) {}
+  ExperimentLoader(const TypedTree& tree, ConfigCatalog& catalog, Diagnostics& diagnostics)
+      : tree_(tree), catalog_(catalog), diagnostics_(diagnostics) {}
 
   // `name` is the text of a key `experiment`. Throws PluginError when its plugin cannot be used.
   void load(const Value& name);
@@ -34,7 +34,7 @@ class ExperimentLoader {
 
   const TypedTree& tree_;
   ConfigCatalog& catalog_;
-  Problems& problems_;
+  Diagnostics& diagnostics_;
   std::vector<Value> layers_;
   std::vector<std::string> chain_;
   std::vector<std::string> restricted_;

@@ -7,18 +7,18 @@ namespace trivet {
 
 const Schema* RegisteredSchemas::find(std::string_view kind, std::string_view key,
                                       const Origin& where, const std::string& path,
-                                      Problems& problems) {
+                                      Diagnostics& diagnostics) {
   static const Schema kNoFields;
   try {
     const RegistryItem& item = registry().get(kind, key, where, path);
     return item.schema != nullptr ? &item.schema() : &kNoFields;
   } catch (const ConfigError& missing) {
-    for (const Problem& problem : missing.problems()) problems.add(problem);
+    for (const Diagnostic& problem : missing.diagnostics()) diagnostics.add(problem);
     return nullptr;
   }
 }
 
-std::optional<NumberItem> RegisteredSchemas::for_number(std::string_view kind) {
+std::optional<ScalarShorthand> RegisteredSchemas::for_number(std::string_view kind) {
   return registry().for_number(kind);
 }
 

@@ -15,8 +15,8 @@ class RegisteredSchemas final : public SchemaLookup {
  public:
   // Throws PluginError for a plugin that cannot be used.
   const Schema* find(std::string_view kind, std::string_view key, const Origin& where,
-                     const std::string& path, Problems& problems) override;
-  std::optional<NumberItem> for_number(std::string_view kind) override;
+                     const std::string& path, Diagnostics& diagnostics) override;
+  std::optional<ScalarShorthand> for_number(std::string_view kind) override;
 };
 
 }  // namespace trivet

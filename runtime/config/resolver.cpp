@@ -44,34 +44,34 @@ bool has_run(const Value& layer) {
 }
 
 // Sorted by place: files, the command line, defaults.
-void throw_if_any(Problems& problems) {
-  if (problems.empty()) return;
-  problems.sort();
-  std::vector<Problem> list = problems.list();
-  const auto rank = [](const Problem& problem) {
+void throw_if_any(Diagnostics& diagnostics) {
+  if (diagnostics.empty()) return;
+  diagnostics.sort();
+  std::vector<Diagnostic> list = diagnostics.list();
+  const auto rank = [](const Diagnostic& problem) {
     if (problem.where.file.empty()) return 2;
     return problem.where.file == kCommandLine ? 1 : 0;
   };
   std::stable_sort(list.begin(), list.end(),
-                   [&](const Problem& a, const Problem& b) { return rank(a) < rank(b); });
+                   [&](const Diagnostic& a, const Diagnostic& b) { return rank(a) < rank(b); });
   throw ConfigError(std::move(list));
 }
 
 class Resolution {
  public:
-  Resolution(const ConfigRequest& request, ConfigCatalog& catalog, Problems& problems)
+  Resolution(const ConfigRequest& request, ConfigCatalog& catalog, Diagnostics& diagnostics)
       : request_(request),
         catalog_(catalog),
-        problems_(problems),
+        diagnostics_(diagnostics),
         schema_(&config_file_schema()),
         tree_(*schema_, catalog.schemas()) {}
 
   // Of a launch: [xp] is checked, and there may be no run's config.
-  Resolution(const ConfigRequest& request, ConfigCatalog& catalog, Problems& problems,
+  Resolution(const ConfigRequest& request, ConfigCatalog& catalog, Diagnostics& diagnostics,
              const Schema& schema)
       : request_(request),
         catalog_(catalog),
-        problems_(problems),
+        diagnostics_(diagnostics),
         schema_(&schema),
         tree_(*schema_, catalog.schemas()) {}
 
@@ -86,18 +86,18 @@ class Resolution {
  private:
   void add_experiment(const Value& name);
   void add_restrictions();
-  std::exception_ptr check(Problems& found);
-  void check_defaults(Problems& found);
-  void check_backend(Problems& found);
+  std::exception_ptr check(Diagnostics& found);
+  void check_defaults(Diagnostics& found);
+  void check_backend(Diagnostics& found);
   void check_backend_rules(RuleChecker& rules);
-  void check_experiment(RuleChecker& rules, Problems& found);
+  void check_experiment(RuleChecker& rules, Diagnostics& found);
   void keep_distinct();
 
   bool is_run() const { return schema_->find("task") != nullptr; }
 
   const ConfigRequest& request_;
   ConfigCatalog& catalog_;
-  Problems& problems_;
+  Diagnostics& diagnostics_;
   const Schema* schema_;
   TypedTree tree_;
   Value root_ = Value::table();
@@ -107,11 +107,11 @@ class Resolution {
 };
 
 std::vector<Value> load_layers(const std::vector<std::filesystem::path>& files,
-                               const ConfigRequest& request, Problems& problems) {
-  LayerLoader loader(problems, &request.texts);
+                               const ConfigRequest& request, Diagnostics& diagnostics) {
+  LayerLoader loader(diagnostics, &request.texts);
   for (const std::filesystem::path& file : files) loader.load(file);
   // What is missing now would only give further, misleading problems.
-  throw_if_any(problems);
+  throw_if_any(diagnostics);
   return loader.take();
 }
 
@@ -126,13 +126,13 @@ void Resolution::merge_layers(std::vector<Value> layers) {
   // Before the overrides: who says `restrictions` there has the last word.
   add_restrictions();
   from_files_ = root_;
-  apply_overrides(root_, tree_, request_.overrides, problems_);
+  apply_overrides(root_, tree_, request_.overrides, diagnostics_);
 }
 
 void Resolution::add_experiment(const Value& name) {
-  ExperimentLoader loader(tree_, catalog_, problems_);
+  ExperimentLoader loader(tree_, catalog_, diagnostics_);
   loader.load(name);
-  throw_if_any(problems_);
+  throw_if_any(diagnostics_);
   for (Value& layer : loader.take()) tree_.merge(root_, std::move(layer), tree_.root());
   restricted_ = loader.restricted();
 }
@@ -152,7 +152,7 @@ void Resolution::add_restrictions() {
 void Resolution::fill() {
   const Value* by_type = root_.find("defaults");
   const Value none;
-  DefaultsFiller(tree_, by_type != nullptr ? *by_type : none, problems_).fill(root_);
+  DefaultsFiller(tree_, by_type != nullptr ? *by_type : none, diagnostics_).fill(root_);
 }
 
 void Resolution::resolve() {
@@ -160,34 +160,34 @@ void Resolution::resolve() {
   fill();
   referring_ = root_;
   const std::vector<Origin> failed =
-      resolve_references(root_, {"sweep", "defaults", "base"}, problems_);
+      resolve_references(root_, {"sweep", "defaults", "base"}, diagnostics_);
   fill();
-  Problems found;
+  Diagnostics found;
   const std::exception_ptr refused = check(found);
-  for (const Problem& problem : found.list()) {
+  for (const Diagnostic& problem : found.list()) {
     // A reference that failed has been reported; that its text is no number says nothing new.
     if (std::find(failed.begin(), failed.end(), problem.where) == failed.end()) {
-      problems_.add(problem);
+      diagnostics_.add(problem);
     }
   }
   keep_distinct();
-  if (problems_.empty() && refused != nullptr) std::rethrow_exception(refused);
+  if (diagnostics_.empty() && refused != nullptr) std::rethrow_exception(refused);
 }
 
 // A mistake in [defaults] counts once, not in every table it went to.
 void Resolution::keep_distinct() {
   std::set<std::tuple<std::string, int, int, std::string>> seen;
-  Problems distinct;
-  for (const Problem& problem : problems_.list()) {
+  Diagnostics distinct;
+  for (const Diagnostic& problem : diagnostics_.list()) {
     const Origin& where = problem.where;
     const auto key = std::tuple(where.file, where.line, where.column, problem.what);
     if (where.line == 0 || seen.insert(key).second) distinct.add(problem);
   }
-  problems_ = std::move(distinct);
+  diagnostics_ = std::move(distinct);
 }
 
 // Gives the error of a plugin that cannot be used, if there is one.
-std::exception_ptr Resolution::check(Problems& found) {
+std::exception_ptr Resolution::check(Diagnostics& found) {
   refuse_zero_bytes(root_, {}, found);
   check_defaults(found);
   check_backend(found);
@@ -205,7 +205,7 @@ std::exception_ptr Resolution::check(Problems& found) {
 
 // What the whole config must comply with: the rules of ExperimentConfig and the restrictions of the
 // experiments it starts from, now or when it was written to config.toml.
-void Resolution::check_experiment(RuleChecker& rules, Problems& found) {
+void Resolution::check_experiment(RuleChecker& rules, Diagnostics& found) {
   const Value plain = experiment_part(root_);
   check_rules<ExperimentConfig>(plain, {}, found);
   const Value* restrictions = root_.find(kRestrictions);
@@ -221,7 +221,7 @@ std::vector<Field> relaxed(std::vector<Field> fields) {
   return fields;
 }
 
-void Resolution::check_defaults(Problems& found) {
+void Resolution::check_defaults(Diagnostics& found) {
   const Value* defaults = root_.find("defaults");
   if (defaults == nullptr || !defaults->is_table()) return;
   for (const Value::Member& member : defaults->members()) {
@@ -244,10 +244,10 @@ void Resolution::check_defaults(Problems& found) {
   }
 }
 
-void Resolution::check_backend(Problems& found) {
+void Resolution::check_backend(Diagnostics& found) {
   const Value* name = root_.find_path("runtime.backend");
-  if (name != nullptr && name->is_text()) {
-    tree_.lookup().find("backend", name->as_text(), name->origin(), "runtime.backend", found);
+  if (name != nullptr && name->is_string()) {
+    tree_.lookup().find("backend", name->as_string(), name->origin(), "runtime.backend", found);
   }
   const Value* options = root_.find("backend");
   if (options == nullptr || !options->is_table()) return;
@@ -265,10 +265,10 @@ void Resolution::check_backend(Problems& found) {
 void Resolution::check_backend_rules(RuleChecker& rules) {
   const Value* name = root_.find_path("runtime.backend");
   const Value* options = root_.find("backend");
-  if (name == nullptr || !name->is_text() || options == nullptr || !options->is_table()) return;
-  const Value* own = options->find(name->as_text());
+  if (name == nullptr || !name->is_string() || options == nullptr || !options->is_table()) return;
+  const Value* own = options->find(name->as_string());
   if (own == nullptr || !own->is_table()) return;
-  rules.check_table(*own, "backend", name->as_text(), joined_path("backend", name->as_text()));
+  rules.check_table(*own, "backend", name->as_string(), joined_path("backend", name->as_string()));
 }
 
 }  // namespace
@@ -297,29 +297,29 @@ ResolvedConfig run_config(Resolution& resolution, Value tree) {
 }  // namespace
 
 ResolvedConfig resolve_config(const ConfigRequest& request, ConfigCatalog& catalog) {
-  Problems problems;
-  Resolution resolution(request, catalog, problems);
-  resolution.merge_layers(load_layers(request.files, request, problems));
+  Diagnostics diagnostics;
+  Resolution resolution(request, catalog, diagnostics);
+  resolution.merge_layers(load_layers(request.files, request, diagnostics));
   resolution.resolve();
-  throw_if_any(problems);
+  throw_if_any(diagnostics);
   return run_config(resolution, resolution.take_root());
 }
 
 ResolvedLaunch resolve_launch(const ConfigRequest& request, ConfigCatalog& catalog) {
-  Problems problems;
-  std::vector<Value> layers = load_layers(request.files, request, problems);
+  Diagnostics diagnostics;
+  std::vector<Value> layers = load_layers(request.files, request, diagnostics);
   const bool with_run =
       !request.experiment.empty() || std::any_of(layers.begin(), layers.end(), has_run);
   if (with_run && !request.below_run.empty()) {
-    std::vector<Value> below = load_layers({request.below_run}, request, problems);
+    std::vector<Value> below = load_layers({request.below_run}, request, diagnostics);
     layers.insert(layers.begin(), std::make_move_iterator(below.begin()),
                   std::make_move_iterator(below.end()));
   }
-  Resolution resolution(request, catalog, problems,
+  Resolution resolution(request, catalog, diagnostics,
                         with_run ? launch_file_schema() : plain_launch_schema());
   resolution.merge_layers(std::move(layers));
   resolution.resolve();
-  throw_if_any(problems);
+  throw_if_any(diagnostics);
   ResolvedLaunch launch;
   Value root = resolution.take_root();
   launch.xp = take(root, "xp");
@@ -329,9 +329,9 @@ ResolvedLaunch resolve_launch(const ConfigRequest& request, ConfigCatalog& catal
   return launch;
 }
 
-Value draft_config(const ConfigRequest& request, ConfigCatalog& catalog, Problems& problems) {
-  Resolution resolution(request, catalog, problems);
-  resolution.merge_layers(load_layers(request.files, request, problems));
+Value draft_config(const ConfigRequest& request, ConfigCatalog& catalog, Diagnostics& diagnostics) {
+  Resolution resolution(request, catalog, diagnostics);
+  resolution.merge_layers(load_layers(request.files, request, diagnostics));
   resolution.fill();
   return resolution.take_root();
 }
@@ -351,7 +351,7 @@ std::string run_config_text(const ResolvedConfig& config, const std::string& hea
 }
 
 Value without_references(Value tree) {
-  Problems ignored;  // a text that is no good reference stays
+  Diagnostics ignored;  // a text that is no good reference stays
   tree.erase("defaults");
   resolve_references(tree, {}, ignored);
   return tree;

@@ -73,7 +73,7 @@ ResolvedLaunch resolve_launch(const ConfigRequest& request, ConfigCatalog& catal
 
 // The merged and filled tree of a config that may still be wrong, for completion and `explain`.
 // Throws ConfigError only for files that cannot be read.
-Value draft_config(const ConfigRequest& request, ConfigCatalog& catalog, Problems& problems);
+Value draft_config(const ConfigRequest& request, ConfigCatalog& catalog, Diagnostics& diagnostics);
 
 // The tree as it is written to a file and read again: plain "${" is escaped.
 Value written_tree(const ResolvedConfig& config);

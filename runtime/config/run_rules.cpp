@@ -10,7 +10,7 @@ namespace trivet {
 namespace {
 
 bool is_set(const Value& part) {
-  return part.is_table() || (part.is_text() && part.as_text() != "none");
+  return part.is_table() || (part.is_string() && part.as_string() != "none");
 }
 
 bool has_eval_input(const Value& value) {
@@ -36,7 +36,7 @@ void check_run(const ResolvedConfig& config) {
   const Value* mode = config.tree.find("mode");
   const Value* given = config.tree.find_path("task.eval_input");
   const Value* where = given != nullptr ? given : mode;
-  throw ConfigError(Problem{.where = where != nullptr ? where->origin() : Origin(),
+  throw ConfigError(Diagnostic{.where = where != nullptr ? where->origin() : Origin(),
                             .path = "task.eval_input",
                             .what = "no input is configured, and mode " +
                                     (mode != nullptr ? to_toml(*mode) : std::string()) +

@@ -92,7 +92,7 @@ std::optional<KnownPeak> find_peak(const std::filesystem::path& file, const Devi
     const Value* flops = entry.find("flops");
     const Value* time = entry.find("measured_at");
     if (flops == nullptr || time == nullptr || !matches(entry, key)) continue;
-    return KnownPeak{flops->as_number(), time->as_number()};
+    return KnownPeak{flops->as_float(), time->as_float()};
   }
   return {};
 }

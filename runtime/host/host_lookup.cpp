@@ -37,7 +37,7 @@ const Schema* HostLookup::from_note(const ManifestItem& item) {
 }
 
 const Schema* HostLookup::find(std::string_view kind, std::string_view key, const Origin& where,
-                               const std::string& path, Problems& problems) {
+                               const std::string& path, Diagnostics& diagnostics) {
   static const Schema kNoFields;
   const auto registered = [&]() -> const Schema* {
     const RegistryItem* item = registry_.find(kind, key);
@@ -68,15 +68,15 @@ const Schema* HostLookup::find(std::string_view kind, std::string_view key, cons
     throw PluginError("the plugin cannot be used: " + refusal,
                       {.where = where, .path = path, .plugin = plugin, .key = std::string(key)});
   }
-  Problem missing = registry_.missing(kind, key, where, path);
+  Diagnostic missing = registry_.missing(kind, key, where, path);
   const std::vector<ManifestItem> others = host_.items(key);
   const bool told = missing.hint.starts_with("it is a ");
   if (!others.empty() && !told) missing.hint = "it is a " + others[0].kind + "; " + missing.hint;
-  problems.add(std::move(missing));
+  diagnostics.add(std::move(missing));
   return nullptr;
 }
 
-std::optional<NumberItem> HostLookup::for_number(std::string_view kind) {
+std::optional<ScalarShorthand> HostLookup::for_number(std::string_view kind) {
   return registry_.for_number(kind);
 }
 

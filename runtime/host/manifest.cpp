@@ -56,7 +56,7 @@ ManifestItem item_of(const Json& json, const std::string& plugin) {
   item.kind = json.at("kind").get<std::string>();
   item.key = json.at("key").get<std::string>();
   item.doc = json.value("doc", std::string());
-  item.from_number = json.value("from_number", std::string());
+  item.scalar_shorthand = json.value("scalar_shorthand", std::string());
   if (json.contains("schema")) item.schema_json = json.at("schema").dump();
   const std::string prefix = plugin + "/";
   if (!is_name(item.kind) || !item.key.starts_with(prefix) ||

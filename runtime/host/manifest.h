@@ -14,7 +14,7 @@ struct ManifestItem {
   std::string kind;
   std::string key;
   std::string doc;
-  std::string from_number;
+  std::string scalar_shorthand;
   std::string
       schema_json;  // empty for items without a config; read by schema_from_json when needed
 };

@@ -49,7 +49,7 @@ PluginHost::PluginHost(std::vector<SearchDirectory> directories, Registry& into)
 }
 
 PluginHost::~PluginHost() {
-  Resolver* const current = registry_.set_resolver(nullptr);
+  PluginLoader* const current = registry_.set_resolver(nullptr);
   if (current != this) registry_.set_resolver(current);
 }
 
@@ -193,7 +193,7 @@ std::vector<PluginHost::NumberClaim> PluginHost::number_claims(std::string_view 
   for (const PluginFile& file : files_) {
     if (file.state != PluginState::available && file.state != PluginState::loaded) continue;
     for (const ManifestItem& item : file.manifest->items) {
-      if (item.kind == kind && !item.from_number.empty()) found.push_back({&item, file.shipped});
+      if (item.kind == kind && !item.scalar_shorthand.empty()) found.push_back({&item, file.shipped});
     }
   }
   std::stable_partition(found.begin(), found.end(),
@@ -201,13 +201,13 @@ std::vector<PluginHost::NumberClaim> PluginHost::number_claims(std::string_view 
   return found;
 }
 
-std::vector<NumberItem> PluginHost::for_number(std::string_view kind) {
+std::vector<ScalarShorthand> PluginHost::for_number(std::string_view kind) {
   const std::lock_guard lock(mutex_);
-  std::vector<NumberItem> found;
+  std::vector<ScalarShorthand> found;
   const std::vector<NumberClaim> claims = number_claims(kind);
   for (const NumberClaim& claim : claims) {
     if (claims.front().shipped && !claim.shipped) break;
-    found.push_back({claim.item->key, claim.item->from_number});
+    found.push_back({claim.item->key, claim.item->scalar_shorthand});
   }
   return found;
 }

@@ -62,7 +62,7 @@ struct PluginFile {
   std::string name() const { return manifest ? manifest->name : path.stem().string(); }
 };
 
-class PluginHost final : public Resolver {
+class PluginHost final : public PluginLoader {
  public:
   explicit PluginHost(std::vector<SearchDirectory> directories, Registry& into = registry());
   ~PluginHost() override;  // takes itself away from the registry
@@ -90,10 +90,10 @@ class PluginHost final : public Resolver {
   };
   std::vector<PassedOver> passed_over_numbers() const;
 
-  // Resolver
+  // PluginLoader
   void load(std::string_view kind, std::string_view key) override;
   std::vector<std::string> keys(std::string_view kind) override;
-  std::vector<NumberItem> for_number(std::string_view kind) override;
+  std::vector<ScalarShorthand> for_number(std::string_view kind) override;
   std::string searched() override;
 
  private:
@@ -125,8 +125,8 @@ class HostLookup final : public SchemaLookup {
       : host_(host), registry_(from), unknown_(unknown) {}
 
   const Schema* find(std::string_view kind, std::string_view key, const Origin& where,
-                     const std::string& path, Problems& problems) override;
-  std::optional<NumberItem> for_number(std::string_view kind) override;
+                     const std::string& path, Diagnostics& diagnostics) override;
+  std::optional<ScalarShorthand> for_number(std::string_view kind) override;
 
  private:
   // Null when it cannot be read; then the plugin is refused.

@@ -36,10 +36,10 @@ using launch::WorkUnit;
 std::vector<std::string> tag_list(const Value& tags) {
   std::vector<std::string> list;
   if (tags.is_array()) {
-    for (const Value& tag : tags.items()) list.push_back(tag.as_text());
+    for (const Value& tag : tags.items()) list.push_back(tag.as_string());
   }
-  if (!tags.is_text()) return list;
-  std::string rest = tags.as_text();
+  if (!tags.is_string()) return list;
+  std::string rest = tags.as_string();
   while (!rest.empty()) {
     const std::size_t comma = rest.find(',');
     if (comma != 0) list.push_back(rest.substr(0, comma));
@@ -167,9 +167,9 @@ void Launcher::Impl::check_with_orchestrator(const std::vector<WorkUnit>& units,
     return unit;
   });
   OrchestratorContext context{place.directory, records, [] {}, own_program()};
-  Problems problems;
-  make(told.launch.experiment.orchestrator, context)->check(units, problems);
-  problems.throw_if_any();
+  Diagnostics diagnostics;
+  make(told.launch.experiment.orchestrator, context)->check(units, diagnostics);
+  diagnostics.throw_if_any();
 }
 
 void Launcher::Impl::write_configs(const ExperimentPlace& place) const {
@@ -210,7 +210,7 @@ void Launcher::Impl::refuse_unknown(std::int64_t xid, const ExperimentStore& sto
   if (store.is_unfinished(xid)) return;
   const Value* where = told.launch.xp.find("xid");
   throw ConfigError(
-      Problem{.where = where != nullptr ? where->origin() : Origin(),
+      Diagnostic{.where = where != nullptr ? where->origin() : Origin(),
               .path = "xp.xid",
               .what = fmt::format("there is no experiment {} in {}", xid, told.root.string()),
               .hint = "leave it out for a new experiment, which gets the next number"});

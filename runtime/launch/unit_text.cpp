@@ -109,7 +109,7 @@ std::string dry_run_text(const PlannedLaunch& launch) {
   for (const std::string& tag : launch.tags) text += ", tag " + tag;
   text += "\n";
   for (const auto& copy : launch.copies.members()) {
-    text += fmt::format("  {} is a copy of {}\n", copy.value.as_text(), copy.key);
+    text += fmt::format("  {} is a copy of {}\n", copy.value.as_string(), copy.key);
   }
   for (const std::string& line : launch.intent) text += line + "\n";
   for (const launch::WorkUnit& unit : launch.units) {

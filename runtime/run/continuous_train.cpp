@@ -24,7 +24,7 @@ namespace {
 
 std::string init_checkpoint_of(const ResolvedConfig& config) {
   const Value* given = config.tree.find_path("task.init_checkpoint");
-  return given != nullptr && given->is_text() ? given->as_text() : std::string();
+  return given != nullptr && given->is_string() ? given->as_string() : std::string();
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ std::string init_checkpoint_of(const ResolvedConfig& config) {
 void check_continuous_train(const ResolvedConfig& config) {
   if (!init_checkpoint_of(config).empty()) return;
   throw ConfigError(
-      Problem{.path = "task.init_checkpoint",
+      Diagnostic{.path = "task.init_checkpoint",
               .what = "is not set: mode continuous_train_and_eval has no run to watch",
               .hint = "set it to the directory of the run whose checkpoints to train "
                       "from"});

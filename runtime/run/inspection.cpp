@@ -72,9 +72,9 @@ void note_gradients(ParameterStore& store, std::vector<Inspection::Weights>& wei
     if (entry.has_gradient) continue;
     Parameter* parameter = store.find(entry.path);
     if (parameter == nullptr || !parameter->trainable()) continue;
-    // Gradients on paper have no values; that the loss depends on a weight is known there, too.
+    // Gradients on a meta device have no values; that the loss depends on a weight is known there, too.
     entry.has_gradient =
-        is_on_paper(store.device()) ? parameter->has_gradient() : !is_zero(parameter->gradient());
+        is_meta(store.device()) ? parameter->has_gradient() : !is_zero(parameter->gradient());
   }
 }
 
@@ -85,11 +85,11 @@ bool all_have_gradients(const std::vector<Inspection::Weights>& weights) {
 
 class Inspector {
  public:
-  Inspector(const ResolvedConfig& config, std::size_t stage, bool on_paper,
+  Inspector(const ResolvedConfig& config, std::size_t stage, bool abstract,
             const MetricUses& metrics)
-      : config_(config), metrics_(metrics), mode_(config.tree.find("mode")->as_text()) {
+      : config_(config), metrics_(metrics), mode_(config.tree.find("mode")->as_string()) {
     result_.stage = stage;
-    result_.on_paper = on_paper;
+    result_.abstract = abstract;
     result_.mesh = config.experiment.mesh;
     result_.global_batch = global_batch(config.experiment);
   }
@@ -99,8 +99,8 @@ class Inspector {
  private:
   void look();
   bool does(std::string_view what) const { return mode_.find(what) != std::string::npos; }
-  // What a batch of evaluation takes on paper is less than what one of training does.
-  bool evaluates() const { return does("eval") && !(result_.on_paper && does("train")); }
+  // What a batch of evaluation takes on a meta device is less than what one of training does.
+  bool evaluates() const { return does("eval") && !(result_.abstract && does("train")); }
   void open();
   void build();
   void enter_stage();
@@ -139,18 +139,18 @@ void Inspector::look() {
   take_weights();
   if (does("train")) train();
   if (evaluates()) evaluate();
-  if (!result_.on_paper) name_numbers();
+  if (!result_.abstract) name_numbers();
   result_.examples = observer_.examples();
   result_.tokens = observer_.tokens();
   result_.memory = result_.device->memory();
-  if (result_.on_paper && result_.trained) {
+  if (result_.abstract && result_.trained) {
     result_.memory_parts = memory_parts(*trainer_, result_.mesh);
   }
 }
 
 void Inspector::open() {
-  if (result_.on_paper) {
-    result_.device = open_device_on_paper(config_);
+  if (result_.abstract) {
+    result_.device = open_meta_device_for(config_);
   } else {
     RunRequest request;
     request.config = config_;
@@ -165,13 +165,13 @@ void Inspector::build() {
   open();
   TaskContext task_context{*result_.device, {}};
   build_from_config("task", experiment.task.origin(), [&] {
-    task_ = make(result_.on_paper ? with_rows(experiment.task, rows_per_device(experiment))
+    task_ = make(result_.abstract ? with_rows(experiment.task, rows_per_device(experiment))
                                   : experiment.task,
                  task_context);
   });
   TrainerContext context{.task = *task_,
                          .device = *result_.device,
-                         .key = Key(static_cast<std::uint64_t>(experiment.seed)),
+                         .key = RngKey(static_cast<std::uint64_t>(experiment.seed)),
                          .train = does("train"),
                          .eval = evaluates(),
                          .observer = observer_};
@@ -179,9 +179,9 @@ void Inspector::build() {
                     [&] { trainer_ = make(experiment.trainer, context); });
   build_from_config("task.init_checkpoint", experiment.task.origin(),
                     [this] { trainer_->initialize(); });
-  const bool fresh = task_->config().init_checkpoint.empty() && !result_.on_paper;
-  const auto* first = static_cast<const FirstLoss*>(task_->extension(kTaskFirstLoss));
-  if (fresh && first != nullptr) result_.expected_loss = first->first_loss();
+  const bool fresh = task_->config().init_checkpoint.empty() && !result_.abstract;
+  const auto* first = static_cast<const ExpectedInitialLoss*>(task_->extension(kTaskExpectedInitialLoss));
+  if (fresh && first != nullptr) result_.expected_loss = first->expected_initial_loss();
 }
 
 // Through those before it, so that what it takes over is tried, too.
@@ -266,11 +266,11 @@ std::string names_of(const std::vector<std::string>& paths) {
 
 std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptions& options) {
   const FlushDenormals flush;
-  const bool on_paper = options.on_paper || config.experiment.mesh.devices() > 1;
+  const bool abstract = options.abstract || config.experiment.mesh.devices() > 1;
   check_before_start(config, trainer_fields(config.experiment.trainer));
   std::vector<Inspection> stages;
   do {
-    stages.push_back(Inspector(config, stages.size(), on_paper, options.metrics).inspect());
+    stages.push_back(Inspector(config, stages.size(), abstract, options.metrics).inspect());
   } while (stages.size() < stages.front().stages);
   return stages;
 }
@@ -278,12 +278,12 @@ std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptio
 void check_metric_names(const MetricUses& uses, const std::vector<Inspection>& stages) {
   MetricNames names;
   for (const Inspection& stage : stages) {
-    if (stage.on_paper) return;
+    if (stage.abstract) return;
     names.training.insert(stage.names.training.begin(), stage.names.training.end());
     names.evaluation.insert(stage.names.evaluation.begin(), stage.names.evaluation.end());
   }
-  std::vector<Problem> problems = unknown_metrics(uses, names);
-  if (!problems.empty()) throw ConfigError(std::move(problems));
+  std::vector<Diagnostic> diagnostics = unknown_metrics(uses, names);
+  if (!diagnostics.empty()) throw ConfigError(std::move(diagnostics));
 }
 
 void check_metric_names(const ResolvedConfig& config, Task& task, const TrainerConfig& trainer) {
@@ -330,7 +330,7 @@ std::vector<std::string> faults(const Inspection& inspection) {
                                 dead.size() == 1 ? "it is" : "they are"));
   }
   if (!inspection.trained || !inspection.expected_loss) return found;
-  const FirstLoss::Range& range = *inspection.expected_loss;
+  const ExpectedInitialLoss::Range& range = *inspection.expected_loss;
   if (!(inspection.first_loss >= range.low && inspection.first_loss <= range.high)) {
     found.push_back(
         fmt::format("the first loss {:.4g} is not between {:.2f} and {:.2f}, as weights that have "

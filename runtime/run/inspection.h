@@ -4,7 +4,7 @@
 // would start from if nothing had been learnt before it. Behind `trivet check` and `trivet
 // summary`.
 //
-// On paper (trivet/backend/meta_device.h) nothing is computed: shapes, parameters, FLOPs and memory
+// On a meta device (trivet/backend/meta_device.h) nothing is computed: shapes, parameters, FLOPs and memory
 // are those of the device's share of a training batch, and neither loss nor evaluation says
 // anything.
 #pragma once
@@ -20,7 +20,7 @@
 #include "device/memory_share.h"
 #include "run/metric_uses.h"
 #include "trivet/backend/device.h"
-#include "trivet/extensions/first_loss.h"
+#include "trivet/extensions/expected_initial_loss.h"
 #include "trivet/layer/layer_trace.h"
 #include "trivet/tensor/shape.h"
 #include "trivet/train/logs.h"
@@ -47,18 +47,18 @@ struct Inspection {
   std::int64_t examples = 0;  // in it
   std::int64_t tokens = 0;    // in it; 0 where the task counts none
   FlopCount flops;            // of a training step, or of one of evaluation when not trained
-  std::optional<FirstLoss::Range> expected_loss;  // nothing: the task does not say, or its weights
+  std::optional<ExpectedInitialLoss::Range> expected_loss;  // nothing: the task does not say, or its weights
                                                   // come from a checkpoint
   bool evaluated = false;
   Logs eval_logs;       // of one batch
-  MetricNames names;    // of all numbers that were seen; empty on paper
+  MetricNames names;    // of all numbers that were seen; empty on a meta device
   MemoryReport memory;  // with everything alive
 
-  bool on_paper = false;
+  bool abstract = false;
   MeshConfig mesh;
   std::int64_t global_batch = 0;         // examples of all devices; 0: not known
   double peak_flops = 0;                 // of a device, a second; 0: not known
-  std::vector<MemoryPart> memory_parts;  // of a training on paper, what is kept between steps
+  std::vector<MemoryPart> memory_parts;  // of a training on a meta device, what is kept between steps
 };
 
 // A training step of all devices. Zero where the task counts no tokens or nothing was trained.
@@ -73,10 +73,10 @@ struct TokenFigures {
 };
 TokenFigures token_figures(const Inspection& inspection);
 
-// On paper also without having been asked to, where the mesh has devices that are not here.
+// On a meta device also without having been asked to, where the mesh has devices that are not here.
 struct InspectOptions {
-  bool on_paper = false;
-  MetricUses metrics{};  // whose names are looked for; not on paper
+  bool abstract = false;
+  MetricUses metrics{};  // whose names are looked for; not on a meta device
 };
 
 // Of each stage, in order; at least one. Writes nothing: there is no run directory. Throws as a run
@@ -84,7 +84,7 @@ struct InspectOptions {
 std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptions& options = {});
 
 // Throws ConfigError for numbers that no stage gives, which were looked for. Nothing where the
-// stages were looked at on paper.
+// stages were looked at on a meta device.
 void check_metric_names(const MetricUses& uses, const std::vector<Inspection>& stages);
 
 // The same before a run, whose task is at hand: what its metrics and trainer say is looked at

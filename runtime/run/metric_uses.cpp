@@ -32,42 +32,42 @@ class UseCollector {
   // `path`: members of tables alone.
   void collect(const Value& config, std::string_view path) {
     const Value* value = &config;
-    Spot spot = tree_.root();
+    SchemaNode node = tree_.root();
     for (const PathStep& step : split_path(path)) {
-      spot = tree_.child(*value, spot, step.name);
+      node = tree_.child(*value, node, step.name);
       value = value->is_table() ? value->find(step.name) : nullptr;
       if (value == nullptr) return;
     }
-    look(*value, spot, std::string(path));
+    look(*value, node, std::string(path));
   }
 
  private:
-  void look(const Value& value, const Spot& spot, const std::string& path);
+  void look(const Value& value, const SchemaNode& node, const std::string& path);
 
   TypedTree tree_;
   std::vector<MetricUse>& uses_;
 };
 
-void UseCollector::look(const Value& value, const Spot& spot, const std::string& path) {
-  if (spot.type == nullptr) return;
-  if (spot.field != nullptr && spot.field->names_metric && value.is_text()) {
-    if (!value.as_text().empty()) uses_.push_back({value.as_text(), path, value.origin()});
+void UseCollector::look(const Value& value, const SchemaNode& node, const std::string& path) {
+  if (node.type == nullptr) return;
+  if (node.field != nullptr && node.field->names_metric && value.is_string()) {
+    if (!value.as_string().empty()) uses_.push_back({value.as_string(), path, value.origin()});
   } else if (value.is_table()) {
     for (const Value::Member& member : value.members()) {
-      look(member.value, tree_.child(value, spot, member.key), joined_path(path, member.key));
+      look(member.value, tree_.child(value, node, member.key), joined_path(path, member.key));
     }
   } else if (value.is_array()) {
     for (std::size_t i = 0; i < value.items().size(); ++i) {
-      look(value.items()[i], tree_.element(spot), joined_path(path, i));
+      look(value.items()[i], tree_.element(node), joined_path(path, i));
     }
   }
 }
 
 void add_problems(const std::vector<MetricUse>& uses, const std::set<std::string>& names,
-                  std::string_view giver, std::vector<Problem>& problems) {
+                  std::string_view giver, std::vector<Diagnostic>& diagnostics) {
   for (const MetricUse& use : uses) {
     if (names.contains(use.name)) continue;
-    problems.push_back(
+    diagnostics.push_back(
         {.where = use.where,
          .path = use.path,
          .what = names.empty()
@@ -82,7 +82,7 @@ void add_problems(const std::vector<MetricUse>& uses, const std::set<std::string
 }  // namespace
 
 MetricUses metric_uses(const Value& config, SchemaLookup& schemas) {
-  const std::optional<Mode> mode = enum_from_name<Mode>(config.text_or("mode"));
+  const std::optional<Mode> mode = enum_from_name<Mode>(config.string_or("mode"));
   MetricUses uses;
   if (!mode) return uses;
   if (trains(*mode)) {
@@ -122,11 +122,11 @@ MetricNames known_names(Task& task, const TrainerConfig& trainer, const MetricUs
   return names;
 }
 
-std::vector<Problem> unknown_metrics(const MetricUses& uses, const MetricNames& names) {
-  std::vector<Problem> problems;
-  add_problems(uses.training, names.training, "training", problems);
-  add_problems(uses.evaluation, names.evaluation, "the evaluation", problems);
-  return problems;
+std::vector<Diagnostic> unknown_metrics(const MetricUses& uses, const MetricNames& names) {
+  std::vector<Diagnostic> diagnostics;
+  add_problems(uses.training, names.training, "training", diagnostics);
+  add_problems(uses.evaluation, names.evaluation, "the evaluation", diagnostics);
+  return diagnostics;
 }
 
 }  // namespace trivet

@@ -43,6 +43,6 @@ void add_names(std::set<std::string>& names, const Logs& logs);
 MetricNames known_names(Task& task, const TrainerConfig& trainer, const MetricUses& uses);
 
 // The uses that are not among the names, as problems with the nearest ones.
-std::vector<Problem> unknown_metrics(const MetricUses& uses, const MetricNames& names);
+std::vector<Diagnostic> unknown_metrics(const MetricUses& uses, const MetricNames& names);
 
 }  // namespace trivet

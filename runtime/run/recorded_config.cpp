@@ -26,8 +26,8 @@ std::optional<Value> config_in(CheckpointManager& checkpoints) {
   if (checkpoint == nullptr || !checkpoint->has_state(kRunState)) return std::nullopt;
   const Value& state = checkpoint->state(kRunState);
   const Value* text = state.is_table() ? state.find("config") : nullptr;
-  if (text == nullptr || !text->is_text()) return std::nullopt;
-  return without_references(read_toml(text->as_text(), checkpoint->description()));
+  if (text == nullptr || !text->is_string()) return std::nullopt;
+  return without_references(read_toml(text->as_string(), checkpoint->description()));
 }
 
 // What is wrong with the file; empty where `changes` are those from it.

@@ -65,7 +65,7 @@ void check_mesh(const ResolvedConfig& config) {
   if (mesh.devices() <= 1) return;
   const Value* shape = config.tree.find_path("mesh.ici_mesh_shape");
   throw ConfigError(
-      Problem{.where = shape != nullptr ? shape->origin() : Origin{},
+      Diagnostic{.where = shape != nullptr ? shape->origin() : Origin{},
               .path = "mesh",
               .what = "is of " + std::to_string(mesh.devices()) +
                       " devices, and a run uses one: it cannot be done here",

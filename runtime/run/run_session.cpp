@@ -125,7 +125,7 @@ void RunSession::make_parts() {
   find_peak();
   TrainerContext trainer_context{.task = *task_,
                                  .device = device_,
-                                 .key = Key(static_cast<std::uint64_t>(experiment_.seed)),
+                                 .key = RngKey(static_cast<std::uint64_t>(experiment_.seed)),
                                  .train = trains(experiment_.mode),
                                  .eval = evaluates(experiment_.mode),
                                  .observer = recorder_};
@@ -173,7 +173,7 @@ ConfigError RunSession::other_weights(const std::string& reason) const {
   for (const ConfigChange& change : changes_) {
     if (change.breaks || !reason.empty()) breaking.push_back(change);
   }
-  return ConfigError(Problem{
+  return ConfigError(Diagnostic{
       .path = breaking.front().path,
       .what = fmt::format("{} holds checkpoints of another task or model:\n{}{}{}", shown_run(),
                           to_string(breaking), reason.empty() ? "" : "\n", reason),

@@ -28,7 +28,7 @@ std::vector<std::pair<std::string, std::string>> backend_options(const Value& ta
   for (const Value::Member& member : table.members()) {
     if (member.value.is_null()) continue;
     options.emplace_back(member.key,
-                         member.value.is_text() ? member.value.as_text() : to_toml(member.value));
+                         member.value.is_string() ? member.value.as_string() : to_toml(member.value));
   }
   return options;
 }
@@ -62,7 +62,7 @@ TrainerConfig trainer_fields(const ConfigOf<Trainer>& config) {
 
 void check_before_start(const ResolvedConfig& config, const TrainerConfig& trainer) {
   if (!trains(config.experiment.mode) || trainer.train_steps > 0) return;
-  throw ConfigError(Problem{.where = origin_of(config.tree, "trainer.train_steps"),
+  throw ConfigError(Diagnostic{.where = origin_of(config.tree, "trainer.train_steps"),
                             .path = "trainer.train_steps",
                             .what = "is 0: there is nothing to train",
                             .hint = "set it, or use mode = \"eval\""});
@@ -76,8 +76,8 @@ std::unique_ptr<Device> open_device(const RunRequest& request) {
   return Device::open(backend_table(request.config), std::move(options));
 }
 
-std::unique_ptr<Device> open_device_on_paper(const ResolvedConfig& config) {
-  return open_on_paper(backend_table(config), device_options(config));
+std::unique_ptr<Device> open_meta_device_for(const ResolvedConfig& config) {
+  return open_meta_device(backend_table(config), device_options(config));
 }
 
 int run_in(const RunRequest& request, const RunPlace& place, Device& device,

@@ -24,9 +24,9 @@ void check_before_start(const ResolvedConfig& config, const TrainerConfig& train
 
 // The device that `runtime` names, with its threads. Throws as the registry and the backend do.
 std::unique_ptr<Device> open_device(const RunRequest& request);
-// A device on paper (trivet/backend/meta_device.h) with the functions of that one, and no limit of
+// a meta device (trivet/backend/meta_device.h) with the functions of that one, and no limit of
 // memory.
-std::unique_ptr<Device> open_device_on_paper(const ResolvedConfig& config);
+std::unique_ptr<Device> open_meta_device_for(const ResolvedConfig& config);
 
 // One session in a directory; its exit code. What goes wrong is put on record there and thrown
 // again. `done`, where the session is all that was asked for, is said before the session's objects

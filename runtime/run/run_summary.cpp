@@ -24,13 +24,13 @@ Value known(double number) {
   return number > 0 ? Value(number) : Value();
 }
 
-Value slots_value(const Device& device) {
-  Value slots = Value::array();
-  for (const SlotUse& use : device.slot_uses()) {
-    slots.push_back(
-        Value::table({{"slot", use.slot}, {"native", use.native}, {"composed", use.composed}}));
+Value kernels_value(const Device& device) {
+  Value kernels = Value::array();
+  for (const KernelUse& use : device.kernel_uses()) {
+    kernels.push_back(Value::table(
+        {{"kernel", use.kernel}, {"native", use.native}, {"fallback", use.fallback}}));
   }
-  return slots;
+  return kernels;
 }
 
 std::string logs_text(const char* name, const Logs& logs, int width) {
@@ -100,7 +100,7 @@ Value summary_value(const RunSummary& summary, const RunStats& stats, const Devi
                        {"page_faults_per_step", cost.page_faults_per_step()},
                        {"backend_allocations_per_step", cost.backend_allocations_per_step()},
                        {"flops", device.flops()},
-                       {"slots", slots_value(device)}});
+                       {"kernels", kernels_value(device)}});
 }
 
 Value with_evaluation(Value before, const Value& now) {
@@ -110,14 +110,14 @@ Value with_evaluation(Value before, const Value& now) {
   return before;
 }
 
-std::string slots_text(const Device& device) {
-  std::string composed;
-  for (const SlotUse& use : device.slot_uses()) {
-    if (use.composed == 0) continue;
-    composed +=
-        fmt::format("{}{} ({} calls)", composed.empty() ? "" : ", ", use.slot, use.composed);
+std::string kernels_text(const Device& device) {
+  std::string fallbacks;
+  for (const KernelUse& use : device.kernel_uses()) {
+    if (use.fallback == 0) continue;
+    fallbacks +=
+        fmt::format("{}{} ({} calls)", fallbacks.empty() ? "" : ", ", use.kernel, use.fallback);
   }
-  return composed.empty() ? "every function native" : "composed: " + composed;
+  return fallbacks.empty() ? "every kernel native" : "fallback: " + fallbacks;
 }
 
 std::string summary_text(const RunSummary& summary, const RunStats& stats, const Device& device,
@@ -138,8 +138,8 @@ std::string summary_text(const RunSummary& summary, const RunStats& stats, const
         "\n  steady    {:.3g} backend allocations and {:.3g} page faults per step after step 2",
         cost.backend_allocations_per_step(), cost.page_faults_per_step());
   }
-  if (!device.slot_uses().empty()) {
-    text += fmt::format("\n  backend   {} {}", summary.backend, slots_text(device));
+  if (!device.kernel_uses().empty()) {
+    text += fmt::format("\n  backend   {} {}", summary.backend, kernels_text(device));
   }
   text += fmt::format("\n  files     {}", summary.directory);
   return text;

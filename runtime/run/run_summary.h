@@ -37,7 +37,7 @@ Value with_evaluation(Value before, const Value& now);
 std::string summary_text(const RunSummary& summary, const RunStats& stats, const Device& device,
                          int width);
 
-// "every function native", or "composed: linear_fwd (938 calls), ...".
-std::string slots_text(const Device& device);
+// "every kernel native", or "fallback: linear_fwd (938 calls), ...".
+std::string kernels_text(const Device& device);
 
 }  // namespace trivet

@@ -48,7 +48,7 @@ TrainedModel::TrainedModel(const ResolvedConfig& config, const RunCheckpoint& pl
   device_ = open_device(request);
   TaskContext context{*device_, {}, place.config.parent_path()};
   task_ = make(config.experiment.task, context);
-  store_.emplace(*device_, Key(static_cast<std::uint64_t>(config.experiment.seed)));
+  store_.emplace(*device_, RngKey(static_cast<std::uint64_t>(config.experiment.seed)));
   Scope scope(*store_);
   model_ = build_model(*task_, task_->config().model, scope);
   store_->build();

@@ -36,19 +36,19 @@ bool decides_variables(std::string_view kind) {
   return false;
 }
 
-Freedom freedom_at(const Spot& spot, bool adjustable, const Freedom& around) {
+Freedom freedom_at(const SchemaNode& node, bool adjustable, const Freedom& around) {
   if (adjustable) return {};
-  if (spot.is_config()) {
-    if (decides_variables(spot.type->kind)) return {.type = false, .fields = false};
+  if (node.is_config()) {
+    if (decides_variables(node.type->kind)) return {.type = false, .fields = false};
     // What the fields of a task change of the shapes is found by restoring.
-    if (spot.type->kind == Task::kKind) return {.type = false, .fields = true};
+    if (node.type->kind == Task::kKind) return {.type = false, .fields = true};
   }
   return {.type = around.fields, .fields = around.fields};
 }
 
 std::string_view type_in(const Value& part) {
   const Value* type = part.is_table() ? part.find("type") : &part;
-  return type != nullptr && type->is_text() ? std::string_view(type->as_text()) : "";
+  return type != nullptr && type->is_string() ? std::string_view(type->as_string()) : "";
 }
 
 const Value& below(const Value& value, const PathStep& step) {
@@ -70,7 +70,7 @@ class ChangeJudge {
   void judge(ConfigChange& change) const;
 
  private:
-  std::string unknown_fields(const Value& part, const Spot& spot) const;
+  std::string unknown_fields(const Value& part, const SchemaNode& node) const;
 
   const Value& before_;
   const Value& after_;
@@ -78,11 +78,11 @@ class ChangeJudge {
 };
 
 // Why the fields of a part are not known; empty where they are.
-std::string ChangeJudge::unknown_fields(const Value& part, const Spot& spot) const {
+std::string ChangeJudge::unknown_fields(const Value& part, const SchemaNode& node) const {
   const std::string why =
       fmt::format("which fields of '{}' may change is not known", type_in(part));
   try {
-    return tree_.fields(part, spot) != nullptr ? "" : why;
+    return tree_.fields(part, node) != nullptr ? "" : why;
   } catch (const Error& failure) {
     return why + ": " + failure.message();
   }
@@ -92,22 +92,22 @@ std::string ChangeJudge::unknown_fields(const Value& part, const Spot& spot) con
 // whose kind decides variables.
 void ChangeJudge::judge(ConfigChange& change) const {
   const Value *was = &before_, *is = &after_;
-  Spot spot = tree_.root();
+  SchemaNode node = tree_.root();
   Freedom freedom;
   bool adjustable = false;
   for (const PathStep& step : split_path(change.path)) {
     const bool is_field = step.index < 0;
-    if (is_field && spot.is_config()) {
+    if (is_field && node.is_config()) {
       if (step.name == "type") break;
       // Of a part of another type that type alone tells.
       if (type_in(*was) != type_in(*is)) return;
-      if (const std::string why = unknown_fields(*is, spot); !why.empty()) {
+      if (const std::string why = unknown_fields(*is, node); !why.empty()) {
         if (!freedom.type) change.reason = why;
         break;
       }
     }
-    const Spot next = is_field ? tree_.child(*is, spot, step.name) : tree_.element(spot);
-    if (!freedom.fields && next.type == nullptr && !spot.is_free()) {
+    const SchemaNode next = is_field ? tree_.child(*is, node, step.name) : tree_.element(node);
+    if (!freedom.fields && next.type == nullptr && !node.is_free()) {
       change.reason = "there is no such field any more";
       break;
     }
@@ -116,9 +116,9 @@ void ChangeJudge::judge(ConfigChange& change) const {
     freedom = freedom_at(next, adjustable, freedom);
     was = &below(*was, step);
     is = &below(*is, step);
-    spot = next;
+    node = next;
   }
-  change.breaks = !change.reason.empty() || !(spot.is_config() ? freedom.type : freedom.fields);
+  change.breaks = !change.reason.empty() || !(node.is_config() ? freedom.type : freedom.fields);
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ std::string loss_since(const Value& before, const UniqueFd& file,
   }
   const Value value = now.to_value();
   const Value* crc = before.find("crc32");
-  if (crc != nullptr && crc->as_text() == value.find("crc32")->as_text()) return {};
+  if (crc != nullptr && crc->as_string() == value.find("crc32")->as_string()) return {};
   return fmt::format("is not what it was in its first {} lines", lines);
 }
 

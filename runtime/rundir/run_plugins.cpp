@@ -22,8 +22,8 @@ std::map<std::string, std::string> builds_in(const Value& record) {
   std::map<std::string, std::string> builds;
   if (!record.is_array()) return builds;
   for (const Value& plugin : record.items()) {
-    builds[plugin.text_or("name")] =
-        fmt::format("{} {}", plugin.text_or("version"), plugin.text_or("digest"));
+    builds[plugin.string_or("name")] =
+        fmt::format("{} {}", plugin.string_or("version"), plugin.string_or("digest"));
   }
   return builds;
 }
@@ -33,7 +33,7 @@ Value plugins_at_start(const std::string& line) {
   try {
     const Value event = value_from_json(line, "log.jsonl");
     const Value* plugins = event.is_table() ? event.find("plugins") : nullptr;
-    const bool start = event.text_or("event") == "start";
+    const bool start = event.string_or("event") == "start";
     return start && plugins != nullptr ? *plugins : Value();
   } catch (const Error&) {
     return {};

@@ -116,17 +116,17 @@ std::vector<fs::path> find_runs(const fs::path& root, const std::set<fs::path>& 
 
 void read_status(const fs::path& file, RunStatus& info) {
   const Value status = value_from_json(read_text_file(file, kMostStatusBytes), file.string());
-  info.reported = status.text_or("state");
-  info.mode = status.text_or("mode");
-  info.host = status.text_or("host");
-  info.boot_id = status.text_or("boot_id");
-  info.message = status.text_or("message");
+  info.reported = status.string_or("state");
+  info.mode = status.string_or("mode");
+  info.host = status.string_or("host");
+  info.boot_id = status.string_or("boot_id");
+  info.message = status.string_or("message");
   info.step = status.integer_or("step", -1);
   info.target = status.integer_or("target", -1);
   info.attempt = status.integer_or("attempt", -1);
   info.pid = status.integer_or("pid", -1);
-  info.started = status.number_or("started", -1);
-  info.time = status.number_or("time", -1);
+  info.started = status.float_or("started", -1);
+  info.time = status.float_or("time", -1);
   judge_state(info);
 }
 

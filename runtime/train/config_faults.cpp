@@ -28,8 +28,8 @@ Origin place_of(const Value& config, std::string path) {
 // The path of the field in `value` with the file that the text is about; empty where there is none.
 // Messages about a file begin with its name, as the config has it.
 std::string field_named(const Value& value, const std::string& path, const std::string& text) {
-  if (value.is_text()) {
-    const bool is_named = !value.as_text().empty() && text.starts_with(value.as_text() + ":");
+  if (value.is_string()) {
+    const bool is_named = !value.as_string().empty() && text.starts_with(value.as_string() + ":");
     return is_named ? path : "";
   }
   std::string found;
@@ -58,7 +58,7 @@ std::string field_spoken_of(const Value& config, const std::string& path, const 
 }
 
 // A place in another file than the config's, as of a bad row, goes into the text.
-Problem problem_of(const Error& error, std::string_view path, const Origin& config) {
+Diagnostic problem_of(const Error& error, std::string_view path, const Origin& config) {
   const bool elsewhere = error.where().known() && error.where().file != config.file;
   return {.where = {},
           .path = error.path().empty() ? std::string(path) : error.path(),
@@ -98,15 +98,15 @@ void with_places(const Value& config, const std::function<void()>& work) {
   try {
     work();
   } catch (const ConfigError& error) {
-    std::vector<Problem> problems = error.problems();
-    for (Problem& problem : problems) {
+    std::vector<Diagnostic> diagnostics = error.diagnostics();
+    for (Diagnostic& problem : diagnostics) {
       if (problem.where.known()) continue;
       if (!problem.path.empty()) {
         problem.path = field_spoken_of(config, problem.path, problem.what);
       }
       problem.where = place_of(config, problem.path);
     }
-    throw ConfigError(std::move(problems));
+    throw ConfigError(std::move(diagnostics));
   }
 }
 

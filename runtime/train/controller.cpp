@@ -20,7 +20,7 @@ std::int64_t next_multiple(std::int64_t step, std::int64_t interval) {
 
 void check(const ControllerOptions& options) {
   const auto fail = [](const char* field, std::string what) {
-    throw ConfigError(Problem{.path = std::string("trainer.") + field, .what = std::move(what)});
+    throw ConfigError(Diagnostic{.path = std::string("trainer.") + field, .what = std::move(what)});
   };
   if (options.train_steps < 0) fail("train_steps", "must be at least 0");
   if (options.steps_per_loop < 1) fail("steps_per_loop", "must be at least 1");
@@ -81,7 +81,7 @@ Controller::Outcome Controller::train_and_evaluate() {
 
 Controller::Outcome Controller::run(With with) {
   if (options_.train_steps == 0) {
-    throw ConfigError(Problem{.path = "trainer.train_steps",
+    throw ConfigError(Diagnostic{.path = "trainer.train_steps",
                               .what = "is 0: there is nothing to train",
                               .hint = "set it, or use mode = \"eval\""});
   }

@@ -101,7 +101,7 @@ class DefaultTrainer final : public Trainer {
   Task& task_;
   Device& device_;
   TrainerObserver& observer_;
-  const Key key_;
+  const RngKey key_;
   ParameterStore store_;
   std::unique_ptr<Model> model_;
   const TokenCount* token_count_;           // null where the task counts none

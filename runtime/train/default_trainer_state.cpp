@@ -49,7 +49,7 @@ void DefaultTrainer::save(CheckpointWriter& writer) {
                                         {"metrics", save_metrics(training.metrics)},
                                         {"metric_names", training.metric_names}}));
   writer.state("train_input", training.input->save_state());
-  if (config_.validation_data == ValidationData::start_over) return;
+  if (config_.validation_data == ValidationData::restart) return;
   if (evaluation_) next_evaluation_ = evaluation_->save_state();
   if (next_evaluation_) writer.state("eval_input", *next_evaluation_);
 }
@@ -84,7 +84,7 @@ void DefaultTrainer::restore_averages(const CheckpointReader& reader) {
 
 void DefaultTrainer::restore(const CheckpointReader& reader) {
   restore_all_but_input(reader);
-  if (config_.validation_data == ValidationData::go_on && reader.has_state("eval_input")) {
+  if (config_.validation_data == ValidationData::continue_ && reader.has_state("eval_input")) {
     next_evaluation_ = reader.state("eval_input");
     if (evaluation_) evaluation_->restore_state(*next_evaluation_);
   }

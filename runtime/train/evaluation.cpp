@@ -24,14 +24,14 @@ void Evaluation::restore_state(const Value& state) {
 // Behind the end of the data comes its start again where evaluations go on.
 std::optional<Batch> Evaluation::next() {
   std::optional<Batch> batch = next_batch(*input_, config_);
-  if (batch || data_ == ValidationData::start_over) return batch;
+  if (batch || data_ == ValidationData::restart) return batch;
   input_->reset();
   return next_batch(*input_, config_);
 }
 
 Logs Evaluation::run(Model& model, ParameterStore& store, const FpropContext& context,
                      std::int64_t steps, TrainerObserver& observer) {
-  if (used_ && data_ == ValidationData::start_over) input_->reset();
+  if (used_ && data_ == ValidationData::restart) input_->reset();
   used_ = true;
   reset(metrics_);
   Device& device = store.device();

@@ -25,7 +25,7 @@ void check_learner(const TrainerConfig& trainer, const ConfigOf<Input>& train_in
       std::all_of(trainer.learners.begin(), trainer.learners.end(),
                   [](const LearnerConfig& learner) { return learner.learning_rate.has_value(); });
   if (!trainer.learning_rate.has_value() && (has_main(trainer) || !all_have_rates)) {
-    throw ConfigError(Problem{.path = "trainer.learning_rate",
+    throw ConfigError(Diagnostic{.path = "trainer.learning_rate",
                               .what = "training needs it, and it is not set",
                               .hint = "for example learning_rate = 0.001"});
   }
@@ -34,7 +34,7 @@ void check_learner(const TrainerConfig& trainer, const ConfigOf<Input>& train_in
   if (batch % trainer.gradient_accumulation == 0) return;
   const std::string input = train_input.path().empty() ? "task.train_input" : train_input.path();
   throw ConfigError(
-      Problem{.path = "trainer.gradient_accumulation",
+      Diagnostic{.path = "trainer.gradient_accumulation",
               .what = fmt::format("{}.batch_size = {} cannot be cut into {} equal parts", input,
                                   batch, trainer.gradient_accumulation),
               .hint = "choose a divisor of the batch size"});

@@ -17,24 +17,24 @@
 
 namespace trivet {
 
-void StageTransferConfig::validate(Problems& problems) const {
-  check_patterns(problems, "ignore", ignore);
-  for (const LoadRule& rule : rules) check_patterns(problems, "rules", {rule.pattern});
+void StageTransferConfig::validate(Diagnostics& diagnostics) const {
+  check_patterns(diagnostics, "ignore", ignore);
+  for (const LoadRule& rule : rules) check_patterns(diagnostics, "rules", {rule.pattern});
 }
 
-void StageConfig::validate(Problems& problems) const {
-  check_patterns(problems, "frozen", frozen.value_or(std::vector<std::string>()));
-  check_patterns(problems, "trainable", trainable.value_or(std::vector<std::string>()));
+void StageConfig::validate(Diagnostics& diagnostics) const {
+  check_patterns(diagnostics, "frozen", frozen.value_or(std::vector<std::string>()));
+  check_patterns(diagnostics, "trainable", trainable.value_or(std::vector<std::string>()));
   if (frozen && trainable) {
-    problems.add("trainable", "is set, and frozen, too", "say which are trained, or which not");
+    diagnostics.add("trainable", "is set, and frozen, too", "say which are trained, or which not");
   }
 }
 
-void ProgressiveConfig::validate(Problems& problems) const {
-  if (stages.empty()) problems.add("stages", "has no stage", "use trivet/Trainer without stages");
+void ProgressiveConfig::validate(Diagnostics& diagnostics) const {
+  if (stages.empty()) diagnostics.add("stages", "has no stage", "use trivet/Trainer without stages");
   for (std::size_t i = 0; i + 1 < stages.size(); ++i) {
     if (stages[i].steps > 0) continue;
-    problems.add(fmt::format("stages[{}].steps", i),
+    diagnostics.add(fmt::format("stages[{}].steps", i),
                  "is 0: a stage that another one follows must end", "set it to at least 1");
   }
 }

@@ -43,7 +43,7 @@ struct StageTransferConfig {
   std::vector<std::string> ignore;
   bool partial = true;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(StageTransferConfig, trivet::NoBase,
               (rules, "Names in the stage before, the first that matches counts."),
@@ -64,7 +64,7 @@ struct StageConfig {
   std::optional<std::vector<std::string>> trainable;
   StageTransferConfig transfer;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     StageConfig, trivet::NoBase, (name, "Name in messages; empty: its number."),
@@ -83,7 +83,7 @@ TRIVET_CONFIG(
 struct ProgressiveConfig : TrainerConfig {
   std::vector<StageConfig> stages;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(ProgressiveConfig, TrainerConfig,
               (stages, "What is trained in turn.", required, adjustable))

@@ -73,11 +73,11 @@ Value LossMean::save_state() const {
 
 void LossMean::restore_state(const Value& state) {
   count_ = member(state, "count").as_integer();
-  host_sum_ = member(state, "sum").as_number();
+  host_sum_ = member(state, "sum").as_float();
   if (on_host_) return;
   set(device_sum_, static_cast<float>(host_sum_));
   const Value* largest = state.find("largest");  // the host, and older checkpoints, have none
-  set(device_largest_, largest != nullptr ? static_cast<float>(largest->as_number()) : kLowest);
+  set(device_largest_, largest != nullptr ? static_cast<float>(largest->as_float()) : kLowest);
 }
 
 LogMeans::Sum& LogMeans::find(std::string_view name) {
@@ -112,7 +112,7 @@ Value LogMeans::save_state() const {
 void LogMeans::restore_state(const Value& state) {
   sums_.clear();
   for (const Value& entry : state.items()) {
-    sums_.push_back({member(entry, "name").as_text(), member(entry, "sum").as_number(),
+    sums_.push_back({member(entry, "name").as_string(), member(entry, "sum").as_float(),
                      member(entry, "count").as_integer()});
   }
 }

@@ -18,7 +18,7 @@ TEST_CASE("a million weights begin to learn licenses from a cold start", "[slow]
   REQUIRE(trained.exit_code == 0);
   CHECK_THAT(trained.output,
              Contains("unigram bits_per_byte=5.0") && Contains("trigram bits_per_byte=2.8"));
-  CHECK(composed_slots(temp / "run").empty());
+  CHECK(fallback_kernels(temp / "run").empty());
   const double bits =
       records(temp / "run", "eval").back().at("values").at("bits_per_byte").get<double>();
   CHECK(bits <= 2.7);  // less than counts of three bytes in a row

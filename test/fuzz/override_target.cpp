@@ -30,7 +30,7 @@ std::vector<Override> params_of(const std::string& text) {
   try {
     return parse_params_override(text).overrides;
   } catch (const ConfigError& refused) {
-    promise(!refused.problems().empty() && !refused.problems()[0].what.empty(),
+    promise(!refused.diagnostics().empty() && !refused.diagnostics()[0].what.empty(),
             "--params_override is refused without a reason");
     return {};
   }

@@ -52,7 +52,7 @@ class Sum final : public trivet::Schedule {
 }  // namespace fuzz
 
 TRIVET_PLUGIN(({.name = "fuzz", .version = "1.0.0", .license = "MIT", .doc = "For its note."}),
-              trivet::schedule<fuzz::Sum>("Sum", "A sum.", trivet::from_number("wait")))
+              trivet::schedule<fuzz::Sum>("Sum", "A sum.", trivet::scalar_shorthand("wait")))
 
 namespace trivet::test {
 namespace {

@@ -22,8 +22,8 @@ ResolvedConfig resolved_again(const ResolvedConfig& first, ConfigCatalog& catalo
 bool resolves(const ConfigRequest& request, ConfigCatalog& catalog,
               const std::filesystem::path& again) {
   try {
-    Problems problems;
-    draft_config(request, catalog, problems);  // what completion and `explain` do with it
+    Diagnostics diagnostics;
+    draft_config(request, catalog, diagnostics);  // what completion and `explain` do with it
   } catch (const ConfigError&) {
     // Of text that is no TOML; resolving it says so once more.
   }
@@ -31,8 +31,8 @@ bool resolves(const ConfigRequest& request, ConfigCatalog& catalog,
   try {
     first = resolve_config(request, catalog);
   } catch (const ConfigError& refused) {
-    promise(!refused.problems().empty(), "a config is refused without a problem");
-    for (const Problem& problem : refused.problems()) {
+    promise(!refused.diagnostics().empty(), "a config is refused without a problem");
+    for (const Diagnostic& problem : refused.diagnostics()) {
       promise(!problem.what.empty(), "a problem of a config has no text");
     }
     return false;

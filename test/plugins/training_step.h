@@ -25,7 +25,7 @@ inline Value with(const char* type,
 }
 
 inline LayerFixture made(const std::string& backend, Value config) {
-  const std::string key = config.find("type")->as_text();
+  const std::string key = config.find("type")->as_string();
   config.erase("type");
   return {backend, {key, std::move(config)}};
 }
@@ -44,7 +44,7 @@ inline Step step_of(Layer& layer, ParameterStore& store, const Tensor& x,
   GradientSlot slot;
   const bool numbers = x.dtype() == DType::f32;
   context.train = true;
-  context.key = Key(3);
+  context.key = RngKey(3);
   const double flops = x.device().flops();
   Tape tape;
   Tensor loss;

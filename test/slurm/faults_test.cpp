@@ -321,7 +321,7 @@ TEST_CASE("slurm: a job that has saved and that Slurm drops waits, and is not lo
 
 TEST_CASE("slurm: to look at a job that was lost costs none of its retries") {
   const FakeExperiments fake;
-  // The first attempt is killed with its keeper, the second fails, the third has done its work.
+  // The first attempt is killed with its shim, the second fails, the third has done its work.
   const std::string script =
       "echo >> $0/ran; n=$(wc -l < $0/ran); [ $n != 1 ] || {{ : > $0/up; while :; do sleep 0.02; "
       "done; }}; "

@@ -264,7 +264,7 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
     // Only those that were in hand when the controller died, and the lost one, were started twice.
     const bool in_hand = wid <= 5 || wid == 56;
     if (!in_hand && wid != kLost) CHECK(lines(wu_dir / "ran") <= 1);
-    // One ends twice only if its keeper was killed before it could record the first end.
+    // One ends twice only if its shim was killed before it could record the first end.
     const bool unrecorded = in_hand && !fs::exists(wu_dir / "jobs/main/1/exit.json");
     CHECK(times <= (unrecorded ? 2 : 1));
   }

@@ -68,17 +68,17 @@ void FileRecords::refresh() {
   for (std::string line; std::getline(file, line);) {
     const Value event = value_from_json(line, events_.string());
     JobStatus status;
-    status.state = *enum_from_name<JobState>(event.find("state")->as_text());
+    status.state = *enum_from_name<JobState>(event.find("state")->as_string());
     status.attempt = event.find("attempt")->as_integer();
     status.failures = event.find("failures")->as_integer();
     status.signal = static_cast<int>(event.find("signal")->as_integer());
-    status.time = event.find("time")->as_number();
-    status.started = event.find("started")->as_number();
-    status.detail = event.find("detail")->as_text();
+    status.time = event.find("time")->as_float();
+    status.started = event.find("started")->as_float();
+    status.detail = event.find("detail")->as_string();
     if (const Value* code = event.find("exit_code")) {
       status.exit_code = static_cast<int>(code->as_integer());
     }
-    statuses_[{event.find("wid")->as_integer(), event.find("job")->as_text()}] = status;
+    statuses_[{event.find("wid")->as_integer(), event.find("job")->as_string()}] = status;
   }
 }
 
@@ -88,8 +88,8 @@ std::vector<std::string> FileRecords::history() {
   for (std::string line; std::getline(file, line);) {
     const Value event = value_from_json(line, events_.string());
     std::ostringstream text;
-    text << event.find("wid")->as_integer() << '/' << event.find("job")->as_text() << ' '
-         << event.find("state")->as_text() << ' ' << event.find("attempt")->as_integer();
+    text << event.find("wid")->as_integer() << '/' << event.find("job")->as_string() << ' '
+         << event.find("state")->as_string() << ' ' << event.find("attempt")->as_integer();
     lines.push_back(text.str());
   }
   return lines;

@@ -27,7 +27,7 @@ double error_between(std::span<const float> got, std::span<const Want> want) {
 }  // namespace
 
 LayerFixture::LayerFixture(const std::string& backend, const ConfigOf<Layer>& config)
-    : device_(open_device(backend)), store_(std::make_unique<ParameterStore>(*device_, Key(7))) {
+    : device_(open_device(backend)), store_(std::make_unique<ParameterStore>(*device_, RngKey(7))) {
   use_plugin("nn");
   layer_ = Scope(*store_).layer("layer", config);
   store_->build();
@@ -57,13 +57,13 @@ Tensor LayerFixture::tensor(const std::vector<float>& values, const Shape& shape
 Tensor LayerFixture::fprop(const Tensor& x, bool train) const {
   FpropContext context;
   context.train = train;
-  context.key = Key(11);
+  context.key = RngKey(11);
   return layer_->fprop(x, context);
 }
 
 std::vector<float> random_values(std::int64_t n, std::uint64_t seed, double stddev) {
   std::vector<float> values(static_cast<std::size_t>(n));
-  random_normal(Key(seed), 0, stddev, values);
+  random_normal(RngKey(seed), 0, stddev, values);
   return values;
 }
 

@@ -21,7 +21,7 @@ std::int64_t offset_of(std::uint32_t bits, std::int64_t reach) {
 Augmenter::Augmenter(const DatasetConfig& config, const Shape& example, const std::string& name)
     : padding_(config.augment.crop_padding),
       flip_(config.augment.horizontal_flip),
-      key_(Key(static_cast<std::uint64_t>(config.seed)).fold("augment")) {
+      key_(RngKey(static_cast<std::uint64_t>(config.seed)).fold("augment")) {
   if (!active()) return;
   if (example.rank() != 3) {
     throw InputError(name + ": augment wants images [height, width, channels], the examples are " +

@@ -31,7 +31,7 @@ class Augmenter {
  private:
   std::int64_t padding_;
   bool flip_;
-  Key key_;
+  RngKey key_;
   std::int64_t height_ = 0, width_ = 0, channels_ = 0;
   std::vector<float> blank_;  // one row of what a value of 0 is normalized to
 };

@@ -41,28 +41,28 @@ ExampleInput::~ExampleInput() {
 
 std::optional<Batch> ExampleInput::get_next() {
   loading_->done.get();
-  if (!order_.next(slots_)) return std::nullopt;
+  if (!order_.next(samples_)) return std::nullopt;
   Tensor image = Tensor::host(batch_shape_);
   const auto pixels = image.mutable_span<float>();
   const std::size_t each = static_cast<std::size_t>(source_->example_shape().size());
-  for (std::size_t i = 0; i < slots_.size(); ++i) read(slots_[i], pixels.subspan(i * each, each));
+  for (std::size_t i = 0; i < samples_.size(); ++i) read(samples_[i], pixels.subspan(i * each, each));
   Batch batch;
   batch.set("image", std::move(image));
   if (source_->has_labels()) {
     Tensor label = Tensor::host({batch_shape_[0]}, DType::i32);
-    std::ranges::transform(slots_, label.mutable_span<std::int32_t>().begin(),
-                           [&](const auto& slot) { return source_->label(slot.example); });
+    std::ranges::transform(samples_, label.mutable_span<std::int32_t>().begin(),
+                           [&](const auto& sample) { return source_->label(sample.example); });
     batch.set("label", std::move(label));
   }
-  batch.set("weight", order_.weights(slots_));
+  batch.set("weight", order_.weights(samples_));
   return batch;
 }
 
-void ExampleInput::read(const ExampleOrder::Slot& slot, std::span<float> out) {
-  if (!augmenter_) return source_->read(slot.example, out);
+void ExampleInput::read(const ExampleSampler::Sample& sample, std::span<float> out) {
+  if (!augmenter_) return source_->read(sample.example, out);
   plain_.resize(out.size());
-  source_->read(slot.example, plain_);
-  augmenter_->apply(slot.epoch, slot.example, plain_, out);
+  source_->read(sample.example, plain_);
+  augmenter_->apply(sample.epoch, sample.example, plain_, out);
 }
 
 void ExampleInput::reset() {

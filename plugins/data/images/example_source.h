@@ -12,7 +12,7 @@
 #include "data/images/augmenter.h"
 #include "data/images/image_config.h"
 #include "trivet/input.h"
-#include "trivet/train/example_order.h"
+#include "trivet/train/example_sampler.h"
 
 namespace trivet::data {
 
@@ -58,15 +58,15 @@ class ExampleInput : public Input {
 
  private:
   struct Loading;
-  void read(const ExampleOrder::Slot& slot, std::span<float> out);
+  void read(const ExampleSampler::Sample& sample, std::span<float> out);
 
   std::string name_;
   std::unique_ptr<ExampleSource> source_;
   std::unique_ptr<Loading> loading_;
   std::optional<Augmenter> augmenter_;  // in training, where there is something to do
-  ExampleOrder order_;
+  ExampleSampler order_;
   Shape batch_shape_;
-  std::vector<ExampleOrder::Slot> slots_;
+  std::vector<ExampleSampler::Sample> samples_;
   std::vector<float> plain_;  // one example before it is augmented
 };
 

@@ -73,7 +73,7 @@ struct SyntheticConfig : DatasetConfig {
   std::int64_t template_seed = 0;
   std::string split;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(SyntheticConfig, DatasetConfig,
               (image_shape, "Height, width and depth.", at_least(1), at_most(65536)),
@@ -109,7 +109,7 @@ struct CsvConfig : InputConfig {
   std::int64_t split_seed = 0;
   Bytes limit = std::int64_t{4} << 30;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(CsvConfig, trivet::InputConfig,
               (file,

@@ -18,7 +18,7 @@ std::uint64_t unsigned_of(std::int64_t number) {
 }
 
 // One pattern, upright and in the order of the pixels: every pixel takes its block's shade.
-void draw_pattern(Key key, const Shape& shape, std::span<std::uint8_t> out) {
+void draw_pattern(RngKey key, const Shape& shape, std::span<std::uint8_t> out) {
   const std::int64_t width = shape[1], depth = shape[2];
   const std::int64_t blocks = (width + kBlock - 1) / kBlock;
   std::vector<std::uint32_t> shades(
@@ -42,8 +42,8 @@ class SyntheticSource final : public ExampleSource {
         examples_(config.examples),
         classes_(config.num_classes == 0 ? 10 : config.num_classes),
         noise_(static_cast<std::uint32_t>(std::lround(config.noise * 256))),
-        key_(Key(unsigned_of(config.seed)).fold("examples").fold(split_of(config, context))),
-        pattern_key_(Key(unsigned_of(config.template_seed)).fold("patterns")) {
+        key_(RngKey(unsigned_of(config.seed)).fold("examples").fold(split_of(config, context))),
+        pattern_key_(RngKey(unsigned_of(config.template_seed)).fold("patterns")) {
     std::int64_t bytes = 0;
     if (__builtin_mul_overflow(shape_.size(), classes_, &bytes) || bytes > kMostPatternBytes)
       throw InputError(name_ + ": images of " + shape_.to_string() + " in " +
@@ -92,7 +92,7 @@ class SyntheticSource final : public ExampleSource {
   Normalizer normalizer_;
   std::int64_t examples_, classes_;
   std::uint32_t noise_;  // of 256
-  Key key_, pattern_key_;
+  RngKey key_, pattern_key_;
   std::size_t pixels_ = 0;
   std::vector<std::uint8_t> patterns_;      // [classes, pixels]
   std::vector<std::uint32_t> noise_words_;  // four pixels each
@@ -101,10 +101,10 @@ class SyntheticSource final : public ExampleSource {
 
 }  // namespace
 
-void SyntheticConfig::validate(Problems& problems) const {
-  InputConfig::validate(problems);
+void SyntheticConfig::validate(Diagnostics& diagnostics) const {
+  InputConfig::validate(diagnostics);
   if (image_shape.size() != 3)
-    problems.add("image_shape", "must have three numbers: height, width and depth");
+    diagnostics.add("image_shape", "must have three numbers: height, width and depth");
 }
 
 SyntheticInput::SyntheticInput(const Config& config, InputContext& context)

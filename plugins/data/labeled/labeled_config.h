@@ -32,7 +32,7 @@ struct LabeledConfig : InputConfig {
   std::optional<std::int32_t> sep_id;
   Bytes limit = std::int64_t{1} << 30;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(LabeledConfig, trivet::InputConfig, (source, "Where examples come from.", required),
               (tokenizer, "Makes token ids of the texts; unset: the task's."),
@@ -65,7 +65,7 @@ struct SentencePairsConfig : LabeledConfig {
   std::string label = "{label}";
   LabelType label_type = LabelType::category;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(SentencePairsConfig, LabeledConfig,
               (text_a, "The sentence, with names of the source's features in braces."),
@@ -74,7 +74,7 @@ TRIVET_CONFIG(SentencePairsConfig, LabeledConfig,
 
 // data/TaggedSequences: words with a tag each. `words` and `tags` are texts of equally many parts
 // between blanks. Each word is tokenized for itself, with `separator` in front of all but the
-// first; its first token has the tag, the others and the marks have none (Devlin et al. 2018, 5.3).
+// first; its first token has the tag, the others and the special tokens have none (Devlin et al. 2018, 5.3).
 // With a tokenizer to which blanks are tokens, such as bytes, that is the separator's. A word
 // without tokens is left out with its tag. A sentence with more tokens than a row goes on in the
 // next row, between words; a longer word is cut. Batches also have
@@ -86,7 +86,7 @@ struct TaggedSequencesConfig : LabeledConfig {
   std::string tags = "{tags}";
   std::string separator = " ";
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(TaggedSequencesConfig, LabeledConfig,
               (words, "The words, with names of the source's features in braces."),

@@ -22,24 +22,24 @@ std::optional<std::int32_t> special_token(const std::optional<std::int32_t>& wis
 
 }  // namespace
 
-void LabeledConfig::validate(Problems& problems) const {
-  InputConfig::validate(problems);
+void LabeledConfig::validate(Diagnostics& diagnostics) const {
+  InputConfig::validate(diagnostics);
   for (auto name = class_names.begin(); name != class_names.end(); ++name) {
     if (std::find(class_names.begin(), name, *name) != name)
-      problems.add("class_names", "has '" + *name + "' twice");
+      diagnostics.add("class_names", "has '" + *name + "' twice");
   }
 }
 
-TextMarks text_marks(const LabeledConfig& config, const Tokenizer& tokenizer,
+TextSpecialTokens text_special_tokens(const LabeledConfig& config, const Tokenizer& tokenizer,
                      const std::string& input) {
   return {special_token(config.cls_id, "[CLS]", tokenizer.bos_id(), tokenizer, input + ".cls_id"),
           special_token(config.sep_id, "[SEP]", tokenizer.eos_id(), tokenizer, input + ".sep_id")};
 }
 
-void check_room(const LabeledConfig& config, std::int64_t marks, const std::string& input) {
-  if (config.seq_len > marks) return;
+void check_room(const LabeledConfig& config, std::int64_t special, const std::string& input) {
+  if (config.seq_len > special) return;
   throw InputError(input + ".seq_len: is " + std::to_string(config.seq_len) +
-                       ", which leaves no room for text beside " + std::to_string(marks) + " marks",
+                       ", which leaves no room for text beside " + std::to_string(special) + " special tokens",
                    {.hint = "make it larger"});
 }
 

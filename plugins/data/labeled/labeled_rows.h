@@ -12,28 +12,28 @@
 #include <vector>
 
 #include "data/labeled/labeled_config.h"
-#include "data/sequences/row_source.h"
+#include "data/sequences/sequence_dataset.h"
 #include "data/tokens/token_store.h"
 
 namespace trivet::data {
 
 // The tokens around texts; nothing: there is none.
-struct TextMarks {
+struct TextSpecialTokens {
   std::optional<std::int32_t> cls, sep;
 };
 
 // Those of the config, else the tokenizer's. Throws InputError, with `input` as its place, for one
-// that is no token, and for rows without room for a token beside `marks_per_row`.
-TextMarks text_marks(const LabeledConfig& config, const Tokenizer& tokenizer,
+// that is no token, and for rows without room for a token beside `special_per_row`.
+TextSpecialTokens text_special_tokens(const LabeledConfig& config, const Tokenizer& tokenizer,
                      const std::string& input);
-void check_room(const LabeledConfig& config, std::int64_t marks, const std::string& input);
+void check_room(const LabeledConfig& config, std::int64_t special, const std::string& input);
 
 // The place of a text among names. Throws InputError with `place` and the nearest ones.
 std::int32_t class_named(std::string_view text, const std::vector<std::string>& names,
                          const std::string& place);
 
-// Rows whose tokens, marks included, are the documents of `tokens`, one each.
-class LabeledRows : public RowSource {
+// Rows whose tokens, special tokens included, are the documents of `tokens`, one each.
+class LabeledRows : public SequenceDataset {
  public:
   std::int64_t rows() const final { return tokens_->documents(); }
   // The fields that labeled_config.h has for all; derived classes add theirs.

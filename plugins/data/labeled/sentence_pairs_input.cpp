@@ -36,7 +36,7 @@ void cut_together(Ids& a, Ids& b, std::int64_t room) {
   while (std::cmp_greater(a.size() + b.size(), room)) (a.size() > b.size() ? a : b).pop_back();
 }
 
-// inputs() of the tokens is how many of a row are of its first sentence, marks included.
+// inputs() of the tokens is how many of a row are of its first sentence, special tokens included.
 class SentenceRows final : public LabeledRows {
  public:
   SentenceRows(std::shared_ptr<const TokenStore> tokens, std::int64_t seq_len, Labels labels)
@@ -81,13 +81,13 @@ class SentenceRows final : public LabeledRows {
 
 }  // namespace
 
-void SentencePairsConfig::validate(Problems& problems) const {
-  LabeledConfig::validate(problems);
-  check_template(problems, "text_a", text_a);
-  check_template(problems, "text_b", text_b);
-  check_template(problems, "label", label);
+void SentencePairsConfig::validate(Diagnostics& diagnostics) const {
+  LabeledConfig::validate(diagnostics);
+  check_template(diagnostics, "text_a", text_a);
+  check_template(diagnostics, "text_b", text_b);
+  check_template(diagnostics, "label", label);
   if (label_type == LabelType::number && !class_names.empty())
-    problems.add("class_names", "is set, but labels are numbers");
+    diagnostics.add("class_names", "is set, but labels are numbers");
 }
 
 // What reading takes.
@@ -97,23 +97,23 @@ struct SentencePairsInput::Parts {
         data(make(from.source)),
         tokenizer(required_tokenizer(from.tokenizer, context)),
         vocabulary(checked_vocabulary(*tokenizer, context.name)),
-        marks(text_marks(from, *tokenizer, context.name)),
+        special(text_special_tokens(from, *tokenizer, context.name)),
         text_a(from.text_a),
         text_b(from.text_b),
         label(from.label) {
     const bool two = !text_b.empty();
-    if (two && !marks.sep)
+    if (two && !special.sep)
       throw InputError(
           context.name + ".sep_id: there is no token that stands between two sentences",
           {.hint = "set sep_id, or give the tokenizer an EOS"});
-    check_room(from, number_of_marks(), context.name);
+    check_room(from, special_count(), context.name);
   }
 
-  std::int64_t number_of_marks() const {
-    return (marks.cls ? 1 : 0) + (marks.sep ? 1 : 0) + (text_b.empty() ? 0 : 1);
+  std::int64_t special_count() const {
+    return (special.cls ? 1 : 0) + (special.sep ? 1 : 0) + (text_b.empty() ? 0 : 1);
   }
 
-  std::unique_ptr<RowSource> load() const {
+  std::unique_ptr<SequenceDataset> load() const {
     auto tokens = std::make_shared<MemoryTokens>(vocabulary);
     Labels labels;
     if (config.label_type == LabelType::number) labels = std::vector<float>();
@@ -125,14 +125,14 @@ struct SentencePairsInput::Parts {
   void add(const SourceExample& example, MemoryTokens& tokens, Labels& labels) const {
     Ids a = encode_checked(*tokenizer, text_a.fill(example), example.place);
     Ids b = encode_checked(*tokenizer, text_b.fill(example), example.place);
-    cut_together(a, b, config.seq_len - number_of_marks());
+    cut_together(a, b, config.seq_len - special_count());
     Ids row;
-    if (marks.cls) row.push_back(*marks.cls);
+    if (special.cls) row.push_back(*special.cls);
     row.insert(row.end(), a.begin(), a.end());
-    if (marks.sep) row.push_back(*marks.sep);
+    if (special.sep) row.push_back(*special.sep);
     const auto first = std::ssize(row);
     row.insert(row.end(), b.begin(), b.end());
-    if (!text_b.empty()) row.push_back(*marks.sep);
+    if (!text_b.empty()) row.push_back(*special.sep);
     if (a.empty() && b.empty()) return;
     tokens.add(row, first);
     const std::string text = label.fill(example);
@@ -154,7 +154,7 @@ struct SentencePairsInput::Parts {
   std::shared_ptr<DataSource> data;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::int64_t vocabulary;
-  TextMarks marks;
+  TextSpecialTokens special;
   TextTemplate text_a, text_b, label;
 };
 

@@ -74,11 +74,11 @@ class TaggedRows final : public LabeledRows {
 
 }  // namespace
 
-void TaggedSequencesConfig::validate(Problems& problems) const {
-  LabeledConfig::validate(problems);
-  check_template(problems, "words", words);
-  check_template(problems, "tags", tags);
-  if (class_names.empty()) problems.add("class_names", "is empty; it names the tags there are");
+void TaggedSequencesConfig::validate(Diagnostics& diagnostics) const {
+  LabeledConfig::validate(diagnostics);
+  check_template(diagnostics, "words", words);
+  check_template(diagnostics, "tags", tags);
+  if (class_names.empty()) diagnostics.add("class_names", "is empty; it names the tags there are");
 }
 
 // What reading takes.
@@ -88,13 +88,13 @@ struct TaggedSequencesInput::Parts {
         data(make(from.source)),
         tokenizer(required_tokenizer(from.tokenizer, context)),
         vocabulary(checked_vocabulary(*tokenizer, context.name)),
-        marks(text_marks(from, *tokenizer, context.name)),
+        special(text_special_tokens(from, *tokenizer, context.name)),
         words(from.words),
         tags(from.tags) {
-    check_room(from, (marks.cls ? 1 : 0) + (marks.sep ? 1 : 0), context.name);
+    check_room(from, (special.cls ? 1 : 0) + (special.sep ? 1 : 0), context.name);
   }
 
-  std::unique_ptr<RowSource> load() const {
+  std::unique_ptr<SequenceDataset> load() const {
     auto tokens = std::make_shared<MemoryTokens>(vocabulary);
     auto tagged = std::make_shared<MemoryTokens>(std::ssize(config.class_names) + 1);
     read_limited(*data, config.limit.count, [&](const SourceExample& example) {
@@ -114,7 +114,7 @@ struct TaggedSequencesInput::Parts {
       throw InputError(example.place + ": there are " + std::to_string(each_word.size()) +
                            " words and " + std::to_string(each_tag.size()) + " tags",
                        {.hint = "both are texts of equally many parts between blanks"});
-    const auto room = static_cast<std::size_t>(config.seq_len) - (marks.sep ? 1 : 0);
+    const auto room = static_cast<std::size_t>(config.seq_len) - (special.sep ? 1 : 0);
     std::vector<TaggedRow> rows;
     for (std::size_t i = 0; i < each_word.size(); ++i) {
       const std::string text = (i > 0 ? config.separator : "") + std::string(each_word[i]);
@@ -123,14 +123,14 @@ struct TaggedSequencesInput::Parts {
       if (ids.empty()) continue;
       if (rows.empty() || rows.back().ids.size() + ids.size() > room) {
         rows.emplace_back();
-        if (marks.cls) rows.back().add(*marks.cls, -1);
+        if (special.cls) rows.back().add(*special.cls, -1);
       }
       TaggedRow& row = rows.back();
       ids.resize(std::min(ids.size(), room - row.ids.size()));
       for (std::size_t at = 0; at < ids.size(); ++at) row.add(ids[at], at == 0 ? tag : -1);
     }
     for (TaggedRow& row : rows)
-      if (marks.sep) row.add(*marks.sep, -1);
+      if (special.sep) row.add(*special.sep, -1);
     return rows;
   }
 
@@ -138,7 +138,7 @@ struct TaggedSequencesInput::Parts {
   std::shared_ptr<DataSource> data;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::int64_t vocabulary;
-  TextMarks marks;
+  TextSpecialTokens special;
   TextTemplate words, tags;
 };
 

@@ -15,7 +15,7 @@ TextPipeline pipeline_of(const LanguageModelConfig& config, const InputContext& 
   pipeline.inputs_len = config.inputs_len;
   if (config.inputs_eos) {
     pipeline.inputs_end =
-        mark({"eos", true, config.eos_id, "inputs_eos"}, pipeline.tokenizer->eos_id(),
+        special_token({"eos", true, config.eos_id, "inputs_eos"}, pipeline.tokenizer->eos_id(),
              pipeline.tokenizer->vocabulary_size(), context.name);
   }
   return pipeline;
@@ -23,14 +23,14 @@ TextPipeline pipeline_of(const LanguageModelConfig& config, const InputContext& 
 
 }  // namespace
 
-void LanguageModelConfig::validate(Problems& problems) const {
-  SequenceConfig::validate(problems);
-  check_template(problems, "inputs", inputs);
-  check_template(problems, "targets", targets);
-  if (targets.empty()) problems.add("targets", "is empty, so that there is nothing to learn");
+void LanguageModelConfig::validate(Diagnostics& diagnostics) const {
+  SequenceConfig::validate(diagnostics);
+  check_template(diagnostics, "inputs", inputs);
+  check_template(diagnostics, "targets", targets);
+  if (targets.empty()) diagnostics.add("targets", "is empty, so that there is nothing to learn");
   if (inputs.empty() && weights_on_targets_only)
-    problems.add("weights_on_targets_only", "means nothing without inputs");
-  if (inputs.empty() && inputs_eos) problems.add("inputs_eos", "means nothing without inputs");
+    diagnostics.add("weights_on_targets_only", "means nothing without inputs");
+  if (inputs.empty() && inputs_eos) diagnostics.add("inputs_eos", "means nothing without inputs");
 }
 
 LanguageModelInput::LanguageModelInput(const Config& config, InputContext& context)

@@ -33,11 +33,11 @@ TextPipeline pipeline_of(const MaskedLanguageModelConfig& config, const InputCon
 
 }  // namespace
 
-void MaskedLanguageModelConfig::validate(Problems& problems) const {
-  SequenceConfig::validate(problems);
-  check_template(problems, "targets", targets);
+void MaskedLanguageModelConfig::validate(Diagnostics& diagnostics) const {
+  SequenceConfig::validate(diagnostics);
+  check_template(diagnostics, "targets", targets);
   if (mask_share + random_share > 1)
-    problems.add("random_share", "and mask_share are more than 1 together");
+    diagnostics.add("random_share", "and mask_share are more than 1 together");
 }
 
 MaskedLanguageModelInput::MaskedLanguageModelInput(const Config& config, InputContext& context)
@@ -51,7 +51,7 @@ MaskedLanguageModelInput::MaskedLanguageModelInput(const Config& config, InputCo
            .wrap = [tokenizer = pipeline.tokenizer,
                     rules = MaskRules{config.mask_rate, config.mask_share, config.random_share,
                                       mask_id_of(config, *pipeline.tokenizer, context.name),
-                                      config.seed}](std::unique_ptr<RowSource> rows) {
+                                      config.seed}](std::unique_ptr<SequenceDataset> rows) {
              return std::make_unique<MaskedRows>(std::move(rows), *tokenizer, rules);
            }}) {}
 

@@ -7,10 +7,10 @@
 
 namespace trivet::data {
 
-MaskedRows::MaskedRows(std::unique_ptr<RowSource> rows, const Tokenizer& tokenizer, MaskRules rules)
+MaskedRows::MaskedRows(std::unique_ptr<SequenceDataset> rows, const Tokenizer& tokenizer, MaskRules rules)
     : rows_(std::move(rows)),
       rules_(rules),
-      key_(Key(static_cast<std::uint64_t>(rules.seed)).fold("mask")) {
+      key_(RngKey(static_cast<std::uint64_t>(rules.seed)).fold("mask")) {
   for (std::int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) {
     is_text_.push_back(!tokenizer.is_special(id) && id != rules.mask_id);
     if (is_text_.back()) text_ids_.push_back(id);

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "data/sequences/row_source.h"
+#include "data/sequences/sequence_dataset.h"
 #include "trivet/tensor/random.h"
 #include "trivet/tokenizer.h"
 
@@ -26,10 +26,10 @@ struct MaskRules {
 
 // What is chosen is a function of seed, pass, row and position: the same on any number of hosts and
 // after a resume.
-class MaskedRows final : public RowSource {
+class MaskedRows final : public SequenceDataset {
  public:
   // `rows` with labels that are the ids.
-  MaskedRows(std::unique_ptr<RowSource> rows, const Tokenizer& tokenizer, MaskRules rules);
+  MaskedRows(std::unique_ptr<SequenceDataset> rows, const Tokenizer& tokenizer, MaskRules rules);
 
   std::int64_t rows() const override { return rows_->rows(); }
   Batch batch(std::span<const Row> rows) override;
@@ -38,9 +38,9 @@ class MaskedRows final : public RowSource {
  private:
   void mask(const Row& row, std::span<std::int32_t> ids, std::span<float> weights);
 
-  std::unique_ptr<RowSource> rows_;
+  std::unique_ptr<SequenceDataset> rows_;
   MaskRules rules_;
-  Key key_;
+  RngKey key_;
   std::vector<bool> is_text_;           // of each id
   std::vector<std::int32_t> text_ids_;  // what a token may be replaced with
   std::vector<float> draws_;            // three a position

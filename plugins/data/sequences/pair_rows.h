@@ -9,12 +9,12 @@
 #include <span>
 #include <string>
 
-#include "data/sequences/row_source.h"
+#include "data/sequences/sequence_dataset.h"
 #include "data/sequences/sequence_rows.h"
 
 namespace trivet::data {
 
-class PairRows final : public RowSource {
+class PairRows final : public SequenceDataset {
  public:
   // Document i of `source` goes with document i of `target`; neither has one without tokens. Both
   // are cut to their seq_len; with `pack` as many pairs are in a row as fit on both sides.

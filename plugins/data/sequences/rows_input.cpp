@@ -10,8 +10,8 @@ namespace trivet::data {
 namespace {}  // namespace
 
 struct RowsInput::Loaded {
-  std::unique_ptr<RowSource> rows;
-  ExampleOrder order;
+  std::unique_ptr<SequenceDataset> rows;
+  ExampleSampler order;
 };
 
 // Shared, because get() of it throws the same error as often as it is asked.
@@ -24,11 +24,11 @@ RowsInput::RowsInput(const InputConfig& config, const InputContext& context,
     : name_(context.name), sides_(std::move(sides)), loading_(std::make_unique<Loading>()) {
   const auto when = context.training ? std::launch::async : std::launch::deferred;
   auto body = [config, training = context.training, data, load = std::move(load)] {
-    std::unique_ptr<RowSource> rows = load();
+    std::unique_ptr<SequenceDataset> rows = load();
     if (rows->rows() == 0)
       throw InputError(data + ": there is no text in it that makes a row",
                        {.hint = "a document needs a token to predict and one before it"});
-    ExampleOrder order(config, training, rows->rows(), data);
+    ExampleSampler order(config, training, rows->rows(), data);
     return std::make_shared<Loaded>(Loaded{std::move(rows), std::move(order)});
   };
   loading_->done = std::async(when, std::move(body)).share();
@@ -42,12 +42,12 @@ RowsInput::Loaded& RowsInput::loaded() const {
 
 std::optional<Batch> RowsInput::get_next() {
   Loaded& data = loaded();
-  if (!data.order.next(slots_)) return std::nullopt;
+  if (!data.order.next(samples_)) return std::nullopt;
   rows_.clear();
-  for (const ExampleOrder::Slot& slot : slots_)
-    rows_.push_back({slot.example, slot.real, slot.epoch});
+  for (const ExampleSampler::Sample& sample : samples_)
+    rows_.push_back({sample.example, sample.real, sample.epoch});
   Batch batch = data.rows->batch(rows_);
-  batch.set("weight", data.order.weights(slots_));
+  batch.set("weight", data.order.weights(samples_));
   return batch;
 }
 
@@ -63,7 +63,7 @@ Value RowsInput::save_state() const {
 
 void RowsInput::restore_state(const Value& state) {
   Loaded& data = loaded();
-  if (state.text_or("rows") != data.rows->fingerprint())
+  if (state.string_or("rows") != data.rows->fingerprint())
     throw InputError(
         name_ + ": the state was saved with other text, another tokenizer or other rows",
         {.hint = "continue with the same data, or start a new run"});

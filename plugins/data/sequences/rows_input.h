@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input that makes batches of any RowSource.
+// The input that makes batches of any SequenceDataset.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "data/sequences/row_source.h"
+#include "data/sequences/sequence_dataset.h"
 #include "trivet/extensions/text.h"
 #include "trivet/input.h"
-#include "trivet/train/example_order.h"
+#include "trivet/train/example_sampler.h"
 
 namespace trivet::data {
 
@@ -42,7 +42,7 @@ class RowsInput : public Input, public TextInput {
 
  protected:
   // Brings all rows; called once, from any thread, so it must not use the input. Throws InputError.
-  using Load = std::function<std::unique_ptr<RowSource>()>;
+  using Load = std::function<std::unique_ptr<SequenceDataset>()>;
   // `data` names what is read, for messages.
   RowsInput(const InputConfig& config, const InputContext& context, const std::string& data,
             TextSides sides, Load load);
@@ -56,8 +56,8 @@ class RowsInput : public Input, public TextInput {
   std::string name_;
   TextSides sides_;
   std::unique_ptr<Loading> loading_;
-  std::vector<ExampleOrder::Slot> slots_;
-  std::vector<RowSource::Row> rows_;
+  std::vector<ExampleSampler::Sample> samples_;
+  std::vector<SequenceDataset::Row> rows_;
 };
 
 }  // namespace trivet::data

@@ -64,7 +64,7 @@ struct SequenceConfig : InputConfig {
   std::int64_t overlap = 0;
   bool random_offsets = false;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(SequenceConfig, trivet::InputConfig,
               (seq_len, "Positions in a row.", required, at_least(1)),
@@ -101,7 +101,7 @@ struct TextConfig : TextSequenceConfig {
   double part_begin = 0;
   double part_end = 1;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     TextConfig, TextSequenceConfig,
@@ -133,7 +133,7 @@ struct LanguageModelConfig : TextSequenceConfig {
   bool inputs_eos = false;
   bool weights_on_targets_only = false;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(LanguageModelConfig, TextSequenceConfig,
               (source, "Where examples come from.", required),
@@ -157,7 +157,7 @@ struct MaskedLanguageModelConfig : TextSequenceConfig {
   double random_share = 0.1;
   std::optional<std::int32_t> mask_id;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(MaskedLanguageModelConfig, TextSequenceConfig,
               (source, "Where examples come from.", required),
@@ -194,7 +194,7 @@ struct SequenceToSequenceConfig : InputConfig {
   std::optional<std::int32_t> eos_id;
   Bytes limit = std::int64_t{1} << 30;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(SequenceToSequenceConfig, trivet::InputConfig,
               (source, "Where examples come from.", required),

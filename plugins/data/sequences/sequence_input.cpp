@@ -9,29 +9,29 @@
 namespace trivet::data {
 namespace {
 
-DocumentMarks marks_of(const SequenceConfig& config, const TextSide& side,
+DocumentSpecialTokens special_tokens_of(const SequenceConfig& config, const TextSide& side,
                        const std::string& input) {
   const Tokenizer* tokenizer = side.tokenizer.get();
   const auto bos = tokenizer != nullptr ? tokenizer->bos_id() : std::nullopt;
   const auto eos = tokenizer != nullptr ? tokenizer->eos_id() : std::nullopt;
   return {
-      mark({"bos", config.add_bos, config.bos_id}, bos, side.vocabulary_size, input),
-      mark({"eos", config.add_eos, config.eos_id}, eos, side.vocabulary_size, input),
+      special_token({"bos", config.add_bos, config.bos_id}, bos, side.vocabulary_size, input),
+      special_token({"eos", config.add_eos, config.eos_id}, eos, side.vocabulary_size, input),
   };
 }
 
 }  // namespace
 
-void SequenceConfig::validate(Problems& problems) const {
-  InputConfig::validate(problems);
+void SequenceConfig::validate(Diagnostics& diagnostics) const {
+  InputConfig::validate(diagnostics);
   const bool split = long_documents == LongDocuments::split;
   if (overlap > 0 && (pack || !split))
-    problems.add("overlap", "is of the windows of one document a row",
+    diagnostics.add("overlap", "is of the windows of one document a row",
                  "set pack = false and long_documents = \"split\"");
   if (overlap >= seq_len && seq_len > 0)
-    problems.add("overlap", "leaves nothing of a window that is new", "it must be below seq_len");
+    diagnostics.add("overlap", "leaves nothing of a window that is new", "it must be below seq_len");
   if (random_offsets && !(pack && split))
-    problems.add("random_offsets", "is of rows that are cut from all documents",
+    diagnostics.add("random_offsets", "is of rows that are cut from all documents",
                  "set pack = true and long_documents = \"split\", or leave it out");
 }
 
@@ -39,10 +39,10 @@ SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& c
                              const std::string& data, const TextSide& side, const LoadTokens& load,
                              const Options& options)
     : RowsInput(config, context, data, {.only = side, .source = {}, .target = {}},
-                [load, options, side, marks = marks_of(config, side, context.name), config] {
+                [load, options, side, special = special_tokens_of(config, side, context.name), config] {
                   SequenceRules rules;
                   rules.tokens = load();
-                  rules.marks = marks;
+                  rules.special = special;
                   rules.seq_len = config.seq_len;
                   rules.shifted = options.shifted;
                   if (side.tokenizer) rules.bytes_of_id = bytes_of_ids(*side.tokenizer);
@@ -50,8 +50,8 @@ SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& c
                   rules.weights_on_targets_only = options.weights_on_targets_only;
                   if (config.random_offsets)
                     rules.random_offsets =
-                        Key(static_cast<std::uint64_t>(config.seed)).fold("offsets");
-                  std::unique_ptr<RowSource> rows =
+                        RngKey(static_cast<std::uint64_t>(config.seed)).fold("offsets");
+                  std::unique_ptr<SequenceDataset> rows =
                       std::make_unique<SequenceRows>(std::move(rules), config);
                   return options.wrap ? options.wrap(std::move(rows)) : std::move(rows);
                 }) {}

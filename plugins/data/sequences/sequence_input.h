@@ -22,7 +22,7 @@ class SequenceInput : public RowsInput {
   // Brings all documents; called once, from any thread. Throws InputError.
   using LoadTokens = std::function<std::shared_ptr<const TokenStore>()>;
   // Puts something around the rows, such as masks.
-  using Wrap = std::function<std::unique_ptr<RowSource>(std::unique_ptr<RowSource>)>;
+  using Wrap = std::function<std::unique_ptr<SequenceDataset>(std::unique_ptr<SequenceDataset>)>;
   struct Options {
     bool shifted = true;
     bool indicate_inputs = false;

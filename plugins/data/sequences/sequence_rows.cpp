@@ -11,14 +11,14 @@
 namespace trivet::data {
 namespace {
 
-std::string shown(const std::optional<std::int32_t>& mark) {
-  return mark ? std::to_string(*mark) : "none";
+std::string shown(const std::optional<std::int32_t>& token) {
+  return token ? std::to_string(*token) : "none";
 }
 
 // All that decides what is in a row.
 std::string fingerprint_of(const SequenceRules& rules, const std::string& layout) {
   return digest(rules.tokens->fingerprint() + " " + std::to_string(rules.seq_len) + " " +
-                shown(rules.marks.bos) + " " + shown(rules.marks.eos) +
+                shown(rules.special.bos) + " " + shown(rules.special.eos) +
                 (rules.shifted ? " shifted " : " ") + layout);
 }
 
@@ -54,7 +54,7 @@ struct SequenceRows::Fields {
 };
 
 std::vector<std::int64_t> SequenceRules::positions() const {
-  const std::int64_t more = (marks.bos.has_value() ? 1 : 0) + (marks.eos.has_value() ? 1 : 0) -
+  const std::int64_t more = (special.bos.has_value() ? 1 : 0) + (special.eos.has_value() ? 1 : 0) -
                             // Of n tokens n - 1 have one before them.
                             (shifted ? 1 : 0);
   std::vector<std::int64_t> positions(static_cast<std::size_t>(tokens->documents()));
@@ -81,13 +81,13 @@ SequenceRows::SequenceRows(SequenceRules rules, const std::vector<std::int64_t>&
 // Brings what stands at the piece's positions into ids_: position p has id p and label p + 1, or p,
 // of BOS, tokens, EOS.
 void SequenceRows::read(const Piece& piece) {
-  const DocumentMarks& marks = rules_.marks;
+  const DocumentSpecialTokens& special = rules_.special;
   ids_.resize(static_cast<std::size_t>(piece.length) + (rules_.shifted ? 1 : 0));
   std::span<std::int32_t> left = ids_;
   std::int64_t begin = piece.begin;
-  if (marks.bos.has_value()) {
+  if (special.bos.has_value()) {
     if (begin == 0) {
-      left[0] = *marks.bos;
+      left[0] = *special.bos;
       left = left.subspan(1);
     } else {
       --begin;
@@ -98,8 +98,8 @@ void SequenceRows::read(const Piece& piece) {
   rules_.tokens->read(piece.document, begin, left.first(count));
   // A trimmed document keeps its EOS, as those of SeqIO (append_eos_after_trim).
   const bool trimmed = trim_ && std::cmp_greater(has, count) && !left.empty();
-  ends_with_mark_ = marks.eos.has_value() && (trimmed || count < left.size());
-  if (ends_with_mark_) left.back() = *marks.eos;
+  ends_with_special_token_ = special.eos.has_value() && (trimmed || count < left.size());
+  if (ends_with_special_token_) left.back() = *special.eos;
 }
 
 std::int64_t SequenceRows::offset_in(std::int64_t epoch) const {
@@ -119,7 +119,7 @@ void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
     ++segment;
     // Label i of the piece is the document's token first_label + i.
     const std::int64_t first_label =
-        piece.begin + std::ssize(ids_) - piece.length - (rules_.marks.bos.has_value() ? 1 : 0);
+        piece.begin + std::ssize(ids_) - piece.length - (rules_.special.bos.has_value() ? 1 : 0);
     const std::int64_t inputs = rules_.tokens->inputs(piece.document) - first_label;
     for (std::size_t i = 0; i + shift < ids_.size(); ++i, ++at) {
       const std::int32_t label = ids_[i + shift];
@@ -128,7 +128,7 @@ void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
       const bool id_is_input = std::cmp_less(i, inputs + static_cast<std::int64_t>(shift));
       const bool counts = row.real && std::cmp_greater_equal(i, piece.repeated) &&
                           !(label_is_input && rules_.weights_on_targets_only);
-      const bool is_mark = ends_with_mark_ && i + shift + 1 == ids_.size();
+      const bool is_special = ends_with_special_token_ && i + shift + 1 == ids_.size();
       fields.id[at] = ids_[i];
       fields.label[at] = label;
       fields.weight[at] = counts ? 1 : 0;
@@ -136,7 +136,7 @@ void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
       fields.segment[at] = segment;
       fields.place[at] = static_cast<std::int32_t>(i);
       fields.is_input[at] = id_is_input ? 1 : 0;
-      if (!rules_.bytes_of_id.empty() && !is_mark)
+      if (!rules_.bytes_of_id.empty() && !is_special)
         fields.bytes[at] = rules_.bytes_of_id[static_cast<std::size_t>(label)];
     }
   }

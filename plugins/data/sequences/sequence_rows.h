@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/sequences/row_layout.h"
-#include "data/sequences/row_source.h"
+#include "data/sequences/sequence_dataset.h"
 #include "data/sequences/sequence_config.h"
 #include "data/tokens/token_store.h"
 #include "trivet/input.h"
@@ -19,7 +19,7 @@
 namespace trivet::data {
 
 // What a document has beside its tokens; nothing: none is added.
-struct DocumentMarks {
+struct DocumentSpecialTokens {
   std::optional<std::int32_t> bos;
   std::optional<std::int32_t> eos;
 };
@@ -27,7 +27,7 @@ struct DocumentMarks {
 // Documents and how they become rows.
 struct SequenceRules {
   std::shared_ptr<const TokenStore> tokens;
-  DocumentMarks marks;
+  DocumentSpecialTokens special;
   std::int64_t seq_len = 1;
   bool shifted = true;  // a label is the token behind its id; else it is its id
   // Bytes of text of each id, or empty where that is not known: then batches have no "label_bytes".
@@ -35,13 +35,13 @@ struct SequenceRules {
   bool indicate_inputs = false;          // batches have "inputs_indicator", by ids
   bool weights_on_targets_only = false;  // labels that are inputs have weights 0
   // Where rows that are cut from all documents start in each pass but the first; nothing: at 0.
-  std::optional<Key> random_offsets;
+  std::optional<RngKey> random_offsets;
 
   // How many positions each document takes; those without tokens take none.
   std::vector<std::int64_t> positions() const;
 };
 
-class SequenceRows final : public RowSource {
+class SequenceRows final : public SequenceDataset {
  public:
   SequenceRows(SequenceRules rules, const SequenceConfig& config);
   // Whole documents in given rows.
@@ -63,7 +63,7 @@ class SequenceRows final : public RowSource {
   std::string fingerprint_;
   std::vector<Piece> pieces_;      // of the row in work
   std::vector<std::int32_t> ids_;  // of the piece in work; shifted, one more than it has positions
-  bool ends_with_mark_ = false;    // the last of them is EOS that was added
+  bool ends_with_special_token_ = false;    // the last of them is EOS that was added
 };
 
 }  // namespace trivet::data

@@ -20,10 +20,10 @@ TextSide made_side(const ConfigOf<Tokenizer>& own, const InputContext& context) 
 
 }  // namespace
 
-void SequenceToSequenceConfig::validate(Problems& problems) const {
-  InputConfig::validate(problems);
-  check_template(problems, "inputs", inputs);
-  check_template(problems, "targets", targets);
+void SequenceToSequenceConfig::validate(Diagnostics& diagnostics) const {
+  InputConfig::validate(diagnostics);
+  check_template(diagnostics, "inputs", inputs);
+  check_template(diagnostics, "targets", targets);
 }
 
 // What reading takes.
@@ -38,19 +38,19 @@ struct SequenceToSequenceInput::Parts {
         limit(config.limit.count),
         pack(config.pack) {
     const auto eos_of = [&](const TextSide& side) {
-      return mark({"eos", config.add_eos, config.eos_id}, side.tokenizer->eos_id(),
+      return special_token({"eos", config.add_eos, config.eos_id}, side.tokenizer->eos_id(),
                   side.vocabulary_size, context.name);
     };
-    source_rules.marks.eos = eos_of(source);
+    source_rules.special.eos = eos_of(source);
     source_rules.seq_len = config.inputs_len;
     source_rules.shifted = false;
-    target_rules.marks.bos = mark({"bos", true, config.bos_id}, target.tokenizer->bos_id(),
+    target_rules.special.bos = special_token({"bos", true, config.bos_id}, target.tokenizer->bos_id(),
                                   target.vocabulary_size, context.name);
-    target_rules.marks.eos = eos_of(target);
+    target_rules.special.eos = eos_of(target);
     target_rules.seq_len = config.targets_len;
   }
 
-  std::unique_ptr<RowSource> load() const {
+  std::unique_ptr<SequenceDataset> load() const {
     auto source_tokens = std::make_shared<MemoryTokens>(source.vocabulary_size);
     auto target_tokens = std::make_shared<MemoryTokens>(target.vocabulary_size);
     read_limited(*data, limit, [&](const SourceExample& example) {

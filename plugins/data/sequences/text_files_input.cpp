@@ -18,9 +18,9 @@ TextFilesConfig files_of(const TextConfig& config) {
 
 }  // namespace
 
-void TextConfig::validate(Problems& problems) const {
-  SequenceConfig::validate(problems);
-  files_of(*this).validate(problems);
+void TextConfig::validate(Diagnostics& diagnostics) const {
+  SequenceConfig::validate(diagnostics);
+  files_of(*this).validate(diagnostics);
 }
 
 TextFilesInput::TextFilesInput(const Config& config, InputContext& context)

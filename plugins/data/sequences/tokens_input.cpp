@@ -41,13 +41,13 @@ std::int64_t smallest_known(std::initializer_list<std::int64_t> sizes) {
 }
 
 // What is not set in the config and the file knows.
-SequenceConfig with_marks(const TokensConfig& config, const TokenFileHeader& header) {
+SequenceConfig with_special_tokens(const TokensConfig& config, const TokenFileHeader& header) {
   SequenceConfig known = config;
   if (header.has_index) {
     if (!known.bos_id) known.bos_id = header.bos;
     if (!known.eos_id) known.eos_id = header.eos;
   }
-  // Their marks are among the ids, or an own file was made without.
+  // Their special tokens are among the ids, or an own file was made without.
   if (!known.add_bos) known.add_bos = header.has_index && known.bos_id.has_value();
   if (!known.add_eos) known.add_eos = header.has_index && known.eos_id.has_value();
   return known;
@@ -64,7 +64,7 @@ struct TokensInput::Files {
       check_same(open->front(), open->back());
     }
     const TokenFileHeader& header = open->front().header();
-    sequence = with_marks(config, header);
+    sequence = with_special_tokens(config, header);
     tokenizer = tokenizer_of(config.tokenizer, context);
     if (tokenizer) check_tokenizer(open->front(), *tokenizer);
     vocabulary_size = smallest_known({config.vocabulary_size, header.vocabulary_size,

@@ -52,11 +52,11 @@ std::string TextTemplate::fill(const SourceExample& example) const {
   return text;
 }
 
-void check_template(Problems& problems, std::string_view field, const std::string& text) {
+void check_template(Diagnostics& diagnostics, std::string_view field, const std::string& text) {
   try {
     const TextTemplate checked(text);
   } catch (const Error& error) {
-    problems.add(field, error.message(), error.details().hint);
+    diagnostics.add(field, error.message(), error.details().hint);
   }
 }
 

@@ -30,7 +30,7 @@ class TextTemplate {
   std::vector<Part> parts_;
 };
 
-// Adds a problem for a text that is no template; `field` as in Problems::add.
-void check_template(Problems& problems, std::string_view field, const std::string& text);
+// Adds a problem for a text that is no template; `field` as in Diagnostics::add.
+void check_template(Diagnostics& diagnostics, std::string_view field, const std::string& text);
 
 }  // namespace trivet::data

@@ -23,9 +23,9 @@ void features_of(const Value& value, std::vector<std::string>& numbers,
   numbers.reserve(value.members().size());
   for (const Value::Member& member : value.members()) {
     const Value& content = member.value;
-    if (content.is_text()) {
-      features.push_back({member.key, content.as_text()});
-    } else if (content.is_boolean() || content.is_integer() || content.is_number()) {
+    if (content.is_string()) {
+      features.push_back({member.key, content.as_string()});
+    } else if (content.is_boolean() || content.is_integer() || content.is_float()) {
       numbers.push_back(to_json(content));
       features.push_back({member.key, numbers.back()});
     }

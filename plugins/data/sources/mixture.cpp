@@ -9,16 +9,16 @@
 
 namespace trivet::data {
 
-void MixtureConfig::validate(Problems& problems) const {
-  if (sources.empty()) problems.add("sources", "are none");
+void MixtureConfig::validate(Diagnostics& diagnostics) const {
+  if (sources.empty()) diagnostics.add("sources", "are none");
   const auto has_rate = [](const MixtureItem& item) { return item.rate.has_value(); };
   if (std::ranges::any_of(sources, has_rate) && !std::ranges::all_of(sources, has_rate))
-    problems.add("sources", "some have a rate and some do not",
+    diagnostics.add("sources", "some have a rate and some do not",
                  "set all rates, or none to mix by the numbers of examples");
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const std::string features = joined_path(joined_path("sources", i), "features");
     for (const auto& [name, text] : sources[i].features)
-      check_template(problems, joined_path(features, name), text);
+      check_template(diagnostics, joined_path(features, name), text);
   }
 }
 
@@ -46,7 +46,7 @@ bool MixtureOrder::ended() const {
 bool MixtureOrder::next(Turn& turn) {
   if (ended()) return false;
   const auto takes_part = [&](std::size_t i) {
-    return counts_[i] > 0 && (exhausted_ != Exhausted::go_on || !used_up(i));
+    return counts_[i] > 0 && (exhausted_ != Exhausted::continue_ || !used_up(i));
   };
   double all = 0;
   for (std::size_t i = 0; i < rates_.size(); ++i) all += takes_part(i) ? rates_[i] : 0;

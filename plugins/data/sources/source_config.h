@@ -37,7 +37,7 @@ struct TextFilesConfig : DataSourceConfig {
   double part_begin = 0;
   double part_end = 1;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     TextFilesConfig, DataSourceConfig,
@@ -91,16 +91,16 @@ TRIVET_CONFIG(
 // What happens when a source has no more examples before the others.
 enum class Exhausted {
   stop,    // the pass ends: what the others have left is not used
-  go_on,   // the others go on without it: every example is used once
+  continue_,  // the others continue without it: every example is used once
   repeat,  // it starts over, until every source has been used up: none is left out
 };
-TRIVET_ENUM(Exhausted, stop, go_on, repeat)
+TRIVET_ENUM(Exhausted, stop, continue_, repeat)
 
 struct MixtureConfig : DataSourceConfig {
   std::vector<MixtureItem> sources;
   Exhausted exhausted = Exhausted::repeat;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(MixtureConfig, DataSourceConfig, (sources, "What is mixed.", required),
               (exhausted, "What happens when a source has no more examples before the others."))

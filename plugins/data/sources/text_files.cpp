@@ -40,8 +40,8 @@ bool is_blank(std::string_view line) {
 
 }  // namespace
 
-void TextFilesConfig::validate(Problems& problems) const {
-  if (part_begin >= part_end) problems.add("part_end", "must be more than part_begin");
+void TextFilesConfig::validate(Diagnostics& diagnostics) const {
+  if (part_begin >= part_end) diagnostics.add("part_end", "must be more than part_begin");
 }
 
 std::string_view part_of(std::string_view text, double begin, double end) {

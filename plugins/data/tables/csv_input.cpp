@@ -41,16 +41,16 @@ std::size_t width_of(const RowEncoder::Array& array) {
   return static_cast<std::size_t>(std::max<std::int64_t>(array.width, 1));
 }
 
-// The columns `begin` and on of the rows that the slots name.
+// The columns `begin` and on of the rows that the samples name.
 template <class T>
 Tensor gathered(const std::vector<T>& rows, std::size_t row_width, std::size_t begin,
-                const RowEncoder::Array& array, const std::vector<ExampleOrder::Slot>& slots) {
-  const auto batch = static_cast<std::int64_t>(slots.size());
+                const RowEncoder::Array& array, const std::vector<ExampleSampler::Sample>& samples) {
+  const auto batch = static_cast<std::int64_t>(samples.size());
   Tensor tensor =
       Tensor::host(array.width == 0 ? Shape{batch} : Shape{batch, array.width}, dtype_of<T>);
   auto to = tensor.template mutable_span<T>().begin();
-  for (const auto& slot : slots) {
-    const T* from = rows.data() + static_cast<std::size_t>(slot.example) * row_width + begin;
+  for (const auto& sample : samples) {
+    const T* from = rows.data() + static_cast<std::size_t>(sample.example) * row_width + begin;
     to = std::copy_n(from, width_of(array), to);
   }
   return tensor;
@@ -58,14 +58,14 @@ Tensor gathered(const std::vector<T>& rows, std::size_t row_width, std::size_t b
 
 }  // namespace
 
-void CsvConfig::validate(Problems& problems) const {
-  InputConfig::validate(problems);
+void CsvConfig::validate(Diagnostics& diagnostics) const {
+  InputConfig::validate(diagnostics);
   const bool one = delimiter.size() == 1 && static_cast<unsigned char>(delimiter[0]) < 128;
   if (!one || std::string_view("\"\r\n\0", 4).find(delimiter[0]) != std::string_view::npos) {
-    problems.add("delimiter", "must be one ASCII character, and no quote or line end",
+    diagnostics.add("delimiter", "must be one ASCII character, and no quote or line end",
                  R"(",", ";", "\t" and "|" are usual)");
   } else if (delimiter == decimal_mark) {
-    problems.add("decimal_mark", "is the delimiter, too",
+    diagnostics.add("decimal_mark", "is the delimiter, too",
                  "files with decimal commas have delimiter = \";\"");
   }
 }
@@ -114,19 +114,19 @@ void CsvInput::encode() {
 
 std::optional<Batch> CsvInput::get_next() {
   if (table_) encode();
-  if (!order_.next(slots_)) return std::nullopt;
+  if (!order_.next(samples_)) return std::nullopt;
   Batch batch;
   std::size_t next_float = 0, next_integer = 0;
   for (const RowEncoder::Array& array : encoder_->arrays()) {
     if (array.dtype == DType::i32) {
-      batch.set(array.name, gathered(integers_, integer_width_, next_integer, array, slots_));
+      batch.set(array.name, gathered(integers_, integer_width_, next_integer, array, samples_));
       next_integer += width_of(array);
     } else {
-      batch.set(array.name, gathered(floats_, float_width_, next_float, array, slots_));
+      batch.set(array.name, gathered(floats_, float_width_, next_float, array, samples_));
       next_float += width_of(array);
     }
   }
-  batch.set("weight", order_.weights(slots_));
+  batch.set("weight", order_.weights(samples_));
   return batch;
 }
 

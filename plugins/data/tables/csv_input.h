@@ -13,7 +13,7 @@
 #include "data/tables/csv_table.h"
 #include "trivet/extensions/table.h"
 #include "trivet/input.h"
-#include "trivet/train/example_order.h"
+#include "trivet/train/example_sampler.h"
 
 namespace trivet::data {
 
@@ -45,12 +45,12 @@ class CsvInput final : public Input, public TableInput {
   std::optional<CsvTable> table_;  // until it is encoded
   std::string file_;
   std::vector<std::string> columns_;
-  ExampleOrder order_;
+  ExampleSampler order_;
   std::shared_ptr<const RowEncoder> encoder_;
   std::size_t float_width_ = 0, integer_width_ = 0;  // numbers in a row
   std::vector<float> floats_;                        // [rows, float_width_]
   std::vector<std::int32_t> integers_;               // [rows, integer_width_]
-  std::vector<ExampleOrder::Slot> slots_;
+  std::vector<ExampleSampler::Sample> samples_;
 };
 
 }  // namespace trivet::data

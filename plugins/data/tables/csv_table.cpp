@@ -27,7 +27,7 @@ CsvTable::CsvTable(const CsvConfig& config)
       file_(config.file.text),
       memory_(read_input(file_, static_cast<std::uint64_t>(config.limit.count))),
       text_(text_in(memory_)),
-      split_key_(Key(static_cast<std::uint64_t>(config.split_seed)).fold("csv split")) {
+      split_key_(RngKey(static_cast<std::uint64_t>(config.split_seed)).fold("csv split")) {
   check_text();
   CsvReader from_start = reader();
   read_header(from_start);
@@ -143,7 +143,7 @@ bool CsvTable::wants(const std::vector<TableCell>& cells) const {
 
 // By the texts alone: neither quotes nor line ends nor the order of rows change the side of a row.
 bool CsvTable::is_for_evaluation(const std::vector<TableCell>& cells) const {
-  Key key = split_key_;
+  RngKey key = split_key_;
   if (split_by_) {
     key = key.fold(cells[*split_by_].text);
   } else {

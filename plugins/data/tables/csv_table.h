@@ -52,7 +52,7 @@ class CsvTable {
   std::vector<std::string> columns_;
   std::vector<std::size_t> needed_;  // the columns of drop_missing
   std::optional<std::size_t> split_by_;
-  Key split_key_;
+  RngKey split_key_;
   std::vector<Row> rows_;
 };
 

@@ -5,7 +5,7 @@
 
 namespace trivet::data {
 
-std::optional<std::int32_t> mark(const MarkWish& wish, std::optional<std::int32_t> own,
+std::optional<std::int32_t> special_token(const SpecialTokenWish& wish, std::optional<std::int32_t> own,
                                  std::int64_t vocabulary_size, const std::string& input) {
   if (!wish.add.value_or(wish.id.has_value() || own.has_value())) return std::nullopt;
   const std::string name = wish.name, field = input + "." + name + "_id";

@@ -11,7 +11,7 @@
 namespace trivet::data {
 
 // What a config says of one of them.
-struct MarkWish {
+struct SpecialTokenWish {
   const char* name;  // "bos": for messages
   std::optional<bool> add;
   std::optional<std::int32_t> id;
@@ -21,7 +21,7 @@ struct MarkWish {
 // BOS or EOS as wished, unset being "where there is one"; `own` is the tokenizer's. Ids must be
 // below `vocabulary_size` (0: not known). Throws InputError, with `input` as its place, for one
 // that is wanted and not there.
-std::optional<std::int32_t> mark(const MarkWish& wish, std::optional<std::int32_t> own,
+std::optional<std::int32_t> special_token(const SpecialTokenWish& wish, std::optional<std::int32_t> own,
                                  std::int64_t vocabulary_size, const std::string& input);
 
 // The size of the tokenizer's vocabulary. Throws InputError when there is none.

@@ -44,7 +44,7 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const ConfigOf<Tokenizer>& own,
 std::shared_ptr<const Tokenizer> required_tokenizer(const ConfigOf<Tokenizer>& own,
                                                     const InputContext& context) {
   if (auto tokenizer = tokenizer_of(own, context)) return tokenizer;
-  throw ConfigError(Problem{.path = context.name + ".tokenizer",
+  throw ConfigError(Diagnostic{.path = context.name + ".tokenizer",
                             .what = "is not set, and the task has no tokenizer",
                             .hint = "for example tokenizer = \"tokenizers/Bytes\""});
 }

@@ -39,9 +39,9 @@ TRIVET_CONFIG(DecodeConfig, trivet::NoBase,
                "Beam search divides log probabilities by ((length + 5) / 5) to this power."))
 
 // For the configs of tasks that have one as "decode".
-inline void check_decode(const DecodeConfig& decode, Problems& problems) {
+inline void check_decode(const DecodeConfig& decode, Diagnostics& diagnostics) {
   if (decode.min_decode_steps > decode.max_decode_steps) {
-    problems.add("decode.min_decode_steps", "is more than max_decode_steps");
+    diagnostics.add("decode.min_decode_steps", "is more than max_decode_steps");
   }
 }
 

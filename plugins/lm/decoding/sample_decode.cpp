@@ -12,7 +12,7 @@ namespace {
 class SampleDecoder {
  public:
   SampleDecoder(DecoderState& model, std::span<const std::vector<std::int32_t>> prompts,
-                const DecodeConfig& config, const DecodeLimits& limits, std::span<const Key> keys,
+                const DecodeConfig& config, const DecodeLimits& limits, std::span<const RngKey> keys,
                 const OnToken& on_token)
       : model_(model),
         prompts_(prompts),
@@ -90,7 +90,7 @@ class SampleDecoder {
   std::span<const std::vector<std::int32_t>> prompts_;
   const DecodeConfig& config_;
   const DecodeLimits& limits_;
-  std::span<const Key> keys_;
+  std::span<const RngKey> keys_;
   const OnToken& on_token_;
   std::vector<DecodedRow> rows_;
   std::vector<std::size_t> at_work_;  // row i of the model is this one
@@ -101,7 +101,7 @@ class SampleDecoder {
 std::vector<DecodedRow> sample_decode(DecoderState& model,
                                       std::span<const std::vector<std::int32_t>> prompts,
                                       const DecodeConfig& config, const DecodeLimits& limits,
-                                      std::span<const Key> keys, const OnToken& on_token) {
+                                      std::span<const RngKey> keys, const OnToken& on_token) {
   if (prompts.empty()) return {};
   return SampleDecoder(model, prompts, config, limits, keys, on_token).decode();
 }

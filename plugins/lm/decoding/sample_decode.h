@@ -35,6 +35,6 @@ using OnToken = std::function<bool(std::size_t row, std::int32_t id)>;
 std::vector<DecodedRow> sample_decode(DecoderState& model,
                                       std::span<const std::vector<std::int32_t>> prompts,
                                       const DecodeConfig& config, const DecodeLimits& limits,
-                                      std::span<const Key> keys, const OnToken& on_token = {});
+                                      std::span<const RngKey> keys, const OnToken& on_token = {});
 
 }  // namespace trivet::lm

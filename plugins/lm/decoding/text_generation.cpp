@@ -87,7 +87,7 @@ class Generator {
     const auto prompts = std::span(tokens_).subspan(first, count);
     CachedDecoder steps(generation_.model, generation_.device, most_steps(prompts, generation_),
                         generation_.tokenizer.vocabulary_size());
-    std::vector<Key> keys;
+    std::vector<RngKey> keys;
     for (std::size_t i = first; i < first + count; ++i) keys.push_back(key_of(i));
     const std::vector<DecodedRow> rows = sample_decode(
         steps, prompts, generation_.config, limits_, keys,
@@ -98,9 +98,9 @@ class Generator {
   }
 
   // By what the prompt is said to be, so that where it stands in a batch changes nothing.
-  Key key_of(std::size_t i) const {
+  RngKey key_of(std::size_t i) const {
     const GenerateOptions::Draw draw = draw_of(generation_.draws, i);
-    return Key(generation_.seed).fold("generate").fold(draw.prompt).fold(draw.sample);
+    return RngKey(generation_.seed).fold("generate").fold(draw.prompt).fold(draw.sample);
   }
 
   void search(std::size_t i) {

@@ -63,7 +63,7 @@ void keep_likeliest(std::vector<std::int32_t>& ids, std::span<const float> logit
   ids.resize(kept);
 }
 
-double gumbel(Key key, std::int32_t id) {
+double gumbel(RngKey key, std::int32_t id) {
   std::uint32_t bits = 0;
   random_bits(key, static_cast<std::uint64_t>(id), {&bits, 1});
   return -std::log(-std::log((bits + 0.5) / 4294967296.0));
@@ -71,7 +71,7 @@ double gumbel(Key key, std::int32_t id) {
 
 }  // namespace
 
-std::int32_t choose_token(std::span<const float> logits, const DecodeConfig& config, Key key) {
+std::int32_t choose_token(std::span<const float> logits, const DecodeConfig& config, RngKey key) {
   if (config.temperature == 0) return largest_ids(logits, 1)[0];
   std::vector<std::int32_t> ids = largest_ids(logits, config.k);
   keep_likeliest(ids, logits, config);

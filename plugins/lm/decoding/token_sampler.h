@@ -18,7 +18,7 @@ namespace trivet::lm {
 
 // Logits of -infinity are never chosen unless there are no others; those that are not numbers
 // never. Throws Error when all are not numbers.
-std::int32_t choose_token(std::span<const float> logits, const DecodeConfig& config, Key key);
+std::int32_t choose_token(std::span<const float> logits, const DecodeConfig& config, RngKey key);
 
 // log softmax(logits)[token], in double precision.
 double log_probability(std::span<const float> logits, std::int32_t token);

@@ -56,12 +56,12 @@ std::int64_t HfConfig::layers(std::string_view name) const {
 double HfConfig::number(std::string_view name, double otherwise) const {
   const Value* value = find(name);
   if (value == nullptr) return otherwise;
-  const bool is_number = value->is_number() || value->is_integer();
-  if (!is_number || !(value->as_number() > 0) ||
-      value->as_number() > std::numeric_limits<double>::max()) {
+  const bool is_number = value->is_float() || value->is_integer();
+  if (!is_number || !(value->as_float() > 0) ||
+      value->as_float() > std::numeric_limits<double>::max()) {
     refuse(name, "is " + to_json(*value) + ", not a number above 0");
   }
-  return value->as_number();
+  return value->as_float();
 }
 
 bool HfConfig::flag(std::string_view name, bool otherwise) const {
@@ -75,8 +75,8 @@ std::string HfConfig::text(std::string_view name, std::optional<std::string> oth
   const Value* value = find(name);
   if (value == nullptr && otherwise) return *otherwise;
   if (value == nullptr) refuse(name, "is missing");
-  if (!value->is_text()) refuse(name, "is " + to_json(*value) + ", not a text");
-  return value->as_text();
+  if (!value->is_string()) refuse(name, "is " + to_json(*value) + ", not a text");
+  return value->as_string();
 }
 
 std::optional<std::int32_t> HfConfig::token(std::string_view name) const {
@@ -93,8 +93,8 @@ std::optional<std::int32_t> HfConfig::token(std::string_view name) const {
 void HfConfig::require(std::string_view name, const Value& wanted) const {
   const Value* value = find(name);
   if (value == nullptr || *value == wanted) return;
-  const bool numbers = value->is_integer() && wanted.is_number();
-  if (numbers && value->as_number() == wanted.as_number()) return;
+  const bool numbers = value->is_integer() && wanted.is_float();
+  if (numbers && value->as_float() == wanted.as_float()) return;
   refuse(name, "is " + to_json(*value) + ", and only " + to_json(wanted) + " is supported");
 }
 

@@ -88,7 +88,7 @@ class BuiltLayers {
  public:
   BuiltLayers(const LanguageModelConfig& config, Device& device) {
     const LayerTrace trace;
-    ParameterStore store(device, Key(0));
+    ParameterStore store(device, RngKey(0));
     Scope scope(store);
     const LanguageModel model(config, scope);
     for (const LayerTrace::Entry& entry : trace.layers()) {
@@ -215,7 +215,7 @@ class Comparison {
     shape.dims_per_head = integer(attention, "dims_per_head");
     shape.has_bias = attention.fields.find("has_bias")->as_boolean();
     if (const Value* theta = attention.fields.find("rotary_theta")) {
-      shape.rotary_theta = theta->as_number();
+      shape.rotary_theta = theta->as_float();
     }
     shape.hidden_dims = integer(layer(block_path(0) + "mlp_in", "nn/Linear"), "output_dims");
     shape.activation = activation();
@@ -226,7 +226,7 @@ class Comparison {
     const BuiltLayer* norm = own_.find("final_norm");
     const Value* epsilon = norm != nullptr ? norm->fields.find("epsilon") : nullptr;
     if (epsilon == nullptr) refuse("the model has no norm 'final_norm'");
-    shape.norm_epsilon = epsilon->as_number();
+    shape.norm_epsilon = epsilon->as_float();
     shape.tied = own_.find("embedding") == nullptr;
     return shape;
   }

@@ -44,12 +44,12 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
   std::map<std::string, std::string> files;
   for (const Value::Member& member : map->members()) {
     const Value& file = member.value;
-    if (!file.is_text() || file.as_text().empty() ||
-        file.as_text().find('/') != std::string::npos || file.as_text() == "..") {
+    if (!file.is_string() || file.as_string().empty() ||
+        file.as_string().find('/') != std::string::npos || file.as_string() == "..") {
       throw UsageError(index.string() + ": " + member.key + " is said to be in " + to_json(file) +
                        ", which is no file beside it");
     }
-    if (!files.emplace(member.key, file.as_text()).second) {
+    if (!files.emplace(member.key, file.as_string()).second) {
       throw UsageError(index.string() + ": " + member.key + " comes twice");
     }
   }

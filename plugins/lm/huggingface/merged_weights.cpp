@@ -12,10 +12,10 @@
 namespace trivet::lm {
 namespace {
 
-// By the path of the weights: how often the product of the thin matrices counts.
+// By the path of the weights: how often the product of the low-rank matrices counts.
 std::map<std::string, double> factors(const LanguageModelConfig& config, Device& device) {
   const LayerTrace trace;
-  ParameterStore store(device, Key(0));
+  ParameterStore store(device, RngKey(0));
   Scope scope(store);
   const LanguageModel model(config, scope);
   std::map<std::string, double> found;
@@ -24,8 +24,8 @@ std::map<std::string, double> factors(const LanguageModelConfig& config, Device&
     fill_defaults(fields, registry().get(Layer::kKind, entry.type()).schema(), nullptr);
     const Value* rank = fields.find_path("lora.rank");
     if (entry.type() != "nn/Linear" || rank == nullptr || rank->as_integer() == 0) continue;
-    const double alpha = fields.find_path("lora.alpha")->as_number();
-    found[entry.path + "/w"] = alpha > 0 ? alpha / rank->as_number() : 1;
+    const double alpha = fields.find_path("lora.alpha")->as_float();
+    found[entry.path + "/w"] = alpha > 0 ? alpha / rank->as_float() : 1;
   }
   return found;
 }

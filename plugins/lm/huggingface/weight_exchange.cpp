@@ -107,14 +107,14 @@ std::string problem_of_head(const HfWeights& source, const HfLayout& layout,
                     "set \"tie_word_embeddings\": false there";
 }
 
-void throw_if_any(const std::vector<std::string>& problems, const std::string& source) {
-  if (problems.empty()) return;
+void throw_if_any(const std::vector<std::string>& diagnostics, const std::string& source) {
+  if (diagnostics.empty()) return;
   std::string text = source + " does not fit its config.json:";
-  for (std::size_t i = 0; i < std::min(problems.size(), kMostLines); ++i) {
-    text += "\n  " + problems[i];
+  for (std::size_t i = 0; i < std::min(diagnostics.size(), kMostLines); ++i) {
+    text += "\n  " + diagnostics[i];
   }
-  if (problems.size() > kMostLines) {
-    text += "\n  and " + std::to_string(problems.size() - kMostLines) + " more";
+  if (diagnostics.size() > kMostLines) {
+    text += "\n  and " + std::to_string(diagnostics.size() - kMostLines) + " more";
   }
   throw UsageError(text, {.hint = "config.json and the tensors must be of one model, saved by "
                                   "save_pretrained()"});
@@ -180,9 +180,9 @@ void export_tensor(const HfTensor& tensor, const std::string& name, Variables& v
 
 Weights imported(const HfWeights& source, const HfLayout& layout, const DecoderShape& shape) {
   const std::vector<HfTensor> tensors = layout.tensors(shape);
-  std::vector<std::string> problems;
+  std::vector<std::string> diagnostics;
   const auto note = [&](std::string problem) {
-    if (!problem.empty()) problems.push_back(std::move(problem));
+    if (!problem.empty()) diagnostics.push_back(std::move(problem));
   };
   std::set<std::string> known;
   for (const HfTensor& tensor : tensors) {
@@ -197,7 +197,7 @@ Weights imported(const HfWeights& source, const HfLayout& layout, const DecoderS
       note(described(entry) + " has no place in the model");
     }
   }
-  throw_if_any(problems, source.name());
+  throw_if_any(diagnostics, source.name());
   Weights weights;
   for (const HfTensor& tensor : tensors) {
     import_tensor(tensor, *source.find(tensor.name), weights);

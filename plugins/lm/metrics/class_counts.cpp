@@ -78,7 +78,7 @@ void ClassCounts::restore_state(const Value& state) {
       throw Error("metrics of classes: the saved state has not " + std::to_string(counts.size()) +
                   " classes");
     }
-    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = saved->items()[i].as_number();
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = saved->items()[i].as_float();
   };
   restore("right", right_);
   restore("told", told_);

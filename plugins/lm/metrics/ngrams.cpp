@@ -16,7 +16,7 @@ std::span<const std::int32_t> last_of(std::span<const std::int32_t> tokens, int 
 }  // namespace
 
 std::uint64_t Ngrams::key_of(std::span<const std::int32_t> tokens) {
-  Key key(tokens.size());
+  RngKey key(tokens.size());
   for (const std::int32_t token : tokens) key = key.fold(static_cast<std::uint64_t>(token));
   return key.value();
 }
@@ -26,7 +26,7 @@ void Ngrams::add(std::span<const std::int32_t> history, std::int32_t token) {
     const std::uint64_t key = key_of(seen);
     History& entry = histories_[key];
     ++entry.total;
-    if (++counts_[Key(key).fold(static_cast<std::uint64_t>(token)).value()] == 1) {
+    if (++counts_[RngKey(key).fold(static_cast<std::uint64_t>(token)).value()] == 1) {
       ++entry.different;
     }
     if (seen.empty()) return;
@@ -40,7 +40,7 @@ double Ngrams::probability(std::span<const std::int32_t> history, std::int32_t t
     const std::uint64_t key = key_of(longest.last(length));
     const auto entry = histories_.find(key);
     if (entry == histories_.end()) return p;
-    const auto count = counts_.find(Key(key).fold(static_cast<std::uint64_t>(token)).value());
+    const auto count = counts_.find(RngKey(key).fold(static_cast<std::uint64_t>(token)).value());
     const auto seen = static_cast<double>(count != counts_.end() ? count->second : 0);
     const auto total = static_cast<double>(entry->second.total);
     const auto different = static_cast<double>(entry->second.different);

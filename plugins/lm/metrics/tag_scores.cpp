@@ -82,9 +82,9 @@ void TagScores::restore_state(const Value& state) {
   };
   counts_.restore_state(member("counts"));
   any_ = member("any").as_boolean();
-  right_ = member("right").as_number();
-  told_ = member("told").as_number();
-  true_ = member("true").as_number();
+  right_ = member("right").as_float();
+  told_ = member("told").as_float();
+  true_ = member("true").as_float();
 }
 
 }  // namespace trivet::lm

@@ -62,7 +62,7 @@ void TokenMetrics::restore_state(const Value& state) {
     if (value == nullptr) {
       throw Error(std::string("metrics of tokens: the saved state has no ") + name);
     }
-    return value->as_number();
+    return value->as_float();
   };
   xent_ = number("xent");
   weight_ = number("weight");

@@ -16,7 +16,7 @@ constexpr const char* kTagger = "lm/BertTagger";
 TokenEmbedding embedding_of(const EncoderHeadConfig& config, Scope& scope) {
   check_vocabulary(config);
   if (config.num_classes == 0) {
-    throw ConfigError(Problem{.path = "task.model.num_classes",
+    throw ConfigError(Diagnostic{.path = "task.model.num_classes",
                               .what = "is 0, and the task does not say it",
                               .hint = "set it to the number of classes"});
   }

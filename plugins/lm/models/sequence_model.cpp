@@ -47,11 +47,11 @@ class SequenceModel::Targets final : public NextToken {
   Tensor source_;  // [1, S, D]
 };
 
-void SequenceModelConfig::validate(Problems& problems) const {
-  TransformerConfig::validate(problems);
+void SequenceModelConfig::validate(Diagnostics& diagnostics) const {
+  TransformerConfig::validate(diagnostics);
   const bool apart = source_vocab_size > 0 && source_vocab_size != vocab_size;
   if (apart && !encoder_embedding_tpl) {
-    problems.add("encoder_embedding_tpl",
+    diagnostics.add("encoder_embedding_tpl",
                  "is not set, and the table of the softmax has vocab_size rows, not "
                  "source_vocab_size",
                  "set it to \"nn/Embedding\"");

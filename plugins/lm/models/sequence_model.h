@@ -33,7 +33,7 @@ struct SequenceModelConfig : TransformerConfig {
   ConfigOf<Layer> position_emb_tpl = "nn/TrainablePositionalEmbedding";
   ConfigOf<Layer> softmax_tpl = "nn/SharedEmbeddingSoftmax";
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(SequenceModelConfig, TransformerConfig,
               (source_vocab_size, "Tokens of the source; 0: vocab_size, which is the target's.",

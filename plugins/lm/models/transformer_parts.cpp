@@ -38,14 +38,14 @@ Tensor optional_of(const Batch& batch, std::string_view name) {
 
 }  // namespace
 
-void TransformerConfig::validate(Problems& problems) const {
+void TransformerConfig::validate(Diagnostics& diagnostics) const {
   if (num_kv_heads > 0 && num_heads % num_kv_heads != 0) {
-    problems.add("num_kv_heads",
+    diagnostics.add("num_kv_heads",
                  "is " + std::to_string(num_kv_heads) +
                      ", which does not divide num_heads = " + std::to_string(num_heads));
   }
   if (!stacked_transformer_tpl) {
-    problems.add("stacked_transformer_tpl", "is \"none\"; a transformer has blocks");
+    diagnostics.add("stacked_transformer_tpl", "is \"none\"; a transformer has blocks");
   }
 }
 
@@ -99,7 +99,7 @@ std::int64_t longest_of(const TransformerConfig& config, const ConfigOf<Layer>& 
 
 void check_vocabulary(const TransformerConfig& config) {
   if (config.vocab_size > 0) return;
-  throw ConfigError(Problem{.path = "task.model.vocab_size",
+  throw ConfigError(Diagnostic{.path = "task.model.vocab_size",
                             .what = "is 0, and the task has no tokenizer to take it from",
                             .hint = "set task.tokenizer, or the number of tokens"});
 }

@@ -24,7 +24,7 @@ struct TransformerConfig : ModelConfig {
   ConfigOf<Layer> final_norm_tpl = "nn/LayerNorm";
   InitConfig init;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(TransformerConfig, trivet::ModelConfig,
               (vocab_size, "Tokens there are; 0: as many as the task's tokenizer has.",

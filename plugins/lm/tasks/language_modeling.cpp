@@ -39,15 +39,15 @@ std::optional<std::int32_t> prompt_end_of(const LanguageModelingConfig& config,
   const Value* own = config.train_input.fields().find("eos_id");
   if (own != nullptr && own->is_integer()) return static_cast<std::int32_t>(own->as_integer());
   if (tokenizer->eos_id()) return tokenizer->eos_id();
-  throw ConfigError(Problem{.path = "task.prompt_eos",
+  throw ConfigError(Diagnostic{.path = "task.prompt_eos",
                             .what = "is asked for, and the tokenizer has no end token",
                             .hint = "set prompt_eos = false, or take a tokenizer that has one"});
 }
 
 }  // namespace
 
-void LanguageModelingConfig::validate(Problems& problems) const {
-  check_decode(decode, problems);
+void LanguageModelingConfig::validate(Diagnostics& diagnostics) const {
+  check_decode(decode, diagnostics);
 }
 
 LanguageModeling::LanguageModeling(const Config& config, TaskContext& context)
@@ -60,14 +60,14 @@ LanguageModeling::LanguageModeling(const Config& config, TaskContext& context)
     samples_ = std::make_unique<RunLog>(logging_dir(), "samples.jsonl", RunLog::Of::evaluation);
   }
   if (!config.tokenizer && !sample_prompts_.empty()) {
-    throw ConfigError(Problem{.path = "task.sample_prompts",
+    throw ConfigError(Diagnostic{.path = "task.sample_prompts",
                               .what = "is set, and the task has no tokenizer",
                               .hint = "for example tokenizer = \"tokenizers/Bytes\""});
   }
-  if (tokenizer() == nullptr && config.tokenizer) return;  // on paper
+  if (tokenizer() == nullptr && config.tokenizer) return;  // on a meta device
   if (add_bos_ && !has_start_token()) {
     throw ConfigError(
-        Problem{.path = "task.add_bos", .what = "is set, and the tokenizer has no start token"});
+        Diagnostic{.path = "task.add_bos", .what = "is set, and the tokenizer has no start token"});
   }
 }
 

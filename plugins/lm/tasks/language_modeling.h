@@ -26,7 +26,7 @@ struct LanguageModelingConfig : TokenTaskConfig {
   std::optional<bool> prompt_eos;
   std::vector<std::string> sample_prompts;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(LanguageModelingConfig, TokenTaskConfig,
               (decode, "How texts are continued.", adjustable),

@@ -77,8 +77,8 @@ void LossTermMeans::restore_state(const Value& state) {
   if (sums.size() != names_.size()) {
     throw Error("means of losses: the saved state is of other task.losses");
   }
-  for (std::size_t i = 0; i < sums.size(); ++i) sums_[i] = sums[i].as_number();
-  weight_ = saved(state, "weight").as_number();
+  for (std::size_t i = 0; i < sums.size(); ++i) sums_[i] = sums[i].as_float();
+  weight_ = saved(state, "weight").as_float();
 }
 
 }  // namespace trivet::lm

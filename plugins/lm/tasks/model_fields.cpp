@@ -23,7 +23,7 @@ ConfigOf<Model> with_integer(const ConfigOf<Model>& config, std::string_view fie
 ConfigOf<Model> with_num_classes(const ConfigOf<Model>& config, std::int64_t num_classes) {
   const std::int64_t own = integer_field(config, "num_classes");
   if (own == 0 || own == num_classes) return with_integer(config, "num_classes", num_classes);
-  throw ConfigError(Problem{.path = "task.model.num_classes",
+  throw ConfigError(Diagnostic{.path = "task.model.num_classes",
                             .what = "is " + std::to_string(own) + ", and the task has " +
                                     std::to_string(num_classes) + " classes",
                             .hint = "leave it out"});

@@ -42,7 +42,7 @@ std::unique_ptr<Input> SentencePrediction::build_inputs(const ConfigOf<Input>& c
   const Value* names = config.fields().find("class_names");
   const bool given = names != nullptr && names->is_array() && !names->items().empty();
   if (given && std::ssize(names->items()) != num_classes_) {
-    throw ConfigError(Problem{.path = context.name + ".class_names",
+    throw ConfigError(Diagnostic{.path = context.name + ".class_names",
                               .what = "has " + std::to_string(names->items().size()) +
                                       " names, and task.num_classes is " +
                                       std::to_string(num_classes_)});
@@ -110,7 +110,7 @@ Logs SentencePrediction::reduce_aggregated_logs(AggregatedLogs& state, std::int6
   return logs;
 }
 
-FirstLoss::Range SentencePrediction::first_loss() const {
+ExpectedInitialLoss::Range SentencePrediction::expected_initial_loss() const {
   if (!regression()) return chance_of(num_classes_);
   return {0, std::numeric_limits<double>::infinity(), "a squared error of unknown size"};
 }

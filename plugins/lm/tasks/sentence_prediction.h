@@ -38,7 +38,7 @@ class SentencePrediction final : public TextTask {
   std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
                                                  const StepOutput& step) override;
   Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
-  Range first_loss() const override;
+  Range expected_initial_loss() const override;
 
  private:
   bool regression() const { return num_classes_ == 1; }

@@ -23,10 +23,10 @@ const TargetDecoding& target_decoding_of(const Model& model) {
 
 }  // namespace
 
-void Seq2SeqConfig::validate(Problems& problems) const {
-  check_decode(decode, problems);
+void Seq2SeqConfig::validate(Diagnostics& diagnostics) const {
+  check_decode(decode, diagnostics);
   if (target_tokenizer && !tokenizer) {
-    problems.add("tokenizer", "is not set, and target_tokenizer is");
+    diagnostics.add("tokenizer", "is not set, and target_tokenizer is");
   }
 }
 
@@ -55,7 +55,7 @@ std::unique_ptr<Input> Seq2Seq::build_inputs(const ConfigOf<Input>& config, Inpu
   const Tokenizer* written = text != nullptr ? text->tokenizer(TextInput::Side::target) : nullptr;
   if (written != nullptr && target_tokenizer_ &&
       written->fingerprint() != target_tokenizer_->fingerprint()) {
-    throw ConfigError(Problem{.path = context.name + ".target_tokenizer",
+    throw ConfigError(Diagnostic{.path = context.name + ".target_tokenizer",
                               .what = "is another one than that of the task's targets",
                               .hint = "target_tokenizer = \"${task.target_tokenizer}\""});
   }

@@ -21,7 +21,7 @@ struct Seq2SeqConfig : TokenTaskConfig {
   std::optional<std::int32_t> bos_id;
   std::optional<std::int32_t> eos_id;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(Seq2SeqConfig, TokenTaskConfig,
               (target_tokenizer, "That of the targets; none: the same as of the sources."),

@@ -35,8 +35,8 @@ ConfigOf<Tokenizer> in_folder(const ConfigOf<Tokenizer>& config, const fs::path&
   for (const Field& field : registry().get(Tokenizer::kKind, config.key()).schema().fields) {
     const Value* name = fields.find(field.name);
     const bool is_file = field.type.form == FieldType::Form::path && name != nullptr &&
-                         name->is_text() && !name->as_text().empty();
-    if (is_file) fields.set(field.name, (folder / name->as_text()).string());
+                         name->is_string() && !name->as_string().empty();
+    if (is_file) fields.set(field.name, (folder / name->as_string()).string());
   }
   return {std::string(config.key()), std::move(fields)};
 }
@@ -47,10 +47,10 @@ std::optional<Stored> stored_in(const fs::path& run) {
   const Value record = value_from_json(read_text_file(file), file);
   const Value* fingerprint = record.find("fingerprint");
   const Value* config = record.find("tokenizer");
-  if (fingerprint == nullptr || !fingerprint->is_text() || config == nullptr) {
+  if (fingerprint == nullptr || !fingerprint->is_string() || config == nullptr) {
     throw RunError(file + " is damaged: it has no fingerprint or no tokenizer");
   }
-  Stored stored{fingerprint->as_text(), {}};
+  Stored stored{fingerprint->as_string(), {}};
   if (!config->is_null()) {
     stored.config = in_folder(
         ConfigOf<Tokenizer>(ConfigValue::from_value(*config, Tokenizer::kKind, "tokenizer")),
@@ -66,7 +66,7 @@ std::string described(const std::string& fingerprint, const ConfigOf<Tokenizer>&
 [[noreturn]] void throw_different(const Stored& stored, const std::string& fingerprint,
                                   const ConfigOf<Tokenizer>& config, const std::string& whose,
                                   const std::string& hint) {
-  throw ConfigError(Problem{.path = "task.tokenizer",
+  throw ConfigError(Diagnostic{.path = "task.tokenizer",
                             .what = "is not that of " + whose + "\n  the config's  " +
                                     described(fingerprint, config) + "\n  the run's     " +
                                     described(stored.fingerprint, stored.config),

@@ -13,15 +13,15 @@ namespace {
 bool same_names(const Value& value, const std::vector<std::string>& names) {
   return value.is_array() &&
          std::ranges::equal(value.items(), names, [](const Value& item, const std::string& name) {
-           return item.is_text() && item.as_text() == name;
+           return item.is_string() && item.as_string() == name;
          });
 }
 
 }  // namespace
 
-void TaggingConfig::validate(Problems& problems) const {
+void TaggingConfig::validate(Diagnostics& diagnostics) const {
   if (class_names.size() < 2) {
-    problems.add("class_names", "has " + std::to_string(class_names.size()) +
+    diagnostics.add("class_names", "has " + std::to_string(class_names.size()) +
                                     " names; there is nothing to tell apart");
   }
 }
@@ -33,7 +33,7 @@ std::unique_ptr<Model> Tagging::build_model(const ConfigOf<Model>& config, Scope
 std::unique_ptr<Input> Tagging::build_inputs(const ConfigOf<Input>& config, InputContext& context) {
   const Value* names = config.fields().find("class_names");
   if (names != nullptr && !same_names(*names, class_names_)) {
-    throw ConfigError(Problem{.path = context.name + ".class_names",
+    throw ConfigError(Diagnostic{.path = context.name + ".class_names",
                               .what = "are not those of the task",
                               .hint = "class_names = \"${task.class_names}\""});
   }

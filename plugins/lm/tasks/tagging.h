@@ -15,7 +15,7 @@ namespace trivet::lm {
 struct TaggingConfig : TokenTaskConfig {
   std::vector<std::string> class_names;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(TaggingConfig, TokenTaskConfig,
               (class_names,
@@ -34,7 +34,7 @@ class Tagging final : public TextTask {
   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
                                       InputContext& context) override;
   Metrics build_metrics(bool training) override;
-  Range first_loss() const override { return chance_of(std::ssize(class_names_)); }
+  Range expected_initial_loss() const override { return chance_of(std::ssize(class_names_)); }
 
  private:
   std::vector<std::string> class_names_;

@@ -31,7 +31,7 @@ std::int64_t vocabulary_of(const Model& model, const ConfigOf<Model>& config) {
 // or none is needed.
 std::shared_ptr<const Tokenizer> tokenizer_for(const TextTaskConfig& config,
                                                const TaskContext& context) {
-  const bool needless = is_on_paper(context.device) &&
+  const bool needless = is_meta(context.device) &&
                         integer_field(config.model, "vocab_size") > 0 &&
                         meta_input(config.train_input) != nullptr;
   if (!config.tokenizer || needless) return nullptr;
@@ -48,7 +48,7 @@ void check_known_ids(const Input& input, TextInput::Side side, std::int64_t know
                      const std::string& name) {
   const TextInput* text = text_input(input);
   if (text == nullptr || known == 0 || text->vocabulary_size(side) <= known) return;
-  throw ConfigError(Problem{.path = name,
+  throw ConfigError(Diagnostic{.path = name,
                             .what = "has ids below " + std::to_string(text->vocabulary_size(side)) +
                                     ", and the model knows " + std::to_string(known),
                             .hint = "give both the same tokenizer, or set task.model.vocab_size"});
@@ -72,7 +72,7 @@ std::unique_ptr<Model> TextTask::build_model(const ConfigOf<Model>& config, Scop
   std::unique_ptr<Model> model = Task::build_model(sized, scope);
   vocabulary_size_ = vocabulary_of(*model, sized);
   if (told != nullptr && vocabulary_size_ > 0 && vocabulary_size_ < told->vocabulary_size()) {
-    throw ConfigError(Problem{.path = "task.model.vocab_size",
+    throw ConfigError(Diagnostic{.path = "task.model.vocab_size",
                               .what = "is " + std::to_string(vocabulary_size_) +
                                       ", and the tokenizer has " +
                                       std::to_string(told->vocabulary_size()) + " tokens",
@@ -95,7 +95,7 @@ void TextTask::initialize(ParameterStore& store) {
 std::unique_ptr<Input> TextTask::build_inputs(const ConfigOf<Input>& config,
                                               InputContext& context) {
   context.tokenizer = tokenizer_;
-  if (is_on_paper(device())) {
+  if (is_meta(device())) {
     if (std::unique_ptr<Input> input = meta_input(config)) return input;
   }
   std::unique_ptr<Input> input = Task::build_inputs(config, context);
@@ -112,7 +112,7 @@ WeightedScalar TextTask::build_losses(const Batch&, const NestedMap& outputs,
 }
 
 const void* TextTask::extension(std::string_view id) const noexcept {
-  if (id == kTaskFirstLoss) return static_cast<const FirstLoss*>(this);
+  if (id == kTaskExpectedInitialLoss) return static_cast<const ExpectedInitialLoss*>(this);
   if (id == kTaskTokenCount) return static_cast<const TokenCount*>(this);
   return Task::extension(id);
 }
@@ -125,7 +125,7 @@ std::int64_t TextTask::tokens(const Batch& batch) const {
   return tokens;
 }
 
-FirstLoss::Range TextTask::first_loss() const {
+ExpectedInitialLoss::Range TextTask::expected_initial_loss() const {
   if (vocabulary_size_ > 0) return chance_of(vocabulary_size_);
   if (const Tokenizer* told = told_tokenizer()) return chance_of(told->vocabulary_size());
   return {0, std::numeric_limits<double>::infinity(), "a loss of unknown size"};

@@ -3,7 +3,7 @@
 // for models whose vocab_size is 0; and the mean cross entropy that the model gives. The run keeps
 // its tokenizer in its directory, and goes on with no other (stored_tokenizer.h).
 //
-// On paper (trivet/backend/meta_device.h) no input is opened whose config says batch_size and
+// On a meta device (trivet/backend/meta_device.h) no input is opened whose config says batch_size and
 // seq_len, and no tokenizer where the model's vocab_size is set, too.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "lm/tasks/loss_terms.h"
-#include "trivet/extensions/first_loss.h"
+#include "trivet/extensions/expected_initial_loss.h"
 #include "trivet/extensions/text.h"
 #include "trivet/extensions/token_count.h"
 #include "trivet/task.h"
@@ -37,7 +37,7 @@ TRIVET_CONFIG(TokenTaskConfig, TextTaskConfig,
                "Scalars of the model's outputs whose sum is minimized; none: its avg_xent alone.",
                adjustable))
 
-class TextTask : public Task, public FirstLoss, public TokenCount {
+class TextTask : public Task, public ExpectedInitialLoss, public TokenCount {
  public:
   // Throws ConfigError for a model with fewer tokens than the tokenizer.
   std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
@@ -51,7 +51,7 @@ class TextTask : public Task, public FirstLoss, public TokenCount {
                               const FpropContext& context) override;
   const void* extension(std::string_view id) const noexcept override;
   // Chance among the tokens.
-  Range first_loss() const override;
+  Range expected_initial_loss() const override;
   // Of all ids, a source's and a target's together.
   std::int64_t tokens(const Batch& batch) const override;
 

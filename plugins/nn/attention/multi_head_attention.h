@@ -67,7 +67,7 @@ struct MultiHeadAttentionConfig : LayerConfig {
   InitConfig output_init;
   LoraConfig lora;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     MultiHeadAttentionConfig, trivet::LayerConfig,

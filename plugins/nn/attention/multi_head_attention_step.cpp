@@ -19,12 +19,12 @@ struct SelfCache final : LayerCache {
         prefix(device, batch, room, {}) {}
 
   void reorder(std::span<const std::int32_t> rows) override {
-    for (PlaceBuffer* buffer : {&keys, &values, &segments, &positions, &prefix}) {
+    for (SequenceBuffer* buffer : {&keys, &values, &segments, &positions, &prefix}) {
       buffer->reorder(rows);
     }
   }
 
-  PlaceBuffer keys, values, segments, positions, prefix;
+  SequenceBuffer keys, values, segments, positions, prefix;
   // Whether any place so far came with one.
   bool segmented = false, prefixed = false, placed = false;
 };
@@ -41,11 +41,11 @@ struct CrossCache final : LayerCache {
   }
 
   std::int64_t batch;
-  std::optional<PlaceBuffer> keys, values, segments;  // segments: only where there are any
+  std::optional<SequenceBuffer> keys, values, segments;  // segments: only where there are any
   bool segmented = false;
 };
 
-void append_or_zeros(PlaceBuffer& buffer, const Tensor& values, std::int64_t n) {
+void append_or_zeros(SequenceBuffer& buffer, const Tensor& values, std::int64_t n) {
   if (values.defined()) {
     buffer.append(values);
   } else {

@@ -46,9 +46,9 @@ Tensor AddedPositions::extend_step(const Tensor& x, LayerCache& cache, FpropCont
   return y;
 }
 
-void PositionalEmbeddingConfig::validate(Problems& problems) const {
+void PositionalEmbeddingConfig::validate(Diagnostics& diagnostics) const {
   if (max_timescale < min_timescale) {
-    problems.add("max_timescale", "is less than min_timescale");
+    diagnostics.add("max_timescale", "is less than min_timescale");
   }
 }
 

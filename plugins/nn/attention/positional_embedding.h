@@ -27,7 +27,7 @@ struct PositionalEmbeddingConfig : LayerConfig {
   double min_timescale = 1;
   double max_timescale = 10000;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(PositionalEmbeddingConfig, trivet::LayerConfig,
               (input_dims, "Depth of the input; 0 in a template: as the layer around it.",

@@ -40,15 +40,15 @@ std::vector<std::int32_t> all_buckets(const RelativeBiasConfig& config) {
 
 }  // namespace
 
-void RelativeBiasConfig::validate(Problems& problems) const {
+void RelativeBiasConfig::validate(Diagnostics& diagnostics) const {
   const std::int64_t buckets = relative_attention_num_buckets / (bidirectional ? 2 : 1);
   if (bidirectional && relative_attention_num_buckets % 2 != 0) {
-    problems.add("relative_attention_num_buckets", "must be even for two directions");
+    diagnostics.add("relative_attention_num_buckets", "must be even for two directions");
   }
   if (buckets < 2) {
-    problems.add("relative_attention_num_buckets", "must be at least 4 for two directions");
+    diagnostics.add("relative_attention_num_buckets", "must be at least 4 for two directions");
   } else if (relative_attention_max_distance <= buckets / 2) {
-    problems.add("relative_attention_max_distance",
+    diagnostics.add("relative_attention_max_distance",
                  "must be more than the " + std::to_string(buckets / 2) +
                      " distances that have a bucket of their own");
   }

@@ -28,7 +28,7 @@ struct RelativeBiasConfig : LayerConfig {
   bool bidirectional = false;
   InitConfig init;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(RelativeBiasConfig, trivet::LayerConfig,
               (num_heads, "Heads; 0 in a template: those of the attention around it.", at_least(0)),

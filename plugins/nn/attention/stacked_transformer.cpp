@@ -7,15 +7,15 @@
 
 namespace trivet::nn {
 
-void StackedTransformerConfig::validate(Problems& problems) const {
+void StackedTransformerConfig::validate(Diagnostics& diagnostics) const {
   if (num_layers > 0 && !transformer_layer_params_tpl)
-    problems.add("transformer_layer_params_tpl", "is \"none\"");
+    diagnostics.add("transformer_layer_params_tpl", "is \"none\"");
   if (!moe_layers.empty() && !moe_layer_tpl) {
-    problems.add("moe_layer_tpl", "is not set, and moe_layers names blocks that have it");
+    diagnostics.add("moe_layer_tpl", "is not set, and moe_layers names blocks that have it");
   }
   for (const std::int64_t layer : moe_layers) {
     if (num_layers == 0 || layer < num_layers) continue;
-    problems.add("moe_layers", "has " + std::to_string(layer) + ", but the last of the " +
+    diagnostics.add("moe_layers", "has " + std::to_string(layer) + ", but the last of the " +
                                    std::to_string(num_layers) + " blocks is " +
                                    std::to_string(num_layers - 1));
   }
@@ -26,7 +26,7 @@ StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
   add(scope, "input_dropout", dropout(config.input_dropout_prob));
   ConfigOf<Layer> block = config.transformer_layer_params_tpl;
   const Value* own = block.fields().find("dropout");
-  const bool has_own = own != nullptr && own->is_number() && own->as_number() != 0;
+  const bool has_own = own != nullptr && own->is_float() && own->as_float() != 0;
   if (config.dropout_prob > 0 && !has_own) {
     complete(block, "atten_dropout", config.dropout_prob, 0.0);
     complete(block, "residual_dropout", config.dropout_prob, Value());

@@ -26,7 +26,7 @@ struct StackedTransformerConfig : LayerConfig {
   ConfigOf<Layer> moe_layer_tpl;
   CheckpointPolicy checkpoint_policy = CheckpointPolicy::save_everything;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(StackedTransformerConfig, trivet::LayerConfig,
               (num_layers, "How many blocks; 0 in a template: as the model around it.",

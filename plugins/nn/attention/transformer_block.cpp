@@ -83,8 +83,8 @@ std::shared_ptr<Layer> adapter(const TransformerBlockConfig& config, Scope& scop
 
 }  // namespace
 
-void TransformerBlockConfig::validate(Problems& problems) const {
-  if (!attention_tpl) problems.add("attention_tpl", "is \"none\"; a block has an attention");
+void TransformerBlockConfig::validate(Diagnostics& diagnostics) const {
+  if (!attention_tpl) diagnostics.add("attention_tpl", "is \"none\"; a block has an attention");
   MultiHeadAttentionConfig attention;
   attention.input_dims = input_dims;
   attention.num_heads = num_heads;
@@ -93,7 +93,7 @@ void TransformerBlockConfig::validate(Problems& problems) const {
   if (own_dims != nullptr && own_dims->is_integer()) {
     attention.dims_per_head = own_dims->as_integer();
   }
-  attention.validate(problems);
+  attention.validate(diagnostics);
 }
 
 TransformerBlock::TransformerBlock(const Config& config, Scope& scope) : path_(scope.path()) {

@@ -69,7 +69,7 @@ struct TransformerBlockConfig : LayerConfig {
   InitConfig init;
   InitConfig output_init;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     TransformerBlockConfig, trivet::LayerConfig,

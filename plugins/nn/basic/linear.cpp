@@ -8,9 +8,9 @@
 
 namespace trivet::nn {
 
-void LinearConfig::validate(Problems& problems) const {
+void LinearConfig::validate(Diagnostics& diagnostics) const {
   if (lora.layers.empty()) return;
-  problems.add("lora.layers", "names products, and a Linear is one product", "leave it out");
+  diagnostics.add("lora.layers", "names products, and a Linear is one product", "leave it out");
 }
 
 Linear::Linear(const Config& config, Scope& scope)

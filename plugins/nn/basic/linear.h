@@ -3,7 +3,7 @@
 //
 // What Praxis calls FeedForward (a Linear, a Bias, an activation) and Keras Dense. Parameters "w"
 // [input_dims, output_dims], Glorot uniform unless set, as in both; and "b" [output_dims], zeros
-// unless set. With `lora`, two thin matrices beside w: lora.h.
+// unless set. With `lora`, two low-rank matrices beside w: lora.h.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct LinearConfig : LayerConfig {
   InitConfig bias_init;
   LoraConfig lora;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(LinearConfig, trivet::LayerConfig,
               (input_dims, "Depth of the input.", required, at_least(1)),

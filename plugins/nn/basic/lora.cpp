@@ -11,14 +11,14 @@ constexpr std::array<std::string_view, 7> kProducts = {"query", "key",  "value",
 
 }  // namespace
 
-void LoraConfig::validate(Problems& problems) const {
+void LoraConfig::validate(Diagnostics& diagnostics) const {
   for (const std::string& name : layers) {
     if (std::find(kProducts.begin(), kProducts.end(), name) != kProducts.end()) continue;
-    problems.add("layers", "has \"" + name + "\", and there is no such product",
+    diagnostics.add("layers", "has \"" + name + "\", and there is no such product",
                  "query, key, value, output, in, gate, out");
   }
   if (rank > 0 || (alpha == 0 && dropout == 0 && layers.empty())) return;
-  problems.add("rank", "is 0: there is no LoRA that the other fields could be about",
+  diagnostics.add("rank", "is 0: there is no LoRA that the other fields could be about",
                "set it, e.g. rank = 8");
 }
 

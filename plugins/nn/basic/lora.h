@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LoRA: a product's weights are left as they are, and a product of two thin matrices beside it is
+// LoRA: a product's weights are left as they are, and a product of two low-rank matrices beside it is
 // trained (Hu et al. 2021):
 //
 //   y = activation(x w + b + alpha / rank * dropout(x) lora_a lora_b)
@@ -26,12 +26,12 @@ struct LoraConfig {
   double dropout = 0;
   std::vector<std::string> layers;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 
   double factor() const { return alpha > 0 ? alpha / static_cast<double>(rank) : 1; }
 };
 TRIVET_CONFIG(LoraConfig, trivet::NoBase,
-              (rank, "Columns of the first thin matrix and rows of the second; 0: no LoRA.",
+              (rank, "Columns of the first low-rank matrix and rows of the second; 0: no LoRA.",
                at_least(0)),
               (alpha, "Their product counts alpha / rank times; 0: as rank, which is once.",
                at_least(0)),

@@ -40,9 +40,9 @@ double root(std::int64_t dims) {
 
 }  // namespace
 
-void SoftmaxConfig::validate(Problems& problems) const {
+void SoftmaxConfig::validate(Diagnostics& diagnostics) const {
   if (label_smoothing_prob > 0 && num_classes == 1) {
-    problems.add("label_smoothing_prob", "needs another class, and num_classes is 1");
+    diagnostics.add("label_smoothing_prob", "needs another class, and num_classes is 1");
   }
 }
 

@@ -36,7 +36,7 @@ struct SoftmaxConfig : LayerConfig {
   InitConfig init;
   InitConfig bias_init;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     SoftmaxConfig, trivet::LayerConfig,

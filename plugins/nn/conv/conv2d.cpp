@@ -6,11 +6,11 @@
 
 namespace trivet::nn {
 
-void Conv2dConfig::validate(Problems& problems) const {
-  check_pair(problems, "kernel", kernel);
-  check_pair(problems, "stride", stride);
-  check_pair(problems, "dilation", dilation);
-  check_pad(problems, padding, pad);
+void Conv2dConfig::validate(Diagnostics& diagnostics) const {
+  check_pair(diagnostics, "kernel", kernel);
+  check_pair(diagnostics, "stride", stride);
+  check_pair(diagnostics, "dilation", dilation);
+  check_pad(diagnostics, padding, pad);
 }
 
 Conv2d::Conv2d(const Config& config, Scope& scope)

@@ -28,7 +28,7 @@ struct Conv2dConfig : LayerConfig {
   InitConfig init;
   InitConfig bias_init;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(Conv2dConfig, trivet::LayerConfig,
               (input_dims, "Channels of the input.", required, at_least(1)),

@@ -14,18 +14,18 @@ WindowOptions options_of(const Pool2dConfig& config) {
 
 }  // namespace
 
-void Pool2dConfig::validate(Problems& problems) const {
-  check_pair(problems, "window", window);
-  if (!stride.empty()) check_pair(problems, "stride", stride);
-  check_pad(problems, padding, pad);
+void Pool2dConfig::validate(Diagnostics& diagnostics) const {
+  check_pair(diagnostics, "window", window);
+  if (!stride.empty()) check_pair(diagnostics, "stride", stride);
+  check_pad(diagnostics, padding, pad);
   // A kernel keeps the place of the largest element in one byte.
   if (!window.empty() && window.front() * window.back() > 256) {
-    problems.add("window", "has more than 256 places");
+    diagnostics.add("window", "has more than 256 places");
   }
   // Such a window could lie in the padding alone, where there is nothing to pool.
   const bool paired = pad.size() <= 2 && window.size() <= 2 && !pad.empty() && !window.empty();
   if (paired && (pad.front() >= window.front() || pad.back() >= window.back())) {
-    problems.add("pad", "is not below the window");
+    diagnostics.add("pad", "is not below the window");
   }
 }
 

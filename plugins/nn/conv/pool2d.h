@@ -19,7 +19,7 @@ struct Pool2dConfig : LayerConfig {
   Border padding = Border::valid;
   std::vector<std::int64_t> pad = {0};
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(Pool2dConfig, trivet::LayerConfig,
               (window, "Height and width of the window; one number for both.", at_least(1)),

@@ -7,17 +7,17 @@ std::array<std::int64_t, 2> pair_of(const std::vector<std::int64_t>& numbers) {
   return {numbers.front(), numbers.back()};
 }
 
-void check_pair(Problems& problems, std::string_view field,
+void check_pair(Diagnostics& diagnostics, std::string_view field,
                 const std::vector<std::int64_t>& numbers) {
   if (numbers.size() == 1 || numbers.size() == 2) return;
-  problems.add(field, "wants one number, or two for height and width; has " +
+  diagnostics.add(field, "wants one number, or two for height and width; has " +
                           std::to_string(numbers.size()));
 }
 
-void check_pad(Problems& problems, Border padding, const std::vector<std::int64_t>& pad) {
-  check_pair(problems, "pad", pad);
+void check_pad(Diagnostics& diagnostics, Border padding, const std::vector<std::int64_t>& pad) {
+  check_pair(diagnostics, "pad", pad);
   if (padding == Border::explicit_ || pad == std::vector<std::int64_t>{0}) return;
-  problems.add("pad", "is used only with padding = \"explicit\"");
+  diagnostics.add("pad", "is used only with padding = \"explicit\"");
 }
 
 Padding padding_of(Border border) {

@@ -24,10 +24,10 @@ TRIVET_ENUM(Border, same, valid, explicit_)
 std::array<std::int64_t, 2> pair_of(const std::vector<std::int64_t>& numbers);
 
 // Reports a list that has neither one nor two numbers.
-void check_pair(Problems& problems, std::string_view field,
+void check_pair(Diagnostics& diagnostics, std::string_view field,
                 const std::vector<std::int64_t>& numbers);
 // Reports a pad that the padding does not use.
-void check_pad(Problems& problems, Border padding, const std::vector<std::int64_t>& pad);
+void check_pad(Diagnostics& diagnostics, Border padding, const std::vector<std::int64_t>& pad);
 
 Padding padding_of(Border border);
 

@@ -6,9 +6,9 @@
 
 namespace trivet::nn {
 
-void GroupNormConfig::validate(Problems& problems) const {
+void GroupNormConfig::validate(Diagnostics& diagnostics) const {
   if (dim % num_groups != 0) {
-    problems.add("num_groups", "does not divide dim = " + std::to_string(dim),
+    diagnostics.add("num_groups", "does not divide dim = " + std::to_string(dim),
                  "groups have as many channels each");
   }
 }

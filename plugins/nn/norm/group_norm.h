@@ -21,7 +21,7 @@ struct GroupNormConfig : LayerConfig {
   std::int64_t num_groups = 32;
   double epsilon = 1e-3;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(GroupNormConfig, trivet::LayerConfig,
               (dim, "Depth of the input; 0 in a template: what the layer around it says.",

@@ -5,9 +5,9 @@
 
 namespace trivet::nn {
 
-void LstmConfig::validate(Problems& problems) const {
+void LstmConfig::validate(Diagnostics& diagnostics) const {
   if (coupled_gates && forget_gate_bias != 0) {
-    problems.add("forget_gate_bias", "coupled gates have no forget gate",
+    diagnostics.add("forget_gate_bias", "coupled gates have no forget gate",
                  "leave it 0, or set coupled_gates = false");
   }
 }

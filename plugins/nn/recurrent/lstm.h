@@ -32,7 +32,7 @@ struct LstmConfig : RecurrentConfig {
   bool coupled_gates = false;
   bool layer_norm = false;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(LstmConfig, trivet::nn::RecurrentConfig,
               (forget_gate_bias, "Added to the forget gate before its sigmoid."),

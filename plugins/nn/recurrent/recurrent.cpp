@@ -74,7 +74,7 @@ Recurrent::Recurrent(std::string_view type, const RecurrentConfig& config, std::
 
 Recurrent::State Recurrent::zoned_out(const State& before, const State& after,
                                       const FpropContext& context, std::int64_t place) const {
-  const Key key = context.key_for(path_, "zoneout").fold(static_cast<std::uint64_t>(place));
+  const RngKey key = context.key_for(path_, "zoneout").fold(static_cast<std::uint64_t>(place));
   State mixed;
   for (std::size_t i = 0; i < after.size(); ++i) {
     if (!context.train) {

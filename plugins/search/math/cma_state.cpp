@@ -76,7 +76,7 @@ void CmaState::decompose() {
   lengths_ = solver.eigenvalues().cwiseMax(least).cwiseSqrt();
 }
 
-VectorXd CmaState::draw(Draws& draws) const {
+VectorXd CmaState::draw(RandomStream& draws) const {
   VectorXd z(mean_.size());
   for (double& coordinate : z) coordinate = draws.normal();
   return mean_ + sigma_ * (axes_ * lengths_.cwiseProduct(z));

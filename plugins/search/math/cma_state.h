@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "search/math/draws.h"
+#include "search/math/random_stream.h"
 
 namespace trivet::search {
 
@@ -32,7 +32,7 @@ class CmaState {
  public:
   CmaState(const CmaParameters& parameters, Eigen::VectorXd mean, double sigma);
 
-  Eigen::VectorXd draw(Draws& draws) const;
+  Eigen::VectorXd draw(RandomStream& draws) const;
   // One generation: lambda points with their losses, in any order. Points from elsewhere are taken,
   // too; those farther away than its own ever are count from there (Hansen 2011 on injection).
   void tell(std::vector<std::pair<Eigen::VectorXd, double>> points);

@@ -85,7 +85,7 @@ ParzenEstimator::Kernel ParzenEstimator::prior() const {
   return {0.5, 1, normal_mass(0.5, 1, 0, 1), true};
 }
 
-std::vector<double> ParzenEstimator::draw(Draws& draws) const {
+std::vector<double> ParzenEstimator::draw(RandomStream& draws) const {
   const std::size_t index = draws.weighted(weights_);
   std::vector<double> unit;
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
@@ -94,7 +94,7 @@ std::vector<double> ParzenEstimator::draw(Draws& draws) const {
   return unit;
 }
 
-double ParzenEstimator::draw(const Dimension& dimension, const Kernel& kernel, Draws& draws) const {
+double ParzenEstimator::draw(const Dimension& dimension, const Kernel& kernel, RandomStream& draws) const {
   if (dimension.is_categorical()) {
     const auto count = static_cast<double>(dimension.count());
     const bool keeps = draws.uniform() * (observations_ + count) < observations_;

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "search/math/draws.h"
+#include "search/math/random_stream.h"
 #include "trivet/search/search_space.h"
 
 namespace trivet::search {
@@ -36,7 +36,7 @@ class ParzenEstimator {
                   double prior_weight);
 
   // Coordinates of one draw.
-  std::vector<double> draw(Draws& draws) const;
+  std::vector<double> draw(RandomStream& draws) const;
   // Natural logarithm of the density, for dimensions with finitely many values of the probability.
   double log_density(std::span<const double> unit) const;
 
@@ -49,7 +49,7 @@ class ParzenEstimator {
   };
 
   Kernel prior() const;
-  double draw(const Dimension& dimension, const Kernel& kernel, Draws& draws) const;
+  double draw(const Dimension& dimension, const Kernel& kernel, RandomStream& draws) const;
   double log_kernel(const Dimension& dimension, const Kernel& kernel, double unit) const;
 
   std::vector<const Dimension*> dimensions_;

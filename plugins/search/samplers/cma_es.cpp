@@ -41,7 +41,7 @@ CmaEs::CmaEs(const Config& config, SamplerContext& context)
 
 SearchPoint CmaEs::ask(std::int64_t number, std::span<const Trial> history) const {
   const CmaState state = state_after(history);
-  Draws draws(trial_key(seed_, number));
+  RandomStream draws(trial_key(seed_, number));
   VectorXd x = state.draw(draws);
   for (int i = 0; i < 100 && !is_inside(x); ++i) x = state.draw(draws);
   return space_.point(encoding_.unit(x.cwiseMax(0).cwiseMin(1)));

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "search/math/acquisition.h"
-#include "search/math/draws.h"
+#include "search/math/random_stream.h"
 #include "search/math/improvement_search.h"
 #include "search/math/median_of.h"
 
@@ -43,13 +43,13 @@ double least_mean(const GpModel& model, const GpData& data) {
 // Points all over the cube, and some around the best ones so far.
 std::vector<std::vector<double>> candidates(const SearchSpace& space,
                                             const std::vector<std::vector<double>>& best,
-                                            std::int64_t count, Key key) {
+                                            std::int64_t count, RngKey key) {
   const SobolSequence everywhere(space.size(), key);
   std::vector<std::vector<double>> units;
   for (std::int64_t i = 0; i < count; ++i) {
     units.push_back(everywhere.point(static_cast<std::uint64_t>(i)));
   }
-  Draws draws(key.fold("near"));
+  RandomStream draws(key.fold("near"));
   constexpr int kNear = 20;
   constexpr double kWidth = 0.05;
   for (const std::vector<double>& center : best) {
@@ -104,7 +104,7 @@ GaussianProcess::GaussianProcess(const Config& config, SamplerContext& context)
       goal_(context.goal),
       seed_(context.seed),
       encoding_(space_),
-      startup_(space_.size(), Key(static_cast<std::uint64_t>(seed_)).fold("sobol")) {}
+      startup_(space_.size(), RngKey(static_cast<std::uint64_t>(seed_)).fold("sobol")) {}
 
 GpData GaussianProcess::ended_in(std::span<const Trial> history) const {
   GpData data;

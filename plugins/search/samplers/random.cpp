@@ -3,7 +3,7 @@
 
 namespace trivet::search {
 
-std::vector<double> random_unit(std::size_t dimensions, Draws& draws) {
+std::vector<double> random_unit(std::size_t dimensions, RandomStream& draws) {
   std::vector<double> unit(dimensions);
   for (double& coordinate : unit) coordinate = draws.uniform();
   return unit;
@@ -13,7 +13,7 @@ Random::Random(const Config&, SamplerContext& context)
     : space_(context.space), seed_(context.seed) {}
 
 SearchPoint Random::ask(std::int64_t number, std::span<const Trial>) const {
-  Draws draws(trial_key(seed_, number));
+  RandomStream draws(trial_key(seed_, number));
   return space_.point(random_unit(space_.size(), draws));
 }
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "search/math/draws.h"
+#include "search/math/random_stream.h"
 #include "trivet/search/sampler.h"
 
 namespace trivet::search {
@@ -14,7 +14,7 @@ struct RandomConfig : SamplerConfig {};
 TRIVET_CONFIG(RandomConfig, trivet::SamplerConfig)
 
 // A point of the unit cube.
-std::vector<double> random_unit(std::size_t dimensions, Draws& draws);
+std::vector<double> random_unit(std::size_t dimensions, RandomStream& draws);
 
 class Random final : public Sampler {
  public:

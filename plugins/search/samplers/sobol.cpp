@@ -16,14 +16,14 @@ std::size_t checked(std::size_t dimensions) {
               {.hint = "use search/Random"});
 }
 
-std::optional<Key> shift_of(const SobolConfig& config, std::int64_t seed) {
+std::optional<RngKey> shift_of(const SobolConfig& config, std::int64_t seed) {
   if (!config.scramble) return std::nullopt;
-  return Key(static_cast<std::uint64_t>(seed)).fold("sobol");
+  return RngKey(static_cast<std::uint64_t>(seed)).fold("sobol");
 }
 
 }  // namespace
 
-SobolSequence::SobolSequence(std::size_t dimensions, std::optional<Key> shift)
+SobolSequence::SobolSequence(std::size_t dimensions, std::optional<RngKey> shift)
     : directions_(checked(dimensions)), flips_(dimensions, 0) {
   if (!shift) return;
   for (std::size_t i = 0; i < dimensions; ++i) flips_[i] = threefry(shift->value(), i);

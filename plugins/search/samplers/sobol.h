@@ -20,7 +20,7 @@ namespace trivet::search {
 class SobolSequence {
  public:
   // Throws Error for more dimensions than there are directions.
-  SobolSequence(std::size_t dimensions, std::optional<Key> shift);
+  SobolSequence(std::size_t dimensions, std::optional<RngKey> shift);
   std::vector<double> point(std::uint64_t index) const;
 
  private:

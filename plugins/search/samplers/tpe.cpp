@@ -65,7 +65,7 @@ Tpe::Tpe(const Config& config, SamplerContext& context)
     : config_(config), space_(context.space), goal_(context.goal), seed_(context.seed) {}
 
 SearchPoint Tpe::ask(std::int64_t number, std::span<const Trial> history) const {
-  Draws draws(trial_key(seed_, number));
+  RandomStream draws(trial_key(seed_, number));
   if (results_in(history, goal_) < static_cast<std::size_t>(config_.n_startup)) {
     return space_.point(random_unit(space_.size(), draws));
   }
@@ -102,7 +102,7 @@ ParzenEstimator Tpe::estimator(const std::vector<std::size_t>& dimensions,
 }
 
 std::vector<double> Tpe::best_of(const ParzenEstimator& below, const ParzenEstimator& above,
-                                 Draws& draws) const {
+                                 RandomStream& draws) const {
   std::vector<double> best;
   double best_score = -std::numeric_limits<double>::infinity();
   for (std::int64_t i = 0; i < config_.n_ei_candidates; ++i) {

@@ -68,7 +68,7 @@ class Tpe final : public Sampler {
                             const std::vector<std::vector<double>>& units) const;
   // Coordinates of these dimensions.
   std::vector<double> best_of(const ParzenEstimator& below, const ParzenEstimator& above,
-                              Draws& draws) const;
+                              RandomStream& draws) const;
 
   Config config_;
   SearchSpace space_;

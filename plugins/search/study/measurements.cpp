@@ -68,7 +68,7 @@ class File {
 // Null stands for what is not finite.
 std::optional<double> number_of(const Value* value) {
   if (value == nullptr) return std::nullopt;
-  if (value->is_integer() || value->is_number()) return value->as_number();
+  if (value->is_integer() || value->is_float()) return value->as_float();
   if (value->is_null()) return std::numeric_limits<double>::quiet_NaN();
   return std::nullopt;
 }
@@ -119,7 +119,7 @@ std::optional<Value> record_in(std::string_view line, const std::filesystem::pat
 std::string kind_of(const Value& record) {
   const Value* kind = record.find("kind");
   if (kind == nullptr) return "eval";
-  return kind->is_text() ? kind->as_text() : std::string();
+  return kind->is_string() ? kind->as_string() : std::string();
 }
 
 // Programs that are no runs may write the numbers beside the step.

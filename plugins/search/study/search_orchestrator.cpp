@@ -70,19 +70,19 @@ StudyPlan plan_of(const SearchConfig& config) {
 
 }  // namespace
 
-void SearchConfig::validate(Problems& problems) const {
+void SearchConfig::validate(Diagnostics& diagnostics) const {
   const auto is_plain = [](char c) { return c != '"' && c != '\\' && c != '\n'; };
-  if (objective.empty()) problems.add("objective", "names no metric", "\"eval/accuracy\"");
+  if (objective.empty()) diagnostics.add("objective", "names no metric", "\"eval/accuracy\"");
   if (!std::all_of(objective.begin(), objective.end(), is_plain)) {
-    problems.add("objective", "no metric has quotes, backslashes or line ends in its name");
+    diagnostics.add("objective", "no metric has quotes, backslashes or line ends in its name");
   }
-  if (!orchestrator) problems.add("orchestrator", "a search needs one to run its trials");
-  if (!sampler) problems.add("sampler", "a search needs one", "search/Tpe, search/Random");
+  if (!orchestrator) diagnostics.add("orchestrator", "a search needs one to run its trials");
+  if (!sampler) diagnostics.add("sampler", "a search needs one", "search/Tpe, search/Random");
   if (!(refresh_interval.seconds > 0 && refresh_interval.seconds <= 3600)) {
-    problems.add("refresh_interval", "must be more than 0 and at most an hour");
+    diagnostics.add("refresh_interval", "must be more than 0 and at most an hour");
   }
   if (space.empty()) {
-    problems.add("space", "there is nothing to search",
+    diagnostics.add("space", "there is nothing to search",
                  "space.\"trainer.learning_rate\" = { log_uniform = [1e-5, 1e-1] }");
   }
 }
@@ -97,7 +97,7 @@ SearchOrchestrator::SearchOrchestrator(const Config& config, OrchestratorContext
       inner_(make(config_.orchestrator, inner_context_)) {}
 
 // The units are not known yet; those at the ends of the space stand for them.
-void SearchOrchestrator::check(std::span<const launch::WorkUnit>, Problems& problems) {
+void SearchOrchestrator::check(std::span<const launch::WorkUnit>, Diagnostics& diagnostics) {
   SamplerContext sampler{.space = space_, .goal = config_.goal, .seed = config_.seed};
   make(config_.sampler, sampler)->ask(0, {});
   StopperContext stopper{.goal = config_.goal};
@@ -106,7 +106,7 @@ void SearchOrchestrator::check(std::span<const launch::WorkUnit>, Problems& prob
   for (const SearchPoint& point : extremes(space_)) {
     units.push_back(records_.add({.args = point, .shown = {}}));
   }
-  inner_->check(units, problems);
+  inner_->check(units, diagnostics);
 }
 
 std::vector<std::string> SearchOrchestrator::intent() const {

@@ -57,7 +57,7 @@ struct SearchConfig : OrchestratorConfig {
   Duration refresh_interval = 5;
   Map<DimensionConfig> space;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     SearchConfig, OrchestratorConfig, (orchestrator, "Where the trials run."),
@@ -82,7 +82,7 @@ class SearchOrchestrator final : public Orchestrator {
   using Config = SearchConfig;
   SearchOrchestrator(const Config& config, OrchestratorContext& context);
 
-  void check(std::span<const launch::WorkUnit> units, Problems& problems) override;
+  void check(std::span<const launch::WorkUnit> units, Diagnostics& diagnostics) override;
   void launch(std::span<const launch::WorkUnit> units) override;
   void cancel(std::span<const std::int64_t> wids) override;
   void refresh(std::span<const std::int64_t> wids) override;

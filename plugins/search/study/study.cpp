@@ -67,7 +67,7 @@ void Study::read() {
 void Study::take(const Value& line, const std::string& where) {
   const Value* number = line.find("trial");
   const Value* point = line.find("point");
-  const std::string state = line.text_or("state");
+  const std::string state = line.string_or("state");
   const std::int64_t known = std::ssize(trials_);
   const std::int64_t at = number != nullptr && number->is_integer() ? number->as_integer() : -1;
   if (at == known && state == enum_name(TrialState::running) && point != nullptr &&
@@ -84,14 +84,14 @@ void Study::take(const Value& line, const std::string& where) {
   Trial& trial = trials_[static_cast<std::size_t>(at)];
   trial.state = *end;
   const Value* value = line.find("value");
-  if (value != nullptr && (value->is_number() || value->is_integer())) {
-    trial.value = value->as_number();
+  if (value != nullptr && (value->is_float() || value->is_integer())) {
+    trial.value = value->as_float();
   }
   const Value* wid = line.find("wid");
   const Value* detail = line.find("detail");
   Ending& ending = endings_[static_cast<std::size_t>(at)];
   if (wid != nullptr && wid->is_integer()) ending.wid = wid->as_integer();
-  if (detail != nullptr && detail->is_text()) ending.detail = detail->as_text();
+  if (detail != nullptr && detail->is_string()) ending.detail = detail->as_string();
   ended_.push_back(trial.number);
 }
 

@@ -28,10 +28,10 @@ std::vector<AddedToken> matched(const BpeVocabulary& vocabulary, bool special_on
 
 }  // namespace
 
-void BpeConfig::validate(Problems& problems) const {
+void BpeConfig::validate(Diagnostics& diagnostics) const {
   const bool both = !vocab.empty() && !merges.empty();
   if (file.empty() ? both : vocab.empty() && merges.empty()) return;
-  problems.add("file",
+  diagnostics.add("file",
                file.empty() ? "must be set, or both vocab and merges"
                             : "is set, and vocab or merges are, too",
                "file = \"tokenizer.json\", or vocab = \"vocab.json\" with merges = \"merges.txt\"");

@@ -32,7 +32,7 @@ struct BpeConfig : SpecialTokensConfig {
   std::optional<std::vector<std::string>> special_tokens;
   bool match_special_tokens = true;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(BpeConfig, SpecialTokensConfig,
               (file, "tokenizer.json as the Hugging Face libraries have it; or the next two."),

@@ -17,19 +17,19 @@ using Choice = ConfigOf<Tokenizer>;
 
 Choice from_table(const Value& table, const std::string& where) {
   const Value* type = table.find("type");
-  if (type == nullptr || !type->is_text())
+  if (type == nullptr || !type->is_string())
     throw UsageError(where + " has no \"type\"", {.hint = "such as \"tokenizers/Bytes\""});
   Value fields = table;
   fields.erase("type");
-  return Choice(type->as_text(), std::move(fields));
+  return Choice(type->as_string(), std::move(fields));
 }
 
 // Is, or begins with, a key of a tokenizer: its kind is asked where it is used.
 bool is_tokenizer(const Value& value) {
   const Value* type = value.is_table() ? value.find("type") : nullptr;
-  if (type == nullptr || !type->is_text()) return false;
+  if (type == nullptr || !type->is_string()) return false;
   try {
-    registry().get(Tokenizer::kKind, type->as_text());
+    registry().get(Tokenizer::kKind, type->as_string());
     return true;
   } catch (const ConfigError&) {
     return false;  // an item of another kind
@@ -59,7 +59,7 @@ Choice from_config(const std::string& file, const std::string& place, CommandCon
   if (!place.empty()) {
     const Value* value = config.find_path(place);
     if (value == nullptr) throw UsageError(file + " has no '" + place + "'");
-    return value->is_text() ? Choice(value->as_text(), Value::table())
+    return value->is_string() ? Choice(value->as_string(), Value::table())
                             : from_table(*value, "'" + place + "' in " + file);
   }
   std::vector<std::pair<std::string, const Value*>> found;

@@ -41,12 +41,12 @@ std::vector<char32_t> characters_of(std::string_view text) {
   return characters;
 }
 
-void CharactersConfig::validate(Problems& problems) const {
+void CharactersConfig::validate(Diagnostics& diagnostics) const {
   if (alphabet.empty() && files.empty()) {
-    problems.add("alphabet", "must be set, or files",
+    diagnostics.add("alphabet", "must be set, or files",
                  "files = [\"corpus.txt\"] takes the characters of a text");
   } else if (const auto offset = find_invalid_utf8(alphabet)) {
-    problems.add("alphabet", fmt::format("is not UTF-8 at byte {}", *offset));
+    diagnostics.add("alphabet", fmt::format("is not UTF-8 at byte {}", *offset));
   }
 }
 

@@ -31,7 +31,7 @@ struct CharactersConfig : MarkTokensConfig {
   std::vector<Path> files;
   UnknownCharacter unknown = UnknownCharacter::bytes;
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(CharactersConfig, MarkTokensConfig, (alphabet, "The characters, in any order."),
               (files,

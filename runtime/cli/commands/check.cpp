@@ -22,7 +22,7 @@ namespace {
 
 constexpr OptionSpec kOwnCheckOptions[] = {
     {.name = "json", .doc = "As JSON"},
-    {.name = "on-paper", .doc = kOnPaperDoc},
+    {.name = "abstract", .doc = kAbstractDoc},
 };
 constexpr auto kCheckOptions = with_config_options(kOwnCheckOptions);
 
@@ -33,7 +33,7 @@ std::string named_line(std::string_view name, const std::string& text) {
 std::string first_loss_text(const Inspection& seen) {
   const std::string loss = fmt::format("{:.4g} over {} examples", seen.first_loss, seen.examples);
   if (!seen.expected_loss) return loss + "; nothing to compare it with";
-  const FirstLoss::Range& range = *seen.expected_loss;
+  const ExpectedInitialLoss::Range& range = *seen.expected_loss;
   return fmt::format("{}; plausible between {:.2f} and {:.2f}: {}", loss, range.low, range.high,
                      range.reason);
 }
@@ -57,7 +57,7 @@ std::string checked_stage_text(const Inspection& seen) {
   const std::string title = stage_title(seen);
   std::string text = (title.empty() ? "" : title + "\n") + named_line("model", model_text(seen));
   if (seen.trained) {
-    if (!seen.on_paper) text += named_line("first loss", first_loss_text(seen));
+    if (!seen.abstract) text += named_line("first loss", first_loss_text(seen));
     text += named_line("gradients", gradients_text(seen));
   }
   for (const NamedText& entry : work_lines(seen)) text += named_line(entry.name, entry.text);
@@ -88,9 +88,9 @@ std::string report(const std::string& source, const std::vector<Inspection>& sta
 
 std::string json_report(const std::string& source, const std::vector<Inspection>& stages,
                         const std::vector<std::string>& found) {
-  Value problems = Value::array_of(found);
+  Value diagnostics = Value::array_of(found);
   Value figures =
-      Value::table({{"config", source}, {"ok", found.empty()}, {"problems", std::move(problems)}});
+      Value::table({{"config", source}, {"ok", found.empty()}, {"problems", std::move(diagnostics)}});
   add_figures(figures, stages);
   return to_json(figures, JsonStyle::indented);
 }
@@ -110,7 +110,7 @@ int run_check(std::span<const std::string> words) {
   check_run(config);
   const MetricUses metrics = metrics_of(config, catalog.schemas());
   const std::vector<Inspection> stages =
-      inspect(config, {.on_paper = given.arguments.has("on-paper"), .metrics = metrics});
+      inspect(config, {.abstract = given.arguments.has("abstract"), .metrics = metrics});
   check_metric_names(metrics, stages);
   const std::vector<std::string> found = all_faults(stages);
   print_out(given.arguments.has("json") ? json_report(given.source, stages, found)
@@ -130,8 +130,8 @@ const CommandInfo kCheckCommand{
         "a run takes; of a training in stages, for each of them. Names of metrics that the config\n"
         "uses, a search's objective too, must be among those that the run gives. Exit code 1 if\n"
         "something is wrong with the model, 2 with the config.\n\n"
-        "On paper (see trivet help summary) gradients are followed and memory is counted, but\n"
-        "there is no loss to look at. A mesh of several devices is always on paper.",
+        "On a meta device (see trivet help summary) gradients are followed and memory is counted, but\n"
+        "there is no loss to look at. A mesh of several devices is always on a meta device.",
     .options = kCheckOptions,
     .operand = Operand::config,
     .run = run_check,

@@ -142,7 +142,7 @@ class Completer {
       ConfigArguments given = parse_config_arguments(rest, command->options);
       // Loading a plugin for its experiment is too much for a key stroke.
       given.request.load_experiments = false;
-      Problems ignored;
+      Diagnostics ignored;
       return draft_config(given.request, catalog(), ignored);
     } catch (const Error&) {
       return Value::table();
@@ -155,33 +155,33 @@ class Completer {
     const std::string path = text.substr(0, equals);
     const std::size_t cut = equals == std::string::npos ? path.find_last_of('.') : path.size();
     Value place = root;
-    Spot spot = tree.root();
+    SchemaNode node = tree.root();
     const std::string parent = cut == std::string::npos ? "" : path.substr(0, cut);
     for (const PathStep& step : split_path(parent)) {
-      Spot inner = step.index < 0 ? tree.child(place, spot, step.name) : tree.element(spot);
+      SchemaNode inner = step.index < 0 ? tree.child(place, node, step.name) : tree.element(node);
       const Value* value =
           place.find_path(step.index < 0 ? joined_path("", step.name)
                                          : joined_path("", static_cast<std::size_t>(step.index)));
       Value next = value != nullptr ? *value : Value();
       place = std::move(next);
-      spot = inner;
+      node = inner;
     }
     // What follows --xp. stands below [xp] and is shown without it.
     const auto present = [&](const std::string& candidate) {
       return prefix + (prefix == "--xp." ? candidate.substr(3) : candidate);
     };
     if (equals != std::string::npos) {
-      for (const std::string& value : values(place, spot)) offer(present(path + "=" + value));
+      for (const std::string& value : values(place, node)) offer(present(path + "=" + value));
       return;
     }
-    offer_children(tree, place, spot, parent, present);
+    offer_children(tree, place, node, parent, present);
   }
 
   template <class Present>
-  void offer_children(const TypedTree& tree, const Value& place, const Spot& spot,
+  void offer_children(const TypedTree& tree, const Value& place, const SchemaNode& node,
                       const std::string& parent, const Present& present) {
     Words names;
-    if (const std::vector<Field>* fields = tree.fields(place, spot)) {
+    if (const std::vector<Field>* fields = tree.fields(place, node)) {
       for (const Field& field : *fields) names.push_back(field.name);
     }
     if (place.is_table()) {
@@ -191,37 +191,37 @@ class Completer {
         }
       }
     }
-    if (spot.is_config() && std::find(names.begin(), names.end(), "type") == names.end()) {
+    if (node.is_config() && std::find(names.begin(), names.end(), "type") == names.end()) {
       names.emplace_back("type");
     }
     for (const std::string& name : names) {
       if (parent.empty() && (name == "experiment" || name == "base")) continue;
-      const Spot inner = tree.child(place, spot, name);
+      const SchemaNode inner = tree.child(place, node, name);
       const std::string path = joined_path(parent, name);
-      const Form form = inner.type != nullptr ? inner.type->form : Form::text;
+      const Form form = inner.type != nullptr ? inner.type->form : Form::string;
       const bool deeper = form == Form::table || form == Form::config || form == Form::map;
       if (!deeper || form == Form::config) offer(present(path + "="));
       if (deeper) offer(present(path + "."));
     }
   }
 
-  Words values(const Value& place, const Spot& spot) {
-    if (spot.type == nullptr) return {};
-    switch (spot.type->form) {
+  Words values(const Value& place, const SchemaNode& node) {
+    if (node.type == nullptr) return {};
+    switch (node.type->form) {
       case Form::boolean:
         return {"true", "false"};
       case Form::config: {
-        Words keys = catalog().keys(spot.type->kind);
+        Words keys = catalog().keys(node.type->kind);
         keys.emplace_back("none");
         return keys;
       }
       default:
         break;
     }
-    if (spot.field != nullptr && spot.field->name == "backend") return catalog().keys("backend");
-    if (!spot.type->choices.empty()) return spot.type->choices;
+    if (node.field != nullptr && node.field->name == "backend") return catalog().keys("backend");
+    if (!node.type->choices.empty()) return node.type->choices;
     if (place.is_null() || place.is_table() || place.is_array()) return {};
-    return {place.is_text() ? place.as_text() : to_toml(place)};
+    return {place.is_string() ? place.as_string() : to_toml(place)};
   }
 
   HostCatalog& catalog() {

@@ -67,8 +67,8 @@ void find_inputs(const Value& value, const std::string& path, HostCatalog& catal
   }
   if (!value.is_table()) return;
   const Value* type = value.find("type");
-  if (type != nullptr && type->is_text()) {
-    const std::vector<std::string> kinds = catalog.kinds_of(type->as_text());
+  if (type != nullptr && type->is_string()) {
+    const std::vector<std::string> kinds = catalog.kinds_of(type->as_string());
     if (std::ranges::find(kinds, Input::kKind) != kinds.end()) {
       found.push_back(path);
       return;
@@ -161,22 +161,22 @@ Value shown(const ConfiguredInputs::Made& made, const std::string& path, std::in
 }
 
 std::string text_of(const Value& about) {
-  std::string text = about.find("path")->as_text() + "  " + about.find("type")->as_text();
+  std::string text = about.find("path")->as_string() + "  " + about.find("type")->as_string();
   if (const Value* batches = about.find("batches_per_epoch"))
     text += fmt::format("  {} batches a pass",
                         format_count(static_cast<std::uint64_t>(batches->as_integer())));
   text += "\n";
   if (const Value* fields = about.find("fields")) {
     for (const Value& field : fields->items())
-      text += fmt::format("  {:<14} {}\n", field.find("name")->as_text(),
-                          field.find("shape")->as_text());
+      text += fmt::format("  {:<14} {}\n", field.find("name")->as_string(),
+                          field.find("shape")->as_string());
   }
   std::size_t number = 0;
   for (const Value& row : about.find("rows")->items()) {
     text += fmt::format("row {}\n", ++number);
     for (const auto& [name, value, origin] : row.members()) {
       if (!value.is_array()) {
-        text += fmt::format("  {:<14} {}\n", name, value.as_text());
+        text += fmt::format("  {:<14} {}\n", name, value.as_string());
         continue;
       }
       for (const Value& part : value.items())

@@ -48,12 +48,12 @@ std::int64_t number_option(const Arguments& arguments, std::string_view option, 
   return number;
 }
 
-struct Patient {
+struct Target {
   std::unique_ptr<Device> device;
   std::int64_t index = 0;
 };
 
-Patient open_patient(const Arguments& arguments) {
+Target open_patient(const Arguments& arguments) {
   const std::string* named = arguments.last("backend");
   DeviceOptions options;
   options.key = named != nullptr ? *named : RuntimeConfig{}.backend;
@@ -72,7 +72,7 @@ std::filesystem::path expected_file() {
       "there is no folder to keep the peak in: neither XDG_CACHE_HOME nor HOME is set");
 }
 
-std::string text_of(const Patient& patient, const std::optional<KnownPeak>& peak) {
+std::string text_of(const Target& patient, const std::optional<KnownPeak>& peak) {
   const int threads = patient.device->pool().threads();
   std::string text = fmt::format("backend  {} {} {}; {}\n", patient.device->key(), threads,
                                  threads == 1 ? "thread" : "threads",
@@ -82,7 +82,7 @@ std::string text_of(const Patient& patient, const std::optional<KnownPeak>& peak
                             format_duration(std::max(0.0, unix_time() - peak->measured_at)));
 }
 
-std::string json_of(const Patient& patient, const std::optional<KnownPeak>& peak) {
+std::string json_of(const Target& patient, const std::optional<KnownPeak>& peak) {
   return to_json(
       Value::table({{"backend", patient.device->key()},
                     {"description", static_cast<const char*>(patient.device->info().name)},
@@ -100,7 +100,7 @@ int run_doctor(std::span<const std::string> words) {
                      {.hint = "a backend is named by --backend"});
   }
   const HostCatalog catalog(arguments.all("plugin-dir"));
-  const Patient patient = open_patient(arguments);
+  const Target patient = open_patient(arguments);
   const std::filesystem::path file = expected_file();
   if (arguments.has("peak")) {
     keep_peak(file, *patient.device, patient.index,

@@ -53,7 +53,7 @@ class Explainer {
     if (!items.empty()) return items;
     for (const RegistryItem* item : registry().items()) {
       if (item->key != key) continue;
-      items.push_back({item->kind, item->key, item->doc, item->from_number, {}});
+      items.push_back({item->kind, item->key, item->doc, item->scalar_shorthand, {}});
     }
     return items;
   }
@@ -63,11 +63,11 @@ class Explainer {
     for (const ManifestItem& item : items_of(key)) {
       text += fmt::format("{} ({})\n", item.key, item.kind);
       if (!item.doc.empty()) text += fmt::format("  {}\n", item.doc);
-      if (!item.from_number.empty()) {
-        text += fmt::format("  A bare number stands for it and sets '{}'.\n", item.from_number);
+      if (!item.scalar_shorthand.empty()) {
+        text += fmt::format("  A bare number stands for it and sets '{}'.\n", item.scalar_shorthand);
       }
-      Problems problems;
-      const Schema* schema = lookup_.find(item.kind, item.key, {}, {}, problems);
+      Diagnostics diagnostics;
+      const Schema* schema = lookup_.find(item.kind, item.key, {}, {}, diagnostics);
       text += "\n" + (schema != nullptr ? fields_text(*schema) : "") + "\n";
     }
     if (!text.empty()) return text + origin_text(key);
@@ -163,14 +163,14 @@ class Explainer {
     if (field.type.form != FieldType::Form::config) return nested_fields(field.type);
     const Value* key = field.default_value ? &*field.default_value : nullptr;
     if (key != nullptr && key->is_table()) key = key->find("type");
-    if (key == nullptr || !key->is_text()) {
+    if (key == nullptr || !key->is_string()) {
       throw UsageError("what is below '" + field.name + "' depends on its type",
                        {.hint = "trivet explain " + field.type.kind +
                                 " lists the types; --config FILE takes the one of a config"});
     }
-    Problems problems;
-    const Schema* schema = lookup_.find(field.type.kind, key->as_text(), {}, field.name, problems);
-    problems.throw_if_any();
+    Diagnostics diagnostics;
+    const Schema* schema = lookup_.find(field.type.kind, key->as_string(), {}, field.name, diagnostics);
+    diagnostics.throw_if_any();
     return schema->fields;
   }
 

@@ -54,7 +54,7 @@ struct Listing {
   fs::path root;
   std::optional<ExperimentId> experiment;
   std::vector<ListedRun> runs;
-  std::string problems;
+  std::string diagnostics;
 };
 
 std::string name_in(const fs::path& run, const fs::path& root) {
@@ -212,9 +212,9 @@ void collect(Listing& listing, ExperimentIndex& index) {
   for (const ExperimentView& view : index.experiments()) {
     if (listing.experiment && view.xid != listing.experiment->xid) continue;
     experiments.insert(view.directory);
-    listing.problems += problems_text(view);
+    listing.diagnostics += problems_text(view);
   }
-  if (!listing.experiment) listing.problems += unfinished_text(listing.root);
+  if (!listing.experiment) listing.diagnostics += unfinished_text(listing.root);
   if (listing.experiment) return add_units(listing, index, listing.experiment->xid);
   if (fs::exists(listing.root, ignored)) add_plain_runs(listing, experiments);
   const bool mixed = !listing.runs.empty();
@@ -248,11 +248,11 @@ int run_ls(std::span<const std::string> words) {
     return 0;
   }
   if (listing.runs.empty()) {
-    print_out(fmt::format("There are no runs in {}.\n", listing.root.string()) + listing.problems);
+    print_out(fmt::format("There are no runs in {}.\n", listing.root.string()) + listing.diagnostics);
     return 0;
   }
   const int width = is_screen(stdout) ? terminal_columns(1) : 0;
-  print_out(run_table(listing.runs, columns, width) + listing.problems);
+  print_out(run_table(listing.runs, columns, width) + listing.diagnostics);
   return 0;
 }
 

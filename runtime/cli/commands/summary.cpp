@@ -23,7 +23,7 @@ namespace {
 
 constexpr OptionSpec kOwnSummaryOptions[] = {
     {.name = "json", .doc = "As JSON"},
-    {.name = "on-paper", .doc = kOnPaperDoc},
+    {.name = "abstract", .doc = kAbstractDoc},
 };
 constexpr auto kSummaryOptions = with_config_options(kOwnSummaryOptions);
 
@@ -88,7 +88,7 @@ int run_summary(std::span<const std::string> words) {
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const ResolvedConfig config = resolve_config(given.request, catalog);
   const std::vector<Inspection> stages =
-      inspect(config, {.on_paper = given.arguments.has("on-paper")});
+      inspect(config, {.abstract = given.arguments.has("abstract")});
   if (!given.arguments.has("json")) {
     print_out(report(given.source, stages));
     return 0;
@@ -111,9 +111,9 @@ const CommandInfo kSummaryCommand{
         "size. FLOPs are of one step, forward and backward, those of layers inside included.\n"
         "A training in stages has a table for each.\n"
         "Nothing is written.\n\n"
-        "On paper nothing is computed and no memory taken, so that any model fits: shapes and\n"
+        "--abstract computes nothing and takes no memory, so that any model fits: shapes and\n"
         "FLOPs are those of a device's share of the batch, memory is what each device of the\n"
-        "config's mesh would hold. A mesh of several devices is always on paper.",
+        "config's mesh would hold. A mesh of several devices always is.",
     .options = kSummaryOptions,
     .operand = Operand::config,
     .run = run_summary,

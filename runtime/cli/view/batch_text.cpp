@@ -113,14 +113,14 @@ Value batch_rows(const Batch& batch, const TextInput* text, std::int64_t most) {
   for (std::int64_t i = 0; i < count && std::ssize(rows.items()) < most; ++i) {
     if (is_padding(batch, i)) continue;
     Value row = Value::table();
-    bool is_text = false;
+    bool is_string = false;
     if (text != nullptr) {
-      is_text = add_text(row, "text", batch, "", text->tokenizer(Side::only), i);
-      is_text |= add_text(row, "source", batch, "src/", text->tokenizer(Side::source), i);
-      is_text |= add_text(row, "target", batch, "tgt/", text->tokenizer(Side::target), i);
+      is_string = add_text(row, "text", batch, "", text->tokenizer(Side::only), i);
+      is_string |= add_text(row, "source", batch, "src/", text->tokenizer(Side::source), i);
+      is_string |= add_text(row, "target", batch, "tgt/", text->tokenizer(Side::target), i);
     }
     for (const auto& [name, tensor] : batch)
-      if (!(is_text && is_told_by_text(name)) && tensor.rank() > 0 && tensor.dim(0) == count)
+      if (!(is_string && is_told_by_text(name)) && tensor.rank() > 0 && tensor.dim(0) == count)
         row.set(name, field_text(tensor, i));
     rows.push_back(std::move(row));
   }

@@ -87,7 +87,7 @@ std::vector<Tick> log_ticks(const Range& range, int most) {
           {range.high, fmt::format("{:.3g}", std::pow(10.0, range.high))}};
 }
 
-// Draws what is in range; a gap ends a line.
+// RandomStream what is in range; a gap ends a line.
 void draw(ChartCanvas& canvas, const ChartSeries& series, int number, const Range& x,
           const Range& y, const ChartStyle& style) {
   bool joined = false;

@@ -123,9 +123,9 @@ std::string quoted_line(const std::string& line, const Origin& where, const std:
   return text + "\n";
 }
 
-std::string problem_text(const Problem& problem, SourceLines& lines, bool colors) {
+std::string problem_text(const Diagnostic& problem, SourceLines& lines, bool colors) {
   const std::optional<std::string> line = lines.line(problem.where);
-  Problem head = problem;
+  Diagnostic head = problem;
   head.hint.clear();
   if (head.where.file == kCommandLine) head.where.note.clear();
   std::string text =
@@ -159,11 +159,11 @@ std::string report_text(const ConfigError& error, bool colors) {
   SourceLines lines;
   std::string text;
   std::size_t shown = 0;
-  for (const Problem& problem : error.problems()) {
+  for (const Diagnostic& problem : error.diagnostics()) {
     if (shown++ == kMostProblems) break;
     text += problem_text(problem, lines, colors);
   }
-  const std::size_t count = error.problems().size();
+  const std::size_t count = error.diagnostics().size();
   if (count > kMostProblems) text += fmt::format("error: ... and {} more\n", count - kMostProblems);
   if (count > 1) text += fmt::format("{} problems in the config\n", count);
   return text;

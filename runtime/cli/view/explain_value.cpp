@@ -18,7 +18,7 @@ namespace {
 struct Place {
   std::string path;
   const Value* value;  // null: a field that holds nothing
-  Spot spot;
+  SchemaNode node;
 };
 
 Place element_of(const Place& list, const TypedTree& tree, std::int64_t index) {
@@ -30,13 +30,13 @@ Place element_of(const Place& list, const TypedTree& tree, std::int64_t index) {
         {.hint = "they are counted from 0"});
   }
   const auto at = static_cast<std::size_t>(index);
-  return {joined_path(list.path, at), &list.value->items()[at], tree.element(list.spot)};
+  return {joined_path(list.path, at), &list.value->items()[at], tree.element(list.node)};
 }
 
 std::vector<std::string> names_below(const Place& place, const TypedTree& tree) {
   std::vector<std::string> names;
   if (place.value == nullptr) return names;
-  if (const std::vector<Field>* fields = tree.fields(*place.value, place.spot)) {
+  if (const std::vector<Field>* fields = tree.fields(*place.value, place.node)) {
     for (const Field& field : *fields) names.push_back(joined_path(place.path, field.name));
   }
   if (!place.value->is_table()) return names;
@@ -49,23 +49,23 @@ std::vector<std::string> names_below(const Place& place, const TypedTree& tree) 
 Place member_of(const Place& table, const TypedTree& tree, const std::string& name) {
   const std::string path = joined_path(table.path, name);
   if (table.value != nullptr) {
-    const Spot spot = tree.child(*table.value, table.spot, name);
-    const Value* value = table.value->find(spot.field != nullptr ? spot.field->name : name);
-    if (value != nullptr || spot.field != nullptr) return {path, value, spot};
+    const SchemaNode node = tree.child(*table.value, table.node, name);
+    const Value* value = table.value->find(node.field != nullptr ? node.field->name : name);
+    if (value != nullptr || node.field != nullptr) return {path, value, node};
   }
   throw UsageError("the config has no '" + path + "'",
                    {.hint = suggestion(path, names_below(table, tree))});
 }
 
 std::string meaning_of(const Place& place) {
-  if (place.spot.field != nullptr) {
-    Field alone = *place.spot.field;
+  if (place.node.field != nullptr) {
+    Field alone = *place.node.field;
     alone.name = place.path;
     alone.type.fields.clear();  // what a table holds is shown as its value
     return field_text(alone, 0);
   }
-  if (place.spot.type == nullptr) return place.path + "\n";
-  return fmt::format("{}  ({})\n", place.path, to_string(*place.spot.type));
+  if (place.node.type == nullptr) return place.path + "\n";
+  return fmt::format("{}  ({})\n", place.path, to_string(*place.node.type));
 }
 
 std::string value_text(const Place& place) {

@@ -91,14 +91,14 @@ void add_stage(Value& table, const Inspection& seen) {
   table.set("states", seen.count - seen.trainable_count);
   table.set("examples", seen.examples);
   table.set("step_flops", seen.flops.flops);
-  table.set("on_paper", seen.on_paper);
+  table.set("abstract", seen.abstract);
   if (const TokenFigures figures = token_figures(seen); figures.tokens > 0) {
     table.set("tokens", token_row(figures));
   }
   table.set("mesh", mesh_row(seen));
-  if (seen.trained && !seen.on_paper) table.set("first_loss", seen.first_loss);
+  if (seen.trained && !seen.abstract) table.set("first_loss", seen.first_loss);
   if (seen.expected_loss) {
-    table.set("expected_first_loss", Value::table({{"low", seen.expected_loss->low},
+    table.set("expected_initial_loss", Value::table({{"low", seen.expected_loss->low},
                                                    {"high", seen.expected_loss->high},
                                                    {"reason", seen.expected_loss->reason}}));
   }
@@ -210,10 +210,10 @@ std::string memory_text(const Inspection& seen) {
 }
 
 std::string backend_text(const Inspection& seen) {
-  if (seen.on_paper) return seen.device->key() + " on paper; " + slots_text(*seen.device);
+  if (seen.abstract) return seen.device->key() + " on a meta device; " + kernels_text(*seen.device);
   const int threads = seen.device->pool().threads();
   return fmt::format("{} {} {}; {}", seen.device->key(), threads,
-                     threads == 1 ? "thread" : "threads", slots_text(*seen.device));
+                     threads == 1 ? "thread" : "threads", kernels_text(*seen.device));
 }
 
 }  // namespace
@@ -222,7 +222,7 @@ std::vector<NamedText> work_lines(const Inspection& seen) {
   std::vector<NamedText> lines = {{"step", flops_text(seen)}};
   const TokenFigures figures = token_figures(seen);
   if (figures.tokens > 0) lines.push_back({"tokens", tokens_text(figures)});
-  if (!seen.on_paper) return lines;
+  if (!seen.abstract) return lines;
   lines.push_back({"mesh", mesh_text(seen)});
   lines.push_back({"batch", global_text(seen, figures)});
   return lines;

@@ -13,7 +13,7 @@
 namespace trivet {
 
 // Of the option both commands have.
-inline constexpr const char* kOnPaperDoc =
+inline constexpr const char* kAbstractDoc =
     "Compute nothing and open no data that the task knows the shape of";
 
 std::string format_flops(double flops);  // "1.23 MFLOP"

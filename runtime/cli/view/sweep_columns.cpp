@@ -43,7 +43,7 @@ SweepCells sweep_cells(const Value& sweep) {
   SweepCells cells;
   for (const Value::Member& member : sweep.members()) {
     const Value& value = member.value;
-    cells.emplace_back(member.key, value.is_text() ? value.as_text() : to_json(value));
+    cells.emplace_back(member.key, value.is_string() ? value.as_string() : to_json(value));
   }
   return cells;
 }

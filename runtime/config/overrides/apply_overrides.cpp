@@ -52,20 +52,20 @@ bool comes_before(const PlacedOverride& a, const PlacedOverride& b) {
   return false;
 }
 
-void add_all(const ConfigError& error, Problems& problems) {
-  for (const Problem& problem : error.problems()) problems.add(problem);
+void add_all(const ConfigError& error, Diagnostics& diagnostics) {
+  for (const Diagnostic& problem : error.diagnostics()) diagnostics.add(problem);
 }
 
 std::vector<AppliedOverride> apply_in_order(Value& root, const TypedTree& tree,
                                             std::vector<PlacedOverride>& placed,
-                                            Problems& problems) {
+                                            Diagnostics& diagnostics) {
   std::stable_sort(placed.begin(), placed.end(), comes_before);
   std::vector<AppliedOverride> applied;
   for (const PlacedOverride& one : placed) {
     try {
       applied.push_back(OverrideApplier(root, tree, one).apply());
     } catch (const ConfigError& error) {
-      add_all(error, problems);
+      add_all(error, diagnostics);
     }
   }
   return applied;
@@ -83,17 +83,17 @@ class GlobPlacer {
     }
   }
 
-  std::vector<PlacedOverride> place(Problems& problems) {
+  std::vector<PlacedOverride> place(Diagnostics& diagnostics) {
     if (globs_.empty()) return plain_;
     constexpr int kMostRounds = 4;
     std::vector<PlacedOverride> all = plain_;
     for (int round = 0; round < kMostRounds; ++round) {
       const std::size_t before = all.size();
-      found_ = Problems();
+      found_ = Diagnostics();
       all = matched(all);
       if (round > 0 && all.size() == before) break;
     }
-    for (const Problem& problem : found_.list()) problems.add(problem);
+    for (const Diagnostic& problem : found_.list()) diagnostics.add(problem);
     return all;
   }
 
@@ -112,7 +112,7 @@ class GlobPlacer {
       std::copy_if(last.begin(), last.end(), std::back_inserter(others),
                    [&](const auto& one) { return one.number != glob.number && !removes(one); });
       Value changed = root_;
-      Problems ignored;  // the same again when they are applied
+      Diagnostics ignored;  // the same again when they are applied
       apply_in_order(changed, tree_, others, ignored);
       add_matches(glob, filled_copy(changed, tree_), all);
     }
@@ -160,7 +160,7 @@ class GlobPlacer {
   const TypedTree& tree_;
   std::vector<PlacedOverride> plain_, globs_;
   std::set<std::string> named_;
-  Problems found_;
+  Diagnostics found_;
 };
 
 }  // namespace
@@ -170,7 +170,7 @@ bool is_free_section(std::string_view name) noexcept {
 }
 
 void apply_overrides(Value& root, const TypedTree& tree, const std::vector<Override>& overrides,
-                     Problems& problems) {
+                     Diagnostics& diagnostics) {
   std::vector<PlacedOverride> given;
   int number = 0;
   for (const Override& one : overrides) {
@@ -178,17 +178,17 @@ void apply_overrides(Value& root, const TypedTree& tree, const std::vector<Overr
     try {
       given.push_back({&one, number, parse_override(one, number)});
     } catch (const ConfigError& error) {
-      add_all(error, problems);
+      add_all(error, diagnostics);
     }
   }
-  std::vector<PlacedOverride> placed = GlobPlacer(root, tree, given).place(problems);
+  std::vector<PlacedOverride> placed = GlobPlacer(root, tree, given).place(diagnostics);
   std::vector<PlacedOverride> removing;
   std::copy_if(placed.begin(), placed.end(), std::back_inserter(removing), removes);
   std::erase_if(placed, removes);
-  const std::vector<AppliedOverride> applied = apply_in_order(root, tree, placed, problems);
+  const std::vector<AppliedOverride> applied = apply_in_order(root, tree, placed, diagnostics);
   // One that failed may be what another one needs.
-  if (applied.size() == placed.size()) check_effects(root, tree, applied, problems);
-  check_removed(applied, apply_in_order(root, tree, removing, problems), problems);
+  if (applied.size() == placed.size()) check_effects(root, tree, applied, diagnostics);
+  check_removed(applied, apply_in_order(root, tree, removing, diagnostics), diagnostics);
 }
 
 }  // namespace trivet

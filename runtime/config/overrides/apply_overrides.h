@@ -25,7 +25,7 @@ bool is_free_section(std::string_view name) noexcept;
 // itself, and what is taken out is taken out last. An override of which nothing is left, or whose
 // value another one of the same path replaces, is a mistake, unless it `is_lower`.
 void apply_overrides(Value& root, const TypedTree& tree, const std::vector<Override>& overrides,
-                     Problems& problems);
+                     Diagnostics& diagnostics);
 
 // The paths, without globs, of all places that exist in a filled tree or that its schemas know and
 // that `steps` matches.

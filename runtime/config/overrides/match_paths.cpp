@@ -19,7 +19,7 @@ struct Child {
   std::string name;  // empty for an element of a list
   std::size_t index;
   const Value* value;
-  Spot spot;
+  SchemaNode node;
 };
 
 class Matcher {
@@ -27,18 +27,18 @@ class Matcher {
   Matcher(const TypedTree& tree, const std::vector<OverrideStep>& steps)
       : tree_(tree), steps_(steps) {}
 
-  void match(const Value& value, const Spot& spot, std::size_t step) {
+  void match(const Value& value, const SchemaNode& node, std::size_t step) {
     if (step == steps_.size()) {
       if (seen_.insert(path_text(taken_)).second) found_.push_back(taken_);
       return;
     }
     const bool any_depth = steps_[step].kind == Kind::any_depth;
-    if (any_depth) match(value, spot, step + 1);
-    for (const Child& child : children(value, spot)) {
+    if (any_depth) match(value, node, step + 1);
+    for (const Child& child : children(value, node)) {
       if (!fits(child, steps_[step])) continue;
       taken_.push_back({child.name.empty() ? Kind::index : Kind::name, child.name, child.index,
                         steps_[step].at});
-      match(*child.value, child.spot, any_depth ? step : step + 1);
+      match(*child.value, child.node, any_depth ? step : step + 1);
       taken_.pop_back();
     }
   }
@@ -62,12 +62,12 @@ class Matcher {
     return false;
   }
 
-  std::vector<Child> children(const Value& value, const Spot& spot) const {
+  std::vector<Child> children(const Value& value, const SchemaNode& node) const {
     static const Value kNothing;
     std::vector<Child> list;
     if (value.is_array()) {
       for (std::size_t i = 0; i < value.items().size(); ++i) {
-        list.push_back({{}, i, &value.items()[i], tree_.element(spot)});
+        list.push_back({{}, i, &value.items()[i], tree_.element(node)});
       }
       return list;
     }
@@ -75,14 +75,14 @@ class Matcher {
     if (value.is_table()) {
       for (const Value::Member& member : value.members()) {
         if (member.key.empty() || (top && is_consumed(member.key))) continue;
-        list.push_back({member.key, 0, &member.value, tree_.child(value, spot, member.key)});
+        list.push_back({member.key, 0, &member.value, tree_.child(value, node, member.key)});
       }
     }
     // What the schema knows but has no value yet can be set, too.
-    if (const std::vector<Field>* fields = tree_.fields(value, spot)) {
+    if (const std::vector<Field>* fields = tree_.fields(value, node)) {
       for (const Field& field : *fields) {
         if (value.find(field.name) != nullptr || (top && is_consumed(field.name))) continue;
-        list.push_back({field.name, 0, &kNothing, tree_.child(value, spot, field.name)});
+        list.push_back({field.name, 0, &kNothing, tree_.child(value, node, field.name)});
       }
     }
     return list;

@@ -53,7 +53,7 @@ class OverrideParser {
 
  private:
   [[noreturn]] void fail(std::size_t at, std::string what, std::string hint = {}) const {
-    throw ConfigError(Problem{override_origin(given_, number_, at),
+    throw ConfigError(Diagnostic{override_origin(given_, number_, at),
                               {},
                               "bad override: " + std::move(what),
                               std::move(hint)});
@@ -182,7 +182,7 @@ std::string form_hint(Form form) {
       return "write true or false";
     case Form::integer:
       return "write an integer";
-    case Form::number:
+    case Form::floating:
       return "write a number such as 0.5 or 1e-3";
     case Form::list:
       return "write a list as in a file: [1, 2] or [\"a\", \"b\"]";
@@ -211,14 +211,14 @@ ParsedOverride parse_override(const Override& given, int number) {
 namespace {
 
 // YAML's words as TOML has them, where the place is for no text of its own.
-std::string without_yaml_words(const std::string& text, const Spot& spot) {
-  const Form form = spot.type != nullptr ? spot.type->form : Form::value;
-  const bool optional = spot.type != nullptr && (spot.type->optional || form == Form::config);
+std::string without_yaml_words(const std::string& text, const SchemaNode& node) {
+  const Form form = node.type != nullptr ? node.type->form : Form::value;
+  const bool optional = node.type != nullptr && (node.type->optional || form == Form::config);
   if (optional && (text == "null" || text == "None")) return "none";
   // No file is meant by these: one of such a name is written in quotes.
   const bool none = text == "null" || text == "None" || text == "none";
   if (form == Form::path && none && !optional) return R"("")";
-  if (form == Form::text || form == Form::path) return text;
+  if (form == Form::string || form == Form::path) return text;
   const bool truth = form == Form::boolean || form == Form::value;
   if (truth && text == "True") return "true";
   if (truth && text == "False") return "false";
@@ -227,11 +227,11 @@ std::string without_yaml_words(const std::string& text, const Spot& spot) {
 }
 
 // 1e5 and 10.0 where an integer is wanted: exactly that integer.
-Value whole(Value value, const Spot& spot) {
-  const bool wanted = spot.type != nullptr && spot.type->form == Form::integer;
+Value whole(Value value, const SchemaNode& node) {
+  const bool wanted = node.type != nullptr && node.type->form == Form::integer;
   constexpr double kLargest = 9007199254740992.0;  // 2^53: all integers up to here are exact
-  if (!wanted || !value.is_number()) return value;
-  const double number = value.as_number();
+  if (!wanted || !value.is_float()) return value;
+  const double number = value.as_float();
   if (!(std::fabs(number) <= kLargest) || number != std::floor(number)) return value;
   const Origin origin = value.origin();
   Value integer = static_cast<std::int64_t>(number);
@@ -239,12 +239,12 @@ Value whole(Value value, const Spot& spot) {
   return integer;
 }
 
-Value read_as_written(const std::string& text, const Spot& spot) {
+Value read_as_written(const std::string& text, const SchemaNode& node) {
   if (text.starts_with("${") && text.ends_with('}')) return text;
-  if (spot.type == nullptr || spot.type->form == Form::value) return read_free(text);
-  const Form form = spot.type->form;
-  const bool plain = form == Form::text || form == Form::path || form == Form::choice;
-  if (plain || (spot.type->optional && text == "none")) return value_from_text(text);
+  if (node.type == nullptr || node.type->form == Form::value) return read_free(text);
+  const Form form = node.type->form;
+  const bool plain = form == Form::string || form == Form::path || form == Form::choice;
+  if (plain || (node.type->optional && text == "none")) return value_from_text(text);
   if (find_quantity(form) != nullptr) {
     return looks_like_number(text) ? read_free(text) : value_from_text(text);
   }
@@ -254,11 +254,11 @@ Value read_as_written(const std::string& text, const Spot& spot) {
   try {
     return read_toml_value(text);
   } catch (const ConfigError& error) {
-    Problem problem = error.problems().front();
+    Diagnostic problem = error.diagnostics().front();
     problem.what = "'" + text + "' is not " +
                    (form == Form::boolean   ? "true or false"
                     : form == Form::integer ? "an integer"
-                    : form == Form::number  ? "a number"
+                    : form == Form::floating  ? "a number"
                     : form == Form::list    ? "a list"
                                             : "a table");
     problem.hint = form_hint(form);
@@ -268,23 +268,23 @@ Value read_as_written(const std::string& text, const Spot& spot) {
 
 }  // namespace
 
-Value read_override_value(const std::string& text, const Spot& spot) {
-  return whole(read_as_written(without_yaml_words(text, spot), spot), spot);
+Value read_override_value(const std::string& text, const SchemaNode& node) {
+  return whole(read_as_written(without_yaml_words(text, node), node), node);
 }
 
-Value override_value(const Override& given, const ParsedOverride& parsed, const Spot& spot) {
-  if (given.value) return whole(*given.value, spot);
-  const Form form = spot.type != nullptr ? spot.type->form : Form::value;
+Value override_value(const Override& given, const ParsedOverride& parsed, const SchemaNode& node) {
+  if (given.value) return whole(*given.value, node);
+  const Form form = node.type != nullptr ? node.type->form : Form::value;
   if (given.is_bare && form != Form::boolean && form != Form::value) {
     throw ConfigError(
-        Problem{{}, {}, "this option needs a value behind '='", "write " + given.shown + "=VALUE"});
+        Diagnostic{{}, {}, "this option needs a value behind '='", "write " + given.shown + "=VALUE"});
   }
-  return read_override_value(parsed.value, spot);
+  return read_override_value(parsed.value, node);
 }
 
 std::string override_value_text(const Value& value) {
-  const bool plain = value.is_text() && !reads_as_other(value.as_text());
-  return plain ? value.as_text() : to_toml(value);
+  const bool plain = value.is_string() && !reads_as_other(value.as_string());
+  return plain ? value.as_string() : to_toml(value);
 }
 
 }  // namespace trivet

@@ -71,9 +71,9 @@ Origin override_origin(const Override& given, int number, std::size_t at);
 
 // The text of an override as a value for a place of this kind. Throws ConfigError, its place as for
 // read_toml_value.
-Value read_override_value(const std::string& text, const Spot& spot);
+Value read_override_value(const std::string& text, const SchemaNode& node);
 // The same for whatever the override holds.
-Value override_value(const Override& given, const ParsedOverride& parsed, const Spot& spot);
+Value override_value(const Override& given, const ParsedOverride& parsed, const SchemaNode& node);
 
 // What stands behind '=' to give this value again: a text that reads as something else is in
 // quotes.

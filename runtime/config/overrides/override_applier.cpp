@@ -32,7 +32,7 @@ void set_origins(Value& value, const Origin& first) {
 const FieldType& text_type() {
   static const FieldType kText = [] {
     FieldType type;
-    type.form = FieldType::Form::text;
+    type.form = FieldType::Form::string;
     return type;
   }();
   return kText;
@@ -42,7 +42,7 @@ const FieldType& text_type() {
 
 Value filled_copy(const Value& root, const TypedTree& tree) {
   Value filled = root;
-  Problems ignored;  // the same again when everything is filled
+  Diagnostics ignored;  // the same again when everything is filled
   const Value* by_type = root.find("defaults");
   const Value none;
   DefaultsFiller(tree, by_type != nullptr ? *by_type : none, ignored).fill(filled);
@@ -57,7 +57,7 @@ AppliedOverride OverrideApplier::apply() {
   Place place{&root_, tree_.root(), {}, is_free_section(steps[0].name)};
   for (std::size_t i = 0; i + 1 < steps.size(); ++i) descend(place, steps[i]);
   const OverrideStep& last = steps.back();
-  if (last.kind == Kind::name && last.name == "type" && place.spot.is_config()) {
+  if (last.kind == Kind::name && last.name == "type" && place.node.is_config()) {
     return set_type(place);
   }
   if (last.kind == Kind::name && parsed.action == OverrideAction::set) require_key(place, last);
@@ -67,7 +67,7 @@ AppliedOverride OverrideApplier::apply() {
 
 void OverrideApplier::fail(std::size_t at, const std::string& path, std::string what,
                            std::string hint) const {
-  throw ConfigError(Problem{origin(at), path, std::move(what), std::move(hint)});
+  throw ConfigError(Diagnostic{origin(at), path, std::move(what), std::move(hint)});
 }
 
 Origin OverrideApplier::origin(std::size_t at) const {
@@ -90,24 +90,24 @@ AppliedOverride OverrideApplier::set_value(Place& place) {
   const ParsedOverride& parsed = placed_.parsed;
   Value value;
   try {
-    value = override_value(*placed_.given, parsed, place.spot);
+    value = override_value(*placed_.given, parsed, place.node);
   } catch (const ConfigError& error) {
-    const Problem& problem = error.problems().front();
+    const Diagnostic& problem = error.diagnostics().front();
     fail(parsed.value_at, place.path, problem.what, problem.hint);
   }
   set_origins(value, origin(parsed.value_at));
-  AppliedOverride applied{&placed_, place.path, place.spot, value};
+  AppliedOverride applied{&placed_, place.path, place.node, value};
   if (value.is_table() && !placed_.given->value) {
     replace(place, std::move(value));
   } else {
-    tree_.merge(*place.value, std::move(value), place.spot);
+    tree_.merge(*place.value, std::move(value), place.node);
   }
   return applied;
 }
 
 // A table in one word is the whole part, but for a type that it does not name.
 void OverrideApplier::replace(Place& place, Value value) {
-  const std::string type = place.spot.is_config() ? tree_.key_at(*place.value, place.spot) : "";
+  const std::string type = place.node.is_config() ? tree_.key_at(*place.value, place.node) : "";
   if (!type.empty() && value.find("type") == nullptr) {
     value.set("type", type).set_origin(value.origin());
   }
@@ -117,19 +117,19 @@ void OverrideApplier::replace(Place& place, Value value) {
 AppliedOverride OverrideApplier::set_type(Place& place) {
   const ParsedOverride& parsed = placed_.parsed;
   const Origin where = origin(parsed.value_at);
-  Value type = override_value(*placed_.given, parsed, Spot{&text_type(), nullptr, nullptr});
+  Value type = override_value(*placed_.given, parsed, SchemaNode{&text_type(), nullptr, nullptr});
   type.set_origin(where);
   Value table = Value::table();
   table.set("type", std::move(type));
   table.set_origin(where);
-  AppliedOverride applied{&placed_, place.path, place.spot, table};
-  tree_.merge(*place.value, std::move(table), place.spot);
+  AppliedOverride applied{&placed_, place.path, place.node, table};
+  tree_.merge(*place.value, std::move(table), place.node);
   return applied;
 }
 
 // A key that is new to a free table is more often a slip than not.
 void OverrideApplier::require_key(const Place& place, const OverrideStep& step) {
-  const bool free_table = place.free || (place.spot.type != nullptr && place.spot.is_free());
+  const bool free_table = place.free || (place.node.type != nullptr && place.node.is_free());
   if (!free_table || is_free_section(place.path.substr(0, place.path.find_first_of(".["))) ||
       is_free_section(step.name)) {
     return;
@@ -143,9 +143,9 @@ void OverrideApplier::require_key(const Place& place, const OverrideStep& step) 
 void OverrideApplier::descend(Place& place, const OverrideStep& step) {
   if (step.kind == Kind::index) return descend_list(place, step);
   const Value& before = *place.value;
-  tree_.expand(*place.value, place.spot);
-  const bool none = before.is_text() && before.as_text() == "none";
-  if (before.is_null() || (none && place.spot.is_config())) {
+  tree_.expand(*place.value, place.node);
+  const bool none = before.is_string() && before.as_string() == "none";
+  if (before.is_null() || (none && place.node.is_config())) {
     *place.value = Value::table();
     place.value->set_origin(origin(step.at));
   }
@@ -154,9 +154,9 @@ void OverrideApplier::descend(Place& place, const OverrideStep& step) {
          "'" + place.path + "' is " + std::string(to_string(place.value->type())) +
              " and has no keys");
   }
-  const Spot inner = tree_.child(*place.value, place.spot, step.name);
+  const SchemaNode inner = tree_.child(*place.value, place.node, step.name);
   const std::string& name = inner.field != nullptr ? inner.field->name : step.name;
-  place.free = place.free || (place.spot.type != nullptr && place.spot.is_free());
+  place.free = place.free || (place.node.type != nullptr && place.node.is_free());
   Field wanted;
   wanted.name = name;
   Value::Member* member = find_member(*place.value, inner.field ? *inner.field : wanted);
@@ -180,18 +180,18 @@ void OverrideApplier::descend_list(Place& place, const OverrideStep& step) {
     fail(step.at, path, "the list has " + std::to_string(items.size()) + " elements",
          "they are numbered from 0");
   }
-  place = {&items[step.index], tree_.element(place.spot), path, place.free};
+  place = {&items[step.index], tree_.element(place.node), path, place.free};
 }
 
 AppliedOverride OverrideApplier::remove() {
   const std::vector<OverrideStep>& steps = placed_.parsed.steps;
   Value* parent = &root_;
-  Spot spot = tree_.root();
+  SchemaNode node = tree_.root();
   std::string path;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const OverrideStep& step = steps[i];
     const bool last = i + 1 == steps.size();
-    tree_.expand(*parent, spot);
+    tree_.expand(*parent, node);
     if (step.kind == Kind::index) {
       if (!parent->is_array() || step.index >= parent->items().size()) report_absent(step);
       auto& items = parent->items();
@@ -201,10 +201,10 @@ AppliedOverride OverrideApplier::remove() {
         break;
       }
       parent = &items[step.index];
-      spot = tree_.element(spot);
+      node = tree_.element(node);
       continue;
     }
-    const Spot inner = tree_.child(*parent, spot, step.name);
+    const SchemaNode inner = tree_.child(*parent, node, step.name);
     Field wanted;
     wanted.name = step.name;
     Value::Member* member = find_member(*parent, inner.field ? *inner.field : wanted);
@@ -215,7 +215,7 @@ AppliedOverride OverrideApplier::remove() {
       break;
     }
     parent = &member->value;
-    spot = inner;
+    node = inner;
   }
   return {&placed_, path, {}, {}};
 }

@@ -25,7 +25,7 @@ struct PlacedOverride {
 struct AppliedOverride {
   const PlacedOverride* placed = nullptr;
   std::string path;  // of the value, with the names that the schemas have today
-  Spot spot;
+  SchemaNode node;
   Value value;  // a type alone is {type = "..."}; null where something was taken out
 };
 
@@ -45,7 +45,7 @@ class OverrideApplier {
   // Where a walk has come to.
   struct Place {
     Value* value;
-    Spot spot;
+    SchemaNode node;
     std::string path;
     bool free;  // at or below a table with free keys
   };

@@ -21,9 +21,9 @@ bool touches(std::string_view a, std::string_view b) {
 }
 
 bool is_same(const Value& found, const Value& wanted) {
-  const auto number = [](const Value& value) { return value.is_integer() || value.is_number(); };
+  const auto number = [](const Value& value) { return value.is_integer() || value.is_float(); };
   return found == wanted ||
-         (number(found) && number(wanted) && found.as_number() == wanted.as_number());
+         (number(found) && number(wanted) && found.as_float() == wanted.as_float());
 }
 
 // Whether the value of an override has something of its own at `path`.
@@ -33,35 +33,35 @@ bool gives(const AppliedOverride& one, const std::string& path) {
   return whole.find_path("it" + path.substr(one.path.size())) != nullptr;
 }
 
-Problem vain(const AppliedOverride& one, std::string what) {
+Diagnostic vain(const AppliedOverride& one, std::string what) {
   const OverrideStep& first = one.placed->parsed.steps.front();
   return {override_origin(*one.placed->given, one.placed->number, first.at), one.path,
           std::move(what), "leave one of them out"};
 }
 
 // What stands at a path, under today's names of fields or old ones, and what may stand there.
-std::pair<const Value*, Spot> find_at(const Value& root, const TypedTree& tree,
+std::pair<const Value*, SchemaNode> find_at(const Value& root, const TypedTree& tree,
                                       const std::string& path) {
   const Value* found = &root;
-  Spot spot = tree.root();
+  SchemaNode node = tree.root();
   for (const PathStep& step : split_path(path)) {
     const Value* next = nullptr;
     if (step.index < 0) {
-      const Spot inner = tree.child(*found, spot, step.name);
+      const SchemaNode inner = tree.child(*found, node, step.name);
       Field named;
       named.name = step.name;
       const Value::Member* member =
           find_member(const_cast<Value&>(*found), inner.field ? *inner.field : named);
       if (member != nullptr) next = &member->value;
-      spot = inner;
+      node = inner;
     } else if (found->is_array() && static_cast<std::size_t>(step.index) < found->items().size()) {
       next = &found->items()[static_cast<std::size_t>(step.index)];
-      spot = tree.element(spot);
+      node = tree.element(node);
     }
     if (next == nullptr) return {};
     found = next;
   }
-  return {found, spot};
+  return {found, node};
 }
 
 // Compares what was set with what is there.
@@ -69,13 +69,13 @@ class Comparison {
  public:
   explicit Comparison(const TypedTree& tree) : tree_(tree) {}
 
-  void compare(Value wanted, const Value* there, const Spot& spot, const std::string& path) {
+  void compare(Value wanted, const Value* there, const SchemaNode& node, const std::string& path) {
     Value found = there != nullptr ? *there : Value();
     if (!is_same(found, wanted)) {
-      tree_.expand(wanted, spot);
-      tree_.expand(found, spot);
+      tree_.expand(wanted, node);
+      tree_.expand(found, node);
     }
-    if (wanted.is_table() && !wanted.members().empty()) return members(wanted, found, spot, path);
+    if (wanted.is_table() && !wanted.members().empty()) return members(wanted, found, node, path);
     const bool list = wanted.is_array() && found.is_array() && !wanted.items().empty() &&
                       wanted.items().size() == found.items().size();
     if (!list) {
@@ -83,7 +83,7 @@ class Comparison {
       return kept ? void(++kept_) : lost_.push_back(path);
     }
     for (std::size_t i = 0; i < wanted.items().size(); ++i) {
-      compare(wanted.items()[i], &found.items()[i], tree_.element(spot), joined_path(path, i));
+      compare(wanted.items()[i], &found.items()[i], tree_.element(node), joined_path(path, i));
     }
   }
 
@@ -91,12 +91,12 @@ class Comparison {
   const std::vector<std::string>& lost() const { return lost_; }
 
  private:
-  void members(const Value& wanted, Value& found, const Spot& spot, const std::string& path) {
+  void members(const Value& wanted, Value& found, const SchemaNode& node, const std::string& path) {
     const Value* type = wanted.find("type");
     const bool other =
-        type != nullptr && spot.is_config() && tree_.key_at(found, spot) != type->as_text();
+        type != nullptr && node.is_config() && tree_.key_at(found, node) != type->as_string();
     for (const Value::Member& member : wanted.members()) {
-      const Spot inner = tree_.child(wanted, spot, member.key);
+      const SchemaNode inner = tree_.child(wanted, node, member.key);
       Field named;
       named.name = member.key;
       const Field& field = inner.field != nullptr ? *inner.field : named;
@@ -115,8 +115,8 @@ class Comparison {
 class EffectCheck {
  public:
   EffectCheck(const Value& root, const TypedTree& tree, const std::vector<AppliedOverride>& applied,
-              Problems& problems)
-      : root_(root), tree_(tree), applied_(applied), problems_(problems) {}
+              Diagnostics& diagnostics)
+      : root_(root), tree_(tree), applied_(applied), diagnostics_(diagnostics) {}
 
   void check() {
     for (const AppliedOverride& one : applied_) {
@@ -127,7 +127,7 @@ class EffectCheck {
  private:
   void check(const AppliedOverride& one) {
     Comparison comparison(tree_);
-    comparison.compare(one.value, find_at(root_, tree_, one.path).first, one.spot, one.path);
+    comparison.compare(one.value, find_at(root_, tree_, one.path).first, one.node, one.path);
     const auto& lost = comparison.lost();
     if (lost.empty()) return;
     const bool said_inside =
@@ -162,31 +162,31 @@ class EffectCheck {
       what += ": '" + other->placed->given->shown + "' replaces it";
       break;
     }
-    problems_.add(vain(one, std::move(what)));
+    diagnostics_.add(vain(one, std::move(what)));
   }
 
   const Value& root_;
   const TypedTree& tree_;
   const std::vector<AppliedOverride>& applied_;
-  Problems& problems_;
+  Diagnostics& diagnostics_;
   std::set<int> reported_;
 };
 
 }  // namespace
 
 void check_effects(const Value& root, const TypedTree& tree,
-                   const std::vector<AppliedOverride>& applied, Problems& problems) {
-  EffectCheck(root, tree, applied, problems).check();
+                   const std::vector<AppliedOverride>& applied, Diagnostics& diagnostics) {
+  EffectCheck(root, tree, applied, diagnostics).check();
 }
 
 void check_removed(const std::vector<AppliedOverride>& applied,
-                   const std::vector<AppliedOverride>& removed, Problems& problems) {
+                   const std::vector<AppliedOverride>& removed, Diagnostics& diagnostics) {
   for (const AppliedOverride& one : applied) {
     for (const AppliedOverride& gone : removed) {
       if (one.path != gone.path && !is_below(one.path, gone.path) && !gives(one, gone.path)) {
         continue;
       }
-      problems.add(
+      diagnostics.add(
           vain(one, "this has no effect: '" + gone.placed->given->shown + "' takes it out"));
       break;
     }
@@ -194,10 +194,10 @@ void check_removed(const std::vector<AppliedOverride>& applied,
 }
 
 bool says(const Value& root, const TypedTree& tree, const std::string& path, const Value& wanted) {
-  const auto [found, spot] = find_at(root, tree, path);
+  const auto [found, node] = find_at(root, tree, path);
   if (found == nullptr) return false;
   Comparison comparison(tree);
-  comparison.compare(wanted, found, spot, path);
+  comparison.compare(wanted, found, node, path);
   return comparison.lost().empty();
 }
 

@@ -16,10 +16,10 @@ namespace trivet {
 // Adds a problem for every override, in the order in which they were applied, of which nothing is
 // left in `root`, or of which something was lost that no override of a place inside says anew.
 void check_effects(const Value& root, const TypedTree& tree,
-                   const std::vector<AppliedOverride>& applied, Problems& problems);
+                   const std::vector<AppliedOverride>& applied, Diagnostics& diagnostics);
 // The same for what others then took out, all of it or some.
 void check_removed(const std::vector<AppliedOverride>& applied,
-                   const std::vector<AppliedOverride>& removed, Problems& problems);
+                   const std::vector<AppliedOverride>& removed, Diagnostics& diagnostics);
 
 // True where the tree has at `path` all that `wanted` says: more keys do no harm, 1 is 1.0, and the
 // short form of a part is its table. Throws Error for what is no path.

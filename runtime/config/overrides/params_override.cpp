@@ -54,7 +54,7 @@ class ValueReader {
  private:
   [[noreturn]] void fail(std::size_t at, std::string what, std::string hint = {}) const {
     const Override whole{text_, shown_, kOption.size()};
-    throw ConfigError(Problem{override_origin(whole, 1, at), {}, std::move(what), std::move(hint)});
+    throw ConfigError(Diagnostic{override_origin(whole, 1, at), {}, std::move(what), std::move(hint)});
   }
 
   // Behind the quote that closes the one at `at`.
@@ -235,7 +235,7 @@ void ValueReader::add_members(const Piece& object, const std::string& path,
   for (const Piece& piece : split_members(object.begin + 1, object.end - 1)) {
     const Piece member = inside(piece);
     const std::size_t behind = skip_quoted(member.begin, true);
-    const std::string key = value_from_json(text_of({member.begin, behind}), "key").as_text();
+    const std::string key = value_from_json(text_of({member.begin, behind}), "key").as_string();
     const bool is_path = path.empty() && key.find('.') != std::string::npos;
     const std::string here = is_path ? key : joined_path(path, key);
     if (!taken.insert(here).second) fail(member.begin, "the key '" + key + "' is given twice");
@@ -300,7 +300,7 @@ ParamsOverride parse_params_override(const std::string& text) {
   if (std::filesystem::exists(plain, ignored)) return {.file = plain};
   const std::string shown = std::string(kOption) + text;
   throw ConfigError(
-      Problem{override_origin({text, shown, kOption.size()}, 1, text.find_first_not_of(kBlanks)),
+      Diagnostic{override_origin({text, shown, kOption.size()}, 1, text.find_first_not_of(kBlanks)),
               {},
               "this is neither key=value pairs, nor JSON text, nor a file",
               "for example trainer.train_steps=100, seed=3"});

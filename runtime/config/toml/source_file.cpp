@@ -35,7 +35,7 @@ std::string similar_files(const std::filesystem::path& file) {
                          std::string what, std::string hint = {}) {
   const Origin where = named_at.known() ? named_at : Origin{.file = file.string()};
   if (named_at.known()) what = "'" + file.string() + "': " + what;
-  throw ConfigError(Problem{where, {}, std::move(what), std::move(hint)});
+  throw ConfigError(Diagnostic{where, {}, std::move(what), std::move(hint)});
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ Origin origin_of(const toml::source_region& region, const std::string& file) {
 // toml++ keeps tables sorted by key; the order of the file comes back from the keys' places.
 class Converter {
  public:
-  Converter(const std::string& file, Problems& problems) : file_(file), problems_(problems) {}
+  Converter(const std::string& file, Diagnostics& diagnostics) : file_(file), diagnostics_(diagnostics) {}
 
   Value convert(const toml::node& node, const std::string& path) {
     Value value = convert_content(node, path);
@@ -50,7 +50,7 @@ class Converter {
       default:
         break;
     }
-    problems_.add({origin_of(node.source(), file_), path, "a config has no dates and times",
+    diagnostics_.add({origin_of(node.source(), file_), path, "a config has no dates and times",
                    "write it in quotes, as a string"});
     return "";
   }
@@ -80,13 +80,13 @@ class Converter {
   }
 
   const std::string& file_;
-  Problems& problems_;
+  Diagnostics& diagnostics_;
 };
 
 void check_text(std::string_view text, const std::string& file) {
   const auto refuse = [&](std::size_t offset, std::string what, std::string hint) {
     const TextPlace place = place_of(text, offset);
-    throw ConfigError(Problem{{.file = file, .line = place.line, .column = place.column},
+    throw ConfigError(Diagnostic{{.file = file, .line = place.line, .column = place.column},
                               {},
                               std::move(what),
                               std::move(hint)});
@@ -129,20 +129,20 @@ Value read_toml(std::string_view text, const std::string& file) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (text.starts_with(kByteOrderMark)) {
-    throw ConfigError(Problem{.where = {.file = file, .line = 1, .column = 1},
+    throw ConfigError(Diagnostic{.where = {.file = file, .line = 1, .column = 1},
                               .what = "two byte order marks, one behind the other",
                               .hint = "save the file as UTF-8 without any"});
   }
   check_text(text, file);
-  Problems problems;
+  Diagnostics diagnostics;
   try {
     const toml::table table = toml::parse(text);
-    Value value = Converter(file, problems).convert(table, {});
+    Value value = Converter(file, diagnostics).convert(table, {});
     value.set_origin({.file = file, .line = 1, .column = 1});
-    problems.throw_if_any();
+    diagnostics.throw_if_any();
     return value;
   } catch (const toml::parse_error& error) {
-    throw ConfigError(Problem{origin_of(error.source(), file),
+    throw ConfigError(Diagnostic{origin_of(error.source(), file),
                               {},
                               std::string(error.description()),
                               hint_of_other_language(text, error.source().begin.line)});
@@ -176,7 +176,7 @@ Value read_toml_value(std::string_view text) {
   constexpr std::string_view kPrefix = "v = ";
   constexpr int kShift = static_cast<int>(kPrefix.size());
   if (const std::size_t end = text.find_first_of("\r\n"); end != std::string_view::npos) {
-    throw ConfigError(Problem{
+    throw ConfigError(Diagnostic{
         {.line = 1, .column = static_cast<int>(end) + 1}, {}, "this has several lines", {}});
   }
   try {
@@ -185,11 +185,11 @@ Value read_toml_value(std::string_view text) {
     shift_columns(value, kShift);
     return value;
   } catch (const ConfigError& error) {
-    std::vector<Problem> problems = error.problems();
-    for (Problem& problem : problems) {
+    std::vector<Diagnostic> diagnostics = error.diagnostics();
+    for (Diagnostic& problem : diagnostics) {
       problem.where.column = std::max(1, problem.where.column - kShift);
     }
-    throw ConfigError(std::move(problems));
+    throw ConfigError(std::move(diagnostics));
   }
 }
 

@@ -30,7 +30,7 @@ void require_utf8(std::string_view text, const std::string& path) {
 }
 
 void check_utf8(const Value& value, const std::string& path) {
-  if (value.is_text()) require_utf8(value.as_text(), path);
+  if (value.is_string()) require_utf8(value.as_string(), path);
   if (value.is_array()) {
     std::size_t index = 0;
     for (const Value& item : value.items()) check_utf8(item, joined_path(path, index++));
@@ -89,8 +89,8 @@ class Writer {
 
   // Of one reference; a list or a table would hide what is written.
   void write_meaning(const Value& value, const std::string& path) {
-    if (options_.meanings == nullptr || !value.is_text()) return;
-    if (value.as_text().find("${") == std::string::npos) return;
+    if (options_.meanings == nullptr || !value.is_string()) return;
+    if (value.as_string().find("${") == std::string::npos) return;
     const Value* meaning = options_.meanings->find_path(path);
     if (meaning == nullptr || meaning->is_table() || meaning->is_array()) return;
     const std::string text = to_toml(*meaning);

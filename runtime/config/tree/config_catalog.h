@@ -30,7 +30,7 @@ class ConfigCatalog {
   // Adds what the rules of a type's config struct say (its `validate`), for which its plugin is
   // loaded. Throws PluginError when the plugin cannot be used.
   virtual void check_rules(std::string_view kind, const ConfigValue& config,
-                           Problems& problems) = 0;
+                           Diagnostics& diagnostics) = 0;
 
   // An experiment by its name: the config that a plugin makes, for which it is loaded, or the file
   // that holds it. A fresh one each time. Throws ConfigError when there is none or more than one of
@@ -46,7 +46,7 @@ class ConfigCatalog {
   // it, complete and without the keys that resolution uses up. Loads its plugin if need be. Throws
   // ConfigError when there is no such experiment, PluginError when the plugin cannot be used.
   virtual void check_experiment(const std::string& key, const Value& config,
-                                Problems& problems) = 0;
+                                Diagnostics& diagnostics) = 0;
 };
 
 }  // namespace trivet

@@ -36,34 +36,34 @@ bool DefaultsFiller::may_go_deeper(const Value& value, const std::string& path) 
   if (depth_ < 2 * kDeepestNesting && count_ < kMostTables) return !endless_;
   if (!endless_) {
     const std::string shown = path.size() > 100 ? path.substr(0, 100) + "..." : path;
-    problems_.add({value.origin(), shown, "the defaults of a type contain that type without end",
+    diagnostics_.add({value.origin(), shown, "the defaults of a type contain that type without end",
                    "look for a type among its own defaults"});
   }
   endless_ = true;
   return false;
 }
 
-void DefaultsFiller::fill_value(Value& value, const Spot& spot, const std::string& path) {
-  if (spot.type == nullptr || !may_go_deeper(value, path)) return;
+void DefaultsFiller::fill_value(Value& value, const SchemaNode& node, const std::string& path) {
+  if (node.type == nullptr || !may_go_deeper(value, path)) return;
   ++depth_;
-  switch (spot.type->form) {
+  switch (node.type->form) {
     case Form::list:
       if (!value.is_array()) break;
       for (std::size_t i = 0; i < value.items().size(); ++i) {
-        fill_value(value.items()[i], tree_.element(spot), joined_path(path, i));
+        fill_value(value.items()[i], tree_.element(node), joined_path(path, i));
       }
       break;
     case Form::map:
       if (!value.is_table()) break;
       for (Value::Member& member : value.members()) {
-        fill_value(member.value, tree_.element(spot), joined_path(path, member.key));
+        fill_value(member.value, tree_.element(node), joined_path(path, member.key));
       }
       break;
     case Form::table:
-      if (value.is_table()) fill_fields(value, spot.type->fields, path);
+      if (value.is_table()) fill_fields(value, node.type->fields, path);
       break;
     case Form::config:
-      fill_config(value, spot, path);
+      fill_config(value, node, path);
       break;
     default:
       break;
@@ -71,25 +71,25 @@ void DefaultsFiller::fill_value(Value& value, const Spot& spot, const std::strin
   --depth_;
 }
 
-void DefaultsFiller::fill_config(Value& value, const Spot& spot, const std::string& path) {
-  tree_.expand(value, spot);
+void DefaultsFiller::fill_config(Value& value, const SchemaNode& node, const std::string& path) {
+  tree_.expand(value, node);
   if (!value.is_table()) return;
-  const std::string key = tree_.key_at(value, spot);
+  const std::string key = tree_.key_at(value, node);
   if (key.empty()) return;
   if (value.find("type") == nullptr) {
-    Value below = *spot.default_value;
+    Value below = *node.default_value;
     mark_default(below);
-    tree_.expand(below, spot);
-    tree_.merge(below, std::move(value), spot);
+    tree_.expand(below, node);
+    tree_.merge(below, std::move(value), node);
     value = std::move(below);
   }
   if (const Value* defaults = by_type_.find(key); defaults != nullptr && defaults->is_table()) {
     Value below = *defaults;
     below.set("type", *value.find("type"));
-    tree_.merge(below, std::move(value), spot);
+    tree_.merge(below, std::move(value), node);
     value = std::move(below);
   }
-  const Schema* schema = tree_.schema(spot.type->kind, key);
+  const Schema* schema = tree_.schema(node.type->kind, key);
   if (schema != nullptr) fill_fields(value, schema->fields, path);
 }
 
@@ -108,7 +108,7 @@ void DefaultsFiller::fill_fields(Value& table, const std::vector<Field>& fields,
     if (member.key == "type" && find_field(&fields, "type") == nullptr) take(member);
   }
   for (const Field& field : fields) {
-    const Spot spot{&field.type, field.default_value ? &*field.default_value : nullptr, &field};
+    const SchemaNode node{&field.type, field.default_value ? &*field.default_value : nullptr, &field};
     if (Value::Member* member = find_member(table, field)) {
       take(*member);
       ordered.back().key = field.name;
@@ -121,7 +121,7 @@ void DefaultsFiller::fill_fields(Value& table, const std::vector<Field>& fields,
     } else {
       continue;
     }
-    fill_value(ordered.back().value, spot, joined_path(path, field.name));
+    fill_value(ordered.back().value, node, joined_path(path, field.name));
   }
   for (Value::Member& member : table.members()) {
     if (!taken[static_cast<std::size_t>(&member - table.members().data())]) take(member);

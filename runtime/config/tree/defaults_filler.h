@@ -19,8 +19,8 @@ inline constexpr const char* kDefaultNote = "default";
 class DefaultsFiller {
  public:
   // `by_type` holds a table for each "plugin/Name"; null for none. All must outlive the filler.
-  DefaultsFiller(const TypedTree& tree, const Value& by_type, Problems& problems)
-      : tree_(tree), by_type_(by_type), problems_(problems) {}
+  DefaultsFiller(const TypedTree& tree, const Value& by_type, Diagnostics& diagnostics)
+      : tree_(tree), by_type_(by_type), diagnostics_(diagnostics) {}
 
   // Adds what `root` lacks and has a known default, at every depth; writes ConfigOf values as
   // tables with a `type`, gives old names their new ones, and puts members in the schema's order.
@@ -28,14 +28,14 @@ class DefaultsFiller {
   void fill(Value& root);
 
  private:
-  void fill_value(Value& value, const Spot& spot, const std::string& path);
-  void fill_config(Value& value, const Spot& spot, const std::string& path);
+  void fill_value(Value& value, const SchemaNode& node, const std::string& path);
+  void fill_config(Value& value, const SchemaNode& node, const std::string& path);
   void fill_fields(Value& table, const std::vector<Field>& fields, const std::string& path);
   bool may_go_deeper(const Value& value, const std::string& path);
 
   const TypedTree& tree_;
   const Value& by_type_;
-  Problems& problems_;
+  Diagnostics& diagnostics_;
   std::size_t depth_ = 0;
   std::size_t count_ = 0;
   bool endless_ = false;

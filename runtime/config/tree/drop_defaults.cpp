@@ -8,32 +8,32 @@ namespace {
 
 using Form = FieldType::Form;
 
-bool is_default(const Value& value, const TypedTree& tree, const Spot& spot) {
-  if (spot.field == nullptr || spot.field->required || spot.default_value == nullptr) return false;
-  Value standard = *spot.default_value;
+bool is_default(const Value& value, const TypedTree& tree, const SchemaNode& node) {
+  if (node.field == nullptr || node.field->required || node.default_value == nullptr) return false;
+  Value standard = *node.default_value;
   Value given = value;
-  tree.expand(standard, spot);
-  tree.expand(given, spot);
+  tree.expand(standard, node);
+  tree.expand(given, node);
   return standard == given;
 }
 
 // A struct without anything left is what it is without being written; a ConfigOf still names its
 // type.
-bool says_nothing(const Value& value, const Spot& spot) {
-  return spot.type != nullptr && spot.type->form == Form::table && !spot.type->optional &&
+bool says_nothing(const Value& value, const SchemaNode& node) {
+  return node.type != nullptr && node.type->form == Form::table && !node.type->optional &&
          value.is_table() && value.members().empty();
 }
 
 }  // namespace
 
-void drop_defaults(Value& value, const TypedTree& tree, const Spot& spot) {
+void drop_defaults(Value& value, const TypedTree& tree, const SchemaNode& node) {
   if (value.is_array()) {
-    for (Value& item : value.items()) drop_defaults(item, tree, tree.element(spot));
+    for (Value& item : value.items()) drop_defaults(item, tree, tree.element(node));
   }
-  if (!value.is_table() || spot.type == nullptr) return;
+  if (!value.is_table() || node.type == nullptr) return;
   Value::Table kept;
   for (Value::Member& member : value.members()) {
-    const Spot inner = tree.child(value, spot, member.key);
+    const SchemaNode inner = tree.child(value, node, member.key);
     if (is_default(member.value, tree, inner)) continue;
     Value::Member changed = member;
     drop_defaults(changed.value, tree, inner);

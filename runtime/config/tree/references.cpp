@@ -42,7 +42,7 @@ void list_paths(const Value& value, const std::string& path, std::vector<std::st
 
 class ReferenceResolver {
  public:
-  ReferenceResolver(Value& root, Problems& problems) : root_(root), problems_(problems) {}
+  ReferenceResolver(Value& root, Diagnostics& diagnostics) : root_(root), diagnostics_(diagnostics) {}
 
   void resolve(Value& value, const std::string& path);
   std::vector<Origin> failed_places() const { return failed_places_; }
@@ -69,7 +69,7 @@ class ReferenceResolver {
   std::string chain_text(const Value& from) const;
 
   Value& root_;
-  Problems& problems_;
+  Diagnostics& diagnostics_;
   std::vector<Link> chain_;
   // Only leaves are ever replaced, so addresses of values stay good.
   std::set<const Value*> done_;
@@ -82,7 +82,7 @@ class ReferenceResolver {
 void ReferenceResolver::report(const Value& from, const std::string& path, std::string what,
                                std::string hint) {
   ++reports_;
-  problems_.add({from.origin(), path, std::move(what), std::move(hint)});
+  diagnostics_.add({from.origin(), path, std::move(what), std::move(hint)});
 }
 
 void ReferenceResolver::report_missing(const std::string& name, const Value& from,
@@ -104,7 +104,7 @@ std::string ReferenceResolver::chain_text(const Value& from) const {
 
 void ReferenceResolver::resolve(Value& value, const std::string& path) {
   if (done_.contains(&value)) return;
-  if (value.is_text()) return resolve_text(value, path);
+  if (value.is_string()) return resolve_text(value, path);
   if (value.is_array()) {
     for (std::size_t i = 0; i < value.items().size(); ++i) {
       resolve(value.items()[i], joined_path(path, i));
@@ -117,7 +117,7 @@ void ReferenceResolver::resolve(Value& value, const std::string& path) {
 }
 
 void ReferenceResolver::resolve_text(Value& value, const std::string& path) {
-  if (value.as_text().find("${") == std::string::npos || failed_.contains(&value)) return;
+  if (value.as_string().find("${") == std::string::npos || failed_.contains(&value)) return;
   if (std::any_of(chain_.begin(), chain_.end(),
                   [&](const Link& link) { return link.value == &value; })) {
     failed_.insert(&value);
@@ -137,7 +137,7 @@ void ReferenceResolver::resolve_text(Value& value, const std::string& path) {
     return;
   }
   Origin origin = value.origin();
-  origin.note += (origin.note.empty() ? "" : ", ") + value.as_text();
+  origin.note += (origin.note.empty() ? "" : ", ") + value.as_string();
   value = result->whole.is_null() ? Value(std::move(result->text)) : std::move(result->whole);
   value.set_origin(std::move(origin));
   done_.insert(&value);
@@ -145,7 +145,7 @@ void ReferenceResolver::resolve_text(Value& value, const std::string& path) {
 
 std::optional<ReferenceResolver::Result> ReferenceResolver::expand(const Value& value,
                                                                    const std::string& path) {
-  const std::string text = value.as_text();
+  const std::string text = value.as_string();
   Result result;
   std::size_t at = 0;
   while (at < text.size()) {
@@ -188,7 +188,7 @@ bool ReferenceResolver::add_target(const Value& target, bool alone, const Value&
                " cannot stand inside a string");
     return false;
   }
-  result.text += target.is_text() ? target.as_text() : to_toml(target);
+  result.text += target.is_string() ? target.as_string() : to_toml(target);
   return true;
 }
 
@@ -212,8 +212,8 @@ const Value* ReferenceResolver::target(const std::string& name, const Value& fro
 }  // namespace
 
 std::vector<Origin> resolve_references(Value& root, const std::vector<std::string>& skipped,
-                                       Problems& problems) {
-  ReferenceResolver resolver(root, problems);
+                                       Diagnostics& diagnostics) {
+  ReferenceResolver resolver(root, diagnostics);
   for (Value::Member& member : root.members()) {
     if (std::find(skipped.begin(), skipped.end(), member.key) == skipped.end()) {
       resolver.resolve(member.value, joined_path("", member.key));
@@ -233,7 +233,7 @@ void add_targets(const std::string& text, std::vector<std::string>& targets) {
 }
 
 void list_targets(const Value& value, std::vector<std::string>& targets) {
-  if (value.is_text()) add_targets(value.as_text(), targets);
+  if (value.is_string()) add_targets(value.as_string(), targets);
   if (value.is_array()) {
     for (const Value& item : value.items()) list_targets(item, targets);
   }
@@ -250,8 +250,8 @@ std::vector<std::string> reference_targets(const Value& value) {
 }
 
 void escape_references(Value& value) {
-  if (value.is_text()) {
-    std::string text = value.as_text();
+  if (value.is_string()) {
+    std::string text = value.as_string();
     for (std::size_t at = text.find("${"); at != std::string::npos; at = text.find("${", at + 3)) {
       text.insert(at, "$");
     }

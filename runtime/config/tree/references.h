@@ -17,7 +17,7 @@ namespace trivet {
 // A path that leads nowhere (with the nearest ones) and references that lead back to themselves
 // (with the whole chain) are reported; the text then stays. Returns the places of those.
 std::vector<Origin> resolve_references(Value& root, const std::vector<std::string>& skipped,
-                                       Problems& problems);
+                                       Diagnostics& diagnostics);
 
 // The paths that references anywhere in `value` name, as they are written there.
 std::vector<std::string> reference_targets(const Value& value);

@@ -8,21 +8,21 @@
 
 namespace trivet {
 
-void RuleChecker::visit(const Value& value, const Spot& spot, const std::string& path) {
-  if (spot.type == nullptr) return;
+void RuleChecker::visit(const Value& value, const SchemaNode& node, const std::string& path) {
+  if (node.type == nullptr) return;
   if (value.is_array()) {
     std::size_t index = 0;
     for (const Value& item : value.items()) {
-      visit(item, tree_.element(spot), joined_path(path, index++));
+      visit(item, tree_.element(node), joined_path(path, index++));
     }
   }
   if (!value.is_table()) return;
   const Value* type = value.find("type");
-  if (spot.is_config() && type != nullptr && type->is_text()) {
-    check_table(value, spot.type->kind, type->as_text(), path);
+  if (node.is_config() && type != nullptr && type->is_string()) {
+    check_table(value, node.type->kind, type->as_string(), path);
   }
   for (const Value::Member& member : value.members()) {
-    visit(member.value, tree_.child(value, spot, member.key), joined_path(path, member.key));
+    visit(member.value, tree_.child(value, node, member.key), joined_path(path, member.key));
   }
 }
 
@@ -32,7 +32,7 @@ void RuleChecker::check_table(const Value& table, const std::string& kind, const
   Value typed = table;
   typed.set("type", key);
   try {
-    catalog_.check_rules(kind, ConfigValue::from_value(typed, kind, path), problems_);
+    catalog_.check_rules(kind, ConfigValue::from_value(typed, kind, path), diagnostics_);
   } catch (const PluginError&) {
     if (refused_ == nullptr) refused_ = std::current_exception();
   }
@@ -44,11 +44,11 @@ void RuleChecker::check_restrictions(const Value& experiments, const std::string
   std::size_t index = 0;
   for (const Value& key : experiments.items()) {
     const std::string here = joined_path(path, index++);
-    if (!key.is_text()) continue;
+    if (!key.is_string()) continue;
     try {
-      catalog_.check_experiment(key.as_text(), whole, problems_);
+      catalog_.check_experiment(key.as_string(), whole, diagnostics_);
     } catch (const ConfigError& refusal) {
-      for (const Problem& problem : refusal.problems()) add_missing(problem, key.origin(), here);
+      for (const Diagnostic& problem : refusal.diagnostics()) add_missing(problem, key.origin(), here);
     } catch (PluginError& error) {
       error.amend({.where = key.origin(), .path = here});
       if (refused_ == nullptr) refused_ = std::current_exception();
@@ -56,13 +56,13 @@ void RuleChecker::check_restrictions(const Value& experiments, const std::string
   }
 }
 
-void RuleChecker::add_missing(Problem problem, const Origin& where, const std::string& path) {
+void RuleChecker::add_missing(Diagnostic problem, const Origin& where, const std::string& path) {
   if (problem.path.empty()) {
     problem.where = where;
     problem.path = path;
     problem.hint = "install its plugin, or leave it out to do without its rules; " + problem.hint;
   }
-  problems_.add(std::move(problem));
+  diagnostics_.add(std::move(problem));
 }
 
 }  // namespace trivet

@@ -17,8 +17,8 @@ namespace trivet {
 class RuleChecker {
  public:
   // All must outlive it. What the rules say is added to `problems`.
-  RuleChecker(const TypedTree& tree, ConfigCatalog& catalog, Problems& problems)
-      : tree_(tree), catalog_(catalog), problems_(problems) {}
+  RuleChecker(const TypedTree& tree, ConfigCatalog& catalog, Diagnostics& diagnostics)
+      : tree_(tree), catalog_(catalog), diagnostics_(diagnostics) {}
 
   // Asks the struct behind every table with a `type`, at any depth of a tree that has been filled,
   // and loads the plugins that the tree names. Tables that the schemas refuse are left out.
@@ -34,12 +34,12 @@ class RuleChecker {
   std::exception_ptr refused() const { return refused_; }
 
  private:
-  void visit(const Value& value, const Spot& spot, const std::string& path);
-  void add_missing(Problem problem, const Origin& where, const std::string& path);
+  void visit(const Value& value, const SchemaNode& node, const std::string& path);
+  void add_missing(Diagnostic problem, const Origin& where, const std::string& path);
 
   const TypedTree& tree_;
   ConfigCatalog& catalog_;
-  Problems& problems_;
+  Diagnostics& diagnostics_;
   std::exception_ptr refused_;
 };
 

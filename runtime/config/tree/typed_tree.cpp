@@ -9,12 +9,12 @@ namespace {
 using Form = FieldType::Form;
 
 bool is_none(const Value& value) noexcept {
-  return value.is_text() && value.as_text() == "none";
+  return value.is_string() && value.as_string() == "none";
 }
 
 const Value* type_of(const Value& table) noexcept {
   const Value* type = table.find("type");
-  return type != nullptr && type->is_text() ? type : nullptr;
+  return type != nullptr && type->is_string() ? type : nullptr;
 }
 
 // Under how many of its names a table has this field.
@@ -51,7 +51,7 @@ Value::Member* find_member(Value& table, const Field& field) noexcept {
 }
 
 bool has_reference(const Value& value) noexcept {
-  return value.is_text() && value.as_text().find("${") != std::string::npos;
+  return value.is_string() && value.as_string().find("${") != std::string::npos;
 }
 
 TypedTree::TypedTree(const Schema& root, SchemaLookup& lookup) : lookup_(lookup) {
@@ -63,13 +63,13 @@ TypedTree::TypedTree(const Schema& root, SchemaLookup& lookup) : lookup_(lookup)
 const Schema* TypedTree::schema(const std::string& kind, const std::string& key) const {
   const auto [entry, is_new] = schemas_.try_emplace({kind, key}, nullptr);
   if (is_new) {
-    Problems ignored;  // validation reports them with their place
+    Diagnostics ignored;  // validation reports them with their place
     entry->second = lookup_.find(kind, key, {}, {}, ignored);
   }
   return entry->second;
 }
 
-std::optional<NumberItem> TypedTree::for_number(const std::string& kind) const {
+std::optional<ScalarShorthand> TypedTree::for_number(const std::string& kind) const {
   try {
     return lookup_.for_number(kind);
   } catch (const Error&) {
@@ -77,52 +77,52 @@ std::optional<NumberItem> TypedTree::for_number(const std::string& kind) const {
   }
 }
 
-std::string TypedTree::key_at(const Value& value, const Spot& spot) const {
-  if (!spot.is_config()) return {};
+std::string TypedTree::key_at(const Value& value, const SchemaNode& node) const {
+  if (!node.is_config()) return {};
   if (is_none(value) || has_reference(value)) return {};
-  if (value.is_text()) return value.as_text();
-  if (value.is_number() || value.is_integer()) {
-    const auto item = for_number(spot.type->kind);
+  if (value.is_string()) return value.as_string();
+  if (value.is_float() || value.is_integer()) {
+    const auto item = for_number(node.type->kind);
     return item ? item->key : std::string();
   }
-  if (const Value* type = type_of(value)) return has_reference(*type) ? "" : type->as_text();
-  if (spot.default_value == nullptr || is_none(*spot.default_value)) return {};
-  if (spot.default_value->is_text()) return spot.default_value->as_text();
-  const Value* type = type_of(*spot.default_value);
-  return type != nullptr ? type->as_text() : std::string();
+  if (const Value* type = type_of(value)) return has_reference(*type) ? "" : type->as_string();
+  if (node.default_value == nullptr || is_none(*node.default_value)) return {};
+  if (node.default_value->is_string()) return node.default_value->as_string();
+  const Value* type = type_of(*node.default_value);
+  return type != nullptr ? type->as_string() : std::string();
 }
 
-const std::vector<Field>* TypedTree::fields(const Value& value, const Spot& spot) const {
-  if (spot.type == nullptr) return nullptr;
-  if (spot.type->form == Form::table) return &spot.type->fields;
-  const std::string key = key_at(value, spot);
+const std::vector<Field>* TypedTree::fields(const Value& value, const SchemaNode& node) const {
+  if (node.type == nullptr) return nullptr;
+  if (node.type->form == Form::table) return &node.type->fields;
+  const std::string key = key_at(value, node);
   if (key.empty()) return nullptr;
-  const Schema* found = schema(spot.type->kind, key);
+  const Schema* found = schema(node.type->kind, key);
   return found != nullptr ? &found->fields : nullptr;
 }
 
-Spot TypedTree::child(const Value& value, const Spot& spot, std::string_view name) const {
-  if (spot.type != nullptr && spot.type->form == Form::map) return element(spot);
-  const Field* field = find_field(fields(value, spot), name);
+SchemaNode TypedTree::child(const Value& value, const SchemaNode& node, std::string_view name) const {
+  if (node.type != nullptr && node.type->form == Form::map) return element(node);
+  const Field* field = find_field(fields(value, node), name);
   if (field == nullptr) return {};
   return {&field->type, field->default_value ? &*field->default_value : nullptr, field};
 }
 
-Spot TypedTree::element(const Spot& spot) const noexcept {
-  if (spot.type == nullptr || spot.type->element.empty()) return {};
-  return {&spot.type->element[0], nullptr, nullptr};
+SchemaNode TypedTree::element(const SchemaNode& node) const noexcept {
+  if (node.type == nullptr || node.type->element.empty()) return {};
+  return {&node.type->element[0], nullptr, nullptr};
 }
 
-void TypedTree::expand(Value& value, const Spot& spot) const {
-  if (!spot.is_config() || is_none(value) || has_reference(value)) return;
-  const bool number = value.is_number() || value.is_integer();
-  if (!number && !value.is_text()) return;
+void TypedTree::expand(Value& value, const SchemaNode& node) const {
+  if (!node.is_config() || is_none(value) || has_reference(value)) return;
+  const bool number = value.is_float() || value.is_integer();
+  if (!number && !value.is_string()) return;
   const Origin origin = value.origin();
   Value table = Value::table();
-  if (value.is_text()) {
+  if (value.is_string()) {
     table.set("type", std::move(value));
   } else {
-    const auto item = for_number(spot.type->kind);
+    const auto item = for_number(node.type->kind);
     if (!item) return;
     table.set("type", item->key).set_origin(origin);
     table.set(item->field, std::move(value));
@@ -131,37 +131,37 @@ void TypedTree::expand(Value& value, const Spot& spot) const {
   value = std::move(table);
 }
 
-void TypedTree::merge(Value& lower, Value upper, const Spot& spot) const {
+void TypedTree::merge(Value& lower, Value upper, const SchemaNode& node) const {
   if (!lower.is_null() && !upper.is_table()) {
-    const std::string key = key_at(upper, spot);
-    if (!key.empty() && key == key_at(lower, spot)) expand(upper, spot);
+    const std::string key = key_at(upper, node);
+    if (!key.empty() && key == key_at(lower, node)) expand(upper, node);
   }
   if (!upper.is_table()) {
     lower = std::move(upper);
     return;
   }
-  const Value* type = spot.is_config() || spot.type == nullptr ? type_of(upper) : nullptr;
+  const Value* type = node.is_config() || node.type == nullptr ? type_of(upper) : nullptr;
   if (type != nullptr) {
     const Value* below = type_of(lower);
-    const std::string before = spot.is_config()   ? key_at(lower, spot)
-                               : below != nullptr ? below->as_text()
+    const std::string before = node.is_config()   ? key_at(lower, node)
+                               : below != nullptr ? below->as_string()
                                                   : "";
-    if (!before.empty() && before != type->as_text()) lower = Value();
+    if (!before.empty() && before != type->as_string()) lower = Value();
   }
-  expand(lower, spot);
+  expand(lower, node);
   if (!lower.is_table()) {
     lower = std::move(upper);
     return;
   }
   lower.set_origin(upper.origin());
-  merge_members(lower, std::move(upper), spot);
+  merge_members(lower, std::move(upper), node);
 }
 
-void TypedTree::merge_members(Value& lower, Value upper, const Spot& spot) const {
+void TypedTree::merge_members(Value& lower, Value upper, const SchemaNode& node) const {
   const Value typed =
       type_of(upper) != nullptr ? Value::table({{"type", *type_of(upper)}}) : Value();
   const Value& deciding = typed.is_null() ? lower : typed;
-  const std::vector<Field>* known = fields(deciding, spot);
+  const std::vector<Field>* known = fields(deciding, node);
   std::vector<const Field*> owners;
   for (const Value::Member& member : upper.members()) {
     const Field* field = find_field(known, member.key);
@@ -179,7 +179,7 @@ void TypedTree::merge_members(Value& lower, Value upper, const Spot& spot) const
       continue;
     }
     below->key_origin = member.key_origin;
-    const Spot inner = child(deciding, spot, member.key);
+    const SchemaNode inner = child(deciding, node, member.key);
     merge(below->value, std::move(member.value), inner);
   }
 }

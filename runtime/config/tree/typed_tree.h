@@ -18,7 +18,7 @@
 namespace trivet {
 
 // What the schemas say about one place. Points into schemas and lives as long as they do.
-struct Spot {
+struct SchemaNode {
   const FieldType* type = nullptr;  // null: nothing is known
   const Value* default_value = nullptr;
   const Field* field = nullptr;  // null inside lists and maps
@@ -36,32 +36,32 @@ class TypedTree {
   // Both must outlive the tree.
   TypedTree(const Schema& root, SchemaLookup& lookup);
 
-  Spot root() const noexcept { return {&root_, nullptr, nullptr}; }
+  SchemaNode root() const noexcept { return {&root_, nullptr, nullptr}; }
 
   // The key of the type at a ConfigOf place: as given, else the field's default, else empty.
-  std::string key_at(const Value& value, const Spot& spot) const;
+  std::string key_at(const Value& value, const SchemaNode& node) const;
   // The fields of the table at a place; null when they are not known.
-  const std::vector<Field>* fields(const Value& value, const Spot& spot) const;
+  const std::vector<Field>* fields(const Value& value, const SchemaNode& node) const;
   // Of the member `name` (or an old name of it) of the table at a place, of an element of a list.
-  Spot child(const Value& value, const Spot& spot, std::string_view name) const;
-  Spot element(const Spot& spot) const noexcept;
+  SchemaNode child(const Value& value, const SchemaNode& node, std::string_view name) const;
+  SchemaNode element(const SchemaNode& node) const noexcept;
 
   // Writes the short forms of a ConfigOf (the key alone, a bare number) as a table.
-  void expand(Value& value, const Spot& spot) const;
+  void expand(Value& value, const SchemaNode& node) const;
 
   // Lays `upper` over `lower`: tables merge, everything else replaces. A table whose `type` differs
   // from the one below starts afresh; the short form of the type that is there merges as its table
   // would. Old names count as the new ones.
-  void merge(Value& lower, Value upper, const Spot& spot) const;
+  void merge(Value& lower, Value upper, const SchemaNode& node) const;
 
   // Null when the lookup has none.
   const Schema* schema(const std::string& kind, const std::string& key) const;
   // What a bare number stands for; nothing when that is not clear.
-  std::optional<NumberItem> for_number(const std::string& kind) const;
+  std::optional<ScalarShorthand> for_number(const std::string& kind) const;
   SchemaLookup& lookup() const noexcept { return lookup_; }
 
  private:
-  void merge_members(Value& lower, Value upper, const Spot& spot) const;
+  void merge_members(Value& lower, Value upper, const SchemaNode& node) const;
 
   FieldType root_;
   SchemaLookup& lookup_;

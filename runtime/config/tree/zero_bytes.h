@@ -11,6 +11,6 @@
 namespace trivet {
 
 // Adds a problem for every text and key at or below `value` that has one.
-void refuse_zero_bytes(const Value& value, const std::string& path, Problems& problems);
+void refuse_zero_bytes(const Value& value, const std::string& path, Diagnostics& diagnostics);
 
 }  // namespace trivet

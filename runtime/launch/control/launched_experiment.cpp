@@ -96,15 +96,15 @@ Orchestrator& LaunchedExperiment::orchestrator() {
 // What a further unit is made of; looked at when there is the first one to add.
 void LaunchedExperiment::Impl::plan() {
   const Value* recorded = facts.find("files");
-  place.working_directory = facts.text_or("working_directory");
+  place.working_directory = facts.string_or("working_directory");
   files.emplace(place.working_directory, directory, recorded != nullptr ? *recorded : Value());
   plans = plan_jobs(launch, *files);
   place.xid = facts.find("xid")->as_integer();
-  place.name = facts.text_or("name");
-  place.author = facts.text_or("author");
+  place.name = facts.string_or("name");
+  place.author = facts.string_or("author");
   place.directory = directory;
   place.plugin_dirs = recorded_plugin_dirs(facts);
-  const std::string config = facts.text_or("config"), unit = facts.text_or("unit_config");
+  const std::string config = facts.string_or("config"), unit = facts.string_or("unit_config");
   if (!config.empty()) place.config_file = directory / config;
   if (!unit.empty()) place.unit_file = directory / unit;
   format = make(launch.experiment.subdir_format);

@@ -37,7 +37,7 @@ fs::path lock_file(const fs::path& experiment) {
   return experiment / "supervisor.lock";
 }
 
-// A lock of the process, not of the open file: it must not live on in a keeper that a supervisor
+// A lock of the process, not of the open file: it must not live on in a shim that a supervisor
 // has just made when it is killed. Such a lock goes with the first descriptor of the file that the
 // process closes, so a supervisor opens it once.
 struct flock whole_file() {

@@ -33,29 +33,29 @@ std::string lines_text(std::int64_t count) {
 }
 
 std::vector<std::string> problems_of(Statement& row) {
-  std::vector<std::string> problems;
+  std::vector<std::string> diagnostics;
   const std::string directory = row.text(1);
   const std::string launch_again =
       fmt::format("'trivet launch {}/launch.toml --xid={}'", directory, row.integer(0));
   if (const std::string what = row.text(3); !what.empty()) {
-    problems.push_back(what + "; " + launch_again + " writes it again");
+    diagnostics.push_back(what + "; " + launch_again + " writes it again");
   }
   if (const std::string what = row.text(4); !what.empty()) {
-    problems.push_back(what + "; what it says is not known");
+    diagnostics.push_back(what + "; what it says is not known");
   }
   if (const std::int64_t bad = row.integer(5); bad > 0) {
-    problems.push_back(
+    diagnostics.push_back(
         fmt::format("{}/units.jsonl: {} no record of a work unit; {} adds units that "
                     "are missing",
                     directory, lines_text(bad), launch_again));
   }
   if (const std::int64_t bad = row.integer(6); bad > 0) {
-    problems.push_back(fmt::format(
+    diagnostics.push_back(fmt::format(
         "{0}/events.jsonl: {1} no event of a job in {0}/units.jsonl and left out; {2} "
         "adds units that are missing, 'trivet resume {3}' finds out how jobs have ended",
         directory, lines_text(bad), launch_again, row.integer(0)));
   }
-  return problems;
+  return diagnostics;
 }
 
 ExperimentView view_of(Statement& row) {
@@ -63,7 +63,7 @@ ExperimentView view_of(Statement& row) {
   view.xid = row.integer(0);
   view.directory = row.text(1);
   view.facts = value_from_json(row.view(2), "the index");
-  view.problems = problems_of(row);
+  view.diagnostics = problems_of(row);
   return view;
 }
 

@@ -18,10 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The keeper of a job's process, 0 where it does not run on this machine.
-pid_t keeper_of(const JobView& job) {
+// The shim of a job's process, 0 where it does not run on this machine.
+pid_t shim_of(const JobView& job) {
   try {
-    return launch::read_attempt(job_of(job), job.status.attempt).keeper;
+    return launch::read_attempt(job_of(job), job.status.attempt).shim;
   } catch (const RunError&) {
     return 0;
   }
@@ -93,7 +93,7 @@ void JobsAtWork::add_launched(const ProcessTable& processes, std::vector<JobAtWo
       job.started = view.status.started;
       job.run = unit.unit.run;
       set_numbers(job, unit.numbers.last);
-      set_usage(job, processes.below(keeper_of(view)));
+      set_usage(job, processes.below(shim_of(view)));
     }
   }
 }

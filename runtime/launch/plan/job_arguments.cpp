@@ -38,11 +38,11 @@ std::vector<Argument> arguments_of(const Value& args) {
 }
 
 std::string value_text(const Value& value, ValueText language) {
-  if (value.is_text()) return value.as_text();
-  if (language == ValueText::json && value.is_number() && !std::isfinite(value.as_number())) {
+  if (value.is_string()) return value.as_string();
+  if (language == ValueText::json && value.is_float() && !std::isfinite(value.as_float())) {
     // As Python's json module writes and reads them.
-    if (std::isnan(value.as_number())) return "NaN";
-    return value.as_number() < 0 ? "-Infinity" : "Infinity";
+    if (std::isnan(value.as_float())) return "NaN";
+    return value.as_float() < 0 ? "-Infinity" : "Infinity";
   }
   return language == ValueText::toml ? to_toml(value) : to_json(value, JsonStyle::spaced);
 }

@@ -38,14 +38,14 @@ class Planner {
   std::vector<JobPlan> plan() {
     collect();
     if (jobs_.empty()) {
-      problems_.add({launch_.xp.origin(), "xp.jobs", "there is no job to launch",
+      diagnostics_.add({launch_.xp.origin(), "xp.jobs", "there is no job to launch",
                      "add [xp.jobs.NAME] with a target, or launch a run's config"});
-      problems_.throw_if_any();
+      diagnostics_.throw_if_any();
     }
     std::vector<JobPlan> plans;
     for (const auto& [name, job] : jobs_) plans.push_back(plan_of(name, job));
     check_dependencies(plans);
-    problems_.throw_if_any();
+    diagnostics_.throw_if_any();
     return plans;
   }
 
@@ -98,16 +98,16 @@ class Planner {
     const std::string& name = plan.name;
     if (plan.config.target.value_or("").empty()) {
       const std::string near = suggestion(name, other_names(name));
-      problems_.add({plan.where, path, "job '" + name + "' has no target",
+      diagnostics_.add({plan.where, path, "job '" + name + "' has no target",
                      near.empty() ? "name the program: --" + path + "=/path/to/program" : near});
       return;
     }
     try {
       plan.program = find_job_program(plan.config, launch_.experiment.snapshot, files_, path);
     } catch (const ConfigError& error) {
-      for (Problem problem : error.problems()) {
+      for (Diagnostic problem : error.diagnostics()) {
         problem.where = plan.where;
-        problems_.add(std::move(problem));
+        diagnostics_.add(std::move(problem));
       }
     }
   }
@@ -125,7 +125,7 @@ class Planner {
   void refuse_hidden_options(const std::string& name, const Value& all, const Value& job) {
     for (const HiddenValue& hidden : hidden_options(all, job)) {
       const Origin& where = hidden.by->origin();
-      problems_.add({hidden.hidden->origin(), "xp." + hidden.path,
+      diagnostics_.add({hidden.hidden->origin(), "xp." + hidden.path,
                      fmt::format("the job '{}' has its own {}{}", name, hidden.path,
                                  where.known() ? " (" + to_string(where) + ")" : ""),
                      fmt::format("change that one: --xp.jobs.{}.{}=...", name, hidden.path)});
@@ -160,7 +160,7 @@ class Planner {
         plan.files[name] = files_.take(file.path(), true);
         continue;
       }
-      problems_.add({plan.where,
+      diagnostics_.add({plan.where,
                      joined_path(path + ".files", name),
                      "there is no file '" + file.text + "'",
                      {}});
@@ -177,7 +177,7 @@ class Planner {
     for (const JobPlan& plan : plans) {
       for (const launch::Dependency& dependency : plan.after) {
         if (by_name.count(dependency.job) != 0) continue;
-        problems_.add({plan.where, joined_path("xp.jobs", plan.name) + ".after",
+        diagnostics_.add({plan.where, joined_path("xp.jobs", plan.name) + ".after",
                        "there is no job '" + dependency.job + "'",
                        suggestion(dependency.job, names)});
         return;
@@ -202,7 +202,7 @@ class Planner {
       for (auto link = start; link != chain.end(); ++link) {
         text += (link == start ? "" : " -> ") + *link;
       }
-      problems_.add({plan.where,
+      diagnostics_.add({plan.where,
                      joined_path("xp.jobs", plan.name) + ".after",
                      "jobs wait for each other: " + text,
                      {}});
@@ -219,7 +219,7 @@ class Planner {
   const ResolvedLaunch& launch_;
   LaunchFiles& files_;
   NamedJobs jobs_;
-  Problems problems_;
+  Diagnostics diagnostics_;
 };
 
 }  // namespace
@@ -229,7 +229,7 @@ bool JobPlan::gets(const std::string& swept) const {
   if (which.is_boolean()) return which.as_boolean();
   if (!which.is_array()) return true;
   return std::any_of(which.items().begin(), which.items().end(),
-                     [&](const Value& item) { return item.as_text() == swept; });
+                     [&](const Value& item) { return item.as_string() == swept; });
 }
 
 std::vector<JobPlan> plan_jobs(const ResolvedLaunch& launch, LaunchFiles& files) {

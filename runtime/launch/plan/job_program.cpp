@@ -35,7 +35,7 @@ std::string shebang_of(const fs::path& file) {
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what,
                          const std::string& hint = {}) {
-  throw ConfigError(Problem{.path = path, .what = what, .hint = hint});
+  throw ConfigError(Diagnostic{.path = path, .what = what, .hint = hint});
 }
 
 // A file of somebody's own has a '/'; what is found on PATH belongs to the machine, and may look

@@ -67,7 +67,7 @@ LaunchFiles::LaunchFiles(fs::path working_directory, const fs::path& directory,
     : working_directory_(std::move(working_directory)), directory_(directory) {
   if (!recorded.is_table()) return;
   for (const Value::Member& member : recorded.members()) {
-    const fs::path copy = member.value.as_text();
+    const fs::path copy = member.value.as_string();
     LaunchFile file{member.key, copy.parent_path().filename().string(), copy};
     files_.emplace(file.original, std::move(file));
   }

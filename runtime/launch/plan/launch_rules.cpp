@@ -31,7 +31,7 @@ void refuse_lost_names(const SweepItems& sweep, const std::vector<JobPlan>& plan
                       [&](const JobPlan& plan) { return plan.gets(name); })) {
         continue;
       }
-      throw ConfigError(Problem{.path = "xp.jobs",
+      throw ConfigError(Diagnostic{.path = "xp.jobs",
                                 .what = "'" + name + "' is swept, and no job gets it",
                                 .hint = "add it to the `swept` of a job"});
     }
@@ -45,7 +45,7 @@ void refuse_shared_directories(const std::vector<WorkUnit>& units,
     const auto [found, fresh] = taken.emplace(unit.directory, unit.wid);
     if (fresh) return;
     throw ConfigError(
-        Problem{.path = "xp.subdir_format.wu_dirname",
+        Diagnostic{.path = "xp.subdir_format.wu_dirname",
                 .what = fmt::format("work units {} and {} would share the directory {}",
                                     found->second, unit.wid, unit.directory.string()),
                 .hint = "take {wid} into the name"});

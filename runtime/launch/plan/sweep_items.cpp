@@ -27,10 +27,10 @@ std::optional<SweepChoice> choice(const Value& sweep) {
   if (sweep.is_boolean()) return SweepChoice{sweep.as_boolean(), {}};
   if (sweep.is_array()) {
     SweepChoice chosen{true, {}};
-    for (const Value& name : sweep.items()) chosen.names.push_back(name.as_text());
+    for (const Value& name : sweep.items()) chosen.names.push_back(name.as_string());
     return chosen;
   }
-  const std::string& text = sweep.as_text();
+  const std::string& text = sweep.as_string();
   if (text == "True" || text == "true") return SweepChoice{true, {}};
   if (text == "False" || text == "false") return SweepChoice{false, {}};
   const std::vector<std::string_view> names = split(text, ',');
@@ -135,7 +135,7 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
   SweepItems nothing{{SweepItem()}, {}};
   if (!launch.experiment.sweep_info.has_value()) {
     if (!asked) return nothing;
-    throw ConfigError(Problem{where, "xp.sweep", "there is no sweep to run",
+    throw ConfigError(Diagnostic{where, "xp.sweep", "there is no sweep to run",
                               "set xp.sweep_info: sweeps/TrainerSweep varies the run's config, "
                               "sweeps/ConfigSweep arguments of programs"});
   }
@@ -149,7 +149,7 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
   }
   const std::unique_ptr<SweepInfo> sweep = make(launch.experiment.sweep_info, context);
   if (!further.empty() && !sweep->needs_names()) {
-    throw ConfigError(Problem{where, "xp.sweep_info",
+    throw ConfigError(Diagnostic{where, "xp.sweep_info",
                               "this sweep is given in full and takes no --sweep",
                               "leave --sweep out, or take sweeps/TrainerSweep"});
   }
@@ -157,17 +157,17 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
   if (off || (sweep->needs_names() && !asked)) return nothing;
   SweepItems found{sweep->items(), sweep->tags()};
   if (found.items.empty()) {
-    throw ConfigError(Problem{where, "xp.sweep", "the sweep has no items",
+    throw ConfigError(Diagnostic{where, "xp.sweep", "the sweep has no items",
                               "an empty list of values makes a sweep of nothing"});
   }
   if (found.items.size() > kMostUnits) {
-    throw ConfigError(Problem{
+    throw ConfigError(Diagnostic{
         where, "xp.sweep",
         fmt::format("the sweep makes {} work units, more than {}", found.items.size(), kMostUnits),
         "launch several experiments"});
   }
   if (vary_config(found.items) && !launch.run) {
-    throw ConfigError(Problem{where, "xp.sweep_info",
+    throw ConfigError(Diagnostic{where, "xp.sweep_info",
                               "the sweep varies a run's config, and there is none",
                               "name one: --cfg=FILE"});
   }
@@ -177,7 +177,7 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
 
 void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>& items) {
   if (!launch.run) return;
-  Problems problems;
+  Diagnostics diagnostics;
   std::set<std::string> seen;
   for (const SweepItem& item : items) {
     if (item.target != SweepTarget::config) continue;
@@ -186,10 +186,10 @@ void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>
       if (name.find('*') != std::string::npos || !seen.insert(name).second) continue;
       const Value* set = launch.run->tree.find_path(name);
       if (set == nullptr || set->origin().file != kCommandLine) continue;
-      problems.add({set->origin(), name, "this is both swept and set", "leave one of them out"});
+      diagnostics.add({set->origin(), name, "this is both swept and set", "leave one of them out"});
     }
   }
-  problems.throw_if_any();
+  diagnostics.throw_if_any();
 }
 
 }  // namespace trivet

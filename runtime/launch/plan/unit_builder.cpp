@@ -31,7 +31,7 @@ std::string expanded(const SubdirFormat& format, const std::string& text,
   try {
     return format.expand(text, properties);
   } catch (const Error& error) {
-    throw ConfigError(Problem{.path = path, .what = error.what()});
+    throw ConfigError(Diagnostic{.path = path, .what = error.what()});
   }
 }
 
@@ -43,7 +43,7 @@ void check_length(const fs::path& directory, const std::string& path) {
   });
   if (!is_long && directory.native().size() + kRoom + launch::kMostJobName < PATH_MAX) return;
   throw ConfigError(
-      Problem{.path = path,
+      Diagnostic{.path = path,
               .what = fmt::format("the path '{}...' is too long: {} bytes",
                                   directory.string().substr(0, 100), directory.native().size()),
               .hint = fmt::format("a name may have {} bytes, a path with what is in it {}",
@@ -54,7 +54,7 @@ void check_length(const fs::path& directory, const std::string& path) {
 fs::path below(const fs::path& parent, const std::string& name, const std::string& path) {
   const fs::path relative = fs::path(name).lexically_normal();
   if (!stays_below(relative)) {
-    throw ConfigError(Problem{.path = path,
+    throw ConfigError(Diagnostic{.path = path,
                               .what = "'" + name + "' is no directory below " + parent.string(),
                               .hint = "a relative name without '..', not empty"});
   }
@@ -67,7 +67,7 @@ fs::path below(const fs::path& parent, const std::string& name, const std::strin
 void refuse_way_out(const fs::path& root, const fs::path& directory, const std::string& path) {
   const fs::path real = fs::weakly_canonical(directory);
   if (stays_below(real.lexically_relative(fs::weakly_canonical(root)))) return;
-  throw ConfigError(Problem{.path = path,
+  throw ConfigError(Diagnostic{.path = path,
                             .what = directory.string() + " leads to " + real.string() +
                                     " by a symbolic link, out of " + root.string()});
 }
@@ -117,7 +117,7 @@ class JobText final : public SubdirFormat {
 // Every text in a value, in tables and lists as well.
 Value expanded_value(const SubdirFormat& format, const Value& value,
                      const DirProperties& properties, const std::string& path) {
-  if (value.is_text()) return expanded(format, value.as_text(), properties, path);
+  if (value.is_string()) return expanded(format, value.as_string(), properties, path);
   if (value.is_array()) {
     Value array = Value::array();
     for (const Value& item : value.items()) {
@@ -139,7 +139,7 @@ Value without_launch(Value config) {
 }
 
 std::string environment_text(const Value& value) {
-  if (value.is_text()) return value.as_text();
+  if (value.is_string()) return value.as_string();
   return value.is_null() ? std::string() : to_json(value);
 }
 
@@ -152,7 +152,7 @@ std::vector<std::string> program_words(const JobProgram& program, const fs::path
 
 void refuse_nul(const std::string& text, const std::string& path) {
   if (text.find('\0') == std::string::npos) return;
-  throw ConfigError(Problem{
+  throw ConfigError(Diagnostic{
       .path = path, .what = "a text with a zero byte cannot be passed to a program", .hint = {}});
 }
 
@@ -246,12 +246,12 @@ std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepIte
     const Value& value = swept.second;
     if (!plan.gets(name)) continue;
     if (!sweeps_config && !launch::is_argument_name(name)) {
-      throw ConfigError(Problem{.path = "xp.sweep",
+      throw ConfigError(Diagnostic{.path = "xp.sweep",
                                 .what = "'" + name + "' is swept, and is no name of an argument",
                                 .hint = "leave the dashes out"});
     }
     if (sweeps_config && name == "mode" && has_argument(plan, name)) {
-      throw ConfigError(Problem{.path = "xp.sweep",
+      throw ConfigError(Diagnostic{.path = "xp.sweep",
                                 .what = "the job '" + plan.name + "' has a mode of its own",
                                 .hint = "leave mode out of the sweep, or set "
                                         "xp.jobs_provider.standalone_eval=false"});
@@ -263,7 +263,7 @@ std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepIte
     const auto found = std::find_if(arguments.begin(), arguments.end(),
                                     [&](const Argument& given) { return given.name == name; });
     if (found != arguments.end() && found->value.origin().file == kCommandLine) {
-      throw ConfigError(Problem{.where = found->value.origin(),
+      throw ConfigError(Diagnostic{.where = found->value.origin(),
                                 .path = joined_path("xp.jobs", plan.name) + ".args",
                                 .what = "'" + name + "' is both swept and set",
                                 .hint = "leave one of them out"});

@@ -26,13 +26,13 @@ constexpr std::size_t kMostProblems = 20;
 // What directories and listings say of a unit must be what it runs with. A reference or a glob says
 // nothing of its own.
 void compare(const SweepItem& item, std::size_t number, const Value& config, const TypedTree& tree,
-             Problems& problems) {
+             Diagnostics& diagnostics) {
   for (const auto& [path, value] : item.args) {
     const std::string text = override_value_text(value);
     if (path.find('*') != std::string::npos || text.find("${") != std::string::npos) continue;
     if (says(config, tree, path, value)) continue;
     const Value* found = config.find_path(path);
-    problems.add({value.origin(), path,
+    diagnostics.add({value.origin(), path,
                   fmt::format("item {} of the sweep says {}, and its config has {}", number,
                               to_toml(value), found != nullptr ? to_toml(*found) : "nothing there"),
                   "write the value as the config holds it"});
@@ -81,7 +81,7 @@ void UnitCheck::check_job(const launch::WorkUnit& unit, const launch::Job& job,
   try {
     check_config(unit, request_of(job, texts_), number);
   } catch (const UsageError& error) {
-    problems_.add({{}, joined_path("xp.jobs", job.name) + ".args", error.message(), error.hint()});
+    diagnostics_.add({{}, joined_path("xp.jobs", job.name) + ".args", error.message(), error.hint()});
   }
 }
 
@@ -91,7 +91,7 @@ void UnitCheck::check_config(const launch::WorkUnit& unit, const ConfigRequest& 
     const ResolvedConfig config = resolve_config(request, catalog_);
     if (unit.sweep.target == SweepTarget::config) {
       const TypedTree tree(config_file_schema(), catalog_.schemas());
-      compare(unit.sweep, number, config.tree, tree, problems_);
+      compare(unit.sweep, number, config.tree, tree, diagnostics_);
     }
     check_run(config);
   } catch (const ConfigError& error) {
@@ -103,7 +103,7 @@ namespace {
 
 // What is wrong with a value of a sweep in a file is told there. `given`: how many overrides stand
 // before those of the item.
-void set_place(Problem& problem, const SweepItem& item, std::size_t number, std::size_t given) {
+void set_place(Diagnostic& problem, const SweepItem& item, std::size_t number, std::size_t given) {
   const Origin& where = problem.where;
   const auto line = static_cast<std::size_t>(std::max(where.line, 0));
   if (where.file != kCommandLine || line <= given || line > given + item.args.size()) return;
@@ -117,7 +117,7 @@ void set_place(Problem& problem, const SweepItem& item, std::size_t number, std:
 }  // namespace
 
 void UnitCheck::tell(const launch::WorkUnit& unit, std::size_t number, const ConfigError& error) {
-  std::vector<Problem> problems = error.problems();
+  std::vector<Diagnostic> diagnostics = error.diagnostics();
   if (told_ != nullptr) {
     ConfigRequest request = *told_;
     if (unit.sweep.target == SweepTarget::config) {
@@ -129,23 +129,23 @@ void UnitCheck::tell(const launch::WorkUnit& unit, std::size_t number, const Con
       const ResolvedLaunch resolved = resolve_launch(request, catalog_);
       if (resolved.run) check_run(*resolved.run);
     } catch (const ConfigError& as_told) {
-      problems = as_told.problems();
-      for (Problem& problem : problems) {
+      diagnostics = as_told.diagnostics();
+      for (Diagnostic& problem : diagnostics) {
         set_place(problem, unit.sweep, number, told_->overrides.size());
       }
     }
   }
-  for (Problem& problem : problems) problems_.add(std::move(problem));
+  for (Diagnostic& problem : diagnostics) diagnostics_.add(std::move(problem));
 }
 
 bool UnitCheck::has_enough() const {
-  return problems_.list().size() > kMostProblems;
+  return diagnostics_.list().size() > kMostProblems;
 }
 
 void UnitCheck::throw_if_any() const {
   std::set<std::pair<std::string, std::string>> seen;
-  Problems distinct;
-  for (const Problem& problem : problems_.list()) {
+  Diagnostics distinct;
+  for (const Diagnostic& problem : diagnostics_.list()) {
     if (seen.emplace(problem.path, problem.what).second) distinct.add(problem);
   }
   distinct.throw_if_any();

@@ -46,7 +46,7 @@ class UnitCheck {
   std::vector<std::string> words_;
   std::map<std::filesystem::path, std::string> texts_;
   const ConfigRequest* told_;
-  Problems problems_;
+  Diagnostics diagnostics_;
 };
 
 }  // namespace trivet

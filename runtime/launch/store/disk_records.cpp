@@ -94,8 +94,8 @@ Value to_value(const JobEvent& event) {
 JobEvent job_event_from(const Value& value) {
   JobEvent event;
   event.wid = value.integer_or("wid", 0);
-  event.job = value.text_or("job");
-  const auto state = enum_from_name<JobState>(value.text_or("state"));
+  event.job = value.string_or("job");
+  const auto state = enum_from_name<JobState>(value.string_or("state"));
   if (!state || event.wid < 1) throw RunError("this is no event of a job");
   event.status.state = *state;
   event.status.attempt = value.integer_or("attempt", 0);
@@ -105,10 +105,10 @@ JobEvent job_event_from(const Value& value) {
     event.status.exit_code = static_cast<int>(exit_code->as_integer());
   }
   event.status.signal = static_cast<int>(value.integer_or("signal", 0));
-  event.status.time = value.number_or("time", 0);
-  event.status.started = value.number_or("started", 0);
-  event.status.host = value.text_or("host");
-  event.status.detail = value.text_or("detail");
+  event.status.time = value.float_or("time", 0);
+  event.status.started = value.float_or("started", 0);
+  event.status.host = value.string_or("host");
+  event.status.detail = value.string_or("detail");
   return event;
 }
 
@@ -137,7 +137,7 @@ void DiskRecords::refresh() {
   each(event_lines_, [&](const Value& value) { take_event(job_event_from(value)); });
   each(request_lines_, [&](const Value& value) {
     const std::int64_t wid = value.integer_or("wid", 0);
-    const bool cancel = value.text_or("request") == "cancel";
+    const bool cancel = value.string_or("request") == "cancel";
     cancelled_[wid] = cancel;
   });
 }

@@ -80,7 +80,7 @@ std::vector<std::string> recorded_plugin_dirs(const Value& facts) {
   const Value* list = facts.is_table() ? facts.find("plugin_dirs") : nullptr;
   if (list == nullptr || !list->is_array()) return folders;
   for (const Value& folder : list->items()) {
-    if (folder.is_text()) folders.push_back(folder.as_text());
+    if (folder.is_string()) folders.push_back(folder.as_string());
   }
   return folders;
 }

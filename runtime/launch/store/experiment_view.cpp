@@ -34,11 +34,11 @@ bool waits_for_resume(const ExperimentView& view, bool has_supervisors) {
 }  // namespace
 
 std::string ExperimentView::fact(std::string_view name) const {
-  return facts.text_or(name);
+  return facts.string_or(name);
 }
 
 double ExperimentView::launched() const {
-  return facts.number_or("launched", 0);
+  return facts.float_or("launched", 0);
 }
 
 std::int64_t ExperimentView::unit_count() const {
@@ -64,14 +64,14 @@ Value view_value(const UnitView& view) {
 }
 
 Value view_value(const ExperimentView& view) {
-  Value counts = Value::table(), units = Value::array(), problems = Value::array();
+  Value counts = Value::table(), units = Value::array(), diagnostics = Value::array();
   for (const auto& [state, count] : view.counts) counts.set(enum_name(state), count);
   for (const UnitView& unit : view.units) units.push_back(view_value(unit));
-  for (const std::string& problem : view.problems) problems.push_back(problem);
+  for (const std::string& problem : view.diagnostics) diagnostics.push_back(problem);
   Value all = view.facts;
   all.set("xid", view.xid);
   all.set("xp_dir", view.directory.string());
-  all.set("problems", problems);
+  all.set("problems", diagnostics);
   all.set("supervised", view.supervised);
   all.set("states", counts);
   all.set("units", units);
@@ -100,7 +100,7 @@ const UnitView& unit_of(const ExperimentView& view, std::int64_t wid) {
 
 std::string problems_text(const ExperimentView& view) {
   std::string text;
-  for (const std::string& problem : view.problems) {
+  for (const std::string& problem : view.diagnostics) {
     text += fmt::format("experiment {} is damaged: {}\n", view.xid, printable(problem));
   }
   return text;

@@ -36,7 +36,7 @@ struct ExperimentView {
   std::int64_t xid = 0;
   std::filesystem::path directory;
   Value facts = Value::table();       // experiment.json
-  std::vector<std::string> problems;  // what is damaged, and what to do about it
+  std::vector<std::string> diagnostics;  // what is damaged, and what to do about it
   bool supervised = false;
   std::map<launch::JobState, std::int64_t> counts;  // of units by state
   std::vector<UnitView> units;

@@ -34,7 +34,7 @@ std::vector<std::string> texts_in(const Value& facts, std::string_view key) {
   const Value* list = facts.is_table() ? facts.find(key) : nullptr;
   if (list == nullptr || !list->is_array()) return texts;
   for (const Value& text : list->items()) {
-    if (text.is_text()) texts.push_back(text.as_text());
+    if (text.is_string()) texts.push_back(text.as_string());
   }
   return texts;
 }
@@ -52,7 +52,7 @@ void start_from_record(ConfigRequest& request) {
     const fs::path directory = file.parent_path();
     if (file.filename() != "launch.toml" || !holds_experiment(directory)) continue;
     const Value facts = experiment_facts(directory);
-    const std::string config = facts.text_or("config"), unit = facts.text_or("unit_config");
+    const std::string config = facts.string_or("config"), unit = facts.string_or("unit_config");
     if (config.empty() || unit.empty()) continue;
     request.texts[(directory / config).lexically_normal()] = read_text_file(directory / unit);
     for (const std::string& word : texts_in(facts, "overrides")) {
@@ -66,13 +66,13 @@ ResolvedLaunch resolve_record(const fs::path& file, ConfigCatalog& catalog) {
   try {
     return resolve_launch({.files = {file}}, catalog);
   } catch (const ConfigError& error) {
-    Problems problems;
-    for (Problem problem : error.problems()) {
+    Diagnostics diagnostics;
+    for (Diagnostic problem : error.diagnostics()) {
       if (!problem.hint.empty()) problem.hint += "; ";
       problem.hint += "a plugin may be missing: --plugin-dir names the folder where it lies";
-      problems.add(std::move(problem));
+      diagnostics.add(std::move(problem));
     }
-    throw ConfigError(problems.list());
+    throw ConfigError(diagnostics.list());
   }
 }
 

@@ -25,14 +25,14 @@ void take(const Value& line, std::vector<TrialView>& trials) {
   if (number < 0 || number > known) return;
   if (number == known) trials.emplace_back().number = number;
   TrialView& trial = trials[static_cast<std::size_t>(number)];
-  trial.state = line.text_or("state");
+  trial.state = line.string_or("state");
   trial.wid = line.integer_or("wid", trial.wid);
-  trial.detail = line.text_or("detail");
+  trial.detail = line.string_or("detail");
   const Value* point = line.find("point");
   if (point != nullptr && point->is_table()) trial.point = *point;
   const Value* value = line.find("value");
-  const bool is_number = value != nullptr && (value->is_number() || value->is_integer());
-  if (is_number) trial.value = value->as_number();
+  const bool is_number = value != nullptr && (value->is_float() || value->is_integer());
+  if (is_number) trial.value = value->as_float();
 }
 
 // Nothing for a text that is no table.
@@ -94,9 +94,9 @@ std::optional<SearchView> read_search(const fs::path& experiment) {
   if (fs::exists(goal, ignored)) {
     const std::string text = read_file_at_most(goal, kLargestGoal);
     if (const auto table = table_in(text, goal.string())) {
-      search.objective = table->text_or("objective");
-      search.goal = table->text_or("goal");
-      search.failure = table->text_or("failure");
+      search.objective = table->string_or("objective");
+      search.goal = table->string_or("goal");
+      search.failure = table->string_or("failure");
       search.asked = table->integer_or("trials", 0);
     }
   }

@@ -48,8 +48,8 @@
 // below it, but for layers, models, optimizers and trainers in there, which have marks of their
 // own.
 //
-// A member `void validate(trivet::Problems&) const` checks what concerns several fields (see
-// Problems in schema.h).
+// A member `void validate(trivet::Diagnostics&) const` checks what concerns several fields (see
+// Diagnostics in schema.h).
 //
 //   auto config = trivet::decode<ConvConfig>(value);    // throws ConfigError with all problems
 //   trivet::Value back = trivet::encode(config);        // decodes to an equal config
@@ -81,40 +81,40 @@ namespace trivet {
 template <class C>
 C decode(const Value& value, std::string_view path) {
   const Schema& schema = detail::cached_schema<C>();
-  Problems problems;
-  validate(value, schema, nullptr, problems, {.path = std::string(path)});
-  problems.throw_if_any();
+  Diagnostics diagnostics;
+  validate(value, schema, nullptr, diagnostics, {.path = std::string(path)});
+  diagnostics.throw_if_any();
   C config{};
-  detail::read_struct(value, schema.fields, std::string(path), problems, config);
-  problems.throw_if_any();
+  detail::read_struct(value, schema.fields, std::string(path), diagnostics, config);
+  diagnostics.throw_if_any();
   return config;
 }
 
 // Adds what the rules say that need a config struct: the `validate` of C and of the structs in it.
 // Adds nothing for a `value` that the schema refuses; validate() reports that.
 template <class C>
-void check_rules(const Value& value, const std::string& path, Problems& problems) {
+void check_rules(const Value& value, const std::string& path, Diagnostics& diagnostics) {
   const Schema& schema = detail::cached_schema<C>();
-  Problems refused;
+  Diagnostics refused;
   validate(value, schema, nullptr, refused, {.path = path});
   if (!refused.empty()) return;
   C config{};
-  detail::read_struct(value, schema.fields, path, problems, config);
+  detail::read_struct(value, schema.fields, path, diagnostics, config);
 }
 
 // The same for rules that stand elsewhere: `rules(config, problems)` speaks of the fields of
 // `value`.
 template <class C, class Rules>
-void check_rules(const Value& value, const std::string& path, Problems& problems,
+void check_rules(const Value& value, const std::string& path, Diagnostics& diagnostics,
                  const Rules& rules) {
   const Schema& schema = detail::cached_schema<C>();
-  Problems refused;
+  Diagnostics refused;
   validate(value, schema, nullptr, refused, {.path = path});
   if (!refused.empty()) return;
   C config{};
   detail::read_struct(value, schema.fields, path, refused, config);
-  const Problems::Inside inside(problems, path, value);
-  rules(std::as_const(config), problems);
+  const Diagnostics::Inside inside(diagnostics, path, value);
+  rules(std::as_const(config), diagnostics);
 }
 
 // Every field; a null stands for an empty optional or ConfigOf, and may be left out of a file.

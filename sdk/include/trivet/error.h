@@ -41,14 +41,14 @@ struct Origin {
 TRIVET_API std::string to_string(const Origin& origin);
 
 // One finding in a config. Many are collected and reported together in a ConfigError.
-struct Problem {
+struct Diagnostic {
   Origin where{};
   std::string path{};  // dotted: "task.model.layers[2].dims"
   std::string what{};
   std::string hint{};
 };
 
-TRIVET_API std::string to_string(const Problem& problem);
+TRIVET_API std::string to_string(const Diagnostic& problem);
 
 // What an Error knows besides its message; every part may be empty.
 struct ErrorDetails {
@@ -99,16 +99,16 @@ class TRIVET_API Error : public std::runtime_error {
 // One or many mistakes in a config, ordered by their place.
 class TRIVET_API ConfigError : public Error {
  public:
-  explicit ConfigError(std::vector<Problem> problems);
-  explicit ConfigError(Problem problem);
+  explicit ConfigError(std::vector<Diagnostic> diagnostics);
+  explicit ConfigError(Diagnostic problem);
   ConfigError(const ConfigError&);
   ~ConfigError() override;
 
-  const std::vector<Problem>& problems() const noexcept { return problems_; }
+  const std::vector<Diagnostic>& diagnostics() const noexcept { return diagnostics_; }
   int exit_code() const noexcept override;
 
  private:
-  std::vector<Problem> problems_;
+  std::vector<Diagnostic> diagnostics_;
 };
 
 // A plugin cannot be loaded, or threw something that is not an Error.

@@ -17,7 +17,7 @@
 // What must hold between parts of an experiment, whatever is laid over it, is checked by a second
 // function, with everything else and before anything is created:
 //
-//   void divides(const ExperimentConfig& config, Problems& problems) {
+//   void divides(const ExperimentConfig& config, Diagnostics& problems) {
 //     const auto task = config.task.decode_as<ImageClassificationConfig>();
 //     if (...) problems.add("task.train_input.batch_size", "must be a multiple of ...", "...");
 //   }
@@ -89,7 +89,7 @@ struct ExperimentConfig {
 
   // task.train_input.batch_size % trainer.gradient_accumulation == 0, and the inputs' share of the
   // batch is that of mesh.percore_batch_size.
-  TRIVET_API void validate(Problems& problems) const;
+  TRIVET_API void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(ExperimentConfig, trivet::NoBase,
               (name, "Name of the run's directory; empty: the file's.", adjustable),

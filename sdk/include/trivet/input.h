@@ -24,13 +24,6 @@ namespace trivet {
 
 class Tokenizer;
 
-// What happens to the examples at the end of finite data that do not fill a batch.
-enum class Remainder {
-  pad,   // the batch is filled with copies whose "weight" is 0
-  drop,  // they are left out
-};
-TRIVET_ENUM(Remainder, pad, drop)
-
 struct InputConfig {
   std::int64_t batch_size = 0;
   std::int64_t num_infeed_hosts = 1;
@@ -38,10 +31,10 @@ struct InputConfig {
   bool shuffle = false;
   std::int64_t seed = 0;
   std::int64_t epochs = 0;
-  Remainder remainder = Remainder::pad;
+  bool drop_remainder = false;
   std::int64_t prefetch = 2;
 
-  TRIVET_API void validate(Problems& problems) const;  // infeed_host_index < num_infeed_hosts
+  TRIVET_API void validate(Diagnostics& diagnostics) const;  // infeed_host_index < num_infeed_hosts
 };
 TRIVET_CONFIG(InputConfig, trivet::NoBase,
               (batch_size, "Examples per batch on this host.", required, at_least(1)),
@@ -51,7 +44,9 @@ TRIVET_CONFIG(InputConfig, trivet::NoBase,
               (seed, "Seed of the order and of generated data."),
               (epochs, "Passes over the data; 0: without end in training, one in evaluation.",
                at_least(0)),
-              (remainder, "What happens to the examples that do not fill the last batch."),
+              (drop_remainder,
+               "Leaves out the examples of the last batch that do not fill it; else it is filled with "
+               "copies whose weight is 0."),
               (prefetch, "Batches made ahead on another thread; 0: none.", at_least(0),
                at_most(64)))
 

@@ -28,7 +28,7 @@ namespace trivet {
 struct FpropContext {
   bool train = false;
   std::int64_t step = 0;
-  Key key{0};  // of the run; already folded with the step and, when accumulating, the micro-batch
+  RngKey key{0};  // of the run; already folded with the step and, when accumulating, the micro-batch
   Tensor positions;    // i32 [B, T] or undefined
   Tensor segment_ids;  // i32 [B, T] or undefined
   Tensor paddings;     // f32 [B, T], 1 = padding, or undefined
@@ -44,7 +44,7 @@ struct FpropContext {
   Summaries summaries;   // what layers want seen
 
   // The key for one purpose of one layer at this step, e.g. key_for(path_, "dropout").
-  Key key_for(std::string_view path, std::string_view purpose) const {
+  RngKey key_for(std::string_view path, std::string_view purpose) const {
     return key.fold(path).fold(purpose);
   }
 };

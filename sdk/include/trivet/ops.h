@@ -75,7 +75,7 @@ Tensor activation(const Tensor& x, Activation kind);  // the slope of relu at 0 
 Tensor softplus(const Tensor& x);                     // log(1 + exp(x)); the gradient is sigmoid(x)
 // Inverted dropout (Srivastava 2014): kept elements are divided by 1 - rate. The bits are a
 // function of key and index.
-Tensor dropout(const Tensor& x, float rate, Key key);
+Tensor dropout(const Tensor& x, float rate, RngKey key);
 
 // Form. reshape, transpose, slice, expand and split share memory; the others copy.
 Tensor reshape(const Tensor& x, const Shape& shape);  // one extent may be -1
@@ -140,7 +140,7 @@ struct AttentionOptions {
   Tensor bias{};       // f32 [1 or B, 1 or H, 1 or Tq, Tkv], added to the scores before the softcap
   Tensor kv_prefix{};  // f32 [B, Tkv], 1 = a key that causality does not hide
   float dropout = 0;   // of the weights after the softmax
-  Key dropout_key{0};
+  RngKey dropout_key{0};
 };
 // q [B, Tq, H, D], k and v [B, Tkv, Hkv, D] -> [B, Tq, H, D]; see tv_attention.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,

@@ -36,7 +36,7 @@
 // Items:
 //   trivet::layer<T>("Name", "doc")       and so on for every kind below: T::Config is its
 //                                         config struct
-//   trivet::schedule<T>("Constant", "doc", trivet::from_number("value"))
+//   trivet::schedule<T>("Constant", "doc", trivet::scalar_shorthand("value"))
 //                                         a bare number in a config stands for this item
 //   trivet::backend<&function>("Name", "doc")
 //   trivet::backend<&function, Options>("Name", "doc")

@@ -41,7 +41,7 @@ struct LearnerConfig {
   ConfigOf<Optimizer> optimizer;
   ConfigOf<Schedule> learning_rate;
 
-  void validate(Problems& problems) const { check_patterns(problems, "variables", variables); }
+  void validate(Diagnostics& diagnostics) const { check_patterns(diagnostics, "variables", variables); }
 };
 TRIVET_CONFIG(LearnerConfig, trivet::NoBase,
               (name, "Name in logs: its rate is learning_rate/NAME.", required, adjustable),
@@ -63,19 +63,19 @@ TRIVET_ENUM(Recovery, restore, skip)
 // Where the data of an evaluation starts, with validation_steps = N:
 //
 //                N = -1                  N > 0
-//   start_over   all batches             the first N batches, always the same
-//   go_on        refused: where would    the N batches behind those of the evaluation before; behind
-//                it end?                 the last comes the first again
+//   restart      all batches             the first N batches, always the same
+//   continue     refused                 the N batches that follow those of the last evaluation;
+//                                        after the last batch of the data comes the first
 //
 // Pax' reset_for_eval, true and false, with eval_loop_num_batches.
-enum class ValidationData { start_over, go_on };
-TRIVET_ENUM(ValidationData, start_over, go_on)
+enum class ValidationData { restart, continue_ };
+TRIVET_ENUM(ValidationData, restart, continue_)
 
 struct TrainerConfig {
   std::int64_t train_steps = 0;
   std::int64_t steps_per_loop = 100;
   std::int64_t validation_steps = -1;
-  ValidationData validation_data = ValidationData::start_over;
+  ValidationData validation_data = ValidationData::restart;
   std::int64_t validation_interval = 0;
   Interval checkpoint_interval = Duration(600);
   std::int64_t max_to_keep = 5;
@@ -102,25 +102,25 @@ struct TrainerConfig {
   std::int64_t summary_interval = 0;
   bool summary_histograms = false;
 
-  void validate(Problems& problems) const {
-    check_patterns(problems, "frozen", frozen);
-    check_patterns(problems, "trainable", trainable);
+  void validate(Diagnostics& diagnostics) const {
+    check_patterns(diagnostics, "frozen", frozen);
+    check_patterns(diagnostics, "trainable", trainable);
     if (validation_steps == 0) {
-      problems.add("validation_steps", "must be at least 1, or -1 for all batches");
+      diagnostics.add("validation_steps", "must be at least 1, or -1 for all batches");
     }
     if (recovery == Recovery::skip && recovery_max_trials == 0) {
-      problems.add("recovery", "is skip, and recovery_max_trials = 0 lets no step be left out",
+      diagnostics.add("recovery", "is skip, and recovery_max_trials = 0 lets no step be left out",
                    "set trainer.recovery_max_trials to the most steps to leave out");
     }
     if (!frozen.empty() && !trainable.empty()) {
-      problems.add("trainable", "is set, and frozen, too", "say which are trained, or which not");
+      diagnostics.add("trainable", "is set, and frozen, too", "say which are trained, or which not");
     }
-    if (validation_data == ValidationData::go_on && validation_steps < 0) {
-      problems.add("validation_data", "an evaluation of all batches cannot go on anywhere",
+    if (validation_data == ValidationData::continue_ && validation_steps < 0) {
+      diagnostics.add("validation_data", "an evaluation of all batches has nothing to continue with",
                    "set validation_steps to the batches of one, or let it start over");
     }
     if (!summary_histograms || summary_interval > 0) return;
-    problems.add("summary_histograms", "needs summaries to be part of, and summary_interval is 0",
+    diagnostics.add("summary_histograms", "needs summaries to be part of, and summary_interval is 0",
                  "set summary_interval to the steps between them");
   }
 };
@@ -130,7 +130,7 @@ TRIVET_CONFIG(
      adjustable),
     (steps_per_loop, "Steps between two lines of training metrics.", at_least(1), adjustable),
     (validation_steps, "Batches per evaluation; -1: all.", at_least(-1), adjustable),
-    (validation_data, "Where an evaluation's data starts: anew, or where the last one ended.",
+    (validation_data, "Whether each evaluation restarts the data or continues where the last one stopped.",
      adjustable),
     (validation_interval, "Steps between evaluations in train_and_eval; 0: only at the end.",
      at_least(0), adjustable),
@@ -205,7 +205,7 @@ class TRIVET_API TrainerObserver {
 struct TrainerContext {
   Task& task;
   Device& device;
-  Key key;            // of the run's seed
+  RngKey key;            // of the run's seed
   bool train = true;  // which halves to build
   bool eval = true;
   TrainerObserver& observer;

@@ -60,11 +60,11 @@ void check_table(const tv_backend* table, const std::string& key) {
   if (table->struct_size < offsetof(tv_backend, linear_fwd))
     throw Error(key + ": the backend's struct_size " + std::to_string(table->struct_size) +
                 " does not cover the mandatory functions");
-#define TRIVET_NEEDS(slot)                         \
-  if (table->slot == nullptr)                      \
+#define TRIVET_NEEDS(kernel)                         \
+  if (table->kernel == nullptr)                      \
   throw Error(key +                                \
               ": the backend lacks the mandatory " \
-              "function " #slot)
+              "function " #kernel)
   TRIVET_NEEDS(info);
   TRIVET_NEEDS(open);
   TRIVET_NEEDS(close);
@@ -204,22 +204,22 @@ void Device::check(tv_status status, const char* what) {
 
 void Device::count(const char* name, bool native) {
   impl_->scratch.end_call(*impl_->memory);
-  auto bump = [&](Impl::Slot& slot) { ++(native ? slot.native : slot.composed); };
-  for (Impl::Slot& slot : impl_->slots)
-    if (slot.name == name) return bump(slot);
-  // The same name may come from another library at another address; slot_uses() adds such up.
-  bump(impl_->slots.emplace_back(Impl::Slot{name}));
+  auto bump = [&](Impl::Kernel& kernel) { ++(native ? kernel.native : kernel.fallback); };
+  for (Impl::Kernel& kernel : impl_->kernels)
+    if (kernel.name == name) return bump(kernel);
+  // The same name may come from another library at another address; kernel_uses() adds such up.
+  bump(impl_->kernels.emplace_back(Impl::Kernel{name}));
 }
 
-std::vector<SlotUse> Device::slot_uses() const {
-  std::map<std::string, SlotUse> byname;
-  for (const Impl::Slot& slot : impl_->slots) {
-    SlotUse& use = byname[slot.name];
-    use.slot = slot.name;
-    use.native += slot.native;
-    use.composed += slot.composed;
+std::vector<KernelUse> Device::kernel_uses() const {
+  std::map<std::string, KernelUse> byname;
+  for (const Impl::Kernel& kernel : impl_->kernels) {
+    KernelUse& use = byname[kernel.name];
+    use.kernel = kernel.name;
+    use.native += kernel.native;
+    use.fallback += kernel.fallback;
   }
-  std::vector<SlotUse> uses;
+  std::vector<KernelUse> uses;
   for (auto& [name, use] : byname) uses.push_back(std::move(use));
   return uses;
 }
@@ -227,7 +227,7 @@ std::vector<SlotUse> Device::slot_uses() const {
 const void* Device::extension(const char* name) {
   for (const auto& [known, function] : impl_->extensions)
     if (known == name) return function;
-  const void* function = has_slot(&tv_backend::extension) && table().extension != nullptr
+  const void* function = has_kernel(&tv_backend::extension) && table().extension != nullptr
                              ? table().extension(context(), name)
                              : nullptr;
   impl_->extensions.emplace_back(name, function);

@@ -51,11 +51,11 @@ struct Device::Impl {
   const char* op = "";  // the op that is running, for the memory table
   FlopCount flops;
 
-  struct Slot {
+  struct Kernel {
     const char* name;  // as given: compared by address first
-    std::uint64_t native = 0, composed = 0;
+    std::uint64_t native = 0, fallback = 0;
   };
-  std::vector<Slot> slots;
+  std::vector<Kernel> kernels;
   std::vector<std::pair<std::string, const void*>> extensions;
 
   // Values needed again and again by compositions. They live as long as the device.

@@ -20,21 +20,21 @@ std::string known_axes() {
   return text;
 }
 
-void check_axes(const std::vector<std::string>& names, Problems& problems) {
+void check_axes(const std::vector<std::string>& names, Diagnostics& diagnostics) {
   for (auto name = names.begin(); name != names.end(); ++name) {
     if (std::find(kAxes.begin(), kAxes.end(), *name) == kAxes.end()) {
-      problems.add("mesh_axis_names", "there is no axis '" + *name + "'",
+      diagnostics.add("mesh_axis_names", "there is no axis '" + *name + "'",
                    "known are " + known_axes());
     } else if (std::find(names.begin(), name, *name) != name) {
-      problems.add("mesh_axis_names", "has '" + *name + "' twice");
+      diagnostics.add("mesh_axis_names", "has '" + *name + "' twice");
     }
   }
 }
 
 bool fits(const char* field, const std::vector<std::int64_t>& shape, const MeshConfig& mesh,
-          Problems& problems) {
+          Diagnostics& diagnostics) {
   if (shape.empty() || shape.size() == mesh.mesh_axis_names.size()) return true;
-  problems.add(field,
+  diagnostics.add(field,
                "has " + std::to_string(shape.size()) + " extents for " +
                    std::to_string(mesh.mesh_axis_names.size()) + " axes",
                "one for each of mesh_axis_names, 1 where nothing is split");
@@ -50,11 +50,11 @@ std::int64_t product(const std::vector<std::int64_t>& shape) {
   return count;
 }
 
-void check_batch(const MeshConfig& mesh, Problems& problems) {
+void check_batch(const MeshConfig& mesh, Diagnostics& diagnostics) {
   const double examples = mesh.percore_batch_size * static_cast<double>(mesh.devices());
   if (!(examples < 1e15) || std::abs(examples - std::round(examples)) > kRounding ||
       std::round(examples) < 1) {
-    problems.add("percore_batch_size", "times " + std::to_string(mesh.devices()) + " devices is " +
+    diagnostics.add("percore_batch_size", "times " + std::to_string(mesh.devices()) + " devices is " +
                                            to_toml(Value(examples)) + ", no number of examples");
     return;
   }
@@ -62,31 +62,31 @@ void check_batch(const MeshConfig& mesh, Problems& problems) {
   if (share.num_infeed_hosts > 0 && share.batch_size * share.num_infeed_hosts == share.global) {
     return;
   }
-  problems.add("percore_batch_size", "makes a global batch of " + std::to_string(share.global) +
+  diagnostics.add("percore_batch_size", "makes a global batch of " + std::to_string(share.global) +
                                          ", which processes that read " +
                                          std::to_string(share.batch_size) + " each cannot share");
 }
 
 }  // namespace
 
-void MeshConfig::validate(Problems& problems) const {
-  check_axes(mesh_axis_names, problems);
-  const bool ici = fits("ici_mesh_shape", ici_mesh_shape, *this, problems);
-  const bool dcn = fits("dcn_mesh_shape", dcn_mesh_shape, *this, problems);
+void MeshConfig::validate(Diagnostics& diagnostics) const {
+  check_axes(mesh_axis_names, diagnostics);
+  const bool ici = fits("ici_mesh_shape", ici_mesh_shape, *this, diagnostics);
+  const bool dcn = fits("dcn_mesh_shape", dcn_mesh_shape, *this, diagnostics);
   if (!ici || !dcn) return;
   // In an extent, or else each may overflow the other.
   const std::int64_t in_slice = product(ici_mesh_shape), slices = product(dcn_mesh_shape);
   if (in_slice == 0 || slices == 0 || product({in_slice, slices}) == 0) {
-    problems.add(in_slice == 0 ? "ici_mesh_shape" : "dcn_mesh_shape",
+    diagnostics.add(in_slice == 0 ? "ici_mesh_shape" : "dcn_mesh_shape",
                  "makes more than " + std::to_string(kMostDevices) + " devices");
     return;
   }
   if (devices() % processes != 0) {
-    problems.add("processes", "is " + std::to_string(processes) + ", which does not divide the " +
+    diagnostics.add("processes", "is " + std::to_string(processes) + ", which does not divide the " +
                                   std::to_string(devices()) + " devices of the mesh");
     return;
   }
-  if (percore_batch_size > 0) check_batch(*this, problems);
+  if (percore_batch_size > 0) check_batch(*this, diagnostics);
 }
 
 std::vector<std::int64_t> MeshConfig::shape() const {

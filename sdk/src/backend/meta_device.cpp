@@ -14,33 +14,33 @@
 namespace trivet {
 namespace {
 
-struct Paper {
+struct MetaMemory {
   std::uintptr_t next = std::uintptr_t{1} << 20;  // no address of a tensor is null
 };
 
 tv_status info(tv_info* out) {
-  backends::describe_processor(*out, "on paper");
+  backends::describe_processor(*out, "on a meta device");
   out->host_visible = 0;
   return TV_OK;
 }
 
 tv_status open(std::int32_t, const tv_option*, std::size_t, const tv_host*, tv_ctx** out) {
-  *out = reinterpret_cast<tv_ctx*>(new Paper);
+  *out = reinterpret_cast<tv_ctx*>(new MetaMemory);
   return TV_OK;
 }
 
 void close(tv_ctx* context) {
-  delete reinterpret_cast<Paper*>(context);
+  delete reinterpret_cast<MetaMemory*>(context);
 }
 
 // Addresses are given out once, so no two blocks ever overlap.
 tv_status alloc(tv_ctx* context, std::uint64_t bytes, void** out) {
-  Paper& paper = *reinterpret_cast<Paper*>(context);
+  MetaMemory& meta = *reinterpret_cast<MetaMemory*>(context);
   constexpr std::uintptr_t kEnd = std::uintptr_t{1} << 62;
   *out = nullptr;
-  if (bytes >= kEnd - paper.next) return TV_OUT_OF_MEMORY;
-  *out = reinterpret_cast<void*>(paper.next);
-  paper.next += (bytes / backends::kAlignment + 1) * backends::kAlignment;
+  if (bytes >= kEnd - meta.next) return TV_OUT_OF_MEMORY;
+  *out = reinterpret_cast<void*>(meta.next);
+  meta.next += (bytes / backends::kAlignment + 1) * backends::kAlignment;
   return TV_OK;
 }
 
@@ -70,11 +70,11 @@ const void* extension(tv_ctx*, const char* name) {
 }
 
 template <class Fn>
-void provide(tv_backend& table, const tv_backend& like, Fn tv_backend::*slot) {
+void provide(tv_backend& table, const tv_backend& like, Fn tv_backend::*kernel) {
   const auto offset =
-      reinterpret_cast<const char*>(&(like.*slot)) - reinterpret_cast<const char*>(&like);
+      reinterpret_cast<const char*>(&(like.*kernel)) - reinterpret_cast<const char*>(&like);
   if (static_cast<std::size_t>(offset) + sizeof(Fn) > like.struct_size) return;
-  if (like.*slot != nullptr) table.*slot = kNothing;
+  if (like.*kernel != nullptr) table.*kernel = kNothing;
 }
 
 #define TRIVET_COUNT(kernel) +1
@@ -113,13 +113,13 @@ const tv_backend* table_like(const tv_backend* like) {
 
 }  // namespace
 
-std::unique_ptr<Device> open_on_paper(const tv_backend* like, DeviceOptions options) {
+std::unique_ptr<Device> open_meta_device(const tv_backend* like, DeviceOptions options) {
   if (like == nullptr) throw Error(options.key + ": the plugin gave no backend table");
   options.options.clear();
   return Device::open(table_like(like), std::move(options));
 }
 
-bool is_on_paper(const Device& device) {
+bool is_meta(const Device& device) {
   return device.table().alloc == alloc;
 }
 

@@ -69,8 +69,8 @@ std::string to_string(Bytes bytes) {
 namespace detail {
 
 Bytes FieldTraits<Bytes>::read(const Value& value) {
-  if (!value.is_text()) return value.as_integer();
-  return parse_bytes(value.as_text()).value_or(Bytes());
+  if (!value.is_string()) return value.as_integer();
+  return parse_bytes(value.as_string()).value_or(Bytes());
 }
 
 Value FieldTraits<Bytes>::write(const Bytes& value) {

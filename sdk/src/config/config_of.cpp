@@ -63,19 +63,19 @@ ConfigValue ConfigValue::from_value(const Value& value, std::string_view kind, s
   if (value.is_null() || detail::is_none(value)) return {};
   ConfigValue config;
   const auto fail = [&](std::string what, std::string hint) {
-    throw ConfigError(Problem{value.origin(), path, std::move(what), std::move(hint)});
+    throw ConfigError(Diagnostic{value.origin(), path, std::move(what), std::move(hint)});
   };
-  if (value.is_number() || value.is_integer()) {
-    const std::optional<NumberItem> item = registry().for_number(kind);
+  if (value.is_float() || value.is_integer()) {
+    const std::optional<ScalarShorthand> item = registry().for_number(kind);
     if (!item) {
       fail("no plugin says what a bare number means for a " + std::string(kind),
            "write a table with a 'type'");
     }
     config = ConfigValue(item->key, Value::table({{item->field, value}}));
-  } else if (value.is_text()) {
-    config = ConfigValue(value.as_text(), Value::table());
-  } else if (const Value* type = value.find("type"); type != nullptr && type->is_text()) {
-    config = ConfigValue(type->as_text(), value);
+  } else if (value.is_string()) {
+    config = ConfigValue(value.as_string(), Value::table());
+  } else if (const Value* type = value.find("type"); type != nullptr && type->is_string()) {
+    config = ConfigValue(type->as_string(), value);
   } else {
     fail("expected a table with a 'type', or the type alone", "a type is written plugin/Name");
   }

@@ -70,8 +70,8 @@ std::string to_string(Duration duration) {
 namespace detail {
 
 Duration FieldTraits<Duration>::read(const Value& value) {
-  if (!value.is_text()) return value.as_number();
-  return parse_duration(value.as_text()).value_or(Duration());
+  if (!value.is_string()) return value.as_float();
+  return parse_duration(value.as_string()).value_or(Duration());
 }
 
 }  // namespace detail

@@ -26,9 +26,9 @@ std::string located(const Origin& where, const std::string& path, const std::str
   return text;
 }
 
-std::string joined(const std::vector<Problem>& problems) {
+std::string joined(const std::vector<Diagnostic>& diagnostics) {
   std::string text;
-  for (const Problem& problem : problems) {
+  for (const Diagnostic& problem : diagnostics) {
     if (!text.empty()) text += '\n';
     text += to_string(problem);
   }
@@ -37,7 +37,7 @@ std::string joined(const std::vector<Problem>& problems) {
 
 }  // namespace
 
-std::string to_string(const Problem& problem) {
+std::string to_string(const Diagnostic& problem) {
   return located(problem.where, problem.path, problem.what, problem.hint);
 }
 
@@ -84,9 +84,9 @@ void Error::compose() {
   text_ += "]";
 }
 
-ConfigError::ConfigError(std::vector<Problem> problems)
-    : Error(joined(problems)), problems_(std::move(problems)) {}
-ConfigError::ConfigError(Problem problem) : ConfigError(std::vector<Problem>{std::move(problem)}) {}
+ConfigError::ConfigError(std::vector<Diagnostic> diagnostics)
+    : Error(joined(diagnostics)), diagnostics_(std::move(diagnostics)) {}
+ConfigError::ConfigError(Diagnostic problem) : ConfigError(std::vector<Diagnostic>{std::move(problem)}) {}
 ConfigError::ConfigError(const ConfigError&) = default;
 ConfigError::~ConfigError() = default;
 int ConfigError::exit_code() const noexcept {

@@ -8,7 +8,7 @@ namespace trivet {
 namespace detail {
 
 bool is_none(const Value& value) noexcept {
-  return value.is_text() && value.as_text() == "none";
+  return value.is_string() && value.as_string() == "none";
 }
 
 const Value* find_field(const Value& table, const Field& field) noexcept {

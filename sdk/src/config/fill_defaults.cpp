@@ -18,7 +18,7 @@ Value config_table(const Value& value, const FieldType& type, SchemaLookup* look
   if (value.is_table()) return value;
   if (value.is_null() || detail::is_none(value)) return value;
   Value table = Value::table();
-  if (value.is_text()) {
+  if (value.is_string()) {
     table.set("type", value);
   } else {
     const auto stands_for = lookup != nullptr ? lookup->for_number(type.kind) : std::nullopt;
@@ -49,9 +49,9 @@ void fill_value(Value& value, const FieldType& type, SchemaLookup* lookup) {
       value = config_table(value, type, lookup);
       if (!value.is_table() || lookup == nullptr) return;
       const Value* key = value.find("type");
-      if (key == nullptr || !key->is_text()) return;
-      Problems ignored;  // the config has been validated
-      const Schema* schema = lookup->find(type.kind, key->as_text(), {}, {}, ignored);
+      if (key == nullptr || !key->is_string()) return;
+      Diagnostics ignored;  // the config has been validated
+      const Schema* schema = lookup->find(type.kind, key->as_string(), {}, {}, ignored);
       if (schema != nullptr) fill_fields(value, schema->fields, lookup);
       return;
     }

@@ -8,8 +8,8 @@
 namespace trivet::detail {
 
 Interval FieldTraits<Interval>::read(const Value& value) {
-  if (!value.is_text()) return value.as_integer();
-  return parse_duration(value.as_text()).value_or(Duration());
+  if (!value.is_string()) return value.as_integer();
+  return parse_duration(value.as_string()).value_or(Duration());
 }
 
 Value FieldTraits<Interval>::write(const Interval& interval) {

@@ -34,10 +34,10 @@ OrderedJson json_of(const Value& value) {
       return value.as_boolean();
     case Value::Type::integer:
       return value.as_integer();
-    case Value::Type::number:
-      return number_to_json(value.as_number());
-    case Value::Type::text:
-      return value.as_text();
+    case Value::Type::floating:
+      return number_to_json(value.as_float());
+    case Value::Type::string:
+      return value.as_string();
     case Value::Type::array: {
       OrderedJson array = OrderedJson::array();
       for (const Value& item : value.items()) array.push_back(json_of(item));
@@ -101,8 +101,8 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     Value table = close();
     const auto& members = std::as_const(table).members();
     const bool special =
-        members.size() == 1 && members[0].key == kSpecialNumberKey && members[0].value.is_text();
-    return put(special ? special_number(members[0].value.as_text(), source_) : std::move(table));
+        members.size() == 1 && members[0].key == kSpecialNumberKey && members[0].value.is_string();
+    return put(special ? special_number(members[0].value.as_string(), source_) : std::move(table));
   }
 
   bool key(string_t& name) override {

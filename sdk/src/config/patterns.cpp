@@ -51,11 +51,11 @@ bool Patterns::found_in(std::string_view name) const {
                      [&](const auto& e) { return std::regex_search(name.begin(), name.end(), e); });
 }
 
-void check_patterns(Problems& problems, std::string_view field,
+void check_patterns(Diagnostics& diagnostics, std::string_view field,
                     const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     std::string problem;
-    if (!compile(text, problem)) problems.add(field, problem);
+    if (!compile(text, problem)) diagnostics.add(field, problem);
   }
 }
 

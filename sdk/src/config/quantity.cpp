@@ -12,21 +12,21 @@ namespace trivet {
 namespace {
 
 std::optional<double> seconds(const Value& value) {
-  if (value.is_number() || value.is_integer()) return value.as_number();
-  if (!value.is_text()) return std::nullopt;
-  const std::optional<Duration> duration = parse_duration(value.as_text());
+  if (value.is_float() || value.is_integer()) return value.as_float();
+  if (!value.is_string()) return std::nullopt;
+  const std::optional<Duration> duration = parse_duration(value.as_string());
   return duration ? std::optional(duration->seconds) : std::nullopt;
 }
 
 std::optional<double> steps_or_seconds(const Value& value) {
   if (value.is_integer()) return static_cast<double>(value.as_integer());
-  return value.is_text() ? seconds(value) : std::nullopt;
+  return value.is_string() ? seconds(value) : std::nullopt;
 }
 
 std::optional<double> bytes(const Value& value) {
   if (value.is_integer()) return static_cast<double>(value.as_integer());
-  if (!value.is_text()) return std::nullopt;
-  const std::optional<Bytes> amount = parse_bytes(value.as_text());
+  if (!value.is_string()) return std::nullopt;
+  const std::optional<Bytes> amount = parse_bytes(value.as_string());
   return amount ? std::optional(static_cast<double>(amount->count)) : std::nullopt;
 }
 
@@ -43,7 +43,7 @@ constexpr Quantity kQuantities[] = {
      .as_written =
          [](const Value& number) {
            if (number.is_integer()) return number;
-           return detail::FieldTraits<Interval>::write(Interval(Duration(number.as_number())));
+           return detail::FieldTraits<Interval>::write(Interval(Duration(number.as_float())));
          },
      .is_whole = true,
      .not_positive = "must be more than no time"},

@@ -39,8 +39,8 @@ namespace {
 using Form = FieldType::Form;
 
 constexpr std::pair<std::string_view, Form> kForms[] = {
-    {"boolean", Form::boolean}, {"integer", Form::integer}, {"number", Form::number},
-    {"text", Form::text},       {"path", Form::path},       {"choice", Form::choice},
+    {"boolean", Form::boolean}, {"integer", Form::integer}, {"number", Form::floating},
+    {"text", Form::string},       {"path", Form::path},       {"choice", Form::choice},
     {"list", Form::list},       {"map", Form::map},         {"table", Form::table},
     {"config", Form::config},   {"value", Form::value},
 };
@@ -108,7 +108,7 @@ const Field* Schema::find(std::string_view field) const noexcept {
   return nullptr;
 }
 
-void Problems::add(Problem problem) {
+void Diagnostics::add(Diagnostic problem) {
   list_.push_back(std::move(problem));
 }
 
@@ -123,7 +123,7 @@ std::vector<PathStep> steps_of(std::string_view field) {
 
 }  // namespace
 
-void Problems::add(std::string_view field, std::string what, std::string hint) {
+void Diagnostics::add(std::string_view field, std::string what, std::string hint) {
   Origin where;
   std::string path = path_;
   const Value* at = table_;
@@ -140,29 +140,29 @@ void Problems::add(std::string_view field, std::string what, std::string hint) {
   add({std::move(where), path, std::move(what), std::move(hint)});
 }
 
-void Problems::sort() {
-  const auto place = [](const Problem& p) {
+void Diagnostics::sort() {
+  const auto place = [](const Diagnostic& p) {
     return std::tuple(!p.where.known(), std::cref(p.where.file).get(), p.where.line,
                       p.where.column);
   };
   std::stable_sort(list_.begin(), list_.end(),
-                   [&](const Problem& a, const Problem& b) { return place(a) < place(b); });
+                   [&](const Diagnostic& a, const Diagnostic& b) { return place(a) < place(b); });
 }
 
-void Problems::throw_if_any() {
+void Diagnostics::throw_if_any() {
   if (list_.empty()) return;
   sort();
   throw ConfigError(std::move(list_));
 }
 
-Problems::Inside::Inside(Problems& problems, std::string path, const Value& table)
-    : problems_(problems),
-      path_(std::exchange(problems.path_, std::move(path))),
-      table_(std::exchange(problems.table_, &table)) {}
+Diagnostics::Inside::Inside(Diagnostics& diagnostics, std::string path, const Value& table)
+    : diagnostics_(diagnostics),
+      path_(std::exchange(diagnostics.path_, std::move(path))),
+      table_(std::exchange(diagnostics.table_, &table)) {}
 
-Problems::Inside::~Inside() {
-  problems_.path_ = std::move(path_);
-  problems_.table_ = table_;
+Diagnostics::Inside::~Inside() {
+  diagnostics_.path_ = std::move(path_);
+  diagnostics_.table_ = table_;
 }
 
 namespace {
@@ -234,9 +234,9 @@ Value default_of(const Json& json, const FieldType& type, int depth) {
       return json.get<bool>();
     case Form::integer:
       return json.get<std::int64_t>();
-    case Form::number:
+    case Form::floating:
       return double_of(json);
-    case Form::text:
+    case Form::string:
     case Form::path:
     case Form::choice:
     case Form::config:

@@ -25,9 +25,9 @@ void UnknownKeys::add_key(Origin where, std::size_t table, std::string key) {
   keys_.push_back({std::move(where), table, std::move(key)});
 }
 
-void UnknownKeys::report(Problems& problems) const {
+void UnknownKeys::report(Diagnostics& diagnostics) const {
   for (const Key& unknown : keys_) {
-    problems.add({unknown.where, joined_path(tables_[unknown.table].path, unknown.name),
+    diagnostics.add({unknown.where, joined_path(tables_[unknown.table].path, unknown.name),
                   "unknown key '" + unknown.name + "'", hint_for(unknown)});
   }
 }

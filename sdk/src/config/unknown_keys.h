@@ -20,7 +20,7 @@ class UnknownKeys {
   // A key that the fields of a table do not have.
   void add_key(Origin where, std::size_t table, std::string key);
   // Adds a problem for every key, with the name or the place it was probably meant for.
-  void report(Problems& problems) const;
+  void report(Diagnostics& diagnostics) const;
 
  private:
   struct Table {

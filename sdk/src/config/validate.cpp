@@ -24,9 +24,9 @@ std::string form_text(const FieldType& type) {
       return "true or false";
     case Form::integer:
       return "an integer";
-    case Form::number:
+    case Form::floating:
       return "a number";
-    case Form::text:
+    case Form::string:
       return "a string";
     case Form::path:
       return "a string with a file name";
@@ -48,11 +48,11 @@ std::string form_text(const FieldType& type) {
 
 class Validator {
  public:
-  Validator(SchemaLookup* lookup, Problems& problems) : lookup_(lookup), problems_(problems) {}
+  Validator(SchemaLookup* lookup, Diagnostics& diagnostics) : lookup_(lookup), diagnostics_(diagnostics) {}
 
   void check_table(const Value& table, const std::vector<Field>& fields, const std::string& path,
                    bool allow_type);
-  void report_unknown_keys() { unknown_.report(problems_); }
+  void report_unknown_keys() { unknown_.report(diagnostics_); }
 
  private:
   void check(const Value& value, const FieldType& type, const Field& field,
@@ -69,11 +69,11 @@ class Validator {
   void note_default_tables(const FieldType& type, const std::string& path);
   void wrong_type(const Value& value, const FieldType& type, const std::string& path);
   void add(const Value& at, const std::string& path, std::string what, std::string hint = {}) {
-    problems_.add({at.origin(), path, std::move(what), std::move(hint)});
+    diagnostics_.add({at.origin(), path, std::move(what), std::move(hint)});
   }
 
   SchemaLookup* lookup_;
-  Problems& problems_;
+  Diagnostics& diagnostics_;
   UnknownKeys unknown_;
 };
 
@@ -142,7 +142,7 @@ void Validator::note_default_tables(const FieldType& type, const std::string& pa
 
 void Validator::check(const Value& value, const FieldType& type, const Field& field,
                       const std::string& path) {
-  if (type.optional && (value.is_null() || (detail::is_none(value) && type.form != Form::text))) {
+  if (type.optional && (value.is_null() || (detail::is_none(value) && type.form != Form::string))) {
     return;
   }
   if (value.is_null() && type.form != Form::config && type.form != Form::value &&
@@ -160,14 +160,14 @@ void Validator::check_form(const Value& value, const FieldType& type, const Fiel
       return;
     case Form::integer:
       return check_integer(value, type, field, path);
-    case Form::number:
-      if (!value.is_number() && !value.is_integer()) return wrong_type(value, type, path);
-      if (type.single && std::isfinite(value.as_number()) &&
-          std::fabs(value.as_number()) > static_cast<double>(FLT_MAX)) {
+    case Form::floating:
+      if (!value.is_float() && !value.is_integer()) return wrong_type(value, type, path);
+      if (type.single && std::isfinite(value.as_float()) &&
+          std::fabs(value.as_float()) > static_cast<double>(FLT_MAX)) {
         return add(value, path, "does not fit a 32-bit float");
       }
-      return check_range(value, value.as_number(), field, path);
-    case Form::text:
+      return check_range(value, value.as_float(), field, path);
+    case Form::string:
     case Form::path:
     case Form::choice:
       return check_text(value, type, path);
@@ -226,9 +226,9 @@ void Validator::check_range(const Value& value, double number, const Field& fiel
 }
 
 void Validator::check_text(const Value& value, const FieldType& type, const std::string& path) {
-  if (!value.is_text()) return wrong_type(value, type, path);
+  if (!value.is_string()) return wrong_type(value, type, path);
   if (type.choices.empty()) return;
-  const std::string& text = value.as_text();
+  const std::string& text = value.as_string();
   if (std::find(type.choices.begin(), type.choices.end(), text) != type.choices.end()) return;
   std::string known;
   for (const std::string& choice : type.choices) known += (known.empty() ? "" : ", ") + choice;
@@ -242,7 +242,7 @@ void Validator::check_quantity(const Value& value, const FieldType& type, const 
   const Quantity& quantity = *find_quantity(type.form);
   const std::optional<double> amount = quantity.amount(value);
   if (!amount) return wrong_type(value, type, path);
-  if (value.is_text() && !quantity.not_positive.empty() && !(*amount > 0)) {
+  if (value.is_string() && !quantity.not_positive.empty() && !(*amount > 0)) {
     return add(value, path, std::string(quantity.not_positive));
   }
   check_range(value, *amount, field, path);
@@ -250,9 +250,9 @@ void Validator::check_quantity(const Value& value, const FieldType& type, const 
 
 void Validator::check_config(const Value& value, const FieldType& type, const std::string& path) {
   if (value.is_null() || detail::is_none(value)) return;
-  if (value.is_number() || value.is_integer()) {
+  if (value.is_float() || value.is_integer()) {
     if (lookup_ == nullptr) return;
-    std::optional<NumberItem> stands_for;
+    std::optional<ScalarShorthand> stands_for;
     try {
       stands_for = lookup_->for_number(type.kind);
     } catch (const Error& error) {
@@ -261,19 +261,19 @@ void Validator::check_config(const Value& value, const FieldType& type, const st
     if (!stands_for) return wrong_type(value, type, path);
     const Value table = Value::table({{stands_for->field, value}});
     const Schema* schema =
-        lookup_->find(type.kind, stands_for->key, value.origin(), path, problems_);
+        lookup_->find(type.kind, stands_for->key, value.origin(), path, diagnostics_);
     if (schema != nullptr) check_table(table, schema->fields, path, true);
     return;
   }
-  const Value* key = value.is_text() ? &value : value.find("type");
-  if (!value.is_text() && !value.is_table()) return wrong_type(value, type, path);
+  const Value* key = value.is_string() ? &value : value.find("type");
+  if (!value.is_string() && !value.is_table()) return wrong_type(value, type, path);
   if (key == nullptr) {
     return add(value, path, "the 'type' of the " + type.kind + " is missing",
                "a type is written plugin/Name");
   }
-  if (!key->is_text()) return add(*key, joined_path(path, "type"), "expected a string");
+  if (!key->is_string()) return add(*key, joined_path(path, "type"), "expected a string");
   if (lookup_ == nullptr) return;
-  const Schema* schema = lookup_->find(type.kind, key->as_text(), key->origin(), path, problems_);
+  const Schema* schema = lookup_->find(type.kind, key->as_string(), key->origin(), path, diagnostics_);
   if (schema == nullptr) return;
   const Value none = Value::table();
   check_table(value.is_table() ? value : none, schema->fields, path, true);
@@ -281,9 +281,9 @@ void Validator::check_config(const Value& value, const FieldType& type, const st
 
 }  // namespace
 
-void validate(const Value& config, const Schema& schema, SchemaLookup* lookup, Problems& problems,
+void validate(const Value& config, const Schema& schema, SchemaLookup* lookup, Diagnostics& diagnostics,
               const ValidateOptions& options) {
-  Validator validator(lookup, problems);
+  Validator validator(lookup, diagnostics);
   validator.check_table(config, schema.fields, options.path, options.allow_type);
   validator.report_unknown_keys();
 }

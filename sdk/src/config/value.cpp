@@ -69,9 +69,9 @@ std::string_view to_string(Value::Type type) noexcept {
       return "a boolean";
     case Value::Type::integer:
       return "an integer";
-    case Value::Type::number:
+    case Value::Type::floating:
       return "a float";
-    case Value::Type::text:
+    case Value::Type::string:
       return "a string";
     case Value::Type::array:
       return "an array";
@@ -84,7 +84,7 @@ std::string_view to_string(Value::Type type) noexcept {
 namespace {
 
 [[noreturn]] void throw_wrong_type(const Value& value, Value::Type wanted) {
-  throw ConfigError(Problem{.where = value.origin(),
+  throw ConfigError(Diagnostic{.where = value.origin(),
                             .what = "expected " + std::string(to_string(wanted)) + ", found " +
                                     std::string(to_string(value.type()))});
 }
@@ -101,14 +101,14 @@ std::int64_t Value::as_integer() const {
   return std::get<std::int64_t>(node_->content);
 }
 
-double Value::as_number() const {
+double Value::as_float() const {
   if (is_integer()) return static_cast<double>(as_integer());
-  if (!is_number()) throw_wrong_type(*this, Type::number);
+  if (!is_float()) throw_wrong_type(*this, Type::floating);
   return std::get<double>(node_->content);
 }
 
-const std::string& Value::as_text() const {
-  if (!is_text()) throw_wrong_type(*this, Type::text);
+const std::string& Value::as_string() const {
+  if (!is_string()) throw_wrong_type(*this, Type::string);
   return std::get<std::string>(node_->content);
 }
 
@@ -144,9 +144,9 @@ Value* Value::find(std::string_view key) noexcept {
   return const_cast<Value*>(std::as_const(*this).find(key));
 }
 
-std::string Value::text_or(std::string_view key, std::string_view otherwise) const {
+std::string Value::string_or(std::string_view key, std::string_view otherwise) const {
   const Value* value = find(key);
-  return value != nullptr && value->is_text() ? value->as_text() : std::string(otherwise);
+  return value != nullptr && value->is_string() ? value->as_string() : std::string(otherwise);
 }
 
 std::int64_t Value::integer_or(std::string_view key, std::int64_t otherwise) const {
@@ -154,10 +154,10 @@ std::int64_t Value::integer_or(std::string_view key, std::int64_t otherwise) con
   return value != nullptr && value->is_integer() ? value->as_integer() : otherwise;
 }
 
-double Value::number_or(std::string_view key, double otherwise) const {
+double Value::float_or(std::string_view key, double otherwise) const {
   const Value* value = find(key);
-  const bool is_number = value != nullptr && (value->is_number() || value->is_integer());
-  return is_number ? value->as_number() : otherwise;
+  const bool is_number = value != nullptr && (value->is_float() || value->is_integer());
+  return is_number ? value->as_float() : otherwise;
 }
 
 const Value* Value::find_path(std::string_view path) const {
@@ -233,8 +233,8 @@ void Value::set_origin(Origin origin) {
 bool operator==(const Value& a, const Value& b) {
   if (a.type() != b.type()) return false;
   if (a.is_null()) return true;
-  if (a.is_number()) {
-    const double x = a.as_number(), y = b.as_number();
+  if (a.is_float()) {
+    const double x = a.as_float(), y = b.as_float();
     return x == y || (std::isnan(x) && std::isnan(y));
   }
   if (!a.is_table()) return a.node_->content == b.node_->content;

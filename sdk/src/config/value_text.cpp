@@ -64,11 +64,11 @@ void append(std::string& out, const Value& value) {
     case Value::Type::integer:
       out += std::to_string(value.as_integer());
       return;
-    case Value::Type::number:
-      out += number_text(value.as_number());
+    case Value::Type::floating:
+      out += number_text(value.as_float());
       return;
-    case Value::Type::text:
-      out += toml_quoted(value.as_text());
+    case Value::Type::string:
+      out += toml_quoted(value.as_string());
       return;
     case Value::Type::array: {
       out += '[';

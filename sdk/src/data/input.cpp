@@ -45,9 +45,9 @@ std::optional<Batch> peek(Input& input) {
   return batch;
 }
 
-void InputConfig::validate(Problems& problems) const {
+void InputConfig::validate(Diagnostics& diagnostics) const {
   if (infeed_host_index >= num_infeed_hosts) {
-    problems.add("infeed_host_index", "must be less than num_infeed_hosts (" +
+    diagnostics.add("infeed_host_index", "must be less than num_infeed_hosts (" +
                                           std::to_string(num_infeed_hosts) + "), is " +
                                           std::to_string(infeed_host_index));
   }

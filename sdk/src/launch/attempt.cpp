@@ -65,7 +65,7 @@ void set_lost(AttemptInfo& info, const StartRecord& start) {
   info.status.state = JobState::lost;
   info.status.time = unix_time();
   info.status.detail = is_restarted(start) ? start.host + " was restarted while it ran"
-                                           : "it was killed together with its keeper";
+                                           : "it was killed together with its shim";
 }
 
 // Once, for a process that is what it was: the descriptor cannot come to mean another.
@@ -109,7 +109,7 @@ AttemptInfo read_attempt(const Job& job, std::int64_t attempt) {
     info.phase = AttemptPhase::running;
     info.status.state = JobState::running;
     if (start && start->is_here()) {
-      info.keeper = start->keeper;
+      info.shim = start->shim;
       info.process = start->process;
     }
   } else if (start) {
@@ -142,10 +142,10 @@ void end_attempt(const Job& job, std::int64_t attempt, std::string_view reason,
                  double grace_seconds) {
   const fs::path directory = attempt_directory(job, attempt);
   if (read_attempt(job, attempt).phase != AttemptPhase::running) return;
-  // First the request: a keeper looks for it behind started.json, so one of the two sees the other.
+  // First the request: a shim looks for it behind started.json, so one of the two sees the other.
   write_end_request(directory, {std::string(reason), grace_seconds});
   const std::optional<StartRecord> start = read_start(directory);
-  if (start && start->is_here()) signal_process(start->keeper, start->keeper_ticks, SIGTERM);
+  if (start && start->is_here()) signal_process(start->shim, start->shim_ticks, SIGTERM);
 }
 
 JobStatus after_attempt(const Job& job, const JobStatus& before, const JobStatus& attempt) {
@@ -171,7 +171,7 @@ std::optional<JobStatus> unrecorded_status(const Job& job, const JobStatus& reco
       return status;
     }
     case AttemptPhase::fresh: {
-      // A keeper that was killed before its job began: the same attempt is made again.
+      // A shim that was killed before its job began: the same attempt is made again.
       if (!said_to_run) return std::nullopt;
       JobStatus status = recorded;
       status.state = JobState::pending;

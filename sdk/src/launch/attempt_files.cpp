@@ -66,11 +66,11 @@ std::optional<StartRecord> read_start(const fs::path& directory) {
   if (!table) return std::nullopt;
   return StartRecord{.process = static_cast<pid_t>(table->integer_or("pid", 0)),
                      .process_ticks = table->integer_or("start_ticks", 0),
-                     .keeper = static_cast<pid_t>(table->integer_or("keeper", 0)),
-                     .keeper_ticks = table->integer_or("keeper_ticks", 0),
-                     .boot_id = table->text_or("boot_id"),
-                     .host = table->text_or("host"),
-                     .time = table->number_or("time", 0)};
+                     .shim = static_cast<pid_t>(table->integer_or("shim", 0)),
+                     .shim_ticks = table->integer_or("shim_ticks", 0),
+                     .boot_id = table->string_or("boot_id"),
+                     .host = table->string_or("host"),
+                     .time = table->float_or("time", 0)};
 }
 
 std::optional<EndRecord> read_end(const fs::path& directory) {
@@ -78,9 +78,9 @@ std::optional<EndRecord> read_end(const fs::path& directory) {
   if (!table) return std::nullopt;
   EndRecord record;
   record.signal = static_cast<int>(table->integer_or("signal", 0));
-  record.reason = table->text_or("reason");
-  record.time = table->number_or("time", 0);
-  record.host = table->text_or("host");
+  record.reason = table->string_or("reason");
+  record.time = table->float_or("time", 0);
+  record.host = table->string_or("host");
   if (table->find("exit_code") != nullptr) {
     record.exit_code = static_cast<int>(table->integer_or("exit_code", 0));
   }
@@ -90,12 +90,12 @@ std::optional<EndRecord> read_end(const fs::path& directory) {
 std::optional<EndRequest> read_end_request(const fs::path& directory) {
   const std::optional<Value> table = read_table(directory / "end.json");
   if (!table) return std::nullopt;
-  return EndRequest{table->text_or("reason"), std::max(0.0, table->number_or("grace_seconds", 0))};
+  return EndRequest{table->string_or("reason"), std::max(0.0, table->float_or("grace_seconds", 0))};
 }
 
 std::string start_record_head(const StartRecord& record) {
-  std::string text = to_json(Value::table({{"keeper", record.keeper},
-                                           {"keeper_ticks", record.keeper_ticks},
+  std::string text = to_json(Value::table({{"shim", record.shim},
+                                           {"shim_ticks", record.shim_ticks},
                                            {"boot_id", record.boot_id},
                                            {"host", record.host},
                                            {"time", record.time}}));

@@ -21,8 +21,8 @@ inline constexpr const char* kDoneFile = "done";
 struct StartRecord {
   pid_t process = 0;
   std::int64_t process_ticks = 0;
-  pid_t keeper = 0;
-  std::int64_t keeper_ticks = 0;
+  pid_t shim = 0;
+  std::int64_t shim_ticks = 0;
   std::string boot_id{};
   std::string host{};
   double time = 0;

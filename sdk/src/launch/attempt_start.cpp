@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// start_attempt() and run_attempt(): the directory of an attempt, and a keeper for it.
+// start_attempt() and run_attempt(): the directory of an attempt, and a shim for it.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "launch/attempt_files.h"
-#include "launch/keeper.h"
+#include "launch/shim.h"
 #include "trivet/launch/attempt.h"
 
 namespace trivet::launch {
@@ -125,7 +125,7 @@ void close_between(int first, int last) {
   for (int file = first; file <= most; ++file) ::close(file);
 }
 
-// Everything of the parent's goes: its locks and pipes must not live on in the keeper.
+// Everything of the parent's goes: its locks and pipes must not live on in the shim.
 void keep_only(const JobFiles& files) {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int standard : {0, 1, 2}) ::dup2(null, standard);
@@ -139,7 +139,7 @@ void keep_only(const JobFiles& files) {
   close_between(next, std::numeric_limits<int>::max());
 }
 
-[[noreturn]] void be_keeper(const Job& job, std::int64_t attempt, const AttemptOptions& options,
+[[noreturn]] void be_shim(const Job& job, std::int64_t attempt, const AttemptOptions& options,
                             const JobFiles& files) {
   try {
     ::setsid();
@@ -147,7 +147,7 @@ void keep_only(const JobFiles& files) {
     keep_only(files);
     // The caller's directory must not stay in use because of this process.
     (void)!::chdir("/");
-    Keeper(job, attempt, options, files).run();
+    Shim(job, attempt, options, files).run();
   } catch (const std::exception&) {
     // The lock is free now, so that the attempt counts as lost, or as never started.
   }
@@ -159,12 +159,12 @@ void keep_only(const JobFiles& files) {
 pid_t start_attempt(const Job& job, std::int64_t attempt, const AttemptOptions& options) {
   const PrivateFiles private_files(job);
   const AttemptFiles files(job, attempt);
-  // The parent's handlers must never run in the keeper.
+  // The parent's handlers must never run in the shim.
   const BlockedSignals blocked;
-  const pid_t keeper = ::fork();
-  if (keeper < 0) throw_errno("make a process for", attempt_directory(job, attempt), errno);
-  if (keeper == 0) be_keeper(job, attempt, options, files.get());
-  return keeper;
+  const pid_t shim = ::fork();
+  if (shim < 0) throw_errno("make a process for", attempt_directory(job, attempt), errno);
+  if (shim == 0) be_shim(job, attempt, options, files.get());
+  return shim;
 }
 
 int run_attempt(const Job& job, std::int64_t attempt, const AttemptOptions& options) {
@@ -172,7 +172,7 @@ int run_attempt(const Job& job, std::int64_t attempt, const AttemptOptions& opti
   const AttemptFiles files(job, attempt);
   const BlockedSignals blocked;
   const DefaultChildSignal default_child_signal;
-  const EndRecord end = Keeper(job, attempt, options, files.get()).run();
+  const EndRecord end = Shim(job, attempt, options, files.get()).run();
   return end.exit_code ? *end.exit_code : 128 + end.signal;
 }
 

@@ -10,23 +10,23 @@ namespace {
 
 constexpr const char* kTagsHint = R"(write tags = ["a", "b"] or tags = "a,b")";
 
-bool is_text_list(const Value& value) {
+bool is_string_list(const Value& value) {
   if (!value.is_array()) return false;
   const Value::Array& items = value.items();
-  return std::all_of(items.begin(), items.end(), [](const Value& item) { return item.is_text(); });
+  return std::all_of(items.begin(), items.end(), [](const Value& item) { return item.is_string(); });
 }
 
 }  // namespace
 
-void Experiment::validate(Problems& problems) const {
-  if (!tags.is_null() && !tags.is_text() && !is_text_list(tags)) {
-    problems.add("tags", "expected texts", kTagsHint);
+void Experiment::validate(Diagnostics& diagnostics) const {
+  if (!tags.is_null() && !tags.is_string() && !is_string_list(tags)) {
+    diagnostics.add("tags", "expected texts", kTagsHint);
   }
-  if (!sweep.is_null() && !sweep.is_text() && !sweep.is_boolean() && !is_text_list(sweep)) {
-    problems.add("sweep", "expected true, false, a name or a list of names",
+  if (!sweep.is_null() && !sweep.is_string() && !sweep.is_boolean() && !is_string_list(sweep)) {
+    diagnostics.add("sweep", "expected true, false, a name or a list of names",
                  R"(sweep = true, sweep = "lr,seed" or sweep = ["lr", "seed"])");
   }
-  if (!aux.is_null() && !aux.is_table()) problems.add("aux", "expected a table");
+  if (!aux.is_null() && !aux.is_table()) diagnostics.add("aux", "expected a table");
   for (const auto& entry : jobs) {
     const std::string& job = entry.first;
     const bool good = !job.empty() && std::all_of(job.begin(), job.end(), [](char c) {
@@ -34,7 +34,7 @@ void Experiment::validate(Problems& problems) const {
              c == '_' || c == '-' || c == '.';
     });
     if (good && job.front() != '.' && job.size() <= kMostJobName) continue;
-    problems.add(joined_path("jobs", job), "'" + job + "' is no name for a job",
+    diagnostics.add(joined_path("jobs", job), "'" + job + "' is no name for a job",
                  "letters, digits, '_', '-' and '.', none of them '.' in front, at most 100");
   }
 }

@@ -55,7 +55,7 @@ bool names_gpu(std::string_view platform) {
 }
 
 bool has_nul(const Value& value) {
-  if (value.is_text()) return value.as_text().find('\0') != std::string::npos;
+  if (value.is_string()) return value.as_string().find('\0') != std::string::npos;
   if (value.is_array()) {
     return std::any_of(value.items().begin(), value.items().end(), has_nul);
   }
@@ -116,34 +116,34 @@ std::vector<std::pair<std::string, Value>> pairs_from(const Value& table) {
 
 Job job_from(const Value& value) {
   Job job;
-  job.name = member(value, "name").as_text();
-  for (const Value& word : member(value, "argv").items()) job.argv.push_back(word.as_text());
+  job.name = member(value, "name").as_string();
+  for (const Value& word : member(value, "argv").items()) job.argv.push_back(word.as_string());
   for (const Value::Member& entry : member(value, "env").members()) {
-    job.env.emplace_back(entry.key, entry.value.as_text());
+    job.env.emplace_back(entry.key, entry.value.as_string());
   }
   // Older records lack these.
   if (const Value* names = value.find("env_pass")) {
-    for (const Value& name : names->items()) job.env_pass.push_back(name.as_text());
+    for (const Value& name : names->items()) job.env_pass.push_back(name.as_string());
   }
   if (const Value* programs = value.find("programs")) {
     for (const Value::Member& entry : programs->members()) {
-      job.programs.emplace_back(entry.key, entry.value.as_text());
+      job.programs.emplace_back(entry.key, entry.value.as_string());
     }
   }
-  job.working_directory = member(value, "working_directory").as_text();
-  job.directory = member(value, "directory").as_text();
-  job.platform = member(value, "platform").as_text();
-  job.cell = member(value, "cell").as_text();
+  job.working_directory = member(value, "working_directory").as_string();
+  job.directory = member(value, "directory").as_string();
+  job.platform = member(value, "platform").as_string();
+  job.cell = member(value, "cell").as_string();
   job.cores = member(value, "cores").as_integer();
   job.memory_bytes = member(value, "memory_bytes").as_integer();
   job.gpus = member(value, "gpus").as_integer();
-  job.time_limit_seconds = member(value, "time_limit_seconds").as_number();
+  job.time_limit_seconds = member(value, "time_limit_seconds").as_float();
   job.priority = member(value, "priority").as_integer();
   job.retries = member(value, "retries").as_integer();
   job.shared = member(value, "shared").as_boolean();
   for (const Value& text : member(value, "after").items()) {
-    const std::optional<Dependency> dependency = parse_dependency(text.as_text());
-    if (!dependency) throw RunError("'" + text.as_text() + "' is no dependency of a job");
+    const std::optional<Dependency> dependency = parse_dependency(text.as_string());
+    if (!dependency) throw RunError("'" + text.as_string() + "' is no dependency of a job");
     job.after.push_back(*dependency);
   }
   // Older records do not say it.
@@ -152,50 +152,50 @@ Job job_from(const Value& value) {
   return job;
 }
 
-void check_argument_names(const Value& table, Problems& problems) {
+void check_argument_names(const Value& table, Diagnostics& diagnostics) {
   for (const Value::Member& member : table.members()) {
     if (is_argument_name(member.key)) continue;
-    problems.add("args", "'" + member.key + "' is no name of an argument: it becomes --NAME=VALUE",
+    diagnostics.add("args", "'" + member.key + "' is no name of an argument: it becomes --NAME=VALUE",
                  R"(leave the dashes out; a word of its own stands in a list: ["-v", { a = 1 }])");
   }
 }
 
-void check_args(const Value& args, Problems& problems) {
+void check_args(const Value& args, Diagnostics& diagnostics) {
   const auto refuse = [&](const Value& what) {
-    problems.add("args",
+    diagnostics.add("args",
                  "expected a table, or a list of texts and tables, found " +
                      std::string(to_string(what.type())),
                  R"(write args = { name = value } or args = ["word", { name = value }])");
   };
-  if (has_nul(args)) problems.add("args", kNul);
-  if (args.is_table()) check_argument_names(args, problems);
+  if (has_nul(args)) diagnostics.add("args", kNul);
+  if (args.is_table()) check_argument_names(args, diagnostics);
   if (args.is_null() || args.is_table()) return;
   if (!args.is_array()) return refuse(args);
   for (const Value& item : args.items()) {
-    if (!item.is_text() && !item.is_table()) return refuse(item);
-    if (item.is_table()) check_argument_names(item, problems);
+    if (!item.is_string() && !item.is_table()) return refuse(item);
+    if (item.is_table()) check_argument_names(item, diagnostics);
   }
 }
 
-void check_env(const Map<Value>& env, Problems& problems) {
+void check_env(const Map<Value>& env, Diagnostics& diagnostics) {
   for (const auto& [name, value] : env) {
     const std::string path = joined_path("env", name);
     if (!is_variable_name(name)) {
-      problems.add(path, "'" + name + "' is no name of an environment variable",
+      diagnostics.add(path, "'" + name + "' is no name of an environment variable",
                    "letters, digits and '_', no digit in front");
     }
     if (value.is_array() || value.is_table()) {
-      problems.add(path, "an environment variable is a text, a number or a boolean");
+      diagnostics.add(path, "an environment variable is a text, a number or a boolean");
     }
-    if (has_nul(value)) problems.add(path, kNul);
+    if (has_nul(value)) diagnostics.add(path, kNul);
   }
 }
 
-void check_env_pass(const std::vector<std::string>& names, Problems& problems) {
+void check_env_pass(const std::vector<std::string>& names, Diagnostics& diagnostics) {
   for (const std::string& name : names) {
     const bool many = name.ends_with('*') && name.size() > 1;
     if (is_variable_name(many ? name.substr(0, name.size() - 1) : name)) continue;
-    problems.add("env_pass", "'" + name + "' names no environment variable",
+    diagnostics.add("env_pass", "'" + name + "' names no environment variable",
                  R"(a name, or how many begin: ["WANDB_API_KEY", "HF_*"])");
   }
 }
@@ -243,31 +243,31 @@ bool is_argument_name(std::string_view name) {
   return !name.empty() && !name.starts_with('-') && name.find('\0') == std::string_view::npos;
 }
 
-void JobParams::validate(Problems& problems) const {
-  check_args(args, problems);
-  check_env(env, problems);
-  check_env_pass(env_pass.value_or(std::vector<std::string>()), problems);
+void JobParams::validate(Diagnostics& diagnostics) const {
+  check_args(args, diagnostics);
+  check_env(env, diagnostics);
+  check_env_pass(env_pass.value_or(std::vector<std::string>()), diagnostics);
   if (!platform.value_or("").empty() && !parse_platform(*platform)) {
-    problems.add("platform", "'" + *platform + "' is no platform",
+    diagnostics.add("platform", "'" + *platform + "' is no platform",
                  "\"cpu\", \"cpu=8\" or \"cuda=2\"; GPUs have one dimension, those of one machine");
   }
   if (time_limit.value_or(Duration()).seconds < 0) {
-    problems.add("time_limit", "must not be negative");
+    diagnostics.add("time_limit", "must not be negative");
   }
   for (const std::string& text : after.value_or(std::vector<std::string>())) {
     if (parse_dependency(text)) continue;
-    problems.add("after", "'" + text + "' is no dependency",
+    diagnostics.add("after", "'" + text + "' is no dependency",
                  "the name of a job, alone or behind afterok:, afterany:, afternotok: or after:");
   }
 }
 
-void JobConfig::validate(Problems& problems) const {
-  JobParams::validate(problems);
+void JobConfig::validate(Diagnostics& diagnostics) const {
+  JobParams::validate(diagnostics);
   const bool names =
       swept.is_array() && std::all_of(swept.items().begin(), swept.items().end(),
-                                      [](const Value& name) { return name.is_text(); });
+                                      [](const Value& name) { return name.is_string(); });
   if (swept.is_null() || swept.is_boolean() || names) return;
-  problems.add("swept", "expected true, false or a list of names", R"(swept = ["lr", "seed"])");
+  diagnostics.add("swept", "expected true, false or a list of names", R"(swept = ["lr", "seed"])");
 }
 
 Value to_value(const WorkUnit& unit) {
@@ -286,13 +286,13 @@ Value to_value(const WorkUnit& unit) {
 WorkUnit work_unit_from(const Value& value) {
   WorkUnit unit;
   unit.wid = member(value, "wid").as_integer();
-  unit.identity = member(value, "identity").as_text();
-  unit.directory = member(value, "directory").as_text();
+  unit.identity = member(value, "identity").as_string();
+  unit.directory = member(value, "directory").as_string();
   unit.sweep.args = pairs_from(member(value, "sweep"));
   unit.sweep.shown = pairs_from(member(value, "shown"));
   if (const Value* target = value.find("target")) {
-    const auto known = enum_from_name<SweepTarget>(target->as_text());
-    if (!known) throw RunError("'" + target->as_text() + "' is no target of a sweep");
+    const auto known = enum_from_name<SweepTarget>(target->as_string());
+    if (!known) throw RunError("'" + target->as_string() + "' is no target of a sweep");
     unit.sweep.target = *known;
   }
   if (const Value* repeat = value.find("repeat")) unit.repeat = repeat->as_integer();

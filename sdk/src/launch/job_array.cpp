@@ -35,7 +35,7 @@ bool is_passed(std::string_view name, const std::vector<std::string>& passed) {
   });
 }
 
-// Signals stay pending until a keeper takes them, so that none ends this process between attempts.
+// Signals stay pending until a shim takes them, so that none ends this process between attempts.
 class HeldSignals {
  public:
   HeldSignals() {
@@ -210,20 +210,20 @@ Value to_value(const JobArray& array) {
 
 JobArray job_array_from(const Value& value) {
   JobArray array;
-  array.experiment = member(value, "experiment", &Value::is_text).as_text();
-  array.job = member(value, "job", &Value::is_text).as_text();
+  array.experiment = member(value, "experiment", &Value::is_string).as_string();
+  array.job = member(value, "job", &Value::is_string).as_string();
   for (const Value& wid : member(value, "wids", &Value::is_array).items()) {
     array.wids.push_back(wid.as_integer());
   }
   const Value* grace = value.find("grace_seconds");
-  if (grace != nullptr && (grace->is_number() || grace->is_integer())) {
-    array.grace_seconds = grace->as_number();
+  if (grace != nullptr && (grace->is_float() || grace->is_integer())) {
+    array.grace_seconds = grace->as_float();
   }
   for (const Value::Member& entry : member(value, "env", &Value::is_table).members()) {
-    array.env.emplace_back(entry.key, entry.value.as_text());
+    array.env.emplace_back(entry.key, entry.value.as_string());
   }
   for (const Value& name : member(value, "pass_env", &Value::is_array).items()) {
-    array.pass_env.push_back(name.as_text());
+    array.pass_env.push_back(name.as_string());
   }
   return array;
 }

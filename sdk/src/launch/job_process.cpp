@@ -87,7 +87,7 @@ void reset_signals() {
 int become_job(void* argument) {
   Plan& plan = *static_cast<Plan*>(argument);
   if (::setsid() < 0) return give_up(plan, "cannot make a session for");
-  // A job without a keeper would run on while its attempt is taken for lost.
+  // A job without a shim would run on while its attempt is taken for lost.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != plan.parent) return 127;
   if (plan.cpus != nullptr) ::sched_setaffinity(0, sizeof *plan.cpus, plan.cpus);
@@ -159,8 +159,8 @@ JobProcess spawn_job(const Job& job, const std::filesystem::path& directory,
   const std::vector<std::string> environment = environment_of(job, options, directory);
   const cpu_set_t cpus = set_of(options.cpus);
   StartRecord start;
-  start.keeper = ::getpid();
-  start.keeper_ticks = start_ticks(start.keeper);
+  start.shim = ::getpid();
+  start.shim_ticks = start_ticks(start.shim);
   start.boot_id = boot_id();
   start.host = host_name();
   start.time = unix_time();
@@ -171,7 +171,7 @@ JobProcess spawn_job(const Job& job, const std::filesystem::path& directory,
   plan.start_head = start_record_head(start);
   plan.cpus = options.cpus.empty() ? nullptr : &cpus;
   plan.files = files;
-  plan.parent = start.keeper;
+  plan.parent = start.shim;
 
   constexpr std::size_t kStackSize = 64 << 10;
   std::vector<char> stack(kStackSize);

@@ -120,7 +120,7 @@ Launched launch(const Experiment& experiment, const fs::path& config,
   if (!config.empty()) words.push_back("--cfg=" + config.string());
   for (const std::string& text : overrides) words.push_back("--cfg." + text);
   const ProgramResult outcome = run(words);
-  if (outcome.exit_code == 2) throw ConfigError(Problem{.what = outcome.errors});
+  if (outcome.exit_code == 2) throw ConfigError(Diagnostic{.what = outcome.errors});
   if (outcome.exit_code != 0) {
     throw RunError("'trivet launch' ended with exit code " + std::to_string(outcome.exit_code) +
                    ": " + outcome.errors);
@@ -131,7 +131,7 @@ Launched launch(const Experiment& experiment, const fs::path& config,
   if (xid == nullptr || directory == nullptr) {
     throw RunError("'trivet launch' told no experiment: " + outcome.out);
   }
-  return {xid->as_integer(), directory->as_text()};
+  return {xid->as_integer(), directory->as_string()};
 }
 
 }  // namespace trivet::launch

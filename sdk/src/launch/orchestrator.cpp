@@ -4,7 +4,7 @@
 namespace trivet {
 
 Orchestrator::~Orchestrator() = default;
-void Orchestrator::check(std::span<const launch::WorkUnit>, Problems&) {}
+void Orchestrator::check(std::span<const launch::WorkUnit>, Diagnostics&) {}
 void Orchestrator::refresh(std::span<const std::int64_t>) {}
 std::vector<std::string> Orchestrator::intent() const {
   return {};

@@ -55,8 +55,8 @@ std::string formatted(const Value& value, std::string_view format) {
   const std::string pattern = "{:" + std::string(format) + "}";
   try {
     if (value.is_integer()) return fmt::format(fmt::runtime(pattern), value.as_integer());
-    if (value.is_number()) return fmt::format(fmt::runtime(pattern), value.as_number());
-    const std::string text = value.is_text() ? value.as_text() : to_json(value);
+    if (value.is_float()) return fmt::format(fmt::runtime(pattern), value.as_float());
+    const std::string text = value.is_string() ? value.as_string() : to_json(value);
     return fmt::format(fmt::runtime(pattern), text);
   } catch (const fmt::format_error& failure) {
     throw Error(fmt::format("'{}' is no format for {}: {}", format, to_json(value), failure.what()),
@@ -66,7 +66,7 @@ std::string formatted(const Value& value, std::string_view format) {
 
 // Without what directories cannot bear; blanks in a row become one.
 std::string safe_text(const Value& value) {
-  const std::string raw = value.is_text() ? value.as_text() : to_json(value);
+  const std::string raw = value.is_string() ? value.as_string() : to_json(value);
   std::string text;
   for (char c : raw) {
     // A shell would take them for a pattern.
@@ -103,8 +103,8 @@ Value SubdirFormat::with_format(std::string_view, std::string_view) const {
 
 std::string SubdirFormat::expand(std::string_view text, const DirProperties& properties) const {
   return launch::replace_braces(text, [&](const launch::Placeholder& placeholder) -> std::string {
-    if (const Value whole = with_format(placeholder.name, placeholder.format); whole.is_text()) {
-      return whole.as_text();
+    if (const Value whole = with_format(placeholder.name, placeholder.format); whole.is_string()) {
+      return whole.as_string();
     }
     const std::vector<std::string> own = own_placeholders();
     Value value;

@@ -57,11 +57,11 @@ std::span<const std::int64_t> per_place(const Shape& shape) {
 
 }  // namespace
 
-PlaceBuffer::PlaceBuffer(Device& device, std::int64_t rows, std::int64_t max_length,
+SequenceBuffer::SequenceBuffer(Device& device, std::int64_t rows, std::int64_t max_length,
                          std::span<const std::int64_t> extents, DType dtype)
     : values_(Tensor::zeros(device, extended(rows, max_length, extents), dtype)) {}
 
-void PlaceBuffer::expect_room(std::int64_t n) const {
+void SequenceBuffer::expect_room(std::int64_t n) const {
   if (n <= values_.dim(1) - length_) return;
   throw Error("[extend_step] " + std::to_string(n) + " places after " + std::to_string(length_) +
                   " are more than the cache has room for, which is " +
@@ -69,12 +69,12 @@ void PlaceBuffer::expect_room(std::int64_t n) const {
               {.hint = "make the cache with a larger max_length"});
 }
 
-void PlaceBuffer::append_zeros(std::int64_t n) {
+void SequenceBuffer::append_zeros(std::int64_t n) {
   expect_room(n);
   length_ += n;
 }
 
-void PlaceBuffer::append(const Tensor& values) {
+void SequenceBuffer::append(const Tensor& values) {
   const Shape& room = values_.shape();
   const std::int64_t n = values.rank() > 1 ? values.dim(1) : 0;
   if (values.dtype() != values_.dtype() ||
@@ -89,11 +89,11 @@ void PlaceBuffer::append(const Tensor& values) {
   length_ += n;
 }
 
-Tensor PlaceBuffer::values() const {
+Tensor SequenceBuffer::values() const {
   return ops::slice(values_, 1, 0, length_);
 }
 
-void PlaceBuffer::reorder(std::span<const std::int32_t> rows) {
+void SequenceBuffer::reorder(std::span<const std::int32_t> rows) {
   NoGrad no_grad;
   const Shape& room = values_.shape();
   const auto count = static_cast<std::int64_t>(rows.size());

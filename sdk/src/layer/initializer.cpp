@@ -31,17 +31,17 @@ Fans fans_of(const Shape& shape, std::int64_t fan_in, std::int64_t fan_out) {
   return {std::max(fans.in, 1.0), std::max(fans.out, 1.0)};
 }
 
-void uniform(Key key, double bound, std::span<float> out) {
+void uniform(RngKey key, double bound, std::span<float> out) {
   random_uniform(key, -bound, bound, out);
 }
 
-void normal(Key key, double stddev, std::span<float> out) {
+void normal(RngKey key, double stddev, std::span<float> out) {
   random_normal(key, 0, stddev, out);
 }
 
 }  // namespace
 
-void initialize(const InitConfig& init, Key key, const Shape& shape, std::int64_t fan_in,
+void initialize(const InitConfig& init, RngKey key, const Shape& shape, std::int64_t fan_in,
                 std::int64_t fan_out, std::span<float> out) {
   if (static_cast<std::int64_t>(out.size()) != shape.size()) {
     throw Error("[initialize] room for " + std::to_string(out.size()) + " values, the shape is " +

@@ -8,18 +8,18 @@ namespace trivet {
 namespace {
 
 bool numeric(const Value& value) {
-  return value.is_integer() || value.is_number();
+  return value.is_integer() || value.is_float();
 }
 
 bool same(const Value& a, const Value& b) {
-  return numeric(a) && numeric(b) ? a.as_number() == b.as_number() : a == b;
+  return numeric(a) && numeric(b) ? a.as_float() == b.as_float() : a == b;
 }
 
 }  // namespace
 
 void complete(ConfigOf<Layer>& layer, std::string_view field, Value value, const Value& unset) {
   const Value* given = layer.fields().find(field);
-  const bool none = given != nullptr && given->is_text() && given->as_text() == "none";
+  const bool none = given != nullptr && given->is_string() && given->as_string() == "none";
   const bool open = given == nullptr || given->is_null() || none || same(*given, unset);
   if (!open || same(value, unset)) return;
   Value fields = layer.fields();

@@ -46,7 +46,7 @@ void Parameter::assign(const Tensor& value) {
   device.check(device.table().copy(device.context(), &to, &from), "copy");
 }
 
-ParameterStore::ParameterStore(Device& device, Key key)
+ParameterStore::ParameterStore(Device& device, RngKey key)
     : device_(device), key_(key), shared_(std::make_unique<Shared>()) {}
 
 ParameterStore::~ParameterStore() = default;
@@ -94,7 +94,7 @@ void ParameterStore::build() {
 void ParameterStore::place(Parameter& parameter) {
   const Tensor& block = parameter.trainable_ ? trainable_values_ : states_;
   Tensor value = part_of(block, parameter.offset_, parameter.shape_);
-  if (!is_on_paper(device_)) {
+  if (!is_meta(device_)) {
     std::vector<float> start(static_cast<std::size_t>(parameter.shape_.size()));
     initialize(parameter.init_, key_.fold("params").fold(parameter.path_), parameter.shape_,
                parameter.fan_in_, parameter.fan_out_, start);

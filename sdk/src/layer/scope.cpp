@@ -29,7 +29,7 @@ std::string joined(const std::string& path, std::string_view name) {
 
 std::string shared_name(const ConfigOf<Layer>& config) {
   const Value* name = config.fields().find("shared");
-  return name != nullptr && name->is_text() ? name->as_text() : std::string();
+  return name != nullptr && name->is_string() ? name->as_string() : std::string();
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ void activation_vjp(Vjp& v) {
   const bool in_place = !gated(act) && v.may_overwrite_grad_output();
   const Tensor dx = in_place ? dy : Tensor::empty(device, v.input(0).shape());
   const tv_view to = dx.view(), saved = v.saved(0).view(), from = dy.view();
-  const bool native = device.try_slot("act_bwd", &tv_backend::act_bwd,
+  const bool native = device.try_kernel("act_bwd", &tv_backend::act_bwd,
                                       static_cast<tv_activation>(act), &to, &saved, &from);
   v.add(0, native ? dx : detail::activation_gradient(act, v.saved(0), dy));
 }
@@ -147,7 +147,7 @@ Tensor ops::activation(const Tensor& input, Activation act) {
   Device& device = x.device();
   Tensor y = Tensor::empty(device, shape);
   const tv_view to = y.mutable_view(), from = x.view();
-  if (!device.try_slot("act_fwd", &tv_backend::act_fwd, static_cast<tv_activation>(act), &to,
+  if (!device.try_kernel("act_fwd", &tv_backend::act_fwd, static_cast<tv_activation>(act), &to,
                        &from)) {
     y = {};
     return composed(x, act);

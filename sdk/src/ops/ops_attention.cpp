@@ -71,7 +71,7 @@ void attention_vjp(Vjp& v) {
   args.dq = dq.view();
   args.dk = dk.view();
   args.dv = dv.view();
-  if (device.try_slot("attention_bwd", &tv_backend::attention_bwd, &args)) {
+  if (device.try_kernel("attention_bwd", &tv_backend::attention_bwd, &args)) {
     v.add(0, dq);
     v.add(1, dk);
     v.add(2, dv);
@@ -168,7 +168,7 @@ Tensor ops::attention(const Tensor& query, const Tensor& key, const Tensor& valu
     const Tensor out = Tensor::empty(device, q.shape());
     const Tensor lse = Tensor::empty(device, {q.dim(0), q.dim(2), q.dim(1)});
     const tv_attention args = arguments(q, k, v, out, lse, options);
-    if (!device.try_slot("attention_fwd", &tv_backend::attention_fwd, &args)) return {};
+    if (!device.try_kernel("attention_fwd", &tv_backend::attention_fwd, &args)) return {};
     return {out, lse};
   });
   if (results.empty()) return compose::attention(q, k, v, options);

@@ -44,7 +44,7 @@ tv_dropout arguments(const Tensor& x, const Tensor& out, const Drop& drop) {
 // 0 or 1 / (1 - rate) per element, from the same bits as the kernel's.
 Tensor mask_of(Device& device, const Shape& shape, const Drop& drop) {
   std::vector<std::uint32_t> bits(static_cast<std::size_t>(shape.size()));
-  random_bits(Key(drop.key), 0, bits);
+  random_bits(RngKey(drop.key), 0, bits);
   const auto threshold =
       static_cast<std::uint32_t>(std::floor(static_cast<double>(drop.rate) * 4294967296.0));
   const float kept = 1 / (1 - drop.rate);
@@ -59,7 +59,7 @@ void dropout_vjp(Vjp& v) {
   Device& device = dy.device();
   const Tensor dx = v.may_overwrite_grad_output() ? dy : Tensor::empty(device, dy.shape());
   const tv_dropout args = arguments(dy, dx, drop);
-  if (device.try_slot("dropout", &tv_backend::dropout, &args)) {
+  if (device.try_kernel("dropout", &tv_backend::dropout, &args)) {
     v.add(0, dx);
   } else {
     v.add(0, detail::binary("mul", TV_MUL, dy, mask_of(device, dy.shape(), drop)));
@@ -85,7 +85,7 @@ Tensor ops::gather_rows(const Tensor& table, const Tensor& indices) {
   return out;
 }
 
-Tensor ops::dropout(const Tensor& input, float rate, Key key) {
+Tensor ops::dropout(const Tensor& input, float rate, RngKey key) {
   detail::expect("dropout", "x", input);
   if (!(rate >= 0 && rate < 1)) detail::wrong("dropout", "0 <= rate < 1", std::to_string(rate));
   if (rate == 0) return input;
@@ -94,7 +94,7 @@ Tensor ops::dropout(const Tensor& input, float rate, Key key) {
   const Drop drop{key.value(), rate};
   Tensor y = Tensor::empty(device, x.shape());
   const tv_dropout args = arguments(x, y, drop);
-  if (!device.try_slot("dropout", &tv_backend::dropout, &args)) {
+  if (!device.try_kernel("dropout", &tv_backend::dropout, &args)) {
     y = detail::binary("mul", TV_MUL, x, mask_of(device, x.shape(), drop));
   }
   record(kDropout, {x}, y, {}, drop);

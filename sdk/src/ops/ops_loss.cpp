@@ -87,7 +87,7 @@ void xent_vjp(Vjp& v) {
   args.row_grad = static_cast<const float*>(detail::memory(row_grad));
   args.lse = static_cast<float*>(detail::memory(v.saved(2)));
   args.dlogits = detail::memory(dlogits);
-  if (device.try_slot("softmax_xent", &tv_backend::softmax_xent, &args)) {
+  if (device.try_kernel("softmax_xent", &tv_backend::softmax_xent, &args)) {
     v.add(0, dlogits);
     return;
   }
@@ -225,7 +225,7 @@ HeadGradients run_head(const Tensor& h, const Tensor& w, const Head& head, const
   args.smoothing = head.options.label_smoothing;
   args.z_loss = head.options.z_loss;
   args.softcap = head.softcap;
-  if (device.try_slot("linear_xent", &tv_backend::linear_xent, &args)) return out;
+  if (device.try_kernel("linear_xent", &tv_backend::linear_xent, &args)) return out;
   return chunked(h, w, head, targets, row_weight, gradients);
 }
 
@@ -243,7 +243,7 @@ Tensor ops::softmax_cross_entropy(const Tensor& input, const Tensor& targets,
   tv_softmax_xent args = arguments(logits, wanted, options);
   args.loss = static_cast<float*>(detail::memory(loss));
   args.lse = static_cast<float*>(detail::memory(lse));
-  if (!device.try_slot("softmax_xent", &tv_backend::softmax_xent, &args)) {
+  if (!device.try_kernel("softmax_xent", &tv_backend::softmax_xent, &args)) {
     loss = lse = {};
     return composed(logits, wanted, options);
   }

@@ -138,7 +138,7 @@ void linear_vjp(Vjp& v) {
   args.db = detail::memory_or_null(db.gradient);
   args.beta_dw = dw.beta;
   args.beta_db = db.beta;
-  if (!device.try_slot("linear_bwd", &tv_backend::linear_bwd, &args)) {
+  if (!device.try_kernel("linear_bwd", &tv_backend::linear_bwd, &args)) {
     const Tensor flat =
         detail::reshaped(detail::activation_gradient(a.activation, plain ? dy : v.saved(2), dy),
                          {args.rows, args.out});
@@ -199,7 +199,7 @@ Tensor ops::linear(const Tensor& input, const Tensor& weights, const Tensor& bia
   args.b = detail::memory_or_null(b);
   args.y = detail::memory(y);
   args.pre = detail::memory_or_null(pre);
-  if (!device.try_slot("linear_fwd", &tv_backend::linear_fwd, &args)) {
+  if (!device.try_kernel("linear_fwd", &tv_backend::linear_fwd, &args)) {
     y = {};
     return composed_linear(x, w, b, act);
   }

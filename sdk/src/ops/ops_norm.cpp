@@ -64,7 +64,7 @@ void norm_vjp(Vjp& v) {
   args.dbeta = detail::memory_or_null(dbeta.gradient);
   args.beta_dgamma = dgamma.beta;
   args.beta_dbeta = dbeta.beta;
-  if (!device.try_slot("norm_bwd", &tv_backend::norm_bwd, &args)) {
+  if (!device.try_kernel("norm_bwd", &tv_backend::norm_bwd, &args)) {
     return v.add(0, composed_gradient(v, a.kind, dgamma, dbeta));
   }
   v.add(0, dx);
@@ -97,7 +97,7 @@ Tensor norm(const char* name, const Tensor& input, const Tensor& given_gamma,
   args.y = detail::memory(y);
   args.mean = static_cast<float*>(detail::memory(mean));
   args.rstd = static_cast<float*>(detail::memory(rstd));
-  if (!device.try_slot("norm_fwd", &tv_backend::norm_fwd, &args)) {
+  if (!device.try_kernel("norm_fwd", &tv_backend::norm_fwd, &args)) {
     y = mean = rstd = {};
     return composed(x, gamma, beta, kind, epsilon);
   }

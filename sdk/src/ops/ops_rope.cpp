@@ -23,7 +23,7 @@ Tensor turned(const Tensor& x, const Tensor& positions, const Rotation& rotation
   args.rotary = rotation.rotary;
   args.theta = rotation.theta;
   args.sign = sign;
-  if (device.try_slot("rope", &tv_backend::rope, &args)) return out;
+  if (device.try_kernel("rope", &tv_backend::rope, &args)) return out;
   NoGrad no_grad;
   return compose::rope(x, positions, rotation.theta, rotation.rotary, sign);
 }

@@ -111,7 +111,7 @@ void optim_update(const tv_optim& update, OptimizerSegment& segment) {
   args.slot0 = slot(0);
   args.slot1 = slot(1);
   Device& device = segment.value.device();
-  if (device.try_slot("optim", &tv_backend::optim, &args)) return;
+  if (device.try_kernel("optim", &tv_backend::optim, &args)) return;
   switch (update.kind) {
     case TV_SGD:
       return compose_sgd(update, segment);
@@ -139,7 +139,7 @@ void sum_of_squares(Tensor& out, const Tensor& x) {
   if (out.size() != 1) detail::wrong("sum_of_squares", "one element as out", out.to_string());
   Device& device = x.device();
   const tv_view to = out.mutable_view(), from = detail::reshaped(x, {x.size()}).view();
-  if (device.try_slot("sumsq", &tv_backend::sumsq, &to, &from)) return;
+  if (device.try_kernel("sumsq", &tv_backend::sumsq, &to, &from)) return;
   const Tensor flat = detail::reshaped(x, {x.size()});
   const Tensor total = detail::reduce(TV_REDUCE_SUM, binary("mul", TV_MUL, flat, flat), 0);
   detail::copy_into(to, detail::reshaped(total, out.shape()));

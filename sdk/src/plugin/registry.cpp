@@ -15,12 +15,12 @@ static_assert(kSdkMajor == TRIVET_SDK_MAJOR && kSdkMinor == TRIVET_SDK_MINOR,
               "abi.h and version.h disagree");
 
 Registrar::~Registrar() = default;
-Resolver::~Resolver() = default;
+PluginLoader::~PluginLoader() = default;
 
 struct Registry::State {
   mutable std::mutex mutex;
   std::deque<RegistryItem> items;  // grows only, addresses stay
-  Resolver* resolver = nullptr;
+  PluginLoader* resolver = nullptr;
 
   const RegistryItem* find(std::string_view kind, std::string_view key) const {
     for (const RegistryItem& item : items) {
@@ -29,7 +29,7 @@ struct Registry::State {
     return nullptr;
   }
 
-  Resolver* current_resolver() const {
+  PluginLoader* current_resolver() const {
     const std::lock_guard lock(mutex);
     return resolver;
   }
@@ -46,7 +46,7 @@ Registry& registry() {
   return *kRegistry;
 }
 
-Resolver* Registry::set_resolver(Resolver* resolver) noexcept {
+PluginLoader* Registry::set_resolver(PluginLoader* resolver) noexcept {
   const std::lock_guard lock(state_->mutex);
   return std::exchange(state_->resolver, resolver);
 }
@@ -91,7 +91,7 @@ std::vector<const RegistryItem*> Registry::items(std::string_view kind) const {
 const RegistryItem& Registry::get(std::string_view kind, std::string_view key, const Origin& where,
                                   const std::string& path) {
   if (const RegistryItem* item = find(kind, key)) return *item;
-  if (Resolver* resolver = state_->current_resolver()) {
+  if (PluginLoader* resolver = state_->current_resolver()) {
     try {
       resolver->load(kind, key);
     } catch (Error& error) {
@@ -103,11 +103,11 @@ const RegistryItem& Registry::get(std::string_view kind, std::string_view key, c
   throw ConfigError(missing(kind, key, where, path));
 }
 
-Problem Registry::missing(std::string_view kind, std::string_view key, const Origin& where,
+Diagnostic Registry::missing(std::string_view kind, std::string_view key, const Origin& where,
                           const std::string& path) {
   std::vector<std::string> known;
   for (const RegistryItem* item : items(kind)) known.push_back(item->key);
-  Resolver* resolver = state_->current_resolver();
+  PluginLoader* resolver = state_->current_resolver();
   if (resolver != nullptr) {
     for (std::string& name : resolver->keys(kind)) {
       if (std::find(known.begin(), known.end(), name) == known.end()) {
@@ -130,8 +130,8 @@ namespace {
 
 // A constructor names its fields as it knows them, without where they stand.
 ConfigError placed(const ConfigError& error, const RegistryItem& item, const ConfigValue& config) {
-  std::vector<Problem> problems = error.problems();
-  for (Problem& problem : problems) {
+  std::vector<Diagnostic> diagnostics = error.diagnostics();
+  for (Diagnostic& problem : diagnostics) {
     const std::string field = problem.path.substr(0, problem.path.find_first_of(".["));
     const bool own = item.schema != nullptr && item.schema().find(field) != nullptr;
     if (problem.where.known() || (!problem.path.empty() && !own)) continue;
@@ -143,7 +143,7 @@ ConfigError placed(const ConfigError& error, const RegistryItem& item, const Con
       problem.path = config.path() + "." + problem.path;
     }
   }
-  ConfigError here(std::move(problems));
+  ConfigError here(std::move(diagnostics));
   here.amend(error.details());
   return here;
 }
@@ -191,12 +191,12 @@ void* Registry::make(std::string_view kind, const ConfigValue& config, void* con
   return object;
 }
 
-void Registry::check(std::string_view kind, const ConfigValue& config, Problems& problems) {
+void Registry::check(std::string_view kind, const ConfigValue& config, Diagnostics& diagnostics) {
   if (!config.has_value()) return;
   const RegistryItem& item = get(kind, config.key(), config.origin(), config.path());
   if (item.check == nullptr) return;
   guard(item, config.origin(), config.path(),
-        [&] { item.check(config.fields(), config.path(), problems); });
+        [&] { item.check(config.fields(), config.path(), diagnostics); });
 }
 
 Value Registry::experiment(std::string_view key) {
@@ -206,10 +206,10 @@ Value Registry::experiment(std::string_view key) {
   return config;
 }
 
-void Registry::check_experiment(std::string_view key, const Value& config, Problems& problems) {
+void Registry::check_experiment(std::string_view key, const Value& config, Diagnostics& diagnostics) {
   const RegistryItem& item = get("experiment", key);
   if (item.check == nullptr) return;
-  guard(item, {}, {}, [&] { item.check(config, {}, problems); });
+  guard(item, {}, {}, [&] { item.check(config, {}, diagnostics); });
 }
 
 const void* Registry::table(std::string_view kind, std::string_view key, const Origin& where,
@@ -223,21 +223,21 @@ const void* Registry::table(std::string_view kind, std::string_view key, const O
   return table;
 }
 
-std::optional<NumberItem> Registry::for_number(std::string_view kind) {
-  std::vector<NumberItem> found;
+std::optional<ScalarShorthand> Registry::for_number(std::string_view kind) {
+  std::vector<ScalarShorthand> found;
   std::vector<std::string> resolved;
-  if (Resolver* resolver = state_->current_resolver()) {
+  if (PluginLoader* resolver = state_->current_resolver()) {
     found = resolver->for_number(kind);
     resolved = resolver->keys(kind);
   }
   // Which of its own plugins a number means is the resolver's to say, loaded or not.
   for (const RegistryItem* item : items(kind)) {
     const bool decided = std::find(resolved.begin(), resolved.end(), item->key) != resolved.end();
-    if (!item->from_number.empty() && !decided) found.push_back({item->key, item->from_number});
+    if (!item->scalar_shorthand.empty() && !decided) found.push_back({item->key, item->scalar_shorthand});
   }
   if (found.empty()) return std::nullopt;
   if (found.size() > 1) {
-    throw ConfigError(Problem{.what = "a bare number could mean the " + std::string(kind) + " '" +
+    throw ConfigError(Diagnostic{.what = "a bare number could mean the " + std::string(kind) + " '" +
                                       found[0].key + "' or '" + found[1].key + "'",
                               .hint = "write a table with a 'type'"});
   }

@@ -15,84 +15,84 @@ constexpr std::int64_t kLargestInteger = std::int64_t{1} << 40;
 
 // Whether `range` is a pair in order; says why not.
 template <class T>
-bool is_range(Problems& problems, std::string_view field, const std::vector<T>& range) {
+bool is_range(Diagnostics& diagnostics, std::string_view field, const std::vector<T>& range) {
   if (range.size() != 2) {
-    problems.add(field, "must be [low, high], has " + std::to_string(range.size()) + " numbers");
+    diagnostics.add(field, "must be [low, high], has " + std::to_string(range.size()) + " numbers");
     return false;
   }
   if (range[0] < range[1]) return true;
-  problems.add(field, "low must be less than high, is " + to_toml(Value::array_of(range)));
+  diagnostics.add(field, "low must be less than high, is " + to_toml(Value::array_of(range)));
   return false;
 }
 
-void check_numbers(Problems& problems, std::string_view field, const std::vector<double>& range,
+void check_numbers(Diagnostics& diagnostics, std::string_view field, const std::vector<double>& range,
                    bool is_log) {
   const auto is_finite = [](double x) { return std::isfinite(x); };
   if (!std::all_of(range.begin(), range.end(), is_finite)) {
-    return problems.add(field, "bounds must be finite, are " + to_toml(Value::array_of(range)));
+    return diagnostics.add(field, "bounds must be finite, are " + to_toml(Value::array_of(range)));
   }
-  if (!is_range(problems, field, range)) return;
+  if (!is_range(diagnostics, field, range)) return;
   if (is_log && range[0] <= 0) {
-    problems.add(field, "low must be more than 0 on a logarithmic scale, is " + to_toml(range[0]),
+    diagnostics.add(field, "low must be more than 0 on a logarithmic scale, is " + to_toml(range[0]),
                  "use uniform for ranges that reach zero");
   } else if (!std::isfinite(range[1] - range[0])) {
-    problems.add(field, "is too wide for a number to hold");
+    diagnostics.add(field, "is too wide for a number to hold");
   }
 }
 
-void check_integers(Problems& problems, std::string_view field,
+void check_integers(Diagnostics& diagnostics, std::string_view field,
                     const std::vector<std::int64_t>& range, bool is_log) {
-  if (!is_range(problems, field, range)) return;
+  if (!is_range(diagnostics, field, range)) return;
   if (is_log && range[0] < 1) {
-    problems.add(field,
+    diagnostics.add(field,
                  "low must be at least 1 on a logarithmic scale, is " + std::to_string(range[0]),
                  "use int for ranges that reach zero");
   } else if (range[0] < -kLargestInteger || range[1] > kLargestInteger) {
-    problems.add(field, "bounds must lie between -2^40 and 2^40");
+    diagnostics.add(field, "bounds must lie between -2^40 and 2^40");
   }
 }
 
-void check_choices(Problems& problems, const std::vector<Value>& values) {
-  if (values.empty()) return problems.add("choice", "must list at least one value");
+void check_choices(Diagnostics& diagnostics, const std::vector<Value>& values) {
+  if (values.empty()) return diagnostics.add("choice", "must list at least one value");
   for (auto value = values.begin(); value != values.end(); ++value) {
-    if (value->is_null()) return problems.add("choice", "has an empty value");
+    if (value->is_null()) return diagnostics.add("choice", "has an empty value");
     if (std::find(values.begin(), value, *value) == value) continue;
-    return problems.add("choice", to_toml(*value) + " is listed twice");
+    return diagnostics.add("choice", to_toml(*value) + " is listed twice");
   }
 }
 
 }  // namespace
 
-void DimensionConfig::validate(Problems& problems) const {
+void DimensionConfig::validate(Diagnostics& diagnostics) const {
   const int given = uniform.has_value() + log_uniform.has_value() + int_.has_value() +
                     log_int.has_value() + choice.has_value();
   if (given != 1) {
-    problems.add("", given == 0 ? "says nothing of its values" : "says two things of its values",
+    diagnostics.add("", given == 0 ? "says nothing of its values" : "says two things of its values",
                  "set exactly one of uniform, log_uniform, int, log_int and choice");
     return;
   }
-  if (uniform) check_numbers(problems, "uniform", *uniform, false);
-  if (log_uniform) check_numbers(problems, "log_uniform", *log_uniform, true);
-  if (int_) check_integers(problems, "int", *int_, false);
-  if (log_int) check_integers(problems, "log_int", *log_int, true);
-  if (choice) check_choices(problems, *choice);
+  if (uniform) check_numbers(diagnostics, "uniform", *uniform, false);
+  if (log_uniform) check_numbers(diagnostics, "log_uniform", *log_uniform, true);
+  if (int_) check_integers(diagnostics, "int", *int_, false);
+  if (log_int) check_integers(diagnostics, "log_int", *log_int, true);
+  if (choice) check_choices(diagnostics, *choice);
   if (!step) return;
-  if (!int_) return problems.add("step", "is for int only");
+  if (!int_) return diagnostics.add("step", "is for int only");
   if (int_->size() == 2 && (*int_)[0] < (*int_)[1] && *step > (*int_)[1] - (*int_)[0]) {
-    problems.add("step", "is wider than the range: only " + std::to_string((*int_)[0]) + " is left",
+    diagnostics.add("step", "is wider than the range: only " + std::to_string((*int_)[0]) + " is left",
                  "make it less, or give the key that value without searching");
   }
 }
 
 Dimension::Dimension(std::string path, DimensionConfig config)
     : path_(std::move(path)), config_(std::move(config)) {
-  Problems problems;
+  Diagnostics diagnostics;
   const Value table = Value::table();
   {
-    const Problems::Inside inside(problems, joined_path("space", path_), table);
-    config_.validate(problems);
+    const Diagnostics::Inside inside(diagnostics, joined_path("space", path_), table);
+    config_.validate(diagnostics);
   }
-  problems.throw_if_any();
+  diagnostics.throw_if_any();
   if (config_.uniform) {
     low_ = config_.uniform->front();
     high_ = config_.uniform->back();
@@ -150,9 +150,9 @@ bool Dimension::has(const Value& value) const {
     const std::int64_t offset = value.as_integer() - first_;
     return offset % step_ == 0 && offset / step_ < count_;
   }
-  if (!value.is_number() && !value.is_integer()) return false;
+  if (!value.is_float() && !value.is_integer()) return false;
   const auto& range = config_.uniform ? *config_.uniform : *config_.log_uniform;
-  return value.as_number() >= range[0] && value.as_number() <= range[1];
+  return value.as_float() >= range[0] && value.as_float() <= range[1];
 }
 
 double Dimension::unit(const Value& value) const {
@@ -161,7 +161,7 @@ double Dimension::unit(const Value& value) const {
         to_toml(value) + " is no value of this dimension of the search: " + text(),
         {.path = path_, .hint = "the space may have been changed since the trial was made"});
   }
-  if (is_continuous()) return coordinate(value.as_number());
+  if (is_continuous()) return coordinate(value.as_float());
   if (scale_ == Scale::log) return coordinate(static_cast<double>(value.as_integer()));
   std::int64_t index = 0;
   if (is_categorical()) {
@@ -195,7 +195,7 @@ std::string Dimension::text() const {
 
 SearchSpace::SearchSpace(const Map<DimensionConfig>& dimensions) {
   if (dimensions.empty()) {
-    throw ConfigError(Problem{.where = {},
+    throw ConfigError(Diagnostic{.where = {},
                               .path = "space",
                               .what = "there is nothing to search",
                               .hint = "space.\"trainer.learning_rate\" = { log_uniform = [1e-5, "

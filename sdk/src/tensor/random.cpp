@@ -43,15 +43,15 @@ std::uint64_t threefry(std::uint64_t key, std::uint64_t counter) {
   return x0 | static_cast<std::uint64_t>(x1) << 32;
 }
 
-Key Key::fold(std::string_view name) const {
-  return Key(threefry(value_ ^ kNameTag, hash_of(name)));
+RngKey RngKey::fold(std::string_view name) const {
+  return RngKey(threefry(value_ ^ kNameTag, hash_of(name)));
 }
 
-Key Key::fold(std::uint64_t number) const {
-  return Key(threefry(value_ ^ kNumberTag, number));
+RngKey RngKey::fold(std::uint64_t number) const {
+  return RngKey(threefry(value_ ^ kNumberTag, number));
 }
 
-void random_bits(Key key, std::uint64_t offset, std::span<std::uint32_t> out) {
+void random_bits(RngKey key, std::uint64_t offset, std::span<std::uint32_t> out) {
   std::uint64_t block = 0;
   for (std::size_t i = 0; i < out.size(); ++i) {
     std::uint64_t element = offset + i;
@@ -60,7 +60,7 @@ void random_bits(Key key, std::uint64_t offset, std::span<std::uint32_t> out) {
   }
 }
 
-Permutation::Permutation(Key key, std::uint64_t n) : key_(key.value()), n_(n), half_bits_(0) {
+Permutation::Permutation(RngKey key, std::uint64_t n) : key_(key.value()), n_(n), half_bits_(0) {
   if (n > std::uint64_t{1} << 62) throw Error("a permutation has at most 2^62 elements");
   while ((std::uint64_t{1} << (2 * half_bits_)) < n) ++half_bits_;
 }

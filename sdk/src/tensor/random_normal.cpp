@@ -76,7 +76,7 @@ double normal_element(std::uint64_t key, std::uint64_t element) {
 
 }  // namespace
 
-void random_uniform(Key key, double low, double high, std::span<float> out) {
+void random_uniform(RngKey key, double low, double high, std::span<float> out) {
   std::uint64_t block = 0;
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (i % 2 == 0) block = threefry(key.value(), i / 2);
@@ -88,7 +88,7 @@ void random_uniform(Key key, double low, double high, std::span<float> out) {
   }
 }
 
-void random_normal(Key key, double mean, double stddev, std::span<float> out) {
+void random_normal(RngKey key, double mean, double stddev, std::span<float> out) {
   for (std::size_t i = 0; i < out.size(); i += 2) {
     SinCos pair = normal_pair(key.value(), i / 2);
     out[i] = static_cast<float>(mean + stddev * pair.cos);
@@ -96,7 +96,7 @@ void random_normal(Key key, double mean, double stddev, std::span<float> out) {
   }
 }
 
-void random_truncated_normal(Key key, double mean, double stddev, std::span<float> out) {
+void random_truncated_normal(RngKey key, double mean, double stddev, std::span<float> out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     double z = normal_element(key.value(), i);
     // Every further attempt is the same element of another key's array, so elements stay

@@ -5,22 +5,22 @@
 namespace trivet {
 namespace {
 
-void check_parts(const ExperimentConfig& config, Problems& problems) {
+void check_parts(const ExperimentConfig& config, Diagnostics& diagnostics) {
   const Value* batch_size = config.task.fields().find_path("train_input.batch_size");
   const Value* parts = config.trainer.fields().find("gradient_accumulation");
   if (batch_size == nullptr || parts == nullptr) return;
   if (!batch_size->is_integer() || !parts->is_integer() || parts->as_integer() < 1) return;
   if (batch_size->as_integer() % parts->as_integer() == 0) return;
-  problems.add("trainer.gradient_accumulation",
+  diagnostics.add("trainer.gradient_accumulation",
                "is " + to_toml(*parts) +
                    ", which does not divide task.train_input.batch_size = " + to_toml(*batch_size),
                "every part of a batch must have as many examples");
 }
 
 // What an input has of the global batch is said twice, by the mesh and by the input.
-void check_share(const ExperimentConfig& config, Problems& problems) {
+void check_share(const ExperimentConfig& config, Diagnostics& diagnostics) {
   if (config.mesh.percore_batch_size <= 0) return;
-  Problems of_mesh;
+  Diagnostics of_mesh;
   config.mesh.validate(of_mesh);
   if (!of_mesh.empty()) return;  // told where they are
   const BatchShare share = batch_share(config.mesh);
@@ -28,7 +28,7 @@ void check_share(const ExperimentConfig& config, Problems& problems) {
     const std::string path = std::string("train_input.") + field;
     const Value* value = config.task.fields().find_path(path);
     if (value == nullptr || !value->is_integer() || value->as_integer() == wanted) return;
-    problems.add("task." + path, "is " + to_toml(*value) +
+    diagnostics.add("task." + path, "is " + to_toml(*value) +
                                      ", and mesh.percore_batch_size makes it " +
                                      std::to_string(wanted) + " (a global batch of " +
                                      std::to_string(share.global) + ")");
@@ -39,9 +39,9 @@ void check_share(const ExperimentConfig& config, Problems& problems) {
 
 }  // namespace
 
-void ExperimentConfig::validate(Problems& problems) const {
-  check_parts(*this, problems);
-  if (problems.empty()) check_share(*this, problems);
+void ExperimentConfig::validate(Diagnostics& diagnostics) const {
+  check_parts(*this, diagnostics);
+  if (diagnostics.empty()) check_share(*this, diagnostics);
 }
 
 }  // namespace trivet

@@ -21,7 +21,7 @@ std::set<Parameter*> matched(const ParameterStore& store, const std::vector<std:
       found.insert(parameter.get());
     }
     if (any) continue;
-    throw ConfigError(Problem{.path = field,
+    throw ConfigError(Diagnostic{.path = field,
                               .what = "'" + text + "' matches no variable",
                               .hint = "a pattern must match a whole path, e.g. \"body/.*\""});
   }
@@ -32,7 +32,7 @@ void expect_trainable(const ParameterStore& store, const char* field) {
   for (const auto& parameter : store.parameters()) {
     if (parameter->trainable()) return;
   }
-  throw ConfigError(Problem{.path = field, .what = "every variable is frozen: nothing is trained"});
+  throw ConfigError(Diagnostic{.path = field, .what = "every variable is frozen: nothing is trained"});
 }
 
 }  // namespace

@@ -172,12 +172,12 @@ LoadReport compare(const ParameterStore& store, const WeightSource& weights,
 
 }  // namespace
 
-void InitLoadConfig::validate(Problems& problems) const {
+void InitLoadConfig::validate(Diagnostics& diagnostics) const {
   const auto check = [&](const char* field, const std::string& pattern) {
     try {
       const std::regex compiled(pattern, std::regex::ECMAScript);
     } catch (const std::regex_error& failure) {
-      problems.add(field, "'" + pattern + "' is not a regular expression: " + failure.what());
+      diagnostics.add(field, "'" + pattern + "' is not a regular expression: " + failure.what());
     }
   };
   for (const LoadRule& rule : rules) check("rules", rule.pattern);

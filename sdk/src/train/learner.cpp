@@ -52,7 +52,7 @@ std::vector<std::vector<Parameter*>> shares(const ParameterStore& store,
   }
   if (none.empty() && several.empty()) return out;
   throw ConfigError(
-      Problem{.path = "trainer.learners",
+      Diagnostic{.path = "trainer.learners",
               .what = "every variable must belong to exactly one learner:" + none + several,
               .hint = "patterns must match whole paths; trainer.optimizer takes "
                       "those that no learner matches"});
@@ -89,7 +89,7 @@ Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (variables[i].empty() && !rules[i].variables.empty()) {
       throw ConfigError(
-          Problem{.path = "trainer.learners",
+          Diagnostic{.path = "trainer.learners",
                   .what = "learner " + title_of(rules[i].name) + " matches no trainable variable",
                   .hint = "patterns must match whole paths, e.g. \"head/.*\""});
     }
@@ -165,7 +165,7 @@ void Learner::accumulate(std::int64_t n) {
   device.check(device.table().fill(device.context(), &view, 0), "fill");
 }
 
-void Learner::add_noise(Key key) {
+void Learner::add_noise(RngKey key) {
   NoGrad no_grad;
   if (impl_->noise) impl_->noise->add(key, step_);
 }

@@ -20,13 +20,13 @@ void check_variables(const LearnerRule& rule, const ParameterStore& store) {
     for (const auto& parameter : all) variables.push_back(&*parameter);
     rule.optimizer->check_variables(variables);
   } catch (const ConfigError& wrong) {
-    std::vector<Problem> problems = wrong.problems();
-    for (Problem& problem : problems) {
+    std::vector<Diagnostic> diagnostics = wrong.diagnostics();
+    for (Diagnostic& problem : diagnostics) {
       const bool main = rule.name.empty();
       problem.path = main ? "trainer.optimizer." + problem.path : "trainer.learners";
       if (!main) problem.what = "optimizer of '" + rule.name + "': " + problem.what;
     }
-    throw ConfigError(std::move(problems));
+    throw ConfigError(std::move(diagnostics));
   }
 }
 

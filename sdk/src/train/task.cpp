@@ -47,7 +47,7 @@ void Task::initialize(ParameterStore& store) {
 
 std::unique_ptr<Optimizer> Task::create_optimizer(const ConfigOf<Optimizer>& config) {
   if (!config.has_value()) {
-    throw ConfigError(Problem{.path = "trainer.optimizer",
+    throw ConfigError(Diagnostic{.path = "trainer.optimizer",
                               .what = "no optimizer is configured, and training needs one",
                               .hint = "for example optimizer = \"optim/Adam\""});
   }
@@ -56,7 +56,7 @@ std::unique_ptr<Optimizer> Task::create_optimizer(const ConfigOf<Optimizer>& con
 
 std::unique_ptr<Model> Task::build_model(const ConfigOf<Model>& config, Scope& scope) {
   if (!config.has_value()) {
-    throw ConfigError(Problem{.path = "task.model",
+    throw ConfigError(Diagnostic{.path = "task.model",
                               .what = "no model is configured",
                               .hint = "set [task.model] with a type"});
   }
@@ -65,7 +65,7 @@ std::unique_ptr<Model> Task::build_model(const ConfigOf<Model>& config, Scope& s
 
 std::unique_ptr<Input> Task::build_inputs(const ConfigOf<Input>& config, InputContext& context) {
   if (!config.has_value()) {
-    throw ConfigError(Problem{.path = context.name,
+    throw ConfigError(Diagnostic{.path = context.name,
                               .what = "no input is configured",
                               .hint = "set [" + context.name + "] with a type"});
   }

@@ -16,19 +16,19 @@ VariationalNoise::VariationalNoise(ParameterStore& store, const VariationalNoise
     if (parameter->trainable() && named) variables_.push_back(parameter.get());
   }
   if (variables_.empty()) {
-    throw ConfigError(Problem{.path = "trainer.variational_noise.variables",
+    throw ConfigError(Diagnostic{.path = "trainer.variational_noise.variables",
                               .what = "they match no trainable variable",
                               .hint = "a pattern must match a whole path, e.g. \"body/.*\""});
   }
   without_ = Tensor::empty(store.device(), store.trainable_values().shape());
 }
 
-void VariationalNoise::add(Key key, std::int64_t step) {
+void VariationalNoise::add(RngKey key, std::int64_t step) {
   remove();
   if (step < start_step_) return;
   assign(without_, store_.trainable_values());
   added_ = true;
-  const Key drawn = key.fold("variational_noise");
+  const RngKey drawn = key.fold("variational_noise");
   for (Parameter* variable : variables_) {
     Tensor noise = Tensor::host(variable->shape());
     random_normal(drawn.fold(variable->path()), 0, scale_, noise.mutable_span<float>());

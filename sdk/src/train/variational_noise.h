@@ -14,7 +14,7 @@ class VariationalNoise {
   // Throws ConfigError where no trainable variable gets any.
   VariationalNoise(ParameterStore& store, const VariationalNoiseConfig& config);
 
-  void add(Key key, std::int64_t step);
+  void add(RngKey key, std::int64_t step);
   void remove();
 
  private:

@@ -193,8 +193,8 @@ void check_backward(Kit& kit, const Attention& a) {
 }  // namespace
 
 void check_attention(Kit& kit) {
-  const bool fwd = kit.wants_slot("attention_fwd", kit.table().attention_fwd != nullptr);
-  const bool bwd = kit.wants_slot("attention_bwd", kit.table().attention_bwd != nullptr);
+  const bool fwd = kit.wants_kernel("attention_fwd", kit.table().attention_fwd != nullptr);
+  const bool bwd = kit.wants_kernel("attention_bwd", kit.table().attention_bwd != nullptr);
   if (!fwd && !bwd) return;
   for (const AttentionCase& c : kAttentionCases) {
     const Attention a(c);

@@ -277,11 +277,11 @@ void check_bad_target(Kit& kit) {
 
 void check_dense(Kit& kit) {
   const tv_backend& t = kit.table();
-  const bool linear_fwd = kit.wants_slot("linear_fwd", t.linear_fwd != nullptr);
-  const bool linear_bwd = kit.wants_slot("linear_bwd", t.linear_bwd != nullptr);
+  const bool linear_fwd = kit.wants_kernel("linear_fwd", t.linear_fwd != nullptr);
+  const bool linear_bwd = kit.wants_kernel("linear_bwd", t.linear_bwd != nullptr);
   check_linear(kit, linear_fwd, linear_bwd);
-  const bool act_fwd = kit.wants_slot("act_fwd", t.act_fwd != nullptr);
-  const bool act_bwd = kit.wants_slot("act_bwd", t.act_bwd != nullptr);
+  const bool act_fwd = kit.wants_kernel("act_fwd", t.act_fwd != nullptr);
+  const bool act_bwd = kit.wants_kernel("act_bwd", t.act_bwd != nullptr);
   for (int kind = TV_ACT_NONE; kind <= TV_ACT_SWIGLU; ++kind) {
     check_activation(kit, kind, 0, 4, act_fwd, act_bwd);
     check_activation(kit, kind, 3, 7, act_fwd, act_bwd);
@@ -290,7 +290,7 @@ void check_dense(Kit& kit) {
   if (act_fwd) check_relu_nan(kit);
   if (act_bwd) check_slopes_at_zero(kit);
   if (linear_bwd) check_linear_at_zero(kit);
-  if (!kit.wants_slot("softmax_xent", t.softmax_xent != nullptr)) return;
+  if (!kit.wants_kernel("softmax_xent", t.softmax_xent != nullptr)) return;
   for (const Classes& c : kClasses) check_softmax(kit, c);
   check_bad_target(kit);
 }

@@ -37,12 +37,12 @@ std::string text(const Classifier& c) {
   return all;
 }
 
-struct Problem {
+struct Diagnostic {
   Values h, w, targets, weight, dw_start;  // w [in, classes]
 };
 
-Problem drawn(const Classifier& c) {
-  Problem p{random_values(161, c.rows * c.in, -c.spread, c.spread),
+Diagnostic drawn(const Classifier& c) {
+  Diagnostic p{random_values(161, c.rows * c.in, -c.spread, c.spread),
             random_values(162, c.in * c.classes),
             random_integers(163, c.rows, 0, static_cast<int>(c.classes)),
             random_values(164, c.rows, 0, 2), random_values(165, c.in * c.classes)};
@@ -62,7 +62,7 @@ struct Answer {
 };
 
 // Row r of the answer, by the formulas of backend.h.
-void add_row(const Classifier& c, const Problem& p, std::int64_t r, Answer& out) {
+void add_row(const Classifier& c, const Diagnostic& p, std::int64_t r, Answer& out) {
   Values z, slope;
   for (std::int64_t j = 0; j < c.classes; ++j) {
     double logit = 0;
@@ -98,7 +98,7 @@ struct ClassifierGradients {
 
 void check_one(Kit& kit, const Classifier& c, bool transposed, float beta,
                const ClassifierGradients& wanted) {
-  const Problem p = drawn(c);
+  const Diagnostic p = drawn(c);
   Answer answer{{}, {}, Values(p.h.size(), 0.0), Values(p.w.size(), 0.0)};
   if (beta != 0) answer.dw = p.dw_start;
   for (std::int64_t r = 0; r < c.rows; ++r) add_row(c, p, r, answer);
@@ -144,7 +144,7 @@ void check_bad_class(Kit& kit) {
 }  // namespace
 
 void check_linear_xent(Kit& kit) {
-  if (!kit.wants_slot("linear_xent", kit.table().linear_xent != nullptr)) return;
+  if (!kit.wants_kernel("linear_xent", kit.table().linear_xent != nullptr)) return;
   for (const Classifier& c : kClassifiers) {
     for (const bool transposed : {false, true}) {
       check_one(kit, c, transposed, 0, {true, true});

@@ -274,8 +274,8 @@ void check_batch_norm(Kit& kit) {
 }  // namespace
 
 void check_norm(Kit& kit) {
-  const bool fwd = kit.wants_slot("norm_fwd", kit.table().norm_fwd != nullptr);
-  const bool bwd = kit.wants_slot("norm_bwd", kit.table().norm_bwd != nullptr);
+  const bool fwd = kit.wants_kernel("norm_fwd", kit.table().norm_fwd != nullptr);
+  const bool bwd = kit.wants_kernel("norm_bwd", kit.table().norm_bwd != nullptr);
   for (const Rows& r : kRows) {
     for (const NormCase& c : kNorms) {
       if (fwd) check_norm_fwd(kit, r, c);

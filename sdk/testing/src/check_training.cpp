@@ -154,10 +154,10 @@ void check_dropout(Kit& kit, std::int64_t n, float p, bool in_place) {
 
 void check_training(Kit& kit) {
   const tv_backend& t = kit.table();
-  const bool optim = kit.wants_slot("optim", t.optim != nullptr);
-  const bool sumsq = kit.wants_slot("sumsq", t.sumsq != nullptr);
-  const bool bits = kit.wants_slot("rng_bits", t.rng_bits != nullptr);
-  const bool dropout = kit.wants_slot("dropout", t.dropout != nullptr);
+  const bool optim = kit.wants_kernel("optim", t.optim != nullptr);
+  const bool sumsq = kit.wants_kernel("sumsq", t.sumsq != nullptr);
+  const bool bits = kit.wants_kernel("rng_bits", t.rng_bits != nullptr);
+  const bool dropout = kit.wants_kernel("dropout", t.dropout != nullptr);
   for (const std::int64_t n : {0, 1, 7, 1003, 70001}) {
     for (const OptimCase& c : kOptims) {
       if (optim) check_optim(kit, c, n);

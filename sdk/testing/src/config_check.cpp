@@ -24,7 +24,7 @@ std::optional<Value> moved_number(const Field& field, double value, double step)
 
 std::optional<Value> another_choice(const FieldType& type, const Value& value) {
   for (const std::string& choice : type.choices) {
-    if (!value.is_text() || choice != value.as_text()) return Value(choice);
+    if (!value.is_string() || choice != value.as_string()) return Value(choice);
   }
   return std::nullopt;
 }
@@ -41,15 +41,15 @@ std::optional<Value> changed(const Field& field, const Value& value) {
       const auto moved =
           moved_number(field, empty ? 0.0 : static_cast<double>(value.as_integer()), 1.0);
       if (!moved) return std::nullopt;
-      return Value(static_cast<std::int64_t>(moved->as_number()));
+      return Value(static_cast<std::int64_t>(moved->as_float()));
     }
-    case Form::number: {
-      const double old = empty ? 0.0 : value.as_number();
+    case Form::floating: {
+      const double old = empty ? 0.0 : value.as_float();
       return moved_number(field, old, old == 0.0 ? 0.5 : std::abs(old) / 4);
     }
-    case Form::text:
+    case Form::string:
     case Form::path:
-      return Value((empty ? std::string() : value.as_text()) + "x");
+      return Value((empty ? std::string() : value.as_string()) + "x");
     case Form::list: {
       if (empty || value.items().empty()) return std::nullopt;
       Value longer = value;
@@ -110,7 +110,7 @@ class Check {
     try {
       subject_.round_trip(value);
     } catch (const ConfigError& error) {
-      return error.problems().empty() ? std::string() : error.problems().front().path;
+      return error.diagnostics().empty() ? std::string() : error.diagnostics().front().path;
     }
     return std::nullopt;
   }
@@ -167,7 +167,7 @@ class Check {
   }
 
   void check_bounds(const Field& field) {
-    const bool number = field.type.form == Form::integer || field.type.form == Form::number;
+    const bool number = field.type.form == Form::integer || field.type.form == Form::floating;
     if (!number) return;
     for (const auto& [bound, step] : {std::pair(field.low, -1.0), std::pair(field.high, 1.0)}) {
       if (!bound) continue;

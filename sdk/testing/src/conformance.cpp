@@ -263,7 +263,7 @@ bool Kit::wants(const std::string& function) const {
   return options_.only.empty() || function.find(options_.only) != std::string::npos;
 }
 
-bool Kit::wants_slot(const std::string& function, bool present) {
+bool Kit::wants_kernel(const std::string& function, bool present) {
   if (!wants(function)) return false;
   if (!present) report_.absent.push_back(function);
   return present;
@@ -272,7 +272,7 @@ bool Kit::wants_slot(const std::string& function, bool present) {
 const void* Kit::extension(const char* name) {
   const bool offers = backend_->extension != nullptr;
   const void* function = offers ? backend_->extension(first().context(), name) : nullptr;
-  return wants_slot(name, function != nullptr) ? function : nullptr;
+  return wants_kernel(name, function != nullptr) ? function : nullptr;
 }
 
 void Kit::record(const std::string& function, const std::string& subject,

@@ -96,7 +96,7 @@ class Kit {
   bool open();  // false when nothing can be run at all
   bool wants(const std::string& function) const;
   // The same for an optional slot; notes it as absent when null.
-  bool wants_slot(const std::string& function, bool present);
+  bool wants_kernel(const std::string& function, bool present);
   const void* extension(const char* name);
   bool stores(int dtype) const { return info_.storage_dtypes >> dtype & 1; }
   const tv_info& info() const { return info_; }

@@ -20,7 +20,7 @@ bool is_constant(const GradientCheckOptions& options, std::size_t input) {
 
 std::vector<float> weights_for(const Tensor& y, std::uint64_t seed) {
   std::vector<float> weights(static_cast<std::size_t>(y.size()));
-  random_uniform(Key(seed).fold("gradient check"), 0.5, 1.5, weights);
+  random_uniform(RngKey(seed).fold("gradient check"), 0.5, 1.5, weights);
   return weights;
 }
 

@@ -20,14 +20,14 @@ struct Subject {
   Tensor fprop(const Tensor& input) const {
     FpropContext context;
     context.train = options.train;
-    context.key = Key(options.gradients.seed).fold("layer check");
+    context.key = RngKey(options.gradients.seed).fold("layer check");
     return layer.fprop(input, context);
   }
 };
 
 std::vector<float> layer_weights_for(const Tensor& y, std::uint64_t seed) {
   std::vector<float> weights(static_cast<std::size_t>(y.size()));
-  random_uniform(Key(seed).fold("layer check weights"), 0.5, 1.5, weights);
+  random_uniform(RngKey(seed).fold("layer check weights"), 0.5, 1.5, weights);
   return weights;
 }
 

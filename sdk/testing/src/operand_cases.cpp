@@ -174,7 +174,7 @@ void add_activations(Cases& cases) {
         cases, "activation", {6}, [act](auto& x) { return ops::activation(x, act); }, true, false,
         std::to_string(static_cast<int>(act)));
   }
-  add_one_operand(cases, "dropout", {6}, [](auto& x) { return ops::dropout(x, 0.5F, Key(3)); });
+  add_one_operand(cases, "dropout", {6}, [](auto& x) { return ops::dropout(x, 0.5F, RngKey(3)); });
 }
 
 void add_products(Cases& cases) {

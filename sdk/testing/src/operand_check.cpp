@@ -27,7 +27,7 @@ constexpr std::pair<OperandLayout, const char*> kViews[] = {
 
 Tensor drawn(Device& device, const Operand& operand, const Shape& shape, std::uint64_t seed) {
   std::vector<float> values(static_cast<std::size_t>(shape.size()));
-  random_uniform(Key(5).fold(seed), operand.low, operand.high, values);
+  random_uniform(RngKey(5).fold(seed), operand.low, operand.high, values);
   if (operand.dtype == DType::f32) return Tensor::from<float>(device, values, shape);
   for (float& value : values) value = std::floor(value);
   return ops::cast(Tensor::from<float>(device, values, shape), operand.dtype);
@@ -106,11 +106,11 @@ class Checker {
     check_empty();
   }
 
-  std::string take_problems() { return std::move(problems_); }
+  std::string take_problems() { return std::move(diagnostics_); }
 
  private:
   void problem(const std::string& text) {
-    problems_ +=
+    diagnostics_ +=
         case_->op + (case_->form.empty() ? "" : " (" + case_->form + ")") + ": " + text + "\n";
   }
 
@@ -263,7 +263,7 @@ class Checker {
   std::unique_ptr<Device> device_, other_;
   const OperandCase* case_ = nullptr;
   std::vector<Operand> operands_;
-  std::string problems_;
+  std::string diagnostics_;
 };
 
 }  // namespace

@@ -44,7 +44,7 @@ class FakeModel final : public DecoderState {
   }
 
   std::vector<float> logits_behind(const Tokens& sequence) const {
-    Key key(7);
+    RngKey key(7);
     for (const std::int32_t id : sequence) key = key.fold(static_cast<std::uint64_t>(id));
     std::vector<float> logits(static_cast<std::size_t>(vocabulary_));
     random_uniform(key, -2, 2, logits);

@@ -190,15 +190,15 @@ TEST_CASE("local: a lost job is tried again when it has a retry") {
   job.retries = retries;
   const pid_t supervisor = experiment.start_supervisor();
   REQUIRE(wait_until([&] { return experiment.has("up"); }));
-  const pid_t keeper = read_attempt(job, 1).keeper;
+  const pid_t shim = read_attempt(job, 1).shim;
   SECTION("together with its supervisor") {
     kill_now(supervisor);
-    ::kill(keeper, SIGKILL);
-    REQUIRE(wait_until([&] { return start_ticks(keeper) == 0; }));
+    ::kill(shim, SIGKILL);
+    REQUIRE(wait_until([&] { return start_ticks(shim) == 0; }));
     experiment.supervise();
   }
   SECTION("alone") {
-    ::kill(keeper, SIGKILL);
+    ::kill(shim, SIGKILL);
     CHECK(wait_for_child(supervisor) == 0);
   }
   CHECK(experiment.state(1) == (retries == 0 ? JobState::lost : JobState::completed));
@@ -222,7 +222,7 @@ TEST_CASE(
     expected = JobState::completed;
   }
   if (how == "it is gone") {
-    ::kill(read_attempt(job, 1).keeper, SIGKILL);
+    ::kill(read_attempt(job, 1).shim, SIGKILL);
     REQUIRE(wait_until([&] { return read_attempt(job, 1).phase == AttemptPhase::lost; }));
     expected = JobState::lost;
   }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "experiment.h"
-#include "local/cgroup_place.h"
+#include "local/cgroup_location.h"
 #include "trivet/launch/attempt.h"
 #include "trivet/os/process.h"
 
@@ -33,8 +33,8 @@ const std::string kUntilGo = ": > up; while [ ! -e go ]; do sleep 0.01; done; ";
 const std::string kWhere = "cat /proc/self/cgroup > where; ";
 
 // Asked once: whoever asks also tidies up.
-const local::CgroupPlace& place() {
-  static const local::CgroupPlace found = local::cgroup_place();
+const local::CgroupLocation& place() {
+  static const local::CgroupLocation found = local::cgroup_location();
   return found;
 }
 
@@ -89,16 +89,16 @@ TEST_CASE("local: a job of which one process takes too much ends whole") {
   CHECK(experiment.status(1).detail == "memory limit of 32 MiB");
 }
 
-TEST_CASE("local: a job that stays under its limit has a cgroup of its own, its keeper has not") {
+TEST_CASE("local: a job that stays under its limit has a cgroup of its own, its shim has not") {
   if (!has_cgroups()) return;
   LimitedExperiment experiment(
-      {kWhere + "cat /proc/$PPID/cgroup > keeper; head -c 4m /dev/zero | tail > /dev/null"});
+      {kWhere + "cat /proc/$PPID/cgroup > shim; head -c 4m /dev/zero | tail > /dev/null"});
   experiment.supervise();
   CHECK(experiment.state(1) == JobState::completed);
   CHECK(experiment.status(1).detail.empty());
   REQUIRE_FALSE(experiment.cgroup().empty());
   CHECK_FALSE(fs::exists(experiment.cgroup()));
-  CHECK_THAT(experiment.text("keeper"), !Contains("trivet-"));
+  CHECK_THAT(experiment.text("shim"), !Contains("trivet-"));
 }
 
 TEST_CASE("local: without cgroups, and without a declared limit, nothing ends a job") {
@@ -147,13 +147,13 @@ TEST_CASE("local: the limit holds when the supervisor is gone, and the next one 
   CHECK_FALSE(fs::exists(experiment.cgroup()));
 }
 
-TEST_CASE("local: what a killed keeper has left is removed by the next supervisor") {
+TEST_CASE("local: what a killed shim has left is removed by the next supervisor") {
   if (!has_cgroups()) return;
   LimitedExperiment experiment({kWhere + kUntilGo});
   const pid_t supervisor = experiment.start_supervisor();
   REQUIRE(wait_until([&] { return experiment.has("up"); }));
   const AttemptInfo info = read_attempt(experiment.units[0].jobs[0], 1);
-  for (const pid_t process : {supervisor, info.keeper}) ::kill(process, SIGKILL);
+  for (const pid_t process : {supervisor, info.shim}) ::kill(process, SIGKILL);
   wait_for_child(supervisor);
   const fs::path left = experiment.cgroup();
   CHECK(fs::exists(left));

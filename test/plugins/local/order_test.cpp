@@ -23,12 +23,12 @@ constexpr const char* kAlone =
     "mkdir busy || echo overlap >> log; echo one >> log; sleep 0.03; rmdir busy";
 
 std::string problems_of(LocalExperiment& experiment) {
-  Problems problems;
+  Diagnostics diagnostics;
   FileRecords records = experiment.records();
   experiment.with(
-      records, [&](Orchestrator& orchestrator) { orchestrator.check(experiment.units, problems); });
+      records, [&](Orchestrator& orchestrator) { orchestrator.check(experiment.units, diagnostics); });
   std::string text;
-  for (const Problem& problem : problems.list()) {
+  for (const Diagnostic& problem : diagnostics.list()) {
     text += problem.path + ": " + problem.what + "\n";
   }
   return text;
@@ -122,7 +122,7 @@ TEST_CASE("local: jobs of a unit start together, and only together") {
     experiment.add_unit(number + a);
     experiment.add_job("second", number + b);
   }
-  // Room for three: a unit and a half.
+  // Capacity for three: a unit and a half.
   experiment.config.cores = 3;
   experiment.supervise();
   for (int wid = 1; wid <= 3; ++wid) {

@@ -63,7 +63,7 @@ struct Bench {
     }
     TaskContext context{*device, {}};
     task = make(ConfigOf<Task>(key, std::move(fields)), context);
-    store = std::make_unique<ParameterStore>(*device, Key(5));
+    store = std::make_unique<ParameterStore>(*device, RngKey(5));
     Scope root(*store);
     model = task->build_model(task->config().model, root);
     store->build();
@@ -139,10 +139,10 @@ std::vector<std::string> names(const Logs& logs) {
 }
 
 std::string problems_of(const Value& fields) {
-  Problems problems;
-  check_rules<multitask::JointConfig>(fields, "task", problems);
+  Diagnostics diagnostics;
+  check_rules<multitask::JointConfig>(fields, "task", diagnostics);
   std::string text;
-  for (const Problem& problem : problems.list()) text += to_string(problem) + "\n";
+  for (const Diagnostic& problem : diagnostics.list()) text += to_string(problem) + "\n";
   return text;
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("every task of a continuous evaluation finds the files of its own") {
   const auto device = test::open_device("tiny/Backend");
   const auto build = [&](TaskContext context) {
     const auto task = make(config, context);
-    ParameterStore store(*device, Key(5));
+    ParameterStore store(*device, RngKey(5));
     Scope root(store);
     task->build_model({}, root);
   };
@@ -445,10 +445,10 @@ TEST_CASE("a joint batch is cut into no more parts than its smallest task has ro
 
 TEST_CASE("the first loss of several tasks is that of one of them, or of all") {
   const auto first = [](Bench& bench) {
-    return static_cast<const FirstLoss*>(bench.task->extension(kTaskFirstLoss))->first_loss();
+    return static_cast<const ExpectedInitialLoss*>(bench.task->extension(kTaskExpectedInitialLoss))->expected_initial_loss();
   };
   Bench interleaved("multitask/Interleaved", two()), joint("multitask/Joint", two(2, 0.5));
-  const FirstLoss::Range chance = chance_of(3);
+  const ExpectedInitialLoss::Range chance = chance_of(3);
   CHECK(first(interleaved).low == chance.low);
   CHECK(first(interleaved).high == chance.high);
   CHECK(first(joint).low == Approx(2.5 * chance.low));

@@ -102,7 +102,7 @@ std::vector<Case> cases() {
 }
 
 ConfigOf<Layer> config_of(Value value) {
-  const std::string key = value.find("type")->as_text();
+  const std::string key = value.find("type")->as_string();
   value.erase("type");
   return {key, std::move(value)};
 }
@@ -110,7 +110,7 @@ ConfigOf<Layer> config_of(Value value) {
 // Values that are at least 0.1 apart, in a random order: no step of a difference changes which is
 // the largest.
 std::vector<float> spread_values(std::int64_t n) {
-  const trivet::Permutation order(trivet::Key(4), static_cast<std::uint64_t>(n));
+  const trivet::Permutation order(trivet::RngKey(4), static_cast<std::uint64_t>(n));
   std::vector<float> values;
   for (std::int64_t i = 0; i < n; ++i) {
     const auto place = static_cast<double>(order(static_cast<std::uint64_t>(i)));
@@ -174,7 +174,7 @@ TEST_CASE("the layer check finds a wrong gradient") {
     trivet::Parameter& w_;
   };
   const auto device = trivet::test::open_device("tiny/Backend");
-  trivet::ParameterStore store(*device, trivet::Key(1));
+  trivet::ParameterStore store(*device, trivet::RngKey(1));
   trivet::Scope scope(store);
   trivet::Scope inner = scope.child("hidden");
   Hidden layer(inner);

@@ -163,7 +163,7 @@ TEST_CASE("cross_inputs have their gradient through rematerialization") {
 TEST_CASE("auxiliary losses, summaries and states pass through rematerialization once") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto device = trivet::test::open_device(backend);
-  trivet::ParameterStore store(*device, trivet::Key(1));
+  trivet::ParameterStore store(*device, trivet::RngKey(1));
   WithLoss layer(trivet::Scope(store).child("layer"));
   store.build();
   const std::vector<float> values = random_values(2 * kDims, 5);

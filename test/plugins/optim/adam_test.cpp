@@ -17,7 +17,7 @@ namespace optim_adam_test {
 namespace {
 
 using trivet::Init;
-using trivet::Key;
+using trivet::RngKey;
 using trivet::Optimizer;
 using trivet::Parameter;
 using trivet::Tensor;
@@ -91,7 +91,7 @@ class Pair {
   Pair(const std::string& backend, const Options& options)
       : options_(options),
         device_(trivet::test::open_device(backend)),
-        store_(*device_, Key(3)),
+        store_(*device_, RngKey(3)),
         a_(store_.add("a", {5, 3}, {.init = {Init::normal, 1}})),
         b_(store_.add("b", {4}, {.init = {Init::normal, 1}})) {
     store_.build();
@@ -131,7 +131,7 @@ class Pair {
 // One number that starts at 1, after one update by a gradient of 0.5.
 double after_one(const std::string& backend, const std::string& name, Value fields) {
   const auto device = trivet::test::open_device(backend);
-  trivet::ParameterStore store(*device, Key(1));
+  trivet::ParameterStore store(*device, RngKey(1));
   Parameter& w = store.add("w", {1}, {.init = {Init::constant, 1}});
   store.build();
   trivet::Learner learner(store, optimizer(name, std::move(fields)), rate());
@@ -167,7 +167,7 @@ TEST_CASE("Adam's first updates are those of float64 for every beta2") {
   options.epsilon = 1e-8;
   INFO(backend << ": beta2 " << options.beta2 << ", amsgrad " << options.amsgrad);
   const auto device = trivet::test::open_device(backend);
-  trivet::ParameterStore store(*device, Key(1));
+  trivet::ParameterStore store(*device, RngKey(1));
   Parameter& w = store.add("w", {1}, {.init = {Init::constant, 0}});
   store.build();
   trivet::Learner learner(store, optimizer("Adam", options.fields()), rate());

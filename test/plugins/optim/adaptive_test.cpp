@@ -13,7 +13,7 @@
 namespace {
 
 using trivet::Init;
-using trivet::Key;
+using trivet::RngKey;
 using trivet::Parameter;
 using trivet::Shape;
 using trivet::Value;
@@ -23,7 +23,7 @@ using Values = std::vector<float>;
 struct Variable {
   Variable(const std::string& backend, const Shape& shape, const Values& start,
            const std::string& name, Value fields)
-      : device(trivet::test::open_device(backend)), store(*device, Key(1)) {
+      : device(trivet::test::open_device(backend)), store(*device, RngKey(1)) {
     trivet::test::use_plugin("optim");
     w = &store.add("w", shape, {.init = {Init::constant, 1}});
     store.build();

@@ -16,7 +16,7 @@ namespace {
 
 using trivet::ConfigOf;
 using trivet::Init;
-using trivet::Key;
+using trivet::RngKey;
 using trivet::Optimizer;
 using trivet::OptimizerSegment;
 using trivet::OptimizerStep;
@@ -66,7 +66,7 @@ class PerVariable final : public Optimizer {
 // Parameters "body/w" [5, 7], "body/b" [7], "head/w" [7, 3].
 struct Fixture {
   explicit Fixture(const std::string& backend)
-      : device(trivet::test::open_device(backend)), store(*device, Key(3)) {
+      : device(trivet::test::open_device(backend)), store(*device, RngKey(3)) {
     store.add("body/w", {5, 7}, {.init = {Init::normal, 1}});
     store.add("body/b", {7}, {.init = {Init::normal, 1}});
     store.add("head/w", {7, 3}, {.init = {Init::normal, 1}});
@@ -101,7 +101,7 @@ std::vector<float> three_updates(const std::string& backend, std::unique_ptr<Opt
                                  std::array<float, 3> gradients = {0.5f, -1.0f, 2.0f},
                                  std::unique_ptr<trivet::Schedule> schedule = rate(0.1)) {
   const auto device = trivet::test::open_device(backend);
-  trivet::ParameterStore store(*device, Key(1));
+  trivet::ParameterStore store(*device, RngKey(1));
   Parameter& w = store.add("w", {1}, {.init = {Init::constant, 1}});
   store.build();
   trivet::Learner learner(store, std::move(optimizer), std::move(schedule), clip);

@@ -18,7 +18,7 @@ namespace {
 // The least value after so many generations, and where it was.
 template <class F>
 std::pair<double, VectorXd> minimize(CmaState& state, Eigen::Index lambda, int generations, F f) {
-  search::Draws draws{Key(7)};
+  search::RandomStream draws{RngKey(7)};
   std::pair<double, VectorXd> best{INFINITY, {}};
   for (int g = 0; g < generations; ++g) {
     std::vector<std::pair<VectorXd, double>> points;

@@ -41,9 +41,9 @@ class Played final : public Orchestrator {
   using Config = PlayedConfig;
   Played(const Config& config, OrchestratorContext& context) : config_(config), context_(context) {}
 
-  void check(std::span<const launch::WorkUnit> units, Problems& problems) override {
+  void check(std::span<const launch::WorkUnit> units, Diagnostics& diagnostics) override {
     calls.checked.push_back(units.size());
-    if (calls.refuse) problems.add("jobs.main.cores", "too many");
+    if (calls.refuse) diagnostics.add("jobs.main.cores", "too many");
   }
   void launch(std::span<const launch::WorkUnit> units) override {
     reach();
@@ -196,18 +196,18 @@ TEST_CASE("before a search starts, units at all ends of its space are checked") 
   search::SearchConfig config = branin_search();
   config.space["n"].choice = std::vector<Value>{1, 2, 3};
   Launched launched(config);
-  Problems problems;
-  launched.orchestrator.check({}, problems);
-  CHECK(problems.list().empty());
+  Diagnostics diagnostics;
+  launched.orchestrator.check({}, diagnostics);
+  CHECK(diagnostics.list().empty());
   CHECK(calls.checked == std::vector<std::size_t>{3});
   const auto units = launched.units.units();
   CHECK(units[0].sweep.args == SearchPoint{{"x", -5.0}, {"y", 0.0}, {"n", 1}});
   CHECK(units[1].sweep.args == SearchPoint{{"x", 10.0}, {"y", 15.0}, {"n", 2}});
   CHECK(units[2].sweep.args == SearchPoint{{"x", -5.0}, {"y", 0.0}, {"n", 3}});
   calls.refuse = true;
-  launched.orchestrator.check({}, problems);
-  REQUIRE(problems.list().size() == 1);
-  CHECK(problems.list()[0].path == "jobs.main.cores");
+  launched.orchestrator.check({}, diagnostics);
+  REQUIRE(diagnostics.list().size() == 1);
+  CHECK(diagnostics.list()[0].path == "jobs.main.cores");
 }
 
 TEST_CASE("a unit that is cancelled by hand is cancelled where it runs") {
@@ -219,9 +219,9 @@ TEST_CASE("a unit that is cancelled by hand is cancelled where it runs") {
 
 TEST_CASE("the config of a search is refused for what makes no sense") {
   const auto refusal = [](const search::SearchConfig& config) -> std::string {
-    Problems problems;
-    config.validate(problems);
-    return problems.list().empty() ? "accepted" : problems.list()[0].what;
+    Diagnostics diagnostics;
+    config.validate(diagnostics);
+    return diagnostics.list().empty() ? "accepted" : diagnostics.list()[0].what;
   };
   search::SearchConfig config = branin_search();
   CHECK(refusal(config) == "accepted");

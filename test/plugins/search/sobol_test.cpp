@@ -29,7 +29,7 @@ TEST_CASE("a Sobol sequence is that of Joe and Kuo's table") {
 }
 
 TEST_CASE("a shifted Sobol sequence still puts one point into each slice") {
-  const SobolSequence sequence(5, Key(3));
+  const SobolSequence sequence(5, RngKey(3));
   for (std::size_t dimension = 0; dimension < 5; ++dimension) {
     std::set<int> slices;
     for (std::uint64_t i = 0; i < 64; ++i) {

@@ -18,7 +18,7 @@ namespace trivet::test {
 using Function = std::function<double(const SearchPoint&)>;
 
 inline double number_of(const SearchPoint& point, std::size_t index) {
-  return point[index].second.as_number();
+  return point[index].second.as_float();
 }
 
 // Branin's function: three minima of 0.397887.

@@ -153,7 +153,7 @@ TEST_CASE("draws follow their density") {
   const ParzenEstimator letters =
       estimator(letter, {letter.unit("a"), letter.unit("a"), letter.unit("b")});
   const ParzenEstimator line = estimator(x, {0.1, 0.2, 0.15});
-  search::Draws draws{Key(5)};
+  search::RandomStream draws{RngKey(5)};
   constexpr int kDraws = 4000;
   int a = 0, low = 0;
   for (int i = 0; i < kDraws; ++i) {

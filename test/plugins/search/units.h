@@ -24,7 +24,7 @@ class PlayedUnits final : public launch::UnitRecords {
 
   launch::WorkUnit add(const SweepItem& item) override {
     if (refuses && refuses(item)) {
-      throw ConfigError(Problem{.where = {}, .path = "n", .what = "cannot be", .hint = {}});
+      throw ConfigError(Diagnostic{.where = {}, .path = "n", .what = "cannot be", .hint = {}});
     }
     for (const launch::WorkUnit& unit : units_) {
       if (unit.sweep.args == item.args) return unit;

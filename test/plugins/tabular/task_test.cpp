@@ -53,7 +53,7 @@ struct Fixture {
   T& start(bool train = true) {
     TaskContext context{*device, directory, followed};
     task.emplace(config, context);
-    store.emplace(*device, Key(3));
+    store.emplace(*device, RngKey(3));
     Scope scope(*store);
     model = task->build_model(task->config().model, scope);
     store->build();
@@ -115,7 +115,7 @@ TEST_CASE("the model is told its sizes by the table, and refuses others") {
   CHECK_THROWS_WITH(fixture.start(), Contains("number_features: is 7, but the table makes it 3"));
   CHECK_THROWS_WITH(
       [&] {
-        ParameterStore store(*fixture.device, Key(1));
+        ParameterStore store(*fixture.device, RngKey(1));
         Scope scope(store);
         make(ConfigOf<Model>("tabular/Mlp"), scope);
       }(),
@@ -164,8 +164,8 @@ TEST_CASE("a classification has as many logits as the training rows have labels"
       csv(fixture.file.path(), Value::table({{"drop_missing", Value::array({"city"})}}));
   Classification& task = fixture.start();
   CHECK(fixture.store->find("output/w")->shape() == Shape{5, 2});
-  const auto* first = static_cast<const FirstLoss*>(task.extension(kTaskFirstLoss));
-  CHECK(first->first_loss().reason == "ln(2) = 0.69 for 2 classes");
+  const auto* first = static_cast<const ExpectedInitialLoss*>(task.extension(kTaskExpectedInitialLoss));
+  CHECK(first->expected_initial_loss().reason == "ln(2) = 0.69 for 2 classes");
 
   // Two batches of an evaluation: Ulm scores above Bonn in three of four pairs.
   std::unique_ptr<AggregatedLogs> state;
@@ -255,7 +255,7 @@ TEST_CASE("a run without a directory leaves no file") {
   Fixture<Regression> fixture;
   TaskContext context{*fixture.device, {}};
   Regression task(fixture.config, context);
-  ParameterStore store(*fixture.device, Key(3));
+  ParameterStore store(*fixture.device, RngKey(3));
   Scope scope(store);
   CHECK(task.build_model(task.config().model, scope) != nullptr);
   CHECK(fs::is_empty(fixture.run.path()));
@@ -326,10 +326,10 @@ TEST_CASE("the configs of the tabular plugin survive the way to a file, and thei
   config.ignore = {"b", "y"};
   config.numeric = {"c"};
   config.categorical = {"c"};
-  Problems problems;
-  config.validate(problems);
+  Diagnostics diagnostics;
+  config.validate(diagnostics);
   std::vector<std::string> fields;
-  for (const Problem& problem : problems.list()) fields.push_back(problem.path);
+  for (const Diagnostic& problem : diagnostics.list()) fields.push_back(problem.path);
   CHECK(fields == std::vector<std::string>{"ignore", "features", "ignore", "categorical"});
 }
 

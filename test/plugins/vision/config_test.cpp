@@ -17,11 +17,11 @@ using trivet::test::check_round_trip;
 
 // What validate() says, each "field: what (hint)".
 template <class C>
-std::vector<std::string> problems(const C& config) {
-  trivet::Problems found;
+std::vector<std::string> diagnostics(const C& config) {
+  trivet::Diagnostics found;
   config.validate(found);
   std::vector<std::string> texts;
-  for (const trivet::Problem& problem : found.list()) {
+  for (const trivet::Diagnostic& problem : found.list()) {
     texts.push_back(problem.path + ": " + problem.what +
                     (problem.hint.empty() ? "" : " (" + problem.hint + ")"));
   }
@@ -66,79 +66,79 @@ TEST_CASE("the configs of vision survive the way to a file and back") {
 TEST_CASE("top_k must not be more than there are classes") {
   vision::ImageClassificationConfig config;
   config.num_classes = 4;
-  CHECK(problems(config) == Texts{});
+  CHECK(diagnostics(config) == Texts{});
   config.top_k = 6;
-  CHECK(problems(config) ==
+  CHECK(diagnostics(config) ==
         Texts{"top_k: is 6 with only 4 classes (set it to num_classes or less)"});
   config.top_k = 4;
-  CHECK(problems(config).empty());
+  CHECK(diagnostics(config).empty());
 }
 
 TEST_CASE("an image shape has height, width and channels") {
   vision::MlpConfig mlp;
   mlp.image_shape = {28, 28};
-  CHECK(problems(mlp) == Texts{"image_shape: must be [height, width, channels], has 2 numbers"});
+  CHECK(diagnostics(mlp) == Texts{"image_shape: must be [height, width, channels], has 2 numbers"});
   vision::CnnConfig cnn;
   cnn.image_shape = {1, 28, 28, 1};
-  CHECK(problems(cnn) == Texts{"image_shape: must be [height, width, channels], has 4 numbers"});
-  CHECK(problems(vision::MlpConfig{}).empty());
+  CHECK(diagnostics(cnn) == Texts{"image_shape: must be [height, width, channels], has 4 numbers"});
+  CHECK(diagnostics(vision::MlpConfig{}).empty());
 }
 
 TEST_CASE("blocks that halve the image to nothing are refused") {
   vision::CnnConfig config;
   config.image_shape = {32, 7, 1};
   config.channels = {4, 4};
-  CHECK(problems(config).empty());  // 7 -> 3 -> 1
+  CHECK(diagnostics(config).empty());  // 7 -> 3 -> 1
   config.channels = {4, 4, 4};
-  CHECK(problems(config) == Texts{"channels: has 3 blocks, which halve 7 pixels to nothing "
+  CHECK(diagnostics(config) == Texts{"channels: has 3 blocks, which halve 7 pixels to nothing "
                                   "(use fewer blocks or larger images)"});
   config.channels.assign(100, 4);
-  CHECK(problems(config).size() == 1);
+  CHECK(diagnostics(config).size() == 1);
 }
 
 TEST_CASE("a ResNet has a depth of the table or blocks of its own") {
   vision::ResNetConfig config;
-  CHECK(problems(config) ==
+  CHECK(diagnostics(config) ==
         Texts{"blocks: says of no stage how many blocks it has (set it, or depth)"});
   config.depth = 50;
-  CHECK(problems(config).empty());
+  CHECK(diagnostics(config).empty());
   config.depth = 20;
-  CHECK(problems(config) ==
+  CHECK(diagnostics(config) ==
         Texts{"depth: is 20, which is not in the paper's table (use 18, 34, 50, "
               "101 or 152, or set block and blocks instead)"});
   config.depth = 18;
   config.blocks = {1, 1};
-  CHECK(problems(config) == Texts{"blocks: is set together with depth (set one of them)"});
+  CHECK(diagnostics(config) == Texts{"blocks: is set together with depth (set one of them)"});
 }
 
 TEST_CASE("a ResNet that no memory could hold is refused") {
   vision::ResNetConfig config;
   config.blocks.assign(11, 1);
-  CHECK(problems(config) == Texts{"blocks: has 11 stages (use at most 10)"});
+  CHECK(diagnostics(config) == Texts{"blocks: has 11 stages (use at most 10)"});
   config.blocks = {1, 10001};
-  CHECK(problems(config) == Texts{"blocks: has a stage of more than 10,000 blocks"});
+  CHECK(diagnostics(config) == Texts{"blocks: has a stage of more than 10,000 blocks"});
   config.blocks = {1};
   config.width = (1 << 20) + 1;
-  CHECK(problems(config) == Texts{"width: is more than 1,048,576 filters"});
+  CHECK(diagnostics(config) == Texts{"width: is more than 1,048,576 filters"});
 }
 
 TEST_CASE("the filters of a ResNet's stem have a middle") {
   vision::ResNetConfig config;
   config.blocks = {1};
   config.stem_kernel = 4;
-  CHECK(problems(config) ==
+  CHECK(diagnostics(config) ==
         Texts{"stem_kernel: is even, so that no pixel is its middle (use an odd number)"});
 }
 
 TEST_CASE("a Vit's patches cover the image, and its heads the depth") {
   vision::VitConfig config;
-  CHECK(problems(config).empty());
+  CHECK(diagnostics(config).empty());
   config.patch = 5;
-  CHECK(problems(config) == Texts{"patch: is 5, which does not divide an image of 28 x 28 pixels"});
+  CHECK(diagnostics(config) == Texts{"patch: is 5, which does not divide an image of 28 x 28 pixels"});
   config.patch = 7;
   config.num_heads = 5;
-  CHECK(problems(config) == Texts{"num_heads: is 5, which does not divide dims = 64"});
+  CHECK(diagnostics(config) == Texts{"num_heads: is 5, which does not divide dims = 64"});
   config.image_shape = {28};
   config.num_heads = 4;
-  CHECK(problems(config) == Texts{"image_shape: must be [height, width, channels], has 1 numbers"});
+  CHECK(diagnostics(config) == Texts{"image_shape: must be [height, width, channels], has 1 numbers"});
 }

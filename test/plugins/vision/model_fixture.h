@@ -19,7 +19,7 @@ class ModelFixture {
  public:
   explicit ModelFixture(const typename Model::Config& config,
                         const std::string& backend = "tiny/Backend")
-      : device(open_device(backend)), store(*device, Key(7)) {
+      : device(open_device(backend)), store(*device, RngKey(7)) {
     use_plugin("nn");
     Scope scope(store);
     model = std::make_unique<Model>(config, scope);
@@ -40,7 +40,7 @@ class ModelFixture {
     const Batch batch{{"image", Tensor::from(*device, std::span<const float>(pixels), shape)}};
     FpropContext context;
     context.train = train;
-    context.key = Key(11);
+    context.key = RngKey(11);
     return model->fprop(batch, context).at("logits");
   }
 

@@ -22,7 +22,7 @@ namespace {
 
 struct Fixture {
   explicit Fixture(const std::string& backend = backends().front())
-      : device(open_device(backend)), store(*device, Key(7)) {
+      : device(open_device(backend)), store(*device, RngKey(7)) {
     for (const char* plugin : {"nn", "vision"}) use_plugin(plugin);
   }
   Tensor floats(const std::vector<float>& values, const Shape& shape) {

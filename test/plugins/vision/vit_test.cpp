@@ -104,7 +104,7 @@ std::int64_t parameters_of(std::int64_t dims, std::int64_t depth, std::int64_t h
   config.num_heads = heads;
   const auto device = trivet::test::open_device("tiny/Backend");
   trivet::test::use_plugin("nn");
-  trivet::ParameterStore store(*device, trivet::Key(1));
+  trivet::ParameterStore store(*device, trivet::RngKey(1));
   trivet::Scope scope(store);
   const vision::Vit model(config, scope);
   return store.trainable_count();  // not built: nothing is allocated

@@ -42,7 +42,7 @@ TEST_CASE("every shipped config passes the check") {
   for (const fs::path& file : files) {
     // Its data is nobody's but the user's.
     const bool without_data = file.filename() == "gpt2_124m.toml" || file.filename() == "kjv.toml";
-    const ShellResult result = check(quoted(file.string()) + (without_data ? " --on-paper" : ""));
+    const ShellResult result = check(quoted(file.string()) + (without_data ? " --abstract" : ""));
     INFO(result.output);
     CHECK(result.exit_code == 0);
     CHECK_THAT(result.output, EndsWith("\nok\n"));
@@ -82,7 +82,7 @@ TEST_CASE("a check says what the first loss was compared with") {
   const auto json = nlohmann::json::parse(check(local() + " --json").output);
   CHECK(json.at("ok") == true);
   CHECK(json.at("problems").empty());
-  CHECK(json.at("expected_first_loss").at("low") == Approx(std::log(10) / 2));
+  CHECK(json.at("expected_initial_loss").at("low") == Approx(std::log(10) / 2));
   CHECK(json.at("first_loss") == Approx(std::log(10)).margin(1));
   CHECK(json.at("eval").contains("validation_loss"));
   CHECK(json.at("memory").at("step_bytes") > 0);

@@ -83,9 +83,9 @@ TEST_CASE("MFU is tokens a second times FLOPs a token over the measured peak") {
     CHECK(rates.at("tokens_per_second").get<double>() ==
           Approx(rates.at("steps_per_second").get<double>() * 8 * 128));
   }
-  const ShellResult paper =
-      trivet::test::trivet("summary --on-paper --json " + quoted(config("lm/local.toml").string()));
-  CHECK(nlohmann::json::parse(paper.output).at("tokens").at("flops_per_token") == of_token);
+  const ShellResult meta =
+      trivet::test::trivet("summary --abstract --json " + quoted(config("lm/local.toml").string()));
+  CHECK(nlohmann::json::parse(meta.output).at("tokens").at("flops_per_token") == of_token);
 }
 
 TEST_CASE("a config's own peak comes before what was measured") {

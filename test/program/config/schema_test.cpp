@@ -120,7 +120,7 @@ const Broken kBroken[] = {
     {"batch_size = 64", "batch_size = 0"},
     {"batch_size = 64", "batch_size = \"many\""},
     {"shuffle = true", "shuffle = 1"},
-    {"shuffle = true", "remainder = \"cut\""},
+    {"shuffle = true", "drop_remainder = \"cut\""},
     {"train_steps = 300", "train_steps = -1"},
     {"train_steps = 300", "train_stesp = 300"},
     {"learning_rate = 0.003", "learning_rate = [0.003]"},

@@ -127,7 +127,7 @@ std::int64_t last_promised(const fs::path& workdir) {
   for (std::string line; std::getline(text, line);) {
     if (text.eof()) break;  // the process was killed within it
     const Value event = value_from_json(line, "log.jsonl");
-    if (event.find("event")->as_text() == "checkpoint") last = event.find("step")->as_integer();
+    if (event.find("event")->as_string() == "checkpoint") last = event.find("step")->as_integer();
   }
   return last;
 }

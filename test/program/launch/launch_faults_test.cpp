@@ -477,7 +477,7 @@ TEST_CASE("an experiment that is removed while it runs takes its supervisor with
     std::ifstream in("/proc/" + std::to_string(supervisor) + "/cmdline");
     return in.get() == std::ifstream::traits_type::eof();
   }));
-  ::kill(started.at("keeper").get<pid_t>(), SIGKILL);
+  ::kill(started.at("shim").get<pid_t>(), SIGKILL);
 }
 
 }  // namespace launch_faults_test

@@ -55,7 +55,7 @@ std::vector<float> logits_of(const fs::path& run, const Ids& ids) {
   for (const char* plugin : {"lm", "nn"}) use_plugin(plugin);
   fields.erase("type");
   const auto device = open_device("tiny/Backend");
-  ParameterStore store(*device, Key(1));
+  ParameterStore store(*device, RngKey(1));
   Scope scope(store);
   const auto model = make(ConfigOf<Model>("lm/LanguageModel", fields), scope);
   store.build();

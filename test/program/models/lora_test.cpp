@@ -25,7 +25,7 @@ bool is_thin(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("LoRA tunes thin matrices, leaves the weights alone, and is exported merged") {
+TEST_CASE("LoRA tunes low-rank matrices, leaves the weights alone, and is exported merged") {
   const TempDir dir;
   const double alpha = GENERATE(0.0, 8.0);  // 0: as the rank
   const double factor = alpha > 0 ? alpha / 2 : 1;

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Catch::Contains;
-using trivet::test::composed_slots;
+using trivet::test::fallback_kernels;
 using trivet::test::config;
 using trivet::test::json_of;
 using trivet::test::quoted;
@@ -47,7 +47,7 @@ std::string model_bytes(const fs::path& workdir, const std::string& step) {
 }
 
 // The loss of each of the first 20 steps.
-std::vector<double> first_losses(const fs::path& file, const fs::path& workdir,
+std::vector<double> expected_initial_losses(const fs::path& file, const fs::path& workdir,
                                  const std::string& backend) {
   require_run(
       file, workdir,
@@ -62,16 +62,16 @@ std::vector<double> first_losses(const fs::path& file, const fs::path& workdir,
 
 void check_backends_agree(const fs::path& file) {
   const TempDir folder;
-  const auto cpu = first_losses(file, folder / "cpu", "cpu/OpenBlas");
-  const auto tiny = first_losses(file, folder / "tiny", "tiny/Backend");
+  const auto cpu = expected_initial_losses(file, folder / "cpu", "cpu/OpenBlas");
+  const auto tiny = expected_initial_losses(file, folder / "tiny", "tiny/Backend");
   CHECK(cpu.back() < cpu.front());  // it learns: the agreement is about something
   for (std::size_t step = 0; step < cpu.size(); ++step) {
     INFO("step " << step + 1 << ": " << cpu[step] << " and " << tiny[step]);
     // The order of sums differs, by some 2^-24 each; 20 steps of Adam make that 1e-5 at most here.
     CHECK(std::abs(cpu[step] - tiny[step]) <= 1e-4 * std::abs(cpu[step]));
   }
-  CHECK(composed_slots(folder / "cpu").empty());
-  const auto composed = composed_slots(folder / "tiny");
+  CHECK(fallback_kernels(folder / "cpu").empty());
+  const auto composed = fallback_kernels(folder / "tiny");
   CHECK_THAT(composed, Catch::VectorContains(std::string("linear_fwd")));
   CHECK_THAT(composed, Catch::VectorContains(std::string("softmax_xent")));
 }

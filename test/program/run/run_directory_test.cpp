@@ -115,11 +115,11 @@ TEST_CASE("summary.json has the figures that the benchmark reads") {
   for (const char* name :
        {"examples_per_second", "examples_per_cpu_second", "first_step_seconds", "peak_rss_bytes"}) {
     INFO(name);
-    CHECK(summary.find(name)->as_number() > 0);
+    CHECK(summary.find(name)->as_float() > 0);
   }
-  CHECK(summary.find("backend_allocations_per_step")->as_number() == 0);
-  CHECK(summary.find("state")->as_text() == "done");
-  CHECK(summary.find_path("eval.validation_loss")->as_number() > 0);
+  CHECK(summary.find("backend_allocations_per_step")->as_float() == 0);
+  CHECK(summary.find("state")->as_string() == "done");
+  CHECK(summary.find_path("eval.validation_loss")->as_float() > 0);
 }
 
 TEST_CASE("a checkpoint interval of time saves when it has passed, and at the end") {

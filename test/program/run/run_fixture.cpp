@@ -51,11 +51,11 @@ std::string one_bad_step(const std::filesystem::path& workdir, std::int64_t firs
          std::to_string((losses.at(0) + losses.at(1)) / 2) + " ";
 }
 
-std::vector<std::string> composed_slots(const std::filesystem::path& workdir) {
+std::vector<std::string> fallback_kernels(const std::filesystem::path& workdir) {
   std::vector<std::string> names;
   const auto summary = json_of(workdir / "summary.json");
-  for (const auto& slot : summary.at("slots")) {
-    if (slot.at("composed") > 0) names.push_back(slot.at("slot"));
+  for (const auto& kernel : summary.at("kernels")) {
+    if (kernel.at("fallback") > 0) names.push_back(kernel.at("kernel"));
   }
   return names;
 }

@@ -39,7 +39,7 @@ std::vector<nlohmann::json> records(const std::filesystem::path& workdir, std::s
 // wrote those of every step. The data that follows may hold more bad ones.
 std::string one_bad_step(const std::filesystem::path& workdir, std::int64_t first);
 
-// The names of the slots in summary.json that were composed.
-std::vector<std::string> composed_slots(const std::filesystem::path& workdir);
+// The names of the kernels in summary.json for which the SDK fell back to others.
+std::vector<std::string> fallback_kernels(const std::filesystem::path& workdir);
 
 }  // namespace trivet::test

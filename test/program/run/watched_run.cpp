@@ -180,7 +180,7 @@ std::string record_values(const fs::path& workdir) {
   std::string line, all;
   while (std::getline(text, line)) {
     const Value record = value_from_json(line, "metrics.jsonl");
-    all += record.find("kind")->as_text() + " " + to_toml(*record.find("step")) + " " +
+    all += record.find("kind")->as_string() + " " + to_toml(*record.find("step")) + " " +
            to_toml(*record.find("values")) + "\n";
   }
   return all;
@@ -188,7 +188,7 @@ std::string record_values(const fs::path& workdir) {
 
 std::string state_of(const fs::path& workdir) {
   const Value status = value_from_json(read_text_file(workdir / "status.json"), "status.json");
-  return status.find("state")->as_text();
+  return status.find("state")->as_string();
 }
 
 RunResult result_of(const fs::path& workdir) {

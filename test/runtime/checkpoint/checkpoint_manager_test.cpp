@@ -92,13 +92,13 @@ TEST_CASE("the manifest holds sizes and CRC-32 sums that others compute too") {
   const Value manifest = value_from_json(read_text_file(directory / "manifest.json"), "manifest");
   CHECK(manifest.find("step")->as_integer() == 1);
   const Value& file = manifest.find("files")->items()[0];
-  CHECK(file.find("name")->as_text() == "state.json");
+  CHECK(file.find("name")->as_string() == "state.json");
   CHECK(file.find("size")->as_integer() ==
         static_cast<std::int64_t>(fs::file_size(directory / "state.json")));
   // gzip keeps the same sum in the last eight bytes of its files, least significant byte first.
   const auto gzip = test::shell("gzip -c " + test::quoted((directory / "state.json").string()) +
                                 " | tail -c8 | od -An -tx4 -N4 | tr -d ' \\n'");
-  CHECK(file.find("crc32")->as_text() == gzip.output);
+  CHECK(file.find("crc32")->as_string() == gzip.output);
 }
 
 TEST_CASE("the newest ones are kept, counted by number and not by name") {

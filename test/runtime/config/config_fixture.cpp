@@ -22,8 +22,8 @@ struct LinearConfig {
   double dropout = 0.0;
   ConfigOf<Layer> activation;
 
-  void validate(Problems& problems) const {
-    if (!has_bias && dropout > 0) problems.add("dropout", "needs a bias", "set has_bias");
+  void validate(Diagnostics& diagnostics) const {
+    if (!has_bias && dropout > 0) diagnostics.add("dropout", "needs a bias", "set has_bias");
   }
 };
 TRIVET_CONFIG(LinearConfig, trivet::NoBase, (dims, "Width.", required, at_least(1)),
@@ -50,8 +50,8 @@ struct PartsConfig {
   std::string label = "none so far";
   std::vector<std::int64_t> sizes = {3, 5};
 
-  void validate(Problems& problems) const {
-    if (sizes.size() > 4) problems.add("sizes", "are more than four");
+  void validate(Diagnostics& diagnostics) const {
+    if (sizes.size() > 4) diagnostics.add("sizes", "are more than four");
   }
 };
 TRIVET_CONFIG(PartsConfig, trivet::NoBase, (label, "A text."), (sizes, "Numbers.", at_least(1)))
@@ -148,31 +148,31 @@ std::vector<std::string> DemoCatalog::kinds_of(std::string_view key) {
 }
 
 const Schema* DemoCatalog::find(std::string_view kind, std::string_view key, const Origin& where,
-                                const std::string& path, Problems& problems) {
+                                const std::string& path, Diagnostics& diagnostics) {
   const auto found = items_.find({std::string(kind), std::string(key)});
   if (found != items_.end()) return &found->second.schema;
-  problems.add({where, path, "there is no " + std::string(kind) + " '" + std::string(key) + "'",
+  diagnostics.add({where, path, "there is no " + std::string(kind) + " '" + std::string(key) + "'",
                 suggestion(key, keys(kind))});
   return nullptr;
 }
 
-std::optional<NumberItem> DemoCatalog::for_number(std::string_view kind) {
+std::optional<ScalarShorthand> DemoCatalog::for_number(std::string_view kind) {
   if (kind != "schedule") return std::nullopt;
-  return NumberItem{"demo/Constant", "value"};
+  return ScalarShorthand{"demo/Constant", "value"};
 }
 
 void DemoCatalog::check_rules(std::string_view kind, const ConfigValue& config,
-                              Problems& problems) {
+                              Diagnostics& diagnostics) {
   if (config.key() == "demo/Refused") throw PluginError("demo/Refused cannot be used");
   const Item& item = items_.at({std::string(kind), std::string(config.key())});
-  if (item.check != nullptr) item.check(config.fields(), config.path(), problems);
+  if (item.check != nullptr) item.check(config.fields(), config.path(), diagnostics);
 }
 
 ConfigCatalog::Experiment DemoCatalog::experiment(const std::string& key) {
   const auto file = experiment_files.find(key);
   if (file != experiment_files.end()) return {.file = file->second};
   if (key != "demo/small") {
-    throw ConfigError(Problem{{}, "experiment", "there is no experiment '" + key + "'", {}});
+    throw ConfigError(Diagnostic{{}, "experiment", "there is no experiment '" + key + "'", {}});
   }
   ExperimentConfig config;
   config.seed = 7;
@@ -184,16 +184,16 @@ ConfigCatalog::Experiment DemoCatalog::experiment(const std::string& key) {
 }
 
 void DemoCatalog::check_experiment(const std::string& key, const Value& config,
-                                   Problems& problems) {
+                                   Diagnostics& diagnostics) {
   if (key == "demo/Refused") throw PluginError("demo/Refused cannot be used");
   if (key != "demo/small") {
-    throw ConfigError(Problem{{}, {}, "there is no experiment '" + key + "'", "try demo/small"});
+    throw ConfigError(Diagnostic{{}, {}, "there is no experiment '" + key + "'", "try demo/small"});
   }
-  const auto rule = [](const ExperimentConfig& whole, Problems& found) {
+  const auto rule = [](const ExperimentConfig& whole, Diagnostics& found) {
     const Value* classes = whole.task.fields().find("classes");
     if (classes->as_integer() != 10) found.add("task.classes", "must be 10", "it is small");
   };
-  trivet::check_rules<ExperimentConfig>(config, {}, problems, rule);
+  trivet::check_rules<ExperimentConfig>(config, {}, diagnostics, rule);
 }
 
 ConfigRequest Configs::full_request(const std::vector<std::string>& given) const {
@@ -207,13 +207,13 @@ ResolvedConfig Configs::resolve(const std::vector<std::string>& overrides) {
   return resolve_config(full_request(overrides), catalog_);
 }
 
-std::string Configs::problems(const std::vector<std::string>& overrides) {
+std::string Configs::diagnostics(const std::vector<std::string>& overrides) {
   try {
     resolve_config(full_request(overrides), catalog_);
     return "no problem";
   } catch (const ConfigError& error) {
     std::string text;
-    for (const Problem& problem : error.problems()) text += to_string(problem) + "\n";
+    for (const Diagnostic& problem : error.diagnostics()) text += to_string(problem) + "\n";
     return shorten(text);
   }
 }

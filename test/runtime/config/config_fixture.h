@@ -26,20 +26,20 @@ class DemoCatalog : public ConfigCatalog, private SchemaLookup {
   SchemaLookup& schemas() override { return *this; }
   std::vector<std::string> keys(std::string_view kind) override;
   std::vector<std::string> kinds_of(std::string_view key) override;
-  void check_rules(std::string_view kind, const ConfigValue& config, Problems& problems) override;
+  void check_rules(std::string_view kind, const ConfigValue& config, Diagnostics& diagnostics) override;
   Experiment experiment(const std::string& key) override;
-  void check_experiment(const std::string& key, const Value& config, Problems& problems) override;
+  void check_experiment(const std::string& key, const Value& config, Diagnostics& diagnostics) override;
 
   std::map<std::string, std::filesystem::path> experiment_files{};  // beside demo/small
 
  private:
   const Schema* find(std::string_view kind, std::string_view key, const Origin& where,
-                     const std::string& path, Problems& problems) override;
-  std::optional<NumberItem> for_number(std::string_view kind) override;
+                     const std::string& path, Diagnostics& diagnostics) override;
+  std::optional<ScalarShorthand> for_number(std::string_view kind) override;
 
   struct Item {
     Schema schema;
-    void (*check)(const Value&, const std::string&, Problems&) = nullptr;
+    void (*check)(const Value&, const std::string&, Diagnostics&) = nullptr;
   };
   template <class C>
   void add(const char* kind, const char* key);
@@ -62,7 +62,7 @@ class Configs {
   // Resolves main.toml with these overrides.
   ResolvedConfig resolve(const std::vector<std::string>& overrides = {});
   // The problems of that, one a line: "place: path: what (hint)".
-  std::string problems(const std::vector<std::string>& overrides = {});
+  std::string diagnostics(const std::vector<std::string>& overrides = {});
   // "main.toml:3:4" or "default" ...
   std::string origin(const ResolvedConfig& config, std::string_view path) const;
   std::string shorten(std::string text) const;

@@ -160,7 +160,7 @@ TEST_CASE("old names of a field merge with the new one") {
       "main.toml",
       "base = ['low.toml']\n[task.model]\nnonlinearity = 'demo/Relu'\nactivation = 'demo/Relu'\n");
   CHECK_THAT(
-      configs.problems(),
+      configs.diagnostics(),
       Catch::Contains("main.toml:3:16: task.model.nonlinearity: is an old name of 'activation'"));
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("mistakes in [defaults] are reported once, used or not") {
   configs.write("main.toml",
                 "task = 'demo/Task'\n[task_]\n[defaults.\"demo/Linear\"]\ndimz = 9\n"
                 "[defaults.\"demo/Lunear\"]\n");
-  CHECK(configs.problems() ==
+  CHECK(configs.diagnostics() ==
         "main.toml:2:2: task_: unknown key 'task_' (did you mean 'task'?)\n"
         "main.toml:4:1: defaults.\"demo/Linear\".dimz: unknown key 'dimz' (did you mean 'dims'?)\n"
         "main.toml:5:11: defaults.\"demo/Lunear\": there is no type 'demo/Lunear' (did you mean "
@@ -199,7 +199,7 @@ TEST_CASE("mistakes in [defaults] are reported once, used or not") {
       "main.toml",
       "[task]\ntype = 'demo/Task'\nmodel = {type = 'demo/Stack', layers = "
       "['demo/Linear', 'demo/Linear']}\n[defaults.\"demo/Linear\"]\ndims = 1\ndropout = 2\n");
-  CHECK(configs.problems() ==
+  CHECK(configs.diagnostics() ==
         "main.toml:6:11: defaults.\"demo/Linear\".dropout: must be in [0, 1), found 2\n");
 }
 
@@ -208,12 +208,12 @@ TEST_CASE("defaults that contain themselves are reported, not followed for ever"
   configs.write(
       "main.toml",
       "[task]\ntype = 'demo/Task'\nmodel = {type = 'demo/Stack', layers = ['demo/Endless']}\n");
-  CHECK_THAT(configs.problems(), Catch::Contains("contain that type without end"));
+  CHECK_THAT(configs.diagnostics(), Catch::Contains("contain that type without end"));
   configs.write(
       "main.toml",
       "[task]\ntype = 'demo/Task'\nmodel = {type = 'demo/Stack', layers = ['demo/Residual']}\n"
       "[defaults.\"demo/Residual\"]\nbody = 'demo/Residual'\n");
-  CHECK_THAT(configs.problems(), Catch::Contains("contain that type without end"));
+  CHECK_THAT(configs.diagnostics(), Catch::Contains("contain that type without end"));
 }
 
 TEST_CASE("sweeps are kept apart, xp and backend options stay in the tree") {
@@ -234,9 +234,9 @@ TEST_CASE("a config may be based on one file twice, but not on itself") {
   configs.write("common.toml", "task = 'demo/Task'\n");
   configs.write("a.toml", "base = ['common.toml']\n");
   configs.write("main.toml", "base = ['a.toml', 'common.toml']\n");
-  CHECK(configs.problems() == "no problem");
+  CHECK(configs.diagnostics() == "no problem");
   configs.write("common.toml", "seed = 1\nbase = ['sub/../main.toml']\n");
-  CHECK(configs.problems() ==
+  CHECK(configs.diagnostics() ==
         "common.toml:2:9: base: base cycle: main.toml -> a.toml -> common.toml -> main.toml (a "
         "config cannot be based on itself)\n"
         "common.toml:2:9: base: base cycle: main.toml -> common.toml -> main.toml (a config cannot "

@@ -38,7 +38,7 @@ TEST_CASE("an experiment file may start from another experiment, but not from it
   configs.name_experiment("demo/a", "a.toml");
   configs.name_experiment("demo/b", "b.toml");
   configs.request.experiment = "demo/a";
-  CHECK(configs.problems() ==
+  CHECK(configs.diagnostics() ==
         "b.toml:2:14: experiment: experiment cycle: demo/a -> demo/b -> demo/a (an experiment "
         "cannot start from itself)\n");
 }
@@ -67,8 +67,8 @@ TEST_CASE("every lookup of an experiment gives a fresh config") {
 TEST_CASE("restrictions of an experiment hold for what is laid over it, with the place") {
   Configs configs;
   configs.write("main.toml", "experiment = 'demo/small'\n[task]\nclasses = 9\n");
-  CHECK(configs.problems() == "main.toml:3:11: task.classes: must be 10 (it is small)\n");
-  CHECK(configs.problems({"task.classes=8", "trainer.train_steps=-1"}) ==
+  CHECK(configs.diagnostics() == "main.toml:3:11: task.classes: must be 10 (it is small)\n");
+  CHECK(configs.diagnostics({"task.classes=8", "trainer.train_steps=-1"}) ==
         "command line:1:14 (task.classes=8): task.classes: must be 10 (it is small)\n"
         "command line:2:21 (trainer.train_steps=-1): trainer.train_steps: must be >= 0, found "
         "-1\n");
@@ -76,7 +76,7 @@ TEST_CASE("restrictions of an experiment hold for what is laid over it, with the
   configs.write("named.toml", "experiment = 'demo/small'\n");
   configs.name_experiment("demo/named", "named.toml");
   configs.write("main.toml", "experiment = 'demo/named'\n[task]\nclasses = 9\n");
-  CHECK(configs.problems() == "main.toml:3:11: task.classes: must be 10 (it is small)\n");
+  CHECK(configs.diagnostics() == "main.toml:3:11: task.classes: must be 10 (it is small)\n");
 }
 
 TEST_CASE("restrictions travel with the resolved config and hold for what starts from it") {
@@ -86,7 +86,7 @@ TEST_CASE("restrictions travel with the resolved config and hold for what starts
   CHECK(configs.origin(first, "restrictions[0]") == "experiment demo/small");
   Configs again(trivet::config_text(first, false));
   CHECK(again.resolve().tree == first.tree);
-  CHECK(again.problems({"task.classes=8"}) ==
+  CHECK(again.diagnostics({"task.classes=8"}) ==
         "command line:1:14 (task.classes=8): task.classes: must be 10 (it is small)\n");
   // Also a file above it that starts from the experiment once more.
   again.request.experiment = "demo/small";
@@ -97,37 +97,37 @@ TEST_CASE("restrictions travel with the resolved config and hold for what starts
 TEST_CASE("restrictions of an experiment can be lifted on the command line alone") {
   Configs configs;
   configs.request.experiment = "demo/small";
-  CHECK(configs.problems({"restrictions=[]", "task.classes=8"}) == "no problem");
+  CHECK(configs.diagnostics({"restrictions=[]", "task.classes=8"}) == "no problem");
   CHECK(text_at(configs.resolve({"restrictions=[]"}).tree, "restrictions") == "[]");
   configs.write("main.toml", "restrictions = []\n[task]\nclasses = 9\n");
   configs.request.files = {configs.path("main.toml")};
-  CHECK(configs.problems() == "main.toml:3:11: task.classes: must be 10 (it is small)\n");
-  CHECK(configs.problems({"restrictions=[]"}) == "no problem");
+  CHECK(configs.diagnostics() == "main.toml:3:11: task.classes: must be 10 (it is small)\n");
+  CHECK(configs.diagnostics({"restrictions=[]"}) == "no problem");
 }
 
 TEST_CASE("restrictions that cannot be checked are an error, unless they are left out") {
   const std::string good = trivet::test::kGoodConfig;
   Configs gone("restrictions = ['demo/gone']\n" + good);
-  CHECK(gone.problems() ==
+  CHECK(gone.diagnostics() ==
         "main.toml:1:17: restrictions[0]: there is no experiment 'demo/gone' (install its plugin, "
         "or leave it out to do without its rules; try demo/small)\n");
-  CHECK(gone.problems({"restrictions=[]"}) == "no problem");
-  CHECK(gone.problems({"restrictions=['demo/small']", "task.classes=3"}) ==
+  CHECK(gone.diagnostics({"restrictions=[]"}) == "no problem");
+  CHECK(gone.diagnostics({"restrictions=['demo/small']", "task.classes=3"}) ==
         "command line:2:14 (task.classes=3): task.classes: must be 10 (it is small)\n");
   Configs refused("restrictions = ['demo/Refused']\n" + good);
   CHECK_THROWS_AS(refused.resolve(), trivet::PluginError);
   Configs text("restrictions = 'demo/small'\n" + good);
-  CHECK_THAT(text.problems(),
+  CHECK_THAT(text.diagnostics(),
              Catch::StartsWith("main.toml:1:16: restrictions: expected an array, found a string"));
   Configs bytes("restrictions = ['demo/\xFF']\n" + good);
-  CHECK_THAT(bytes.problems(), Catch::StartsWith("main.toml:1:23: this is not UTF-8 text"));
+  CHECK_THAT(bytes.diagnostics(), Catch::StartsWith("main.toml:1:23: this is not UTF-8 text"));
 }
 
 TEST_CASE("a batch that gradient accumulation cannot cut evenly is refused with the place") {
   Configs configs(trivet::test::kGoodConfig);
-  CHECK(configs.problems({"trainer.gradient_accumulation=4"}) == "no problem");
+  CHECK(configs.diagnostics({"trainer.gradient_accumulation=4"}) == "no problem");
   CHECK(
-      configs.problems({"trainer.gradient_accumulation=3"}) ==
+      configs.diagnostics({"trainer.gradient_accumulation=3"}) ==
       "command line:1:31 (trainer.gradient_accumulation=3): trainer.gradient_accumulation: is 3, "
       "which does not divide task.train_input.batch_size = 16 (every part of a batch must have as "
       "many examples)\n");

@@ -15,9 +15,9 @@ namespace {
 std::string either_way(const std::vector<std::string>& words, const std::string& path) {
   Configs configs(kGoodConfig);
   std::vector<std::string> backward(words.rbegin(), words.rend());
-  const std::string problems = configs.problems(words);
-  CHECK((problems == "no problem") == (configs.problems(backward) == "no problem"));
-  if (problems != "no problem") return problems.substr(0, problems.find('\n'));
+  const std::string diagnostics = configs.diagnostics(words);
+  CHECK((diagnostics == "no problem") == (configs.diagnostics(backward) == "no problem"));
+  if (diagnostics != "no problem") return diagnostics.substr(0, diagnostics.find('\n'));
   const Value tree = configs.resolve(words).tree;
   CHECK(tree == configs.resolve(backward).tree);
   return text_at(tree, path);
@@ -106,8 +106,8 @@ TEST_CASE("JSON of --params_override merges, and its keys may be paths") {
   const auto with = [](const std::string& json) {
     Configs configs(kGoodConfig);
     configs.request.overrides = parse_params_override(json).overrides;
-    return configs.problems() == "no problem" ? to_toml(configs.resolve().tree)
-                                              : configs.problems();
+    return configs.diagnostics() == "no problem" ? to_toml(configs.resolve().tree)
+                                              : configs.diagnostics();
   };
   CHECK_THAT(with(R"({"task": {"model": {"dropout": 0.5}}})"),
              Catch::Contains("hidden_dims = [64, 32]") && Catch::Contains("dropout = 0.5"));
@@ -132,7 +132,7 @@ TEST_CASE("numbers and words are read alike in every way to give them") {
   CHECK(text_at(tree, "task.model.dropout") == "0.25");
   CHECK(text_at(tree, "task.model.limit") == "\"none\"");
   CHECK(text_at(tree, "task.model.activation") == "\"none\"");
-  CHECK_THAT(configs.problems({"trainer.train_steps=1.5"}), Catch::Contains("expected an integer"));
+  CHECK_THAT(configs.diagnostics({"trainer.train_steps=1.5"}), Catch::Contains("expected an integer"));
 }
 
 TEST_CASE("a run's config.toml keeps references, with what they mean") {

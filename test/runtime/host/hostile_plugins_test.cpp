@@ -271,6 +271,6 @@ TEST_CASE("a refused file without a readable note is remembered by its file name
   Bench bench(folder);
   CHECK_THROWS_WITH(bench.registry().get("schedule", "beta/Times"), Contains("beta.so: truncated"));
   HostLookup lookup(bench.host(), UnknownDefaults::leave, bench.registry());
-  Problems problems;
-  CHECK_THROWS_AS(lookup.find("schedule", "beta/Times", {}, "lr", problems), PluginError);
+  Diagnostics diagnostics;
+  CHECK_THROWS_AS(lookup.find("schedule", "beta/Times", {}, "lr", diagnostics), PluginError);
 }

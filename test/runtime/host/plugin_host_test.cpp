@@ -57,8 +57,8 @@ TEST_CASE("a scan tells everything about a plugin and opens nothing") {
   CHECK(host.for_number("schedule")[0].key == "alpha/Constant");
 
   HostLookup lookup(host, UnknownDefaults::leave, registry);
-  Problems problems;
-  const Schema* schema = lookup.find("schedule", "alpha/Constant", {}, "lr", problems);
+  Diagnostics diagnostics;
+  const Schema* schema = lookup.find("schedule", "alpha/Constant", {}, "lr", diagnostics);
   REQUIRE(schema != nullptr);
   CHECK(schema->find("value")->required);
   CHECK(schema->find("mode")->type.choices == std::vector<std::string>{"calm", "wild"});
@@ -118,8 +118,8 @@ TEST_CASE("threads that ask at the same moment get one loaded plugin", "[tsan]")
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
       start.arrive_and_wait();
-      Problems problems;
-      described[i] = lookup.find("schedule", "alpha/Sum", {}, "lr", problems) != nullptr;
+      Diagnostics diagnostics;
+      described[i] = lookup.find("schedule", "alpha/Sum", {}, "lr", diagnostics) != nullptr;
       const ConfigOf<Schedule> config("alpha/Constant", Value::table({{"value", i}}));
       values[i] = make_with(registry, config)->value(0);
       host.load_plugin("alpha");
@@ -169,9 +169,9 @@ TEST_CASE("a key that no plugin has tells what was searched and what is near") {
                     Catch::Contains("known: alpha/Constant, alpha/Sum"));
   CHECK_THROWS_WITH(registry.get("layer", "alpha/Sum"), Catch::Contains("it is a schedule"));
   HostLookup lookup(host, UnknownDefaults::leave, registry);
-  Problems problems;
-  CHECK(lookup.find("schedule", "alpha/Constnt", {}, "lr", problems) == nullptr);
-  CHECK(problems.list().size() == 1);
+  Diagnostics diagnostics;
+  CHECK(lookup.find("schedule", "alpha/Constnt", {}, "lr", diagnostics) == nullptr);
+  CHECK(diagnostics.list().size() == 1);
 }
 
 TEST_CASE("a whole config is checked through the notes, at every depth") {
@@ -180,14 +180,14 @@ TEST_CASE("a whole config is checked through the notes, at every depth") {
   Registry registry;
   PluginHost host(folder.search(), registry);
   HostLookup lookup(host, UnknownDefaults::leave, registry);
-  Problems problems;
-  const Schema* schema = lookup.find("schedule", "alpha/Sum", {}, {}, problems);
+  Diagnostics diagnostics;
+  const Schema* schema = lookup.find("schedule", "alpha/Sum", {}, {}, diagnostics);
   const Value config = Value::table(
       {{"terms", Value::array({3, "alpha/Sum", "alpha/Smu", 11,
                                Value::table({{"type", "alpha/Constant"}, {"vlaue", 1}})})}});
-  validate(config, *schema, &lookup, problems, {.path = "lr"});
+  validate(config, *schema, &lookup, diagnostics, {.path = "lr"});
   std::vector<std::string> paths;
-  for (const Problem& problem : problems.list()) paths.push_back(problem.path);
+  for (const Diagnostic& problem : diagnostics.list()) paths.push_back(problem.path);
   CHECK(paths == std::vector<std::string>{"lr.terms[2]", "lr.terms[3].value", "lr.terms[4]",
                                           "lr.terms[4].vlaue"});
   CHECK(state_of(host, "alpha").state == PluginState::available);

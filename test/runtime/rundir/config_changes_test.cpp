@@ -70,7 +70,7 @@ TRIVET_CONFIG(SyntheticConfig, trivet::InputConfig)
 class Schemas final : public SchemaLookup {
  public:
   const Schema* find(std::string_view kind, std::string_view key, const Origin&, const std::string&,
-                     Problems&) override {
+                     Diagnostics&) override {
     static const std::map<std::pair<std::string, std::string>, const Schema*> kItems = {
         {{"task", "vision/ImageClassification"}, &schema_of<ClassificationConfig>()},
         {{"model", "vision/Mlp"}, &schema_of<MlpConfig>()},
@@ -83,7 +83,7 @@ class Schemas final : public SchemaLookup {
     const auto found = kItems.find({std::string(kind), std::string(key)});
     return found != kItems.end() ? found->second : nullptr;
   }
-  std::optional<NumberItem> for_number(std::string_view) override { return std::nullopt; }
+  std::optional<ScalarShorthand> for_number(std::string_view) override { return std::nullopt; }
 };
 
 Value config() {

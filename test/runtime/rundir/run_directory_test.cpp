@@ -41,7 +41,7 @@ TEST_CASE("state goes through JSON without losing a bit") {
   for (const JsonStyle style : {JsonStyle::line, JsonStyle::indented}) {
     const Value back = value_from_json(to_json(value, style), "test");
     CHECK(back == value);
-    CHECK(back.find("whole")->is_number());
+    CHECK(back.find("whole")->is_float());
     CHECK(back.find("big")->is_integer());
   }
   CHECK(to_json(value).find('\n') == std::string::npos);
@@ -190,11 +190,11 @@ TEST_CASE("status.json tells state, step and process, and counts attempts") {
     status.set_step(7);
     status.set_state("running");
     const Value read = value_from_json(read_text_file(path), "status");
-    CHECK(read.find("state")->as_text() == "running");
+    CHECK(read.find("state")->as_string() == "running");
     CHECK(read.find("step")->as_integer() == 7);
     CHECK(read.find("target")->as_integer() == 100);
     CHECK(read.find("pid")->as_integer() == ::getpid());
-    CHECK(read.find("boot_id")->as_text() == boot_id());
+    CHECK(read.find("boot_id")->as_string() == boot_id());
     CHECK(read.find("attempt")->as_integer() == 1);
   }
   StatusFile second(path, "train", 100);
@@ -214,7 +214,7 @@ TEST_CASE("the heartbeat repeats status.json with the step of the moment", "[tsa
   status.start_heartbeat(0.001);
   for (fs::path changed; changed != path;) REQUIRE(watch.wait(-1, &changed));
   CHECK(value_from_json(read_text_file(path), "status").find("step")->as_integer() == 55);
-  CHECK(value_from_json(read_text_file(path), "status").find("state")->as_text() == "running");
+  CHECK(value_from_json(read_text_file(path), "status").find("state")->as_string() == "running");
 }
 
 TEST_CASE("a heartbeat that cannot be written is reported with its reason", "[tsan]") {
@@ -241,10 +241,10 @@ TEST_CASE("log.jsonl gets one line an event, from all processes of a run") {
   const std::size_t line_end = text.find('\n');
   const Value first = value_from_json(text.substr(0, line_end), "first");
   const Value second = value_from_json(text.substr(line_end + 1), "second");
-  CHECK(first.find("event")->as_text() == "checkpoint");
+  CHECK(first.find("event")->as_string() == "checkpoint");
   CHECK(first.find("step")->as_integer() == 4);
-  CHECK(second.find("level")->as_text() == "error");
-  CHECK(second.find("message")->as_text() == "two\nlines");
+  CHECK(second.find("level")->as_string() == "error");
+  CHECK(second.find("message")->as_string() == "two\nlines");
 }
 
 TEST_CASE("a line that a killed process left unfinished is cut off, and those before it stay") {

@@ -39,7 +39,7 @@ std::string calls_of(Do what, std::int64_t steps, const fs::path& checkpoints) {
   test::TestObserver observer;
   TrainerContext context{.task = task,
                          .device = *device,
-                         .key = Key(1),
+                         .key = RngKey(1),
                          .train = what != Do::eval,
                          .eval = what != Do::train,
                          .observer = observer};

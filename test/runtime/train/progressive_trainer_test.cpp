@@ -24,7 +24,7 @@ struct Bench {
     test::register_parts();
     TaskContext task_context{*device, {}};
     task = make(test::task_config(), task_context);
-    TrainerContext context{*task, *device, Key(7), train, true, observer};
+    TrainerContext context{*task, *device, RngKey(7), train, true, observer};
     trainer = std::make_unique<ProgressiveTrainer>(std::move(config), context);
   }
   test::MemoryCheckpoint train(std::int64_t target) {
@@ -87,10 +87,10 @@ ProgressiveConfig four_stages() {
 }
 
 std::string problems_of(const ProgressiveConfig& config) {
-  Problems problems;
-  check_rules<ProgressiveConfig>(encode(config), "trainer", problems);
+  Diagnostics diagnostics;
+  check_rules<ProgressiveConfig>(encode(config), "trainer", diagnostics);
   std::string text;
-  for (const Problem& problem : problems.list()) text += to_string(problem) + "\n";
+  for (const Diagnostic& problem : diagnostics.list()) text += to_string(problem) + "\n";
   return text;
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("stages that differ in nothing are one run of the default trainer") {
   Bench staged(stages({stage(3), stage(4), stage(0)}));
   TaskContext task_context{*staged.device, {}};
   const auto task = make(test::task_config(), task_context);
-  TrainerContext context{*task, *staged.device, Key(7), true, true, staged.observer};
+  TrainerContext context{*task, *staged.device, RngKey(7), true, true, staged.observer};
   DefaultTrainer plain(test::trainer_config(), context);
   staged.trainer->initialize();
   plain.initialize();

@@ -146,7 +146,7 @@ class Largest final : public Metric {
   }
   void reset_state() override { largest_ = -std::numeric_limits<double>::infinity(); }
   Value save_state() const override { return Value(largest_); }
-  void restore_state(const Value& state) override { largest_ = state.as_number(); }
+  void restore_state(const Value& state) override { largest_ = state.as_float(); }
 
  private:
   double largest_ = -std::numeric_limits<double>::infinity();
@@ -360,7 +360,7 @@ TrainerBench::TrainerBench(TrainerConfig config, const ConfigOf<Task>& task_temp
   task = make(task_template, task_context);
   TrainerContext context{.task = *task,
                          .device = *device,
-                         .key = Key(1),
+                         .key = RngKey(1),
                          .train = train,
                          .eval = eval,
                          .observer = observer};

@@ -73,7 +73,7 @@ struct Bench {
     TaskContext task_context{*device, {}};
     task = make(test::task_config(), task_context);
     TrainerContext context{
-        .task = *task, .device = *device, .key = Key(1), .eval = false, .observer = observer};
+        .task = *task, .device = *device, .key = RngKey(1), .eval = false, .observer = observer};
     trainer = std::make_unique<DefaultTrainer>(config, context);
     REQUIRE_FALSE(device->host_visible());
   }

@@ -15,7 +15,7 @@ namespace {
 
 TrainerConfig going_on() {
   TrainerConfig config = test::trainer_config();
-  config.validation_data = ValidationData::go_on;
+  config.validation_data = ValidationData::continue_;
   config.validation_steps = 2;
   return config;
 }
@@ -93,14 +93,14 @@ TEST_CASE("evaluation data without a batch is told where evaluations go on, too"
 
 TEST_CASE("an evaluation of all batches cannot go on anywhere") {
   TrainerConfig config = going_on();
-  Problems fine;
+  Diagnostics fine;
   config.validate(fine);
   CHECK(fine.list().empty());
   config.validation_steps = -1;
-  Problems problems;
-  config.validate(problems);
-  REQUIRE(problems.list().size() == 1);
-  CHECK(problems.list()[0].path == "validation_data");
+  Diagnostics diagnostics;
+  config.validate(diagnostics);
+  REQUIRE(diagnostics.list().size() == 1);
+  CHECK(diagnostics.list()[0].path == "validation_data");
 }
 
 }  // namespace train_validation_data_test

@@ -10,10 +10,10 @@ namespace trivet::test {
 namespace {
 
 std::string problems_of(const MeshConfig& mesh) {
-  Problems problems;
-  mesh.validate(problems);
+  Diagnostics diagnostics;
+  mesh.validate(diagnostics);
   std::string text;
-  for (const Problem& problem : problems.list()) text += problem.path + ": " + problem.what + "\n";
+  for (const Diagnostic& problem : diagnostics.list()) text += problem.path + ": " + problem.what + "\n";
   return text;
 }
 
@@ -81,25 +81,25 @@ TEST_CASE("a mesh that makes no sense is refused by field", "[mesh]") {
 TEST_CASE("the inputs' batch size must be what the mesh makes it", "[mesh]") {
   ExperimentConfig config;
   config.mesh = mesh_of({1, 32, 1}, 16, 8);
-  const auto problems = [&](std::int64_t batch_size, std::int64_t hosts) {
+  const auto diagnostics = [&](std::int64_t batch_size, std::int64_t hosts) {
     Value input = Value::table({{"batch_size", batch_size}, {"num_infeed_hosts", hosts}});
     config.task = ConfigOf<Task>("test/Task", Value::table({{"train_input", std::move(input)}}));
-    Problems found;
+    Diagnostics found;
     config.validate(found);
     std::string text;
-    for (const Problem& problem : found.list()) text += problem.path + ": " + problem.what + "\n";
+    for (const Diagnostic& problem : found.list()) text += problem.path + ": " + problem.what + "\n";
     return text;
   };
-  CHECK(problems(64, 8).empty());
-  CHECK(problems(32, 8) ==
+  CHECK(diagnostics(64, 8).empty());
+  CHECK(diagnostics(32, 8) ==
         "task.train_input.batch_size: is 32, and mesh.percore_batch_size makes it 64 (a global "
         "batch of 512)\n");
-  CHECK_THAT(problems(64, 1), Catch::Contains("task.train_input.num_infeed_hosts: is 1"));
+  CHECK_THAT(diagnostics(64, 1), Catch::Contains("task.train_input.num_infeed_hosts: is 1"));
   // A mesh that is wrong itself has no share to compare with.
   config.mesh.processes = 64;
-  CHECK(problems(64, 8).empty());
+  CHECK(diagnostics(64, 8).empty());
   config.mesh = mesh_of({1LL << 62, 1LL << 62, 4}, 16);
-  CHECK(problems(64, 8).empty());
+  CHECK(diagnostics(64, 8).empty());
 }
 
 }  // namespace trivet::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices on paper: shapes, FLOPs and memory of ops that are not computed.
+// Devices on a meta device: shapes, FLOPs and memory of ops that are not computed.
 #include "trivet/backend/meta_device.h"
 
 #include <catch2/catch.hpp>
@@ -12,8 +12,8 @@
 namespace trivet::test {
 namespace {
 
-std::unique_ptr<Device> on_paper(const tv_backend* like = any_backend()) {
-  return open_on_paper(like, {.key = "test/Backend"});
+std::unique_ptr<Device> abstract(const tv_backend* like = any_backend()) {
+  return open_meta_device(like, {.key = "test/Backend"});
 }
 
 // A step of a model with all ops that are counted. What is multiplied are vectors of zeros.
@@ -43,15 +43,15 @@ FlopCount step_flops(Device& device) {
 
 }  // namespace
 
-TEST_CASE("FLOPs are the products', by hand, on every backend and on paper", "[paper]") {
+TEST_CASE("FLOPs are the products', by hand, on every backend and on a meta device", "[meta]") {
   // linear: 6 rows, 8 x 8, and two products of that size back; head: 6 rows, 8 x 10, likewise.
   const double products = 3 * (2 * 6 * 8 * 8) + 3 * (2 * 6 * 8 * 10);
   // 12 B H D for each pair of places, of which 1 + 2 + 3 of 3 * 3 see each other.
   const double pair = 12 * 2 * 2 * 4;
   for (const NamedBackend& backend : named_backends()) {
-    for (const bool paper : {false, true}) {
-      INFO(backend.name << (paper ? " on paper" : ""));
-      const auto device = paper ? on_paper(backend.table) : open(backend);
+    for (const bool meta : {false, true}) {
+      INFO(backend.name << (meta ? " on a meta device" : ""));
+      const auto device = meta ? abstract(backend.table) : open(backend);
       const FlopCount counted = step_flops(*device);
       CHECK(counted.flops == products + pair * 6);
       CHECK(counted.model_flops == products + pair * 9);
@@ -60,11 +60,11 @@ TEST_CASE("FLOPs are the products', by hand, on every backend and on paper", "[p
   }
 }
 
-TEST_CASE("a model on paper takes no memory and draws no weights", "[paper]") {
-  const auto device = on_paper();
-  CHECK(is_on_paper(*device));
-  CHECK_FALSE(is_on_paper(*open_any()));
-  ParameterStore store(*device, Key(1));
+TEST_CASE("a model on a meta device takes no memory and draws no weights", "[meta]") {
+  const auto device = abstract();
+  CHECK(is_meta(*device));
+  CHECK_FALSE(is_meta(*open_any()));
+  ParameterStore store(*device, RngKey(1));
   // 4 TB each, with its gradient.
   constexpr std::int64_t kWide = 1 << 20;
   Parameter& w = store.add("w", {kWide, kWide}, {});
@@ -76,27 +76,27 @@ TEST_CASE("a model on paper takes no memory and draws no weights", "[paper]") {
   CHECK(device->flops() == 3.0 * 2 * 3 * kWide * kWide - 2.0 * 3 * kWide * kWide * 2);
 }
 
-TEST_CASE("tensors on paper read as zeros, and wrong shapes are errors as ever", "[paper]") {
-  const auto device = on_paper();
+TEST_CASE("tensors on a meta device read as zeros, and wrong shapes are errors as ever", "[meta]") {
+  const auto device = abstract();
   const float values[] = {1, 2, 3};
   const Tensor x = Tensor::from<float>(*device, values, {3});
   CHECK(x.to_host<float>() == std::vector<float>{0, 0, 0});
   CHECK_THROWS_WITH(ops::matmul(Tensor::zeros(*device, {2, 3}), Tensor::zeros(*device, {2, 3})),
                     Catch::Contains("[matmul] expected"));
-  CHECK_THROWS_AS(open_on_paper(nullptr), Error);
+  CHECK_THROWS_AS(open_meta_device(nullptr), Error);
   tv_backend incomplete = *any_backend();
   incomplete.matmul = nullptr;
-  CHECK_THROWS_WITH(open_on_paper(&incomplete),
+  CHECK_THROWS_WITH(open_meta_device(&incomplete),
                     Catch::Contains("lacks the mandatory") && Catch::Contains("matmul"));
 }
 
-TEST_CASE("a step on paper composes what the backend would, and plans as much memory", "[paper]") {
+TEST_CASE("a step on a meta device composes what the backend would, and plans as much memory", "[meta]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     std::vector<std::uint64_t> arena;
     std::vector<std::vector<std::string>> composed;
-    for (const bool paper : {false, true}) {
-      const auto device = paper ? on_paper(backend.table) : open(backend);
+    for (const bool meta : {false, true}) {
+      const auto device = meta ? abstract(backend.table) : open(backend);
       for (int step = 0; step < 2; ++step) {
         device->begin_step();
         step_flops(*device);
@@ -104,8 +104,8 @@ TEST_CASE("a step on paper composes what the backend would, and plans as much me
       }
       arena.push_back(device->memory().arena_bytes);
       composed.emplace_back();
-      for (const SlotUse& use : device->slot_uses()) {
-        if (use.composed > 0) composed.back().push_back(use.slot);
+      for (const KernelUse& use : device->kernel_uses()) {
+        if (use.fallback > 0) composed.back().push_back(use.kernel);
       }
     }
     CHECK(arena[0] == arena[1]);

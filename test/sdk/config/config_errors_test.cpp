@@ -8,30 +8,30 @@
 using namespace config_test;
 using trivet::ConfigError;
 using trivet::decode;
-using trivet::Problem;
+using trivet::Diagnostic;
 using trivet::Value;
 
 namespace {
 
 template <class C>
-std::vector<Problem> problems_of(const Value& value, std::string_view path = "") {
+std::vector<Diagnostic> problems_of(const Value& value, std::string_view path = "") {
   try {
     decode<C>(value, path);
   } catch (const ConfigError& error) {
     CHECK(error.exit_code() == 2);
-    return error.problems();
+    return error.diagnostics();
   }
   return {};
 }
 
 // The one problem with `value` as the field `key` of Everything.
-Problem problem_with(std::string_view key, Value value) {
+Diagnostic problem_with(std::string_view key, Value value) {
   Value table = Value::table({{"big", 1}});
   table.set(key, std::move(value));
-  const auto problems = problems_of<Everything>(table);
+  const auto diagnostics = problems_of<Everything>(table);
   INFO(key);
-  REQUIRE(problems.size() == 1);
-  return problems[0];
+  REQUIRE(diagnostics.size() == 1);
+  return diagnostics[0];
 }
 
 Value at(Value value, int line, int column = 1) {
@@ -45,24 +45,24 @@ TEST_CASE("a typo in a key is reported with its place and the nearest name") {
   Value table = Value::table({{"big", 1}});
   table.members().push_back(
       {"realm", at(Value(1), 7, 9), {.file = "c.toml", .line = 7, .column = 1}});
-  const auto problems = problems_of<Everything>(table, "top");
-  REQUIRE(problems.size() == 1);
-  CHECK(to_string(problems[0]) ==
+  const auto diagnostics = problems_of<Everything>(table, "top");
+  REQUIRE(diagnostics.size() == 1);
+  CHECK(to_string(diagnostics[0]) ==
         "c.toml:7:1: top.realm: unknown key 'realm' (did you mean 'real'?)");
 }
 
 TEST_CASE("a far-off key is answered with the names there are") {
-  const auto problems = problems_of<Point>(Value::table({{"epsilon", 1}}));
-  REQUIRE(problems.size() == 1);
-  CHECK(problems[0].hint == "known: x, tags");
+  const auto diagnostics = problems_of<Point>(Value::table({{"epsilon", 1}}));
+  REQUIRE(diagnostics.size() == 1);
+  CHECK(diagnostics[0].hint == "known: x, tags");
 }
 
 TEST_CASE("a key in the wrong table is sent to the right one") {
-  const Problem problem = problem_with("heads", 3);
+  const Diagnostic problem = problem_with("heads", 3);
   CHECK(problem.hint.find("wrong table") == std::string::npos);
-  const auto problems = problems_of<Block>(Value::table({{"heads", 3}}));
-  REQUIRE(problems.size() == 1);
-  CHECK(problems[0].hint == "it stands in the wrong table: 'heads' belongs to [attention]");
+  const auto diagnostics = problems_of<Block>(Value::table({{"heads", 3}}));
+  REQUIRE(diagnostics.size() == 1);
+  CHECK(diagnostics[0].hint == "it stands in the wrong table: 'heads' belongs to [attention]");
 }
 
 TEST_CASE("a value of the wrong type says what was expected and what was found") {
@@ -115,13 +115,13 @@ TEST_CASE("an integer is accepted where a float is expected") {
 }
 
 TEST_CASE("a missing required key is reported with its doc") {
-  const auto problems = problems_of<Everything>(at(Value::table(), 3));
-  REQUIRE(problems.size() == 1);
-  CHECK(to_string(problems[0]) == "c.toml:3:1: the required key 'big' is missing (64 bits.)");
+  const auto diagnostics = problems_of<Everything>(at(Value::table(), 3));
+  REQUIRE(diagnostics.size() == 1);
+  CHECK(to_string(diagnostics[0]) == "c.toml:3:1: the required key 'big' is missing (64 bits.)");
 }
 
 TEST_CASE("a wrong choice lists the right ones") {
-  const Problem color = problem_with("color", "gren");
+  const Diagnostic color = problem_with("color", "gren");
   CHECK(color.what == "'gren' is not one of: red, green, default");
   CHECK(color.hint == "did you mean 'green'?");
   CHECK(problem_with("mode", "slow").what == "'slow' is not one of: fast, exact");
@@ -130,9 +130,9 @@ TEST_CASE("a wrong choice lists the right ones") {
 TEST_CASE("an old and a new name together are refused") {
   Value table =
       Value::table({{"big", 1}, {"words", Value::array()}, {"old_words", Value::array()}});
-  const auto problems = problems_of<Everything>(table);
-  REQUIRE(problems.size() == 1);
-  CHECK(problems[0].path == "old_words");
+  const auto diagnostics = problems_of<Everything>(table);
+  REQUIRE(diagnostics.size() == 1);
+  CHECK(diagnostics[0].path == "old_words");
 }
 
 TEST_CASE("all problems are reported at once, in the order of the file") {
@@ -141,25 +141,25 @@ TEST_CASE("all problems are reported at once, in the order of the file") {
   table.set("flag", at(3, 2));
   table.set("wrods", at(1, 5));
   table.set("big", at(0, 4));
-  const auto problems = problems_of<Everything>(table);
-  REQUIRE(problems.size() == 4);
-  CHECK(problems[0].path == "flag");
-  CHECK(problems[1].path == "big");
-  CHECK(problems[2].path == "wrods");
-  CHECK(problems[3].path == "real");
+  const auto diagnostics = problems_of<Everything>(table);
+  REQUIRE(diagnostics.size() == 4);
+  CHECK(diagnostics[0].path == "flag");
+  CHECK(diagnostics[1].path == "big");
+  CHECK(diagnostics[2].path == "wrods");
+  CHECK(diagnostics[3].path == "real");
 }
 
 TEST_CASE("a rule over several fields is checked at every depth and names the field") {
   const auto bad = Value::table({{"dims", at(9, 2)}});
-  const auto problems = problems_of<Block>(
+  const auto diagnostics = problems_of<Block>(
       Value::table({{"attention", bad}, {"more", Value::array({Value::table(), bad})}}), "model");
-  REQUIRE(problems.size() == 2);
-  CHECK(to_string(problems[0]) == "c.toml:2:1: model.attention.dims: must be a multiple of heads");
-  CHECK(problems[1].path == "model.more[1].dims");
+  REQUIRE(diagnostics.size() == 2);
+  CHECK(to_string(diagnostics[0]) == "c.toml:2:1: model.attention.dims: must be a multiple of heads");
+  CHECK(diagnostics[1].path == "model.more[1].dims");
 }
 
 TEST_CASE("a bare number for a kind without an item for numbers is refused") {
-  const Problem problem = problem_with("gadget", 3);
+  const Diagnostic problem = problem_with("gadget", 3);
   CHECK(problem.what.find("no plugin says what a bare number means") != std::string::npos);
 }
 
@@ -171,15 +171,15 @@ TEST_CASE("a rule may speak of a place further down, which is found as far as it
     inner.set("other", 1);  // a default stands nowhere
     return trivet::Value::table({{"inner", inner}});
   }();
-  trivet::Problems problems;
-  const trivet::Problems::Inside inside(problems, "task", written);
-  problems.add("inner.size", "is odd");
-  problems.add("inner.other", "is odd, too");
-  problems.add("inner.gone.further", "is missing");
-  problems.add("", "is all wrong");
-  REQUIRE(problems.list().size() == 4);
-  CHECK(to_string(problems.list()[0]) == "c.toml:5:8: task.inner.size: is odd");
-  CHECK(to_string(problems.list()[1]) == "c.toml:4:1: task.inner.other: is odd, too");
-  CHECK(to_string(problems.list()[2]) == "c.toml:4:1: task.inner.gone.further: is missing");
-  CHECK(to_string(problems.list()[3]) == "task: is all wrong");
+  trivet::Diagnostics diagnostics;
+  const trivet::Diagnostics::Inside inside(diagnostics, "task", written);
+  diagnostics.add("inner.size", "is odd");
+  diagnostics.add("inner.other", "is odd, too");
+  diagnostics.add("inner.gone.further", "is missing");
+  diagnostics.add("", "is all wrong");
+  REQUIRE(diagnostics.list().size() == 4);
+  CHECK(to_string(diagnostics.list()[0]) == "c.toml:5:8: task.inner.size: is odd");
+  CHECK(to_string(diagnostics.list()[1]) == "c.toml:4:1: task.inner.other: is odd, too");
+  CHECK(to_string(diagnostics.list()[2]) == "c.toml:4:1: task.inner.gone.further: is missing");
+  CHECK(to_string(diagnostics.list()[3]) == "task: is all wrong");
 }

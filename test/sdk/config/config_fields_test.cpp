@@ -63,7 +63,7 @@ TEST_CASE("a value for every field type arrives in its member") {
   CHECK(config.gadgets[0].key() == "shop/Saw");
   CHECK(config.gadgets[1].path() == "gadgets[1]");
   CHECK(config.named.at("first").fields().find("weight")->as_integer() == 2);
-  CHECK(config.free.find_path("a[1]")->as_text() == "b");
+  CHECK(config.free.find_path("a[1]")->as_string() == "b");
   CHECK(config.long_ == 5);  // a C++ word: "long" in files
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("an encoded config decodes to an equal one") {
   CHECK(encode(decode<Everything>(encode(config))) == encode(config));
   Everything defaults;
   CHECK(equal(decode<Everything>(encode(defaults)), defaults));
-  CHECK(encode(defaults).find("rate")->as_number() == 0.5);
+  CHECK(encode(defaults).find("rate")->as_float() == 0.5);
 }
 
 TEST_CASE("an empty value whose default is not empty is written as none") {
@@ -98,8 +98,8 @@ TEST_CASE("an empty value whose default is not empty is written as none") {
   config.gadget = {};
   config.rate = {};
   const Value value = encode(config);
-  CHECK(value.find("gadget")->as_text() == "none");
-  CHECK(value.find("rate")->as_text() == "none");
+  CHECK(value.find("gadget")->as_string() == "none");
+  CHECK(value.find("rate")->as_string() == "none");
   CHECK(value.find("nothing")->is_null());
   CHECK(value.find("limit")->is_null());
 }
@@ -142,7 +142,7 @@ TEST_CASE("the schema tells everything about the fields") {
   CHECK(schema.fields[0].name == "name");  // fields of the base struct come first
   const auto form = [&](const char* name) { return schema.find(name)->type.form; };
   CHECK(form("flag") == Form::boolean);
-  CHECK(form("single") == Form::number);
+  CHECK(form("single") == Form::floating);
   CHECK(schema.find("single")->type.single);
   CHECK(form("color") == Form::choice);
   CHECK(schema.find("color")->type.choices == std::vector<std::string>{"red", "green", "default"});
@@ -184,26 +184,26 @@ TEST_CASE("the schema's defaults are those of the struct, to the last bit") {
     if (field.type.form == FieldType::Form::table) continue;  // its fields have their own
     INFO(field.name);
     REQUIRE(field.default_value.has_value());
-    if (field.type.form == FieldType::Form::config && field.default_value->is_text()) {
-      CHECK(field.default_value->as_text() == defaults.find(field.name)->find("type")->as_text());
+    if (field.type.form == FieldType::Form::config && field.default_value->is_string()) {
+      CHECK(field.default_value->as_string() == defaults.find(field.name)->find("type")->as_string());
     } else {
       CHECK(*field.default_value == *defaults.find(field.name));
     }
   }
-  CHECK(std::signbit(schema.find("real")->default_value->as_number()) == false);
-  CHECK(schema.find("real")->default_value->as_number() == 0.1);
+  CHECK(std::signbit(schema.find("real")->default_value->as_float()) == false);
+  CHECK(schema.find("real")->default_value->as_float() == 0.1);
 }
 
 TEST_CASE("filling in defaults gives the value that encoding the struct gives") {
   Value value = Value::table({{"big", 1}});
   trivet::fill_defaults(value, trivet::schema_of<Everything>(), nullptr);
   CHECK(equal(decode<Everything>(value), decode<Everything>(Value::table({{"big", 1}}))));
-  CHECK(value.find_path("point.x")->as_number() == 0.75);
-  CHECK(value.find_path("gadget.type")->as_text() == "shop/Hammer");
+  CHECK(value.find_path("point.x")->as_float() == 0.75);
+  CHECK(value.find_path("gadget.type")->as_string() == "shop/Hammer");
   Value old = Value::table({{"big", 1}, {"old_words", Value::array({"w"})}});
   trivet::fill_defaults(old, trivet::schema_of<Everything>(), nullptr);
   CHECK(old.find("old_words") == nullptr);
-  CHECK(old.find_path("words[0]")->as_text() == "w");
+  CHECK(old.find_path("words[0]")->as_string() == "w");
 }
 
 TEST_CASE("structs without fields of their own are configs, too") {

@@ -84,8 +84,8 @@ TRIVET_CONFIG(OnlyInherited, Common)
 struct Attention {
   std::int64_t dims = 8;
   std::int64_t heads = 2;
-  void validate(trivet::Problems& problems) const {
-    if (heads > 0 && dims % heads != 0) problems.add("dims", "must be a multiple of heads");
+  void validate(trivet::Diagnostics& diagnostics) const {
+    if (heads > 0 && dims % heads != 0) diagnostics.add("dims", "must be a multiple of heads");
   }
 };
 TRIVET_CONFIG(Attention, trivet::NoBase, (dims, "Width."), (heads, "Heads.", at_least(1)))

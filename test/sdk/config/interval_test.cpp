@@ -57,7 +57,7 @@ TEST_CASE("an interval is written so that it reads back to itself") {
     config.every = Duration(seconds);
     const Value written = encode(config);
     INFO(to_toml(written));
-    CHECK(written.find("every")->is_text());
+    CHECK(written.find("every")->is_string());
     CHECK(equal(decode<SavingConfig>(written), config));
   }
   CHECK(*encode(SavingConfig{}).find("every") == Value(100));

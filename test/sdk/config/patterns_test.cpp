@@ -27,9 +27,9 @@ TEST_CASE("no patterns match nothing") {
 
 TEST_CASE("a text that is no pattern is reported with its field") {
   CHECK_THROWS_WITH(Patterns({"(open"}), Catch::Contains("'(open'"));
-  trivet::Problems problems;
-  trivet::check_patterns(problems, "frozen", {"fine.*", "(open"});
-  REQUIRE(problems.list().size() == 1);
-  CHECK(problems.list()[0].path == "frozen");
-  CHECK_THAT(problems.list()[0].what, Catch::Contains("'(open' is not a regular expression"));
+  trivet::Diagnostics diagnostics;
+  trivet::check_patterns(diagnostics, "frozen", {"fine.*", "(open"});
+  REQUIRE(diagnostics.list().size() == 1);
+  CHECK(diagnostics.list()[0].path == "frozen");
+  CHECK_THAT(diagnostics.list()[0].what, Catch::Contains("'(open' is not a regular expression"));
 }

@@ -13,9 +13,9 @@ TEST_CASE("a value holds what it was made from") {
   CHECK(Value().is_null());
   CHECK(Value(true).as_boolean());
   CHECK(Value(std::uint8_t{200}).as_integer() == 200);
-  CHECK(Value(1.5).as_number() == 1.5);
-  CHECK(Value(2).as_number() == 2.0);
-  CHECK(Value("x").as_text() == "x");
+  CHECK(Value(1.5).as_float() == 1.5);
+  CHECK(Value(2).as_float() == 2.0);
+  CHECK(Value("x").as_string() == "x");
   CHECK(Value::array({1, "a"}).items().size() == 2);
   CHECK(Value::table({{"k", 1}}).members()[0].key == "k");
   CHECK_THROWS_AS(Value(std::numeric_limits<std::uint64_t>::max()), trivet::Error);
@@ -24,7 +24,7 @@ TEST_CASE("a value holds what it was made from") {
 TEST_CASE("asking a value for another type throws with its place") {
   Value value(1);
   value.set_origin({.file = "f.toml", .line = 4, .column = 2});
-  CHECK_THROWS_WITH(value.as_text(), "f.toml:4:2: expected a string, found an integer");
+  CHECK_THROWS_WITH(value.as_string(), "f.toml:4:2: expected a string, found an integer");
 }
 
 TEST_CASE("copies are deep") {

@@ -65,9 +65,9 @@ Job endless_job(const TempDir& dir, const std::string& before = {}) {
 
 pid_t start_and_wait_for_up(const TempDir& dir, const Job& job,
                             const AttemptOptions& options = {}) {
-  const pid_t keeper = start_attempt(job, 1, options);
+  const pid_t shim = start_attempt(job, 1, options);
   REQUIRE(wait_until([&] { return is_there(dir / "up"); }));
-  return keeper;
+  return shim;
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ TEST_CASE("an attempt leaves what it has said and how it ended") {
   CHECK(info.status.host == trivet::host_name());
   CHECK(info.status.started >= before);
   CHECK(info.status.time >= info.status.started);
-  CHECK(info.keeper == 0);
+  CHECK(info.shim == 0);
   CHECK(out_of(job) == "said\n");
   CHECK(errors_of(job) == "complained\n");
   CHECK(last_attempt(job) == 1);
@@ -240,19 +240,19 @@ TEST_CASE("a job that does not care about the end of its time is killed after th
 TEST_CASE("an attempt ends when somebody asks for it, for the reason that was given") {
   const TempDir dir;
   const Job job = endless_job(dir, "trap 'exit 0' TERM;");
-  const pid_t keeper = start_and_wait_for_up(dir, job);
+  const pid_t shim = start_and_wait_for_up(dir, job);
   // From another process, as `trivet cancel` is one.
   SECTION("cancelled") {
     const pid_t asks = in_child([&] { end_attempt(job, 1, "cancelled", 30); });
     CHECK(wait_for_child(asks) == 0);
-    wait_for_child(keeper);
+    wait_for_child(shim);
     CHECK(read_attempt(job, 1).status.state == JobState::cancelled);
     CHECK(read_attempt(job, 1).status.detail == "cancelled");
   }
   SECTION("preempted") {
     const pid_t asks = in_child([&] { end_attempt(job, 1, "preempted", 30); });
     CHECK(wait_for_child(asks) == 0);
-    wait_for_child(keeper);
+    wait_for_child(shim);
     CHECK(read_attempt(job, 1).status.state == JobState::preempted);
   }
   CHECK(read_attempt(job, 1).status.exit_code == 0);
@@ -264,12 +264,12 @@ TEST_CASE("an attempt ends when somebody asks for it, for the reason that was gi
 TEST_CASE("who asks again for an end may give less time") {
   const TempDir dir;
   const Job job = endless_job(dir, "trap ': > asked' TERM;");
-  const pid_t keeper = start_and_wait_for_up(dir, job);
+  const pid_t shim = start_and_wait_for_up(dir, job);
   end_attempt(job, 1, "cancelled", 1e6);
   REQUIRE(wait_until([&] { return is_there(dir / "asked"); }));
   CHECK(phase_of(job) == AttemptPhase::running);
   end_attempt(job, 1, "preempted", 0);
-  wait_for_child(keeper);
+  wait_for_child(shim);
   const JobStatus status = read_attempt(job, 1).status;
   CHECK(status.signal == SIGKILL);
   CHECK(status.state == JobState::cancelled);
@@ -278,23 +278,23 @@ TEST_CASE("who asks again for an end may give less time") {
 TEST_CASE("a request to end that came before the job began is seen") {
   const TempDir dir;
   const Job job = endless_job(dir);
-  const pid_t keeper = start_attempt(job, 1);
+  const pid_t shim = start_attempt(job, 1);
   REQUIRE(wait_until([&] { return phase_of(job) == AttemptPhase::running; }));
   end_attempt(job, 1, "cancelled", 30);
-  wait_for_child(keeper);
+  wait_for_child(shim);
   CHECK(read_attempt(job, 1).status.state == JobState::cancelled);
 }
 
-TEST_CASE("a keeper passes SIGTERM on to all of the job's processes") {
+TEST_CASE("a shim passes SIGTERM on to all of the job's processes") {
   const TempDir dir;
   const Job job = shell_job(dir, R"(
     sh -c 'trap "echo child >> said; exit" TERM; : > ready; while :; do sleep 0.01; done' &
     trap 'wait; echo first >> said; exit 75' TERM
     while [ ! -e ready ]; do sleep 0.01; done; : > up
     while :; do sleep 0.01; done)");
-  const pid_t keeper = start_and_wait_for_up(dir, job);
-  ::kill(keeper, SIGTERM);
-  wait_for_child(keeper);
+  const pid_t shim = start_and_wait_for_up(dir, job);
+  ::kill(shim, SIGTERM);
+  wait_for_child(shim);
   const JobStatus status = read_attempt(job, 1).status;
   CHECK(status.state == JobState::preempted);
   CHECK(status.detail.empty());
@@ -326,8 +326,8 @@ TEST_CASE("an attempt goes on when the process that started it is killed, and ne
   }));
   wait_for_child(starter);
   CHECK(phase_of(job) == AttemptPhase::running);
-  const pid_t keeper = read_attempt(job, 1).keeper;
-  CHECK(trivet::start_ticks(keeper) != 0);
+  const pid_t shim = read_attempt(job, 1).shim;
+  CHECK(trivet::start_ticks(shim) != 0);
   dir.write("go", "");
   REQUIRE(wait_until([&] {
     was_lost = was_lost || phase_of(job) == AttemptPhase::lost;
@@ -337,14 +337,14 @@ TEST_CASE("an attempt goes on when the process that started it is killed, and ne
   CHECK(out_of(job) == "done\n");
 }
 
-TEST_CASE("an attempt whose keeper is killed is lost, and its job is gone") {
+TEST_CASE("an attempt whose shim is killed is lost, and its job is gone") {
   const TempDir dir;
   const Job job = endless_job(dir, "echo $$ > pid;");
-  const pid_t keeper = start_and_wait_for_up(dir, job);
-  CHECK(read_attempt(job, 1).keeper == keeper);
+  const pid_t shim = start_and_wait_for_up(dir, job);
+  CHECK(read_attempt(job, 1).shim == shim);
   CHECK(read_attempt(job, 1).process == pid_in(dir / "pid"));
-  ::kill(keeper, SIGKILL);
-  wait_for_child(keeper);
+  ::kill(shim, SIGKILL);
+  wait_for_child(shim);
   const AttemptInfo info = read_attempt(job, 1);
   CHECK(info.phase == AttemptPhase::lost);
   CHECK(info.status.state == JobState::lost);
@@ -355,10 +355,10 @@ TEST_CASE("an attempt whose keeper is killed is lost, and its job is gone") {
 TEST_CASE("an attempt is made once") {
   const TempDir dir;
   const Job job = endless_job(dir);
-  const pid_t keeper = start_and_wait_for_up(dir, job);
+  const pid_t shim = start_and_wait_for_up(dir, job);
   CHECK_THROWS_WITH(start_attempt(job, 1), Contains("runs already"));
   end_attempt(job, 1, "cancelled", 30);
-  wait_for_child(keeper);
+  wait_for_child(shim);
   CHECK_THROWS_WITH(start_attempt(job, 1), Contains("was used before"));
   CHECK_THROWS_AS(run_attempt(job, 1), RunError);
 }
@@ -389,12 +389,12 @@ TEST_CASE("an attempt of before the machine's last start was lost with it") {
   const TempDir dir;
   const Job job = endless_job(dir);
   dir.write("jobs/main/1/started.json",
-            R"({"pid": 1, "start_ticks": 1, "keeper": 1, "keeper_ticks": 1, "boot_id": "other",
+            R"({"pid": 1, "start_ticks": 1, "shim": 1, "shim_ticks": 1, "boot_id": "other",
                 "host": ")" +
                 trivet::host_name() + R"(", "time": 5})");
   const AttemptInfo info = read_attempt(job, 1);
   CHECK(info.phase == AttemptPhase::lost);
-  CHECK(info.keeper == 0);
+  CHECK(info.shim == 0);
   CHECK_THAT(info.status.detail, Contains("was restarted"));
   // Process 1 is another one now.
   end_attempt(job, 1, "cancelled", 0);

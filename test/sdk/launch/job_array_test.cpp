@@ -168,7 +168,7 @@ TEST_CASE("what a signal of the cluster makes of a job depends on the signal and
   CHECK(one.status().state == one_case.state);
 }
 
-TEST_CASE("a job that the cluster's signal ends before its keeper hears of it is preempted") {
+TEST_CASE("a job that the cluster's signal ends before its shim hears of it is preempted") {
   RecordedJob one("echo $$ > pid; : > up; while :; do sleep 0.01; done");
   const pid_t runner = one.start();
   REQUIRE(wait_until([&] { return std::filesystem::exists(one.dir / "up"); }));

@@ -88,9 +88,9 @@ TEST_CASE("a work unit comes back from its record as it was") {
 
 TEST_CASE("mistakes in a job are told with their field") {
   const auto mistake = [](Value fields) {
-    Problems problems;
-    check_rules<launch::JobConfig>(fields, "xp.jobs.a", problems);
-    return problems.empty() ? std::string() : to_string(problems.list().front());
+    Diagnostics diagnostics;
+    check_rules<launch::JobConfig>(fields, "xp.jobs.a", diagnostics);
+    return diagnostics.empty() ? std::string() : to_string(diagnostics.list().front());
   };
   using Catch::Contains;
   CHECK(mistake(Value::table({{"memory", "16GiB"}, {"platform", "cpu=2"}})).empty());

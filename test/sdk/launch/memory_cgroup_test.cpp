@@ -144,10 +144,10 @@ TEST_CASE("a kill of the kernel's that the limit did not ask for is not the limi
 TEST_CASE("an attempt that somebody ends was ended by that, whatever its memory") {
   const FakeParent parent(2);
   const Job job = limited_job(parent, kKilledV2 + ": > up; while :; do sleep 0.01; done");
-  const pid_t keeper = start_attempt(job, 1, parent.options());
+  const pid_t shim = start_attempt(job, 1, parent.options());
   REQUIRE(wait_until([&] { return fs::exists(parent.dir / "up"); }));
   end_attempt(job, 1, kReasonCancelled, 30);
-  wait_for_child(keeper);
+  wait_for_child(shim);
   CHECK(read_attempt(job, 1).status.state == JobState::cancelled);
 }
 

@@ -11,13 +11,13 @@
 namespace {
 
 using trivet::Init;
-using trivet::Key;
+using trivet::RngKey;
 using trivet::Shape;
 
 std::vector<float> drawn(Init method, double scale, const Shape& shape, std::int64_t fan_in = 0,
                          std::int64_t fan_out = 0) {
   std::vector<float> values(static_cast<std::size_t>(shape.size()));
-  trivet::initialize({method, scale}, Key(3), shape, fan_in, fan_out, values);
+  trivet::initialize({method, scale}, RngKey(3), shape, fan_in, fan_out, values);
   return values;
 }
 

@@ -17,7 +17,7 @@ using trivet::Value;
 
 struct Fixture {
   std::unique_ptr<trivet::Device> device = trivet::test::open_device("tiny/Backend");
-  trivet::ParameterStore store{*device, trivet::Key(5)};
+  trivet::ParameterStore store{*device, trivet::RngKey(5)};
   trivet::Scope root{store};
   trivet::FpropContext context;
   Fixture() { trivet::test::use_plugin("nn"); }

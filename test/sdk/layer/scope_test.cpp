@@ -14,7 +14,7 @@ namespace {
 
 using trivet::ConfigOf;
 using trivet::Init;
-using trivet::Key;
+using trivet::RngKey;
 using trivet::Layer;
 using trivet::Parameter;
 using trivet::ParameterStore;
@@ -24,7 +24,7 @@ using trivet::Value;
 
 struct Fixture {
   std::unique_ptr<trivet::Device> device = trivet::test::open_device("tiny/Backend");
-  ParameterStore store{*device, Key(5)};
+  ParameterStore store{*device, RngKey(5)};
   Scope root{store};
   Fixture() { trivet::test::use_plugin("nn"); }
 };
@@ -93,7 +93,7 @@ TEST_CASE_METHOD(Fixture, "values exist from build on, and nothing can be added 
 
 TEST_CASE_METHOD(Fixture, "starting values depend on the seed and the path alone") {
   const auto draw = [&](std::uint64_t seed, const std::string& before, const std::string& name) {
-    ParameterStore other(*device, Key(seed));
+    ParameterStore other(*device, RngKey(seed));
     Scope scope(other);
     if (!before.empty()) scope.parameter(before, {7});
     Parameter& parameter = scope.parameter(name, {33}, {.init = {Init::normal, 1}});

@@ -14,7 +14,7 @@ namespace {
 Array drawn(const Input& input, std::size_t number) {
   Array array{input.shape, std::vector<double>(static_cast<std::size_t>(input.shape.size()))};
   std::vector<float> values(array.values.size());
-  random_uniform(Key(7).fold(number), input.low, input.high, values);
+  random_uniform(RngKey(7).fold(number), input.low, input.high, values);
   for (std::size_t i = 0; i < values.size(); ++i)
     array[i] = input.dtype == DType::f32 ? double{values[i]} : std::floor(double{values[i]});
   return array;

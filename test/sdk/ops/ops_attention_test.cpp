@@ -96,7 +96,7 @@ TEST_CASE("weights of attention are dropped by the bits of their place", "[ops]"
     }
   }
   const Tensor q = Tensor::zeros(*device, shape), v = Tensor::from<float>(*device, values, shape);
-  const Key key(9);
+  const RngKey key(9);
   const auto weights = ops::attention(q, q, v, {.dropout = 0.5F, .dropout_key = key});
   std::vector<std::uint32_t> bits(2 * 4 * 4);
   random_bits(key, 0, bits);

@@ -217,8 +217,8 @@ TEST_CASE("the fused classifier computes no gradient that nobody asks for", "[op
     INFO(backend.name);
     const auto device = open(backend);
     std::vector<float> h(600 * 3), w(3 * 4);
-    random_uniform(Key(1), -1, 1, h);
-    random_uniform(Key(2), -1, 1, w);
+    random_uniform(RngKey(1), -1, 1, h);
+    random_uniform(RngKey(2), -1, 1, w);
     const Tensor x = Tensor::from<float>(*device, h, {600, 3});
     const Tensor weights = Tensor::from<float>(*device, w, {3, 4});
     const Tensor targets = Tensor::full(*device, {600}, 2, DType::i32);
@@ -253,10 +253,10 @@ TEST_CASE("the fused classifier computes no gradient that nobody asks for", "[op
     CHECK(only_x.flops - neither.flops == Approx(both.flops - neither.flops - product));
     CHECK(only_w.flops - neither.flops == Approx(both.flops - neither.flops - product));
     // A backend that has the slot is asked whatever is wanted.
-    for (const SlotUse& use : device->slot_uses()) {
-      if (use.slot != "linear_xent") continue;
-      INFO(use.native << " native, " << use.composed << " composed");
-      CHECK((use.native == 4) != (use.composed == 4));
+    for (const KernelUse& use : device->kernel_uses()) {
+      if (use.kernel != "linear_xent") continue;
+      INFO(use.native << " native, " << use.fallback << " composed");
+      CHECK((use.native == 4) != (use.fallback == 4));
     }
   }
 }
@@ -266,8 +266,8 @@ TEST_CASE("the fused classifier gives the same over several chunks of rows", "[o
     INFO(backend.name);
     const auto device = open(backend);
     std::vector<float> h(1200 * 3), w(3 * 4);
-    random_uniform(Key(1), -1, 1, h);
-    random_uniform(Key(2), -1, 1, w);
+    random_uniform(RngKey(1), -1, 1, h);
+    random_uniform(RngKey(2), -1, 1, w);
     std::vector<std::int32_t> targets(1200);
     for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<std::int32_t>(i % 4);
     const Tensor x = Tensor::from<float>(*device, h, {1200, 3});

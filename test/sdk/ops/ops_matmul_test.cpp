@@ -196,7 +196,7 @@ TEST_CASE("gather_rows looks rows up, and equal indices add up in the gradient",
 }
 
 TEST_CASE("dropout keeps what the key says, on every backend alike", "[ops]") {
-  const Key key(42);
+  const RngKey key(42);
   std::vector<std::uint32_t> bits(1000);
   random_bits(key, 0, bits);
   const auto threshold = static_cast<std::uint32_t>(0.25 * 4294967296.0);

@@ -97,8 +97,8 @@ TEST_CASE("batch norm's relu stops gradients where the output is 0", "[ops]") {
     INFO(backend.name);
     const auto device = open(backend);
     std::vector<float> values(60), flowing(60);
-    random_uniform(Key(3), -1, 1, values);
-    random_uniform(Key(4), -1, 1, flowing);
+    random_uniform(RngKey(3), -1, 1, values);
+    random_uniform(RngKey(4), -1, 1, flowing);
     const auto gradient = [&](Activation act, const std::vector<float>& dy, std::vector<float>& y) {
       GradientSlot slot;
       const Tensor x = make_leaf(Tensor::from<float>(*device, values, {20, 3}), slot);

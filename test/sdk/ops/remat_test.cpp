@@ -102,7 +102,7 @@ TEST_CASE("attention is computed once where it is kept", "[tape]") {
       const auto device = open(backend);
       GradientSlot slot;
       std::vector<float> values(2 * 5 * 2 * 4);
-      random_normal(Key(3), 0, 1, values);
+      random_normal(RngKey(3), 0, 1, values);
       const Tensor x = make_leaf(Tensor::from<float>(*device, values, {2, 5, 2, 4}), slot);
       const Rematerialized fn = [](std::span<const Tensor> in, bool) {
         Tensor y = in[0];
@@ -117,8 +117,8 @@ TEST_CASE("attention is computed once where it is kept", "[tape]") {
       }
       tape.backward(loss);
       std::uint64_t kernels = 0;
-      for (const SlotUse& use : device->slot_uses()) {
-        if (use.slot == "attention_fwd") kernels = use.native;
+      for (const KernelUse& use : device->kernel_uses()) {
+        if (use.kernel == "attention_fwd") kernels = use.native;
       }
       return std::pair(kernels, slot.gradient.to_host<float>());
     };

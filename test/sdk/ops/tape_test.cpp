@@ -235,7 +235,7 @@ TEST_CASE("a tape whose parameters are gone says so", "[tape]") {
   Tape tape;
   Tensor loss;
   {
-    ParameterStore store(*device, Key(1));
+    ParameterStore store(*device, RngKey(1));
     Parameter& w = store.add("w", {2, 3}, {});
     store.build();
     Tape::Recording recording(tape);

@@ -74,7 +74,7 @@ class Saw final : public Tool {
   using Config = SawConfig;
   explicit Saw(Config config) : config_(std::move(config)) {
     if (config_.trouble == "config") {
-      throw trivet::ConfigError(trivet::Problem{.path = "saw", .what = "blunt"});
+      throw trivet::ConfigError(trivet::Diagnostic{.path = "saw", .what = "blunt"});
     }
     if (config_.trouble == "input") throw trivet::InputError("no wood");
     if (config_.trouble == "standard") throw std::out_of_range("too long");
@@ -119,7 +119,7 @@ constexpr auto tool(std::string_view name, std::string_view doc, A... attribute)
 
 TRIVET_PLUGIN(({.name = "bench", .version = "1.2.3", .license = "MIT", .doc = "Tools \\ more."}),
               registry_test::tool<registry_test::Hammer>("Hammer", "Hits."),
-              registry_test::tool<registry_test::Saw>("Saw", "Cuts.", trivet::from_number("teeth")),
+              registry_test::tool<registry_test::Saw>("Saw", "Cuts.", trivet::scalar_shorthand("teeth")),
               trivet::backend<&registry_test::table>("Plain", "A table."),
               trivet::backend<&registry_test::no_table>("Missing", "No table."),
               trivet::experiment<&registry_test::small_saw>("small_saw", "A whole config."))
@@ -209,7 +209,7 @@ TEST_CASE("a config that does not fit the struct names path and plugin") {
     trivet::make(config, shelf);
     FAIL("no error");
   } catch (const trivet::ConfigError& error) {
-    CHECK(error.problems().size() == 2);
+    CHECK(error.diagnostics().size() == 2);
     CHECK(error.plugin() == "bench");
     CHECK(error.key() == "bench/Hammer");
     CHECK_THAT(error.what(), Catch::Contains("shop.tool.wieght: unknown key 'wieght' (did you mean "
@@ -271,7 +271,7 @@ TEST_CASE("a duplicate names both libraries and the first stays") {
 }
 
 TEST_CASE("a resolver is asked for what is not registered, once") {
-  struct Lazy : trivet::Resolver {
+  struct Lazy : trivet::PluginLoader {
     Registry* registry = nullptr;
     int loads = 0;
     void load(std::string_view, std::string_view key) override {
@@ -282,7 +282,7 @@ TEST_CASE("a resolver is asked for what is not registered, once") {
       }
     }
     std::vector<std::string> keys(std::string_view) override { return {"lazy/X", "far/Thing"}; }
-    std::vector<trivet::NumberItem> for_number(std::string_view kind) override {
+    std::vector<trivet::ScalarShorthand> for_number(std::string_view kind) override {
       if (kind == "both") return {{"a/A", "v"}, {"b/B", "v"}};
       return {};
     }
@@ -304,7 +304,7 @@ TEST_CASE("a resolver is asked for what is not registered, once") {
 
 TEST_CASE("experiments and tables are had by their keys") {
   bench();
-  CHECK(bench().experiment("bench/small_saw").find("teeth")->as_number() == 3);
+  CHECK(bench().experiment("bench/small_saw").find("teeth")->as_float() == 3);
   CHECK(static_cast<const Table*>(bench().table("backend", "bench/Plain"))->answer == 42);
   CHECK_THROWS_WITH(bench().table("backend", "bench/Missing"),
                     Catch::Contains("gave no table") && Catch::Contains("plugin bench"));
@@ -329,7 +329,7 @@ TEST_CASE("the note in the library says what the entry registers") {
     CHECK(told.at("kind") == items[i].kind);
     CHECK(told.at("key") == items[i].key);
     CHECK(told.at("doc") == items[i].doc);
-    CHECK(told.value("from_number", "") == items[i].from_number);
+    CHECK(told.value("scalar_shorthand", "") == items[i].scalar_shorthand);
     CHECK(told.contains("schema") == (items[i].schema != nullptr));
   }
 }

@@ -54,7 +54,7 @@ double fraction(std::uint16_t number) {
 TEST_CASE("a coordinate of a dimension is a value at that part of its range") {
   CHECK(dimension("uniform", {-1.0, 3.0}).value(0.25) == Value(0.0));
   // 10^-5 to 10^-1: a quarter of four orders of magnitude is one.
-  CHECK(dimension("log_uniform", {1e-5, 1e-1}).value(0.25).as_number() == Approx(1e-4));
+  CHECK(dimension("log_uniform", {1e-5, 1e-1}).value(0.25).as_float() == Approx(1e-4));
   // Ten integers share the line.
   CHECK(dimension("int", {1, 10}).value(0.0999) == Value(1));
   CHECK(dimension("int", {1, 10}).value(0.1001) == Value(2));
@@ -151,7 +151,7 @@ TEST_CASE("a space maps points to the cube and back, in any order of their keys"
   const SearchPoint point = space.point(std::vector<double>{0.5, 0.3, 0.9});
   REQUIRE(point.size() == 3);
   CHECK(point[0].first == "lr");
-  CHECK(point[0].second.as_number() == Approx(0.01));
+  CHECK(point[0].second.as_float() == Approx(0.01));
   CHECK(point[1] == std::pair<std::string, Value>("task.layers", 2));
   CHECK(point[2] == std::pair<std::string, Value>("task.activation", "nn/Gelu"));
 

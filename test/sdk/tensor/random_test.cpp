@@ -37,25 +37,25 @@ TEST_CASE("threefry agrees with the Random123 headers", "[random]") {
 
 TEST_CASE("any part of an array of bits can be drawn alone", "[random]") {
   std::vector<std::uint32_t> whole(100), part(37);
-  random_bits(Key(5), 0, whole);
+  random_bits(RngKey(5), 0, whole);
   for (const std::uint64_t offset : {0U, 1U, 6U, 63U}) {
-    random_bits(Key(5), offset, part);
+    random_bits(RngKey(5), offset, part);
     CHECK(
         std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(offset)));
   }
 }
 
 TEST_CASE("keys differ by every name and number folded in, and by their order", "[random]") {
-  const Key key(0);
-  const Key keys[] = {key,         key.fold("a"),         key.fold("b"),         key.fold(1),
-                      key.fold(2), key.fold("a").fold(1), key.fold(1).fold("a"), Key(1).fold("a")};
-  for (const Key& a : keys) CHECK(std::count(std::begin(keys), std::end(keys), a) == 1);
-  CHECK(key.fold("params/w") == Key(0).fold("params/w"));
+  const RngKey key(0);
+  const RngKey keys[] = {key,         key.fold("a"),         key.fold("b"),         key.fold(1),
+                      key.fold(2), key.fold("a").fold(1), key.fold(1).fold("a"), RngKey(1).fold("a")};
+  for (const RngKey& a : keys) CHECK(std::count(std::begin(keys), std::end(keys), a) == 1);
+  CHECK(key.fold("params/w") == RngKey(0).fold("params/w"));
 }
 
 TEST_CASE("uniform numbers fill [low, high)", "[random]") {
   std::vector<float> values(100000);
-  random_uniform(Key(3), -1, 3, values);
+  random_uniform(RngKey(3), -1, 3, values);
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   CHECK(*low >= -1);
   CHECK(*high < 3);
@@ -64,17 +64,17 @@ TEST_CASE("uniform numbers fill [low, high)", "[random]") {
   // The standard error of the mean is 4 / sqrt(12 * 100000) = 0.0037.
   CHECK(sum / 100000 == Approx(1).margin(0.015));
   // So narrow an interval that rounding to float would reach its end.
-  random_uniform(Key(3), 1, std::nextafter(1.0F, 2.0F), values);
+  random_uniform(RngKey(3), 1, std::nextafter(1.0F, 2.0F), values);
   CHECK(*std::max_element(values.begin(), values.end()) == 1);
 }
 
 TEST_CASE("normal numbers are Box and Muller's, to the last bit of float", "[random]") {
   std::vector<float> values(2001);
-  random_normal(Key(9), 0.5, 2, values);
+  random_normal(RngKey(9), 0.5, 2, values);
   int different = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     std::uint32_t words[2];
-    random_bits(Key(9), i / 2 * 2, words);
+    random_bits(RngKey(9), i / 2 * 2, words);
     const double u = (words[0] + 0.5) / 4294967296.0, turn = 2 * M_PI * (words[1] / 4294967296.0);
     const double radius = std::sqrt(-2 * std::log(u));
     const auto want =
@@ -91,18 +91,18 @@ TEST_CASE("normal numbers keep their bits from version to version", "[random]") 
   // values agree with Box and Muller's formula on the blocks 0 to 2 of key 0, computed apart in
   // Python.
   std::vector<float> values(6);
-  random_normal(Key(0), 0, 1, values);
+  random_normal(RngKey(0), 0, 1, values);
   const std::uint32_t bits[] = {0xbf8860bf, 0xbf477a81, 0x3d04b4ec,
                                 0xbfc29977, 0x3fae1808, 0xbe0638f4};
   for (std::size_t i = 0; i < 6; ++i) CHECK(std::bit_cast<std::uint32_t>(values[i]) == bits[i]);
   std::vector<float> truncated(6);
-  random_truncated_normal(Key(0), 0, 1, truncated);
+  random_truncated_normal(RngKey(0), 0, 1, truncated);
   CHECK(values == truncated);  // none of the six is beyond two standard deviations
 }
 
 TEST_CASE("normal numbers have mean, variance and tails of the distribution", "[random]") {
   std::vector<float> values(200000);
-  random_normal(Key(11), 0, 1, values);
+  random_normal(RngKey(11), 0, 1, values);
   double sum = 0, squares = 0, beyond = 0;
   for (const float value : values) {
     sum += value;
@@ -118,8 +118,8 @@ TEST_CASE("normal numbers have mean, variance and tails of the distribution", "[
 
 TEST_CASE("truncated normal numbers stay within two standard deviations", "[random]") {
   std::vector<float> plain(50000), values(50000);
-  random_normal(Key(11), 1, 0.5, plain);
-  random_truncated_normal(Key(11), 1, 0.5, values);
+  random_normal(RngKey(11), 1, 0.5, plain);
+  random_truncated_normal(RngKey(11), 1, 0.5, values);
   std::size_t redrawn = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     REQUIRE(std::abs(values[i] - 1) <= 1.0F);
@@ -132,7 +132,7 @@ TEST_CASE("a keyed permutation is one to one, for every size", "[random]") {
   std::vector<std::uint64_t> sizes{1000, 4095, 4096, 4097, 60000};
   for (std::uint64_t n = 1; n <= 130; ++n) sizes.push_back(n);
   for (const std::uint64_t n : sizes) {
-    const Permutation permutation(Key(n), n);
+    const Permutation permutation(RngKey(n), n);
     std::vector<bool> seen(n, false);
     for (std::uint64_t i = 0; i < n; ++i) {
       const std::uint64_t place = permutation(i);
@@ -144,7 +144,7 @@ TEST_CASE("a keyed permutation is one to one, for every size", "[random]") {
 }
 
 TEST_CASE("permutations of different keys differ, and mix", "[random]") {
-  const Permutation a(Key(1), 1000), b(Key(2), 1000);
+  const Permutation a(RngKey(1), 1000), b(RngKey(2), 1000);
   int equal = 0, stays = 0;
   double distance = 0;
   for (std::uint64_t i = 0; i < 1000; ++i) {

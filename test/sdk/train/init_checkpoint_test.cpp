@@ -27,7 +27,7 @@ using Sizes = std::map<std::string, std::int64_t>;
 class Store {
  public:
   explicit Store(const std::vector<std::pair<std::string, std::int64_t>>& variables)
-      : device_(test::open_device("tiny/Backend")), store_(*device_, Key(1)) {
+      : device_(test::open_device("tiny/Backend")), store_(*device_, RngKey(1)) {
     for (const auto& [path, size] : variables) {
       store_.add(path, {size}, {.init = {Init::constant, 0}});
     }
@@ -177,7 +177,7 @@ TEST_CASE("a pattern that is no regular expression is a mistake in the config") 
     decode<InitLoadConfig>(config, "task.init_load");
     FAIL("accepted");
   } catch (const ConfigError& error) {
-    REQUIRE(error.problems().size() == 2);
+    REQUIRE(error.diagnostics().size() == 2);
     CHECK_THAT(error.what(), Contains("task.init_load.rules: '[a' is not a regular expression"));
     CHECK_THAT(error.what(), Contains("task.init_load.ignore: 'head/(' is not a regular"));
   }

@@ -14,7 +14,7 @@
 namespace learner_rules_test {
 namespace {
 
-using trivet::Key;
+using trivet::RngKey;
 using trivet::LearnerRule;
 using trivet::OptimizerSegment;
 using trivet::OptimizerStep;
@@ -65,7 +65,7 @@ std::vector<LearnerRule> rules(Rules... each) {
 // "body/a" [3], "head/w" [2, 2], "body/b" [20], all 1, gradients 1; a state "mean".
 struct Fixture {
   Fixture() : device(trivet::test::open_device(GENERATE(from_range(trivet::test::backends())))) {
-    store = std::make_unique<trivet::ParameterStore>(*device, Key(1));
+    store = std::make_unique<trivet::ParameterStore>(*device, RngKey(1));
     for (const auto& [path, shape] : std::vector<std::pair<std::string, trivet::Shape>>{
              {"body/a", {3}}, {"head/w", {2, 2}}, {"body/b", {20}}}) {
       store->add(path, shape, {.init = {trivet::Init::constant, 1}});

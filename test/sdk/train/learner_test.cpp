@@ -12,7 +12,7 @@ namespace learner_test {
 namespace {
 
 using trivet::GradientClipConfig;
-using trivet::Key;
+using trivet::RngKey;
 using trivet::OptimizerSegment;
 using trivet::OptimizerStep;
 using trivet::Parameter;
@@ -69,7 +69,7 @@ struct Fixture {
   Recorder::Seen seen;
 
   Fixture() : device(trivet::test::open_device(trivet::test::backends().back())) {
-    store = std::make_unique<trivet::ParameterStore>(*device, Key(1));
+    store = std::make_unique<trivet::ParameterStore>(*device, RngKey(1));
     trivet::Scope scope(*store);
     scope.parameter("a", {2, 2}, constant());
     scope.parameter("b", {1, 3}, constant());

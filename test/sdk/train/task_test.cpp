@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using trivet::Batch;
 using trivet::FpropContext;
-using trivet::Key;
+using trivet::RngKey;
 using trivet::NestedMap;
 using trivet::Tensor;
 
@@ -93,7 +93,7 @@ class Shrink final : public trivet::Task {
 
 struct Fixture {
   std::unique_ptr<trivet::Device> device = trivet::test::open_device("tiny/Backend");
-  trivet::ParameterStore store{*device, Key(1)};
+  trivet::ParameterStore store{*device, RngKey(1)};
   trivet::Scope scope{store};
   Scaled model{scope};
   trivet::TaskContext context{*device, {}};

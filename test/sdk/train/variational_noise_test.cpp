@@ -36,7 +36,7 @@ class Half final : public Schedule {
 
 struct Fixture {
   std::unique_ptr<Device> device = test::open_device(test::backends().back());
-  ParameterStore store{*device, Key(1)};
+  ParameterStore store{*device, RngKey(1)};
 
   Fixture() {
     Scope scope(store);
@@ -67,7 +67,7 @@ struct Fixture {
 TEST_CASE_METHOD(Fixture, "the gradient is taken at noisy weights, the step from those without") {
   Learner learner = this->learner({.scale = 0.25, .variables = {}});
   const std::vector<float> before = value("body/w");
-  learner.add_noise(Key(7));
+  learner.add_noise(RngKey(7));
   const std::vector<float> noisy = value("body/w");
   double sum = 0, squares = 0;
   for (std::size_t i = 0; i < noisy.size(); ++i) {
@@ -87,11 +87,11 @@ TEST_CASE_METHOD(Fixture, "the gradient is taken at noisy weights, the step from
 
 TEST_CASE_METHOD(Fixture, "variational noise is drawn from the pass and the variable") {
   Learner learner = this->learner({.scale = 1, .variables = {}});
-  learner.add_noise(Key(7));
+  learner.add_noise(RngKey(7));
   const auto first = value("head/w");
-  learner.add_noise(Key(8));
+  learner.add_noise(RngKey(8));
   CHECK(value("head/w") != first);
-  learner.add_noise(Key(7));
+  learner.add_noise(RngKey(7));
   CHECK(value("head/w") == first);
   CHECK(first[0] - 2 != value("body/w")[0] - 1);
   learner.accumulate(1);  // as before each step, also behind one that failed
@@ -104,7 +104,7 @@ TEST_CASE_METHOD(Fixture, "each part of an update has noise of its own") {
   learner.accumulate(2);
   std::vector<float> sum(3);
   for (const std::uint64_t part : {1, 2}) {
-    learner.add_noise(Key(part));
+    learner.add_noise(RngKey(part));
     const auto noisy = value("head/w");
     for (std::size_t i = 0; i < 3; ++i) sum[i] += noisy[i] / 2;
     set_gradients();
@@ -116,11 +116,11 @@ TEST_CASE_METHOD(Fixture, "each part of an update has noise of its own") {
 
 TEST_CASE_METHOD(Fixture, "noise starts where it is told, on what it is told") {
   Learner learner = this->learner({.scale = 1, .variables = {"head/.*"}, .start_step = 1});
-  learner.add_noise(Key(7));
+  learner.add_noise(RngKey(7));
   CHECK(value("head/w") == std::vector<float>{2, 2, 2});
   set_gradients();
   learner.apply_gradients();
-  learner.add_noise(Key(7));
+  learner.add_noise(RngKey(7));
   CHECK(value("head/w") != std::vector<float>{1, 1, 1});
   const auto body = value("body/w");
   CHECK(std::set<float>(body.begin(), body.end()) == std::set<float>{0.5F});
@@ -132,9 +132,9 @@ TEST_CASE_METHOD(Fixture, "noise for no variable is refused") {
                         Catch::Contains("match no trainable variable"));
   VariationalNoiseConfig config;
   config.variables = {"("};
-  Problems problems;
-  config.validate(problems);
-  CHECK(problems.list().size() == 1);
+  Diagnostics diagnostics;
+  config.validate(diagnostics);
+  CHECK(diagnostics.list().size() == 1);
 }
 
 }  // namespace variational_noise_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device: one opened backend, with the policy the SDK keeps for all backends: memory, which slots
+// Device: one opened backend, with the policy the SDK keeps for all backends: memory, which kernels
 // were composed, FLOPs.
 //
 // Memory. Parameters, gradients and optimizer state are blocks of their own. Everything made
@@ -33,10 +33,10 @@ struct DeviceOptions {
   std::uint64_t memory_limit = 0;      // bytes of device memory; 0 = none
 };
 
-// How often an optional function was answered by the backend, and how often composed by the SDK.
-struct SlotUse {
-  std::string slot;  // "linear_fwd", "extension conv2d_fwd/1"
-  std::uint64_t native = 0, composed = 0;
+// How often an optional function was answered by the backend, and how often the SDK fell back to others.
+struct KernelUse {
+  std::string kernel;  // "linear_fwd", "extension conv2d_fwd/1"
+  std::uint64_t native = 0, fallback = 0;
 };
 
 struct MemoryReport {
@@ -83,12 +83,12 @@ class TRIVET_API Device {
   // Turns a status into an Error with the backend's text. TV_UNSUPPORTED is an error here too.
   void check(tv_status status, const char* what);
 
-  // Runs an optional function of the table if it is there and takes the arguments; false means:
-  // compose it. Counts either way. Example: if (!device.try_slot("norm_fwd", &tv_backend::norm_fwd,
-  // &args)) compose(...);
+  // Runs an optional function of the table if it is there and takes the arguments; false means
+  // that the caller must fall back. Counts either way:
+  //   if (!device.try_kernel("norm_fwd", &tv_backend::norm_fwd, &args)) compose(...);
   template <class... P, class... A>
-  bool try_slot(const char* name, tv_status (*tv_backend::*slot)(tv_ctx*, P...), A... args) {
-    auto function = has_slot(slot) ? table().*slot : nullptr;
+  bool try_kernel(const char* name, tv_status (*tv_backend::*kernel)(tv_ctx*, P...), A... args) {
+    auto function = has_kernel(kernel) ? table().*kernel : nullptr;
     tv_status status = function ? function(context(), args...) : TV_UNSUPPORTED;
     count(name, status != TV_UNSUPPORTED);
     if (status == TV_UNSUPPORTED) return false;
@@ -106,7 +106,7 @@ class TRIVET_API Device {
     return true;
   }
 
-  std::vector<SlotUse> slot_uses() const;  // those called at least once, by name
+  std::vector<KernelUse> kernel_uses() const;  // those called at least once, by name
   MemoryReport memory() const;
 
   // Floating-point operations since open.
@@ -123,10 +123,10 @@ class TRIVET_API Device {
  private:
   Device();
   template <class M>
-  bool has_slot(M tv_backend::*slot) const {
+  bool has_kernel(M tv_backend::*kernel) const {
     // A backend built against an older, shorter table has no such function.
     auto offset =
-        reinterpret_cast<const char*>(&(table().*slot)) - reinterpret_cast<const char*>(&table());
+        reinterpret_cast<const char*>(&(table().*kernel)) - reinterpret_cast<const char*>(&table());
     return static_cast<std::size_t>(offset) + sizeof(M) <= table().struct_size;
   }
   const void* extension(const char* name);

@@ -7,7 +7,7 @@
 //   processes = 8                    # 4 devices each
 //   percore_batch_size = 16          # 512 examples in a global batch
 //
-// A mesh of more than one device is for looking at on paper (trivet/backend/meta_device.h): `trivet
+// A mesh of more than one device is for looking at on a meta device (trivet/backend/meta_device.h): `trivet
 // check` and `trivet summary` tell what a device of it would have to hold and to do.
 #pragma once
 
@@ -30,7 +30,7 @@ struct MeshConfig {
 
   // Shapes have an extent of at least 1 for each axis, axes differ and are known, processes have as
   // many devices each, and percore_batch_size times all devices is an integer.
-  TRIVET_API void validate(Problems& problems) const;
+  TRIVET_API void validate(Diagnostics& diagnostics) const;
 
   // Extents over all slices: the product of both shapes, axis by axis. One device where no shape is
   // given.

@@ -16,7 +16,7 @@
 //   activation = "nn/Gelu"
 //   activation = "none"
 //
-// and, where a plugin marked one of its items with from_number, a bare number. In C++ it is made
+// and, where a plugin marked one of its items with scalar_shorthand, a bare number. In C++ it is made
 // from a config struct of the same plugin, or from a key and a table of fields:
 //
 //   GeluConfig gelu;

@@ -34,7 +34,7 @@ struct FieldTraits<Path> {
   static constexpr void write_json(Sink& out, const Path& value) {
     json_text(out, value.text);
   }
-  static Path read(const Value& value) { return value.as_text(); }
+  static Path read(const Value& value) { return value.as_string(); }
   static Value write(const Path& value) { return value.text; }
 };
 

@@ -31,8 +31,8 @@ class TRIVET_API Patterns {
   std::shared_ptr<const Impl> impl_;
 };
 
-// Adds a problem for every text that is no regular expression; `field` as in Problems::add.
-TRIVET_API void check_patterns(Problems& problems, std::string_view field,
+// Adds a problem for every text that is no regular expression; `field` as in Diagnostics::add.
+TRIVET_API void check_patterns(Diagnostics& diagnostics, std::string_view field,
                                const std::vector<std::string>& texts);
 
 }  // namespace trivet

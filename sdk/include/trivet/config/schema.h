@@ -4,7 +4,7 @@
 // of a plugin's file, before any code of the plugin runs; validation, documentation and completion
 // work on it, and on nothing else.
 //
-//   Problems problems;
+//   Diagnostics problems;
 //   validate(value, schema_of<TrainerConfig>(), &lookup, problems, "trainer");
 //   problems.throw_if_any();                            // one ConfigError with all of them
 #pragma once
@@ -95,20 +95,20 @@ struct TRIVET_API Schema {
   friend bool operator==(const Schema&, const Schema&) = default;
 };
 
-// Collects mistakes. A config struct may have a member `void validate(Problems&) const` for rules
+// Collects mistakes. A config struct may have a member `void validate(Diagnostics&) const` for rules
 // that concern several fields; it names a field of its own struct and the place is found:
 //
-//   void validate(trivet::Problems& problems) const {
+//   void validate(trivet::Diagnostics& problems) const {
 //     if (heads > 0 && dims % heads != 0) problems.add("dims", "must be a multiple of heads");
 //   }
-class TRIVET_API Problems {
+class TRIVET_API Diagnostics {
  public:
-  void add(Problem problem);
+  void add(Diagnostic problem);
   // `field` may be a path below the table, "train_input.batch_size".
   void add(std::string_view field, std::string what, std::string hint = {});
 
   bool empty() const noexcept { return list_.empty(); }
-  const std::vector<Problem>& list() const noexcept { return list_; }
+  const std::vector<Diagnostic>& list() const noexcept { return list_; }
   void sort();          // by file, line and column; those without a place stay last
   void throw_if_any();  // sorted, as one ConfigError
 
@@ -116,26 +116,26 @@ class TRIVET_API Problems {
   // must outlive it.
   class TRIVET_API Inside {
    public:
-    Inside(Problems& problems, std::string path, const Value& table);
+    Inside(Diagnostics& diagnostics, std::string path, const Value& table);
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
     ~Inside();
 
    private:
-    Problems& problems_;
+    Diagnostics& diagnostics_;
     std::string path_;
     const Value* table_;
   };
 
  private:
-  std::vector<Problem> list_;
+  std::vector<Diagnostic> list_;
   std::string path_;
   const Value* table_ = nullptr;
 };
 
 // The item a bare number stands for in a field of its kind: `learning_rate = 0.1` is {type = key,
 // field = 0.1}.
-struct NumberItem {
+struct ScalarShorthand {
   std::string key;
   std::string field;
 };
@@ -147,9 +147,9 @@ class TRIVET_API SchemaLookup {
   // The schema of an item. Null when there is none; then a problem that says why has been added,
   // with `where` and `path` as its place. The schema lives as long as the lookup.
   virtual const Schema* find(std::string_view kind, std::string_view key, const Origin& where,
-                             const std::string& path, Problems& problems) = 0;
+                             const std::string& path, Diagnostics& diagnostics) = 0;
   // Throws Error when more than one item claims numbers.
-  virtual std::optional<NumberItem> for_number(std::string_view kind) = 0;
+  virtual std::optional<ScalarShorthand> for_number(std::string_view kind) = 0;
 };
 
 // Checks a table against a schema and adds everything that is wrong: unknown keys (with the nearest
@@ -162,7 +162,7 @@ struct ValidateOptions {
   bool allow_type = false;
 };
 TRIVET_API void validate(const Value& config, const Schema& schema, SchemaLookup* lookup,
-                         Problems& problems, const ValidateOptions& options = {});
+                         Diagnostics& diagnostics, const ValidateOptions& options = {});
 
 // Adds what is missing and has a known default, at every depth, gives aliases their new names, and
 // writes ConfigOf values as tables. `config` must be valid.

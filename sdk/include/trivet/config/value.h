@@ -7,7 +7,7 @@
 //   Value v = Value::table();
 //   v.set("dims", 128);
 //   v.set_path("task.model.type", "vision/Mlp");        // makes the tables on the way
-//   if (const Value* type = v.find_path("task.model.type")) use(type->as_text());
+//   if (const Value* type = v.find_path("task.model.type")) use(type->as_string());
 //
 // A Value owns its tree: copies are deep, moves are cheap. Tables keep the order of the file. It is
 // not synchronized: share a const Value between threads, or copy it.
@@ -77,16 +77,16 @@ class TRIVET_API Value {
   bool is_null() const noexcept { return type() == Type::null; }
   bool is_boolean() const noexcept { return type() == Type::boolean; }
   bool is_integer() const noexcept { return type() == Type::integer; }
-  bool is_number() const noexcept { return type() == Type::number; }
-  bool is_text() const noexcept { return type() == Type::text; }
+  bool is_float() const noexcept { return type() == Type::floating; }
+  bool is_string() const noexcept { return type() == Type::string; }
   bool is_array() const noexcept { return type() == Type::array; }
   bool is_table() const noexcept { return type() == Type::table; }
 
   // The content. Each throws ConfigError with the value's origin when the type is another.
   bool as_boolean() const;
   std::int64_t as_integer() const;
-  double as_number() const;  // integers are accepted
-  const std::string& as_text() const;
+  double as_float() const;  // integers are accepted
+  const std::string& as_string() const;
   const Array& items() const;  // of an array
   Array& items();
   const Table& members() const;  // of a table, in the order of the file
@@ -99,9 +99,9 @@ class TRIVET_API Value {
   const Value* find_path(std::string_view path) const;
   Value* find_path(std::string_view path);
   // The member where it is there and of this type; else `otherwise`.
-  std::string text_or(std::string_view key, std::string_view otherwise = {}) const;
+  std::string string_or(std::string_view key, std::string_view otherwise = {}) const;
   std::int64_t integer_or(std::string_view key, std::int64_t otherwise) const;
-  double number_or(std::string_view key, double otherwise) const;  // integers are accepted
+  double float_or(std::string_view key, double otherwise) const;  // integers are accepted
 
   // Changing. `set` replaces in place or appends and returns the stored value; a null value becomes
   // a table first. `set_path` makes missing tables on the way and throws Error when something else

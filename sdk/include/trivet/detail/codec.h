@@ -25,7 +25,7 @@ TRIVET_API bool is_none(const Value& value) noexcept;
 TRIVET_API const Value* find_field(const Value& table, const Field& field) noexcept;
 
 template <class T>
-void read(const Value& value, const FieldType& type, const std::string& path, Problems& problems,
+void read(const Value& value, const FieldType& type, const std::string& path, Diagnostics& diagnostics,
           T& out);
 
 template <Described C>
@@ -33,7 +33,7 @@ struct FieldReader {
   const Value& table;
   const std::vector<Field>& fields;
   const std::string& path;
-  Problems& problems;
+  Diagnostics& diagnostics;
   C& config;
   std::size_t index = 0;
 
@@ -42,23 +42,23 @@ struct FieldReader {
     const Field& field = fields[index++];
     const Value* value = find_field(table, field);
     if (value == nullptr) return;
-    read(*value, field.type, joined_path(path, field.name), problems, config.*member);
+    read(*value, field.type, joined_path(path, field.name), diagnostics, config.*member);
   }
 };
 
 template <Described C>
 void read_struct(const Value& table, const std::vector<Field>& fields, const std::string& path,
-                 Problems& problems, C& config) {
-  FieldReader<C> reader{table, fields, path, problems, config};
+                 Diagnostics& diagnostics, C& config) {
+  FieldReader<C> reader{table, fields, path, diagnostics, config};
   visit_fields<C>(reader);
-  if constexpr (requires(const C& c, Problems& p) { c.validate(p); }) {
-    const Problems::Inside inside(problems, path, table);
-    config.validate(problems);
+  if constexpr (requires(const C& c, Diagnostics& p) { c.validate(p); }) {
+    const Diagnostics::Inside inside(diagnostics, path, table);
+    config.validate(diagnostics);
   }
 }
 
 template <class T>
-void read(const Value& value, const FieldType& type, const std::string& path, Problems& problems,
+void read(const Value& value, const FieldType& type, const std::string& path, Diagnostics& diagnostics,
           T& out) {
   if constexpr (ScalarField<T>) {
     out = FieldTraits<T>::read(value);
@@ -67,26 +67,26 @@ void read(const Value& value, const FieldType& type, const std::string& path, Pr
     std::size_t index = 0;
     for (const Value& item : value.items()) {
       typename T::value_type element{};
-      read(item, type.element[0], joined_path(path, index++), problems, element);
+      read(item, type.element[0], joined_path(path, index++), diagnostics, element);
       out.push_back(std::move(element));
     }
   } else if constexpr (IsMap<T>::value) {
     out.clear();
     for (const Value::Member& member : value.members()) {
-      read(member.value, type.element[0], joined_path(path, member.key), problems, out[member.key]);
+      read(member.value, type.element[0], joined_path(path, member.key), diagnostics, out[member.key]);
     }
   } else if constexpr (IsOptional<T>::value) {
-    if (value.is_null() || (is_none(value) && type.form != FieldType::Form::text)) {
+    if (value.is_null() || (is_none(value) && type.form != FieldType::Form::string)) {
       out.reset();
     } else {
-      read(value, type, path, problems, out.emplace());
+      read(value, type, path, diagnostics, out.emplace());
     }
   } else if constexpr (AnyConfigOf<T>) {
     out = T(ConfigValue::from_value(value, type.kind, path));
   } else if constexpr (std::same_as<T, Value>) {
     out = value;
   } else {
-    read_struct(value, type.fields, path, problems, out);
+    read_struct(value, type.fields, path, diagnostics, out);
   }
 }
 

@@ -160,7 +160,7 @@ struct FieldTraits<E> {
   static E read(const Value& value) {
     E found{};
     for (const auto& [text, entry] : trivet_enum_entries(Tag<E>{})) {
-      if (name_in_files(text) == value.as_text()) found = entry;
+      if (name_in_files(text) == value.as_string()) found = entry;
     }
     return found;
   }

@@ -9,7 +9,7 @@
 //     static constexpr bool kHasBounds = false;              // takes at_least and so on
 //     template <class Sink>                                  // a default, in the schema of a note
 //     static constexpr void write_json(Sink& out, const Path& value) { json_text(out, value.text); }
-//     static Path read(const Value& value) { return value.as_text(); }  // validate() let it pass
+//     static Path read(const Value& value) { return value.as_string(); }  // validate() let it pass
 //     static Value write(const Path& value) { return value.text; }
 //   };
 //
@@ -90,7 +90,7 @@ struct FieldTraits<T> {
   static constexpr void write_limits(Sink& out) {
     if constexpr (sizeof(T) == 4) out.raw(",\"single\":true");
   }
-  static T read(const Value& value) { return static_cast<T>(value.as_number()); }
+  static T read(const Value& value) { return static_cast<T>(value.as_float()); }
   static Value write(T value) { return value; }
 };
 
@@ -102,7 +102,7 @@ struct FieldTraits<std::string> {
   static constexpr void write_json(Sink& out, const std::string& value) {
     json_text(out, value);
   }
-  static std::string read(const Value& value) { return value.as_text(); }
+  static std::string read(const Value& value) { return value.as_string(); }
   static Value write(const std::string& value) { return value; }
 };
 

@@ -31,10 +31,10 @@ struct About {
 
 // `learning_rate = 0.1` means this item with that field set. At most one item of a kind should
 // claim it.
-struct FromNumber {
+struct ScalarShorthandField {
   std::string_view field;
 };
-constexpr FromNumber from_number(std::string_view field) {
+constexpr ScalarShorthandField scalar_shorthand(std::string_view field) {
   return {field};
 }
 
@@ -43,7 +43,7 @@ namespace detail {
 struct ItemText {
   std::string_view name;
   std::string_view doc;
-  std::string_view from_number{};
+  std::string_view scalar_shorthand{};
 };
 
 struct NoConfig {};
@@ -105,15 +105,15 @@ struct TableItem : ItemText {
 };
 
 // A whole config, given by `ExperimentConfig function()`, and the restrictions on it, if any:
-// `void restrictions(const ExperimentConfig&, Problems&)`.
+// `void restrictions(const ExperimentConfig&, Diagnostics&)`.
 template <auto* Function, auto Restrictions>
 struct ExperimentItem : ItemText {
   using Config = NoConfig;
   using Whole = std::remove_cvref_t<decltype(Function())>;
   static constexpr std::string_view kind() { return "experiment"; }
   static Value value() { return encode(Function()); }
-  static void check(const Value& config, const std::string& path, Problems& problems) {
-    check_rules<Whole>(config, path, problems, Restrictions);
+  static void check(const Value& config, const std::string& path, Diagnostics& diagnostics) {
+    check_rules<Whole>(config, path, diagnostics, Restrictions);
   }
   void fill(RegistryItem& item) const {
     item.value = &value;
@@ -121,12 +121,12 @@ struct ExperimentItem : ItemText {
   }
 };
 
-template <class Item, std::same_as<FromNumber>... Attribute>
+template <class Item, std::same_as<ScalarShorthandField>... Attribute>
 constexpr Item with_text(Item item, std::string_view name, std::string_view doc,
                          Attribute... attribute) {
   item.name = name;
   item.doc = doc;
-  ((item.from_number = attribute.field), ...);
+  ((item.scalar_shorthand = attribute.field), ...);
   return item;
 }
 
@@ -190,7 +190,7 @@ constexpr void json_item(Sink& out, const About& about, const Item& item) {
   out.raw(item.name);
   out.put('"');
   json_member(out, "doc", item.doc);
-  if (!item.from_number.empty()) json_member(out, "from_number", item.from_number);
+  if (!item.scalar_shorthand.empty()) json_member(out, "scalar_shorthand", item.scalar_shorthand);
   if constexpr (!std::same_as<typename Item::Config, NoConfig>) {
     out.raw(",\"schema\":");
     out.raw(SchemaText<typename Item::Config>::view());
@@ -260,7 +260,7 @@ void register_item(Registrar& registrar, const About& about, const Item& item) {
   entry.kind = item.kind();
   entry.key = std::string(about.name) + "/" + std::string(item.name);
   entry.doc = item.doc;
-  entry.from_number = item.from_number;
+  entry.scalar_shorthand = item.scalar_shorthand;
   item.fill(entry);
   registrar.add(std::move(entry));
 }

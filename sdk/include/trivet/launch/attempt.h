@@ -4,7 +4,7 @@
 //   WU_DIR/jobs/NAME/2/
 //     lock           held (fcntl, F_OFD_SETLK) as long as somebody looks after the process
 //     stdout stderr  appended to by the job
-//     started.json   {"pid", "start_ticks", "keeper", "keeper_ticks", "boot_id", "host", "time"}:
+//     started.json   {"pid", "start_ticks", "shim", "shim_ticks", "boot_id", "host", "time"}:
 //                    just before the program
 //     end.json       {"reason", "grace_seconds"}: somebody wants it to end
 //     done           made by the job, where Job::tells_done: it has done its work
@@ -17,10 +17,10 @@
 // without started.json, never ran. None is forced to the disk: after a power cut an attempt whose
 // exit.json is missing or damaged was lost, as were the last writes of the job itself.
 //
-// A keeper, a process between the orchestrator and the job's, starts the job in a session of its
+// A shim, a process between the orchestrator and the job's, starts the job in a session of its
 // own, ends it when its time is up, and writes the files. It goes on when the orchestrator is gone.
 // When the job's first process has ended, all that it has left behind is killed, whatever session
-// it has moved to; exit.json is written after that. The job dies with its keeper.
+// it has moved to; exit.json is written after that. The job dies with its shim.
 #pragma once
 
 #include <cstdint>
@@ -78,7 +78,7 @@ TRIVET_ENUM(AttemptPhase, fresh, running, ended, lost)
 struct AttemptInfo {
   AttemptPhase phase = AttemptPhase::fresh;
   JobStatus status;   // its state, exit code, times and host; `failures` is the caller's to know
-  pid_t keeper = 0;   // while it runs on this machine, else 0
+  pid_t shim = 0;   // while it runs on this machine, else 0
   pid_t process = 0;  // leader of the job's process group, likewise
 };
 
@@ -102,7 +102,7 @@ TRIVET_API AttemptInfo read_attempt(const Job& job, std::int64_t attempt);
 // The newest attempt there is a directory for; 0: none.
 TRIVET_API std::int64_t last_attempt(const Job& job);
 
-// Starts an attempt under a keeper, which is a child of the caller; returns the keeper's process
+// Starts an attempt under a shim, which is a child of the caller; returns the shim's process
 // id. The caller must have one thread only. Throws RunError when it cannot (the directory is there
 // and was used, it cannot be written), RetryError when that may be otherwise in a while (no more
 // processes, disk full). A program that cannot be started is an attempt that has failed, with exit
@@ -117,9 +117,9 @@ TRIVET_API pid_t start_attempt(const Job& job, std::int64_t attempt,
 TRIVET_API int run_attempt(const Job& job, std::int64_t attempt,
                            const AttemptOptions& options = {});
 
-// SIGTERM to all of the job's processes, SIGKILL after `grace_seconds`, by the keeper; exit.json
+// SIGTERM to all of the job's processes, SIGKILL after `grace_seconds`, by the shim; exit.json
 // gets `reason`, for instance kReasonCancelled. Does nothing for an attempt that does not run here;
-// when called again, a shorter grace counts. Throws RunError when the keeper cannot be told.
+// when called again, a shorter grace counts. Throws RunError when the shim cannot be told.
 TRIVET_API void end_attempt(const Job& job, std::int64_t attempt, std::string_view reason,
                             double grace_seconds);
 

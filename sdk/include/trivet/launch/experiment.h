@@ -60,7 +60,7 @@ struct Experiment : JobParams {
   std::string author;
   Value aux;
 
-  TRIVET_API void validate(Problems& problems) const;
+  TRIVET_API void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     Experiment, JobParams,

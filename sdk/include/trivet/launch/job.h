@@ -52,7 +52,7 @@ struct JobParams {
   std::optional<std::int64_t> retries;
   std::optional<std::vector<std::string>> after;
 
-  TRIVET_API void validate(Problems& problems) const;
+  TRIVET_API void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     JobParams, trivet::NoBase,
@@ -104,7 +104,7 @@ TRIVET_API bool is_argument_name(std::string_view name);
 struct JobConfig : JobParams {
   Value swept;
 
-  TRIVET_API void validate(Problems& problems) const;
+  TRIVET_API void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(JobConfig, JobParams,
               (swept,

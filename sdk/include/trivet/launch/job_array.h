@@ -2,7 +2,7 @@
 // JobArray: one job of many units, each of which a cluster starts as a task of its own. What they
 // are lies in a file that all machines see, so that nothing of a job has to pass through a shell:
 //
-//   trivet job FILE TASK      runs the job of unit wids[TASK] under a keeper (attempt.h)
+//   trivet job FILE TASK      runs the job of unit wids[TASK] under a shim (attempt.h)
 //
 // This is run_job(), which records what becomes of the job, tries it again as `retries` says, and
 // asks to be started once more, elsewhere or later, by its exit code.

@@ -62,7 +62,7 @@ class TRIVET_API Orchestrator : public Object {
 
   // What is wrong with these units for this orchestrator, before anything is recorded: a job that
   // takes more than any machine has, a program that a cluster lacks. Default: nothing.
-  virtual void check(std::span<const launch::WorkUnit> units, Problems& problems);
+  virtual void check(std::span<const launch::WorkUnit> units, Diagnostics& diagnostics);
 
   // Sees to it that units, which are recorded, get done; returns once they are safely queued. Those
   // that are queued, run or have ended already are left alone.

@@ -93,10 +93,10 @@ class TRIVET_API LayerCaches final : public LayerCache {
 };
 
 // For caches: the values of the places so far, in memory for all that may come.
-class TRIVET_API PlaceBuffer {
+class TRIVET_API SequenceBuffer {
  public:
   // [rows, max_length, extents..] of `dtype`.
-  PlaceBuffer(Device& device, std::int64_t rows, std::int64_t max_length,
+  SequenceBuffer(Device& device, std::int64_t rows, std::int64_t max_length,
               std::span<const std::int64_t> extents, DType dtype = DType::f32);
 
   std::int64_t rows() const { return values_.dim(0); }

@@ -75,7 +75,7 @@ struct ParameterOptions {
 // All parameters of one model, in the order the layers made them. [run thread]
 class TRIVET_API ParameterStore {
  public:
-  ParameterStore(Device& device, Key key);
+  ParameterStore(Device& device, RngKey key);
   ~ParameterStore();
   ParameterStore(const ParameterStore&) = delete;
   ParameterStore& operator=(const ParameterStore&) = delete;
@@ -92,7 +92,7 @@ class TRIVET_API ParameterStore {
   void build();
 
   Device& device() const { return device_; }
-  Key key() const { return key_; }
+  RngKey key() const { return key_; }
   const std::vector<std::unique_ptr<Parameter>>& parameters() const { return parameters_; }
   Parameter* find(std::string_view path) const;
   std::int64_t trainable_count() const;  // numbers, not tensors
@@ -112,7 +112,7 @@ class TRIVET_API ParameterStore {
   struct Shared;  // taken paths, layers with a shared name
   void place(Parameter& parameter);
   Device& device_;
-  Key key_;
+  RngKey key_;
   std::vector<std::unique_ptr<Parameter>> parameters_;
   std::map<std::string, Parameter*, std::less<>> by_path_;
   std::unique_ptr<Shared> shared_;
@@ -128,7 +128,7 @@ class TRIVET_API Scope {
   Device& device() const { return store_.device(); }
   ParameterStore& store() const { return store_; }
   // For randomness of this layer: fold in the step and what it is for (see FpropContext::key_for).
-  Key key() const { return store_.key().fold(path_); }
+  RngKey key() const { return store_.key().fold(path_); }
 
   // Names are made of letters, digits, '_', '-' and '.'; anything else throws Error.
   Scope child(std::string_view name) const;

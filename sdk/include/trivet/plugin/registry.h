@@ -56,12 +56,12 @@ struct RegistryItem {
   std::string kind{};
   std::string key{};
   std::string doc{};
-  std::string from_number{};            // the field that a bare number sets, or empty
+  std::string scalar_shorthand{};            // the field that a bare number sets, or empty
   const void* config_token = nullptr;   // tells the config struct of this library
   const Schema& (*schema)() = nullptr;  // null for items without a config
   // The rules of the config struct, see check_rules() in config.h; null for items without a config.
   // Of an experiment: its restrictions, asked with a whole config; null when it has none.
-  void (*check)(const Value& fields, const std::string& path, Problems& problems) = nullptr;
+  void (*check)(const Value& fields, const std::string& path, Diagnostics& diagnostics) = nullptr;
   void* (*make)(const ConfigValue&, void* context) = nullptr;  // a Base*; null for other items
   Value (*value)() = nullptr;                                  // an experiment's config
   const void* (*table)() = nullptr;  // a C table of functions, of a backend
@@ -77,16 +77,16 @@ class TRIVET_API Registrar {
 
 // Knows plugins that are not loaded yet. The host installs one; without it there is only what was
 // added.
-class TRIVET_API Resolver {
+class TRIVET_API PluginLoader {
  public:
-  virtual ~Resolver();
+  virtual ~PluginLoader();
   // Loads the plugin that offers the item, if there is one, so that it is registered on return.
   // Throws PluginError with the reason when there is one that cannot be used.
   virtual void load(std::string_view kind, std::string_view key) = 0;
   // All keys of a kind, loaded or not.
   virtual std::vector<std::string> keys(std::string_view kind) = 0;
   // The items of a kind that a bare number stands for.
-  virtual std::vector<NumberItem> for_number(std::string_view kind) = 0;
+  virtual std::vector<ScalarShorthand> for_number(std::string_view kind) = 0;
   // "searched: /usr/lib/trivet/plugins (cpu, nn, optim)", for messages.
   virtual std::string searched() = 0;
 };
@@ -99,7 +99,7 @@ class TRIVET_API Registry {
   Registry& operator=(const Registry&) = delete;
 
   // The resolver must outlive the registry or be taken away with null. Returns the one before.
-  Resolver* set_resolver(Resolver* resolver) noexcept;
+  PluginLoader* set_resolver(PluginLoader* resolver) noexcept;
 
   // Adds all items of a plugin or none. Throws PluginError that names both libraries when one of
   // them is taken.
@@ -120,23 +120,23 @@ class TRIVET_API Registry {
 
   // Adds what the rules of the item's config struct say of these fields, without making anything.
   // Throws as make() when there is no such item or its plugin cannot be used.
-  void check(std::string_view kind, const ConfigValue& config, Problems& problems);
+  void check(std::string_view kind, const ConfigValue& config, Diagnostics& diagnostics);
 
   // An experiment's config. Throws as make().
   Value experiment(std::string_view key);
   // Adds what the restrictions of an experiment say of a whole config that started from it. Throws
   // as make().
-  void check_experiment(std::string_view key, const Value& config, Problems& problems);
+  void check_experiment(std::string_view key, const Value& config, Diagnostics& diagnostics);
   // The function table behind a key of kind "backend". Throws as make().
   const void* table(std::string_view kind, std::string_view key, const Origin& where = {},
                     const std::string& path = {});
 
-  std::optional<NumberItem> for_number(std::string_view kind);
+  std::optional<ScalarShorthand> for_number(std::string_view kind);
   // The key under which a config struct was registered; throws Error when there is none or more
   // than one.
   std::string key_of_token(std::string_view kind, const void* token) const;
   // The text of the error for a key that nothing offers.
-  Problem missing(std::string_view kind, std::string_view key, const Origin& where,
+  Diagnostic missing(std::string_view kind, std::string_view key, const Origin& where,
                   const std::string& path);
 
   // Runs `body` and gives whatever leaves it the name of the item's plugin. Use it around calls of

@@ -47,7 +47,7 @@ struct TRIVET_API DimensionConfig {
   std::optional<std::vector<Value>> choice{};
   std::optional<std::int64_t> step{};
 
-  void validate(Problems& problems) const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(DimensionConfig, trivet::NoBase, (uniform, "[low, high]: any number between them."),
               (log_uniform, "[low, high]: any number, every order of magnitude as likely."),

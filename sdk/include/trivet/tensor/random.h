@@ -15,13 +15,13 @@
 
 namespace trivet {
 
-class TRIVET_API Key {
+class TRIVET_API RngKey {
  public:
-  explicit constexpr Key(std::uint64_t seed) : value_(seed) {}
-  Key fold(std::string_view name) const;
-  Key fold(std::uint64_t number) const;
+  explicit constexpr RngKey(std::uint64_t seed) : value_(seed) {}
+  RngKey fold(std::string_view name) const;
+  RngKey fold(std::uint64_t number) const;
   constexpr std::uint64_t value() const { return value_; }
-  bool operator==(const Key&) const = default;
+  bool operator==(const RngKey&) const = default;
 
  private:
   std::uint64_t value_;
@@ -32,20 +32,20 @@ class TRIVET_API Key {
 TRIVET_API std::uint64_t threefry(std::uint64_t key, std::uint64_t counter);
 
 // Elements offset, offset + 1, ... of the key's array.
-TRIVET_API void random_bits(Key key, std::uint64_t offset, std::span<std::uint32_t> out);
-TRIVET_API void random_uniform(Key key, double low, double high,
+TRIVET_API void random_bits(RngKey key, std::uint64_t offset, std::span<std::uint32_t> out);
+TRIVET_API void random_uniform(RngKey key, double low, double high,
                                std::span<float> out);  // in [low, high)
 // Box-Muller on 32-bit uniforms in double with our own polynomials (no libm), so bits are equal on
 // every machine.
-TRIVET_API void random_normal(Key key, double mean, double stddev, std::span<float> out);
+TRIVET_API void random_normal(RngKey key, double mean, double stddev, std::span<float> out);
 // Normal, redrawn outside two standard deviations (as TensorFlow's truncated_normal; not rescaled).
-TRIVET_API void random_truncated_normal(Key key, double mean, double stddev, std::span<float> out);
+TRIVET_API void random_truncated_normal(RngKey key, double mean, double stddev, std::span<float> out);
 
 // A keyed permutation of [0, n): the place of `index` after shuffling. No buffer: a Feistel network
 // on the index (4 rounds over the smallest even-bit domain >= n, cycle walking). [any thread]
 class TRIVET_API Permutation {
  public:
-  Permutation(Key key, std::uint64_t n);
+  Permutation(RngKey key, std::uint64_t n);
   std::uint64_t operator()(std::uint64_t index) const;  // index < n
 
  private:

@@ -46,7 +46,7 @@ struct InitLoadConfig {
   bool partial = false;
   std::optional<bool> averages = std::nullopt;
 
-  TRIVET_API void validate(Problems& problems) const;  // the patterns are regular expressions
+  TRIVET_API void validate(Diagnostics& diagnostics) const;  // the patterns are regular expressions
 };
 TRIVET_CONFIG(
     InitLoadConfig, trivet::NoBase,

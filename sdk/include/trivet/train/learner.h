@@ -65,7 +65,7 @@ struct VariationalNoiseConfig {
   std::vector<std::string> variables;
   std::int64_t start_step = 0;
 
-  void validate(Problems& problems) const { check_patterns(problems, "variables", variables); }
+  void validate(Diagnostics& diagnostics) const { check_patterns(diagnostics, "variables", variables); }
 };
 TRIVET_CONFIG(VariationalNoiseConfig, trivet::NoBase,
               (scale, "Standard deviation of the noise; 0: none.", at_least(0)),
@@ -125,7 +125,7 @@ class TRIVET_API Learner {
   // Before a forward pass whose gradients apply_gradients gets: adds variational noise to the
   // weights, which apply_gradients and accumulate take off again, bit for bit. `key` is that of the
   // pass.
-  void add_noise(Key key);
+  void add_noise(RngKey key);
   // The next n calls of apply_gradients are one update. Forgets what an update that did not come to
   // its end has added up. Call it outside of a step of the device.
   void accumulate(std::int64_t n);

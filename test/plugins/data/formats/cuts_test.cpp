@@ -18,10 +18,10 @@ namespace {
 
 // The only problem of a config: path and text.
 std::string config_complaint(const data::TextConfig& config) {
-  Problems problems;
-  config.validate(problems);
-  REQUIRE(problems.list().size() == 1);
-  return problems.list()[0].path + " " + problems.list()[0].what;
+  Diagnostics diagnostics;
+  config.validate(diagnostics);
+  REQUIRE(diagnostics.list().size() == 1);
+  return diagnostics.list()[0].path + " " + diagnostics.list()[0].what;
 }
 
 }  // namespace

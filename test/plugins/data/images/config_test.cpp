@@ -33,9 +33,9 @@ TEST_CASE("a synthetic image has height, width and depth, and the rules of all i
   data::SyntheticConfig config;
   config.image_shape = {28, 28};
   config.infeed_host_index = 2;
-  trivet::Problems problems;
-  config.validate(problems);
-  REQUIRE(problems.list().size() == 2);
-  CHECK(problems.list()[0].path == "infeed_host_index");
-  CHECK(problems.list()[1].path == "image_shape");
+  trivet::Diagnostics diagnostics;
+  config.validate(diagnostics);
+  REQUIRE(diagnostics.list().size() == 2);
+  CHECK(diagnostics.list()[0].path == "infeed_host_index");
+  CHECK(diagnostics.list()[1].path == "image_shape");
 }

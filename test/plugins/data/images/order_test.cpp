@@ -95,14 +95,14 @@ TEST_CASE("every example comes exactly once in every epoch, in another order") {
 
 TEST_CASE("dropping the remainder leaves whole batches only") {
   Numbered data(21);
-  data.config.remainder = Remainder::drop;
+  data.config.drop_remainder = true;
   const Seen seen = take(*data.make(false));
   CHECK(seen.examples == all(16));
   CHECK(seen.padding == 0);
   CHECK(data.make(false)->batches_per_epoch() == 2);
   data.config.batch_size = 22;
   CHECK_THAT(complaint<data::IdxInput>(data.config),
-             Contains("21 examples do not fill one batch of 22") && Contains("remainder"));
+             Contains("21 examples do not fill one batch of 22") && Contains("drop_remainder"));
 }
 
 TEST_CASE("training goes on for ever by default, evaluation makes one pass") {
@@ -112,11 +112,11 @@ TEST_CASE("training goes on for ever by default, evaluation makes one pass") {
 }
 
 TEST_CASE("hosts together give the global sequence, and all end together") {
-  for (const Remainder remainder : {Remainder::pad, Remainder::drop}) {
+  for (const bool drop : {false, true}) {
     Numbered data(101);
     data.config.shuffle = true;
     data.config.epochs = 2;
-    data.config.remainder = remainder;
+    data.config.drop_remainder = drop;
     data.config.batch_size = 16;
     const Seen global = take(*data.make());
     for (const std::int64_t hosts : {1, 2, 4}) {
@@ -171,11 +171,11 @@ TEST_CASE("a batch that is peeked at is not taken") {
 }
 
 TEST_CASE("saved and restored after any batch, a fresh input continues the same sequence") {
-  for (const Remainder remainder : {Remainder::pad, Remainder::drop}) {
+  for (const bool drop : {false, true}) {
     Numbered data(43);
     data.config.shuffle = true;
     data.config.epochs = 3;
-    data.config.remainder = remainder;
+    data.config.drop_remainder = drop;
     const Seen whole = take(*data.make());
     for (std::int64_t batches = 0; batches <= whole.batches; ++batches) {
       const auto before = data.make();
@@ -209,7 +209,7 @@ TEST_CASE("a state continues with another number of hosts and another batch size
 TEST_CASE(
     "a state of smaller batches, with too little left for a whole one, begins the next epoch") {
   Numbered data(21);
-  data.config.remainder = Remainder::drop;
+  data.config.drop_remainder = true;
   data.config.epochs = 2;
   data.config.batch_size = 4;
   const auto smaller = data.make();

@@ -52,10 +52,10 @@ std::string types(const Batch& batch, std::size_t row) {
 }
 
 std::vector<std::string> problems_of(const auto& config) {
-  Problems problems;
-  config.validate(problems);
+  Diagnostics diagnostics;
+  config.validate(diagnostics);
   std::vector<std::string> paths;
-  for (const auto& problem : problems.list()) paths.push_back(problem.path);
+  for (const auto& problem : diagnostics.list()) paths.push_back(problem.path);
   return paths;
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("labels have names, or are numbers", "[data-labeled]") {
              Contains("no text in it that makes a row"));
 }
 
-TEST_CASE("marks are the config's, else the tokenizer's, or left out", "[data-labeled]") {
+TEST_CASE("special tokens are the config's, else the tokenizer's, or left out", "[data-labeled]") {
   Sentences sentences("{\"text_a\": \"ab\", \"text_b\": \"c\", \"label\": 0}\n");
   sentences.config.batch_size = 1;
   sentences.config.cls_id = 'X' + 10;
@@ -145,7 +145,7 @@ TEST_CASE("marks are the config's, else the tokenizer's, or left out", "[data-la
   CHECK_THAT(sentences.complaint(), Contains("no token that stands between two sentences"));
   sentences.config.tokenizer = letters();
   sentences.config.seq_len = 3;
-  CHECK_THAT(sentences.complaint(), Contains("leaves no room for text beside 3 marks"));
+  CHECK_THAT(sentences.complaint(), Contains("leaves no room for text beside 3 special tokens"));
 }
 
 TEST_CASE("the first token of each word has its tag", "[data-labeled]") {

@@ -149,8 +149,8 @@ TEST_CASE("the config of data/MaskedLanguageModel survives the way to a file, an
   masked.config.targets = "a {text}";
   check_round_trip(masked.config);
   masked.config.random_share = 0.6;
-  Problems problems;
-  masked.config.validate(problems);
-  REQUIRE(problems.list().size() == 1);
-  CHECK(problems.list()[0].path == "random_share");
+  Diagnostics diagnostics;
+  masked.config.validate(diagnostics);
+  REQUIRE(diagnostics.list().size() == 1);
+  CHECK(diagnostics.list()[0].path == "random_share");
 }

@@ -169,10 +169,10 @@ TEST_CASE("the config of data/SequenceToSequence survives the way to a file, and
   pairs.config.limit = 77;
   check_round_trip(pairs.config);
   pairs.config.inputs = "{";
-  Problems problems;
-  pairs.config.validate(problems);
-  REQUIRE(problems.list().size() == 1);
-  CHECK(problems.list()[0].path == "inputs");
+  Diagnostics diagnostics;
+  pairs.config.validate(diagnostics);
+  REQUIRE(diagnostics.list().size() == 1);
+  CHECK(diagnostics.list()[0].path == "inputs");
 }
 
 }  // namespace data_pairs_test

@@ -142,7 +142,7 @@ TEST_CASE("without BOS and EOS a document is its window, shifted by one", "[data
   CHECK(rows.labels == Texts{"bcdefghi", "jklmnopq", "t......."});
 }
 
-TEST_CASE("marks are those asked for", "[data-text]") {
+TEST_CASE("special tokens are those asked for", "[data-text]") {
   TextFolder folder({"ab", "cd"});
   folder.config.batch_size = 1;
   SECTION("no BOS") {
@@ -414,10 +414,10 @@ TEST_CASE("the config of data/Text survives the way to a file, and its rules hol
   config.limit = 12;
   check_round_trip(config);
   config.part_begin = 0.9;
-  Problems problems;
-  config.validate(problems);
-  REQUIRE(problems.list().size() == 1);
-  CHECK(problems.list()[0].path == "part_end");
+  Diagnostics diagnostics;
+  config.validate(diagnostics);
+  REQUIRE(diagnostics.list().size() == 1);
+  CHECK(diagnostics.list()[0].path == "part_end");
 }
 
 }  // namespace data_text_test

@@ -56,17 +56,17 @@ struct MixtureFolder {
 }  // namespace
 
 TEST_CASE("the source that is furthest behind its share comes next", "[data-mixture]") {
-  CHECK(turns({2, 1}, {4, 2}, Exhausted::go_on) == "a0 b0 a1 a2 b1 a3");
-  CHECK(turns({1, 1, 2}, {2, 2, 4}, Exhausted::go_on) == "c0 a0 b0 c1 c2 a1 b1 c3");
+  CHECK(turns({2, 1}, {4, 2}, Exhausted::continue_) == "a0 b0 a1 a2 b1 a3");
+  CHECK(turns({1, 1, 2}, {2, 2, 4}, Exhausted::continue_) == "c0 a0 b0 c1 c2 a1 b1 c3");
   CHECK(turns({5}, {3}, Exhausted::stop) == "a0 a1 a2");
 }
 
 TEST_CASE("what happens when a source is exhausted is as asked for", "[data-mixture]") {
   CHECK(turns({1, 1}, {2, 3}, Exhausted::stop) == "a0 b0 a1");
-  CHECK(turns({1, 1}, {2, 3}, Exhausted::go_on) == "a0 b0 a1 b1 b2");
+  CHECK(turns({1, 1}, {2, 3}, Exhausted::continue_) == "a0 b0 a1 b1 b2");
   CHECK(turns({1, 1}, {2, 3}, Exhausted::repeat) == "a0 b0 a1 b1 a0 b2");
   // One without examples takes no part.
-  for (const auto exhausted : {Exhausted::stop, Exhausted::go_on, Exhausted::repeat}) {
+  for (const auto exhausted : {Exhausted::stop, Exhausted::continue_, Exhausted::repeat}) {
     CHECK(turns({1, 1}, {0, 2}, exhausted) == "b0 b1");
     CHECK(turns({1}, {0}, exhausted) == "");
   }
@@ -93,7 +93,7 @@ TEST_CASE("at every place sources have had about their shares", "[data-mixture]"
   });
 }
 
-TEST_CASE("go_on uses every example once, repeat leaves none out", "[data-mixture]") {
+TEST_CASE("continue uses every example once, repeat leaves none out", "[data-mixture]") {
   check_property([](const std::vector<std::uint8_t>& given, bool repeat) {
     std::vector<double> rates;
     std::vector<std::int64_t> counts;
@@ -102,7 +102,7 @@ TEST_CASE("go_on uses every example once, repeat leaves none out", "[data-mixtur
       counts.push_back(x / 8);
     }
     std::map<std::pair<std::size_t, std::int64_t>, int> seen;
-    data::MixtureOrder order(rates, counts, repeat ? Exhausted::repeat : Exhausted::go_on);
+    data::MixtureOrder order(rates, counts, repeat ? Exhausted::repeat : Exhausted::continue_);
     for (data::MixtureOrder::Turn turn; order.next(turn);) ++seen[{turn.source, turn.example}];
     for (std::size_t i = 0; i < counts.size(); ++i)
       for (std::int64_t example = 0; example < counts[i]; ++example) {
@@ -155,12 +155,12 @@ TEST_CASE("the config of data/Mixture survives the way to a file, and its rules 
   check_round_trip(folder.config);
   folder.config.sources[1].rate.reset();
   folder.config.sources[0].features["targets"] = "{a";
-  Problems problems;
-  folder.config.validate(problems);
-  REQUIRE(problems.list().size() == 2);
-  CHECK(problems.list()[0].path == "sources");
-  CHECK(problems.list()[1].path == "sources[0].features.targets");
-  Problems none;
+  Diagnostics diagnostics;
+  folder.config.validate(diagnostics);
+  REQUIRE(diagnostics.list().size() == 2);
+  CHECK(diagnostics.list()[0].path == "sources");
+  CHECK(diagnostics.list()[1].path == "sources[0].features.targets");
+  Diagnostics none;
   data::MixtureConfig().validate(none);
   CHECK(none.list().size() == 1);
 }

@@ -266,11 +266,11 @@ TEST_CASE("templates say what they lack", "[data-sources]") {
   CHECK(all_rows(input).labels[0] == "{ab}$.......");
   for (const char* bad : {"{", "}", "{}", "{a", "a}", "{a{b}", "{{}"}) {
     INFO(bad);
-    Problems problems;
+    Diagnostics diagnostics;
     pairs.config.targets = bad;
-    pairs.config.validate(problems);
-    REQUIRE(problems.list().size() == 1);
-    CHECK(problems.list()[0].path == "targets");
+    pairs.config.validate(diagnostics);
+    REQUIRE(diagnostics.list().size() == 1);
+    CHECK(diagnostics.list()[0].path == "targets");
   }
 }
 
@@ -298,11 +298,11 @@ TEST_CASE(
   check_round_trip_with<data::JsonlConfig>([](auto& c) { c.files = {"a"}; });
   check_round_trip_with<data::TfRecordConfig>([](auto& c) { c.files = {"a"}; });
   config.inputs = "";
-  Problems problems;
-  config.validate(problems);
-  REQUIRE(problems.list().size() == 2);
-  CHECK(problems.list()[0].path == "weights_on_targets_only");
-  CHECK(problems.list()[1].path == "inputs_eos");
+  Diagnostics diagnostics;
+  config.validate(diagnostics);
+  REQUIRE(diagnostics.list().size() == 2);
+  CHECK(diagnostics.list()[0].path == "weights_on_targets_only");
+  CHECK(diagnostics.list()[1].path == "inputs_eos");
 }
 
 }  // namespace data_sources_test

@@ -217,17 +217,17 @@ TEST_CASE("the config of data/Csv survives the way to a file, and its rules hold
   check_round_trip(config);
   for (const std::string& bad : {std::string(), std::string("ab"), std::string("\""),
                                  std::string("\n"), std::string("\0", 1), std::string("\xC3")}) {
-    Problems problems;
+    Diagnostics diagnostics;
     config.delimiter = bad;
-    config.validate(problems);
-    REQUIRE(problems.list().size() == 1);
-    CHECK(problems.list()[0].path == "delimiter");
+    config.validate(diagnostics);
+    REQUIRE(diagnostics.list().size() == 1);
+    CHECK(diagnostics.list()[0].path == "delimiter");
   }
   config.delimiter = config.decimal_mark = ",";
-  Problems problems;
-  config.validate(problems);
-  REQUIRE(problems.list().size() == 1);
-  CHECK(problems.list()[0].path == "decimal_mark");
+  Diagnostics diagnostics;
+  config.validate(diagnostics);
+  REQUIRE(diagnostics.list().size() == 1);
+  CHECK(diagnostics.list()[0].path == "decimal_mark");
 }
 
 }  // namespace data_csv_input_test

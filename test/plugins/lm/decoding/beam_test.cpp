@@ -70,7 +70,7 @@ TEST_CASE("a beam of one without end tokens is greedy decoding", "[lm]") {
     REQUIRE(beams.size() == 1);
     FakeModel again(11);
     const std::vector<Tokens> prompts = {prompt};
-    const std::vector<Key> keys(1, Key(3));
+    const std::vector<RngKey> keys(1, RngKey(3));
     CHECK(beams[0].ids == sample_decode(again, prompts, config, {}, keys)[0].ids);
     CHECK_FALSE(beams[0].ended);
   }

@@ -28,7 +28,7 @@ Tokens ids_of(const DecodedRow& row) {
 std::vector<DecodedRow> decode(const std::vector<Tokens>& prompts, const DecodeConfig& config,
                                const DecodeLimits& limits = {}) {
   FakeModel model(11);
-  const std::vector<Key> keys(prompts.size(), Key(3));
+  const std::vector<RngKey> keys(prompts.size(), RngKey(3));
   return sample_decode(model, prompts, config, limits, keys);
 }
 
@@ -36,10 +36,10 @@ TEST_CASE("choose_token takes the largest logit at temperature 0, of equal ones 
           "[lm]") {
   DecodeConfig config;
   config.temperature = 0;
-  CHECK(choose_token(std::vector<float>{0, 3, 1, 3}, config, Key(1)) == 1);
-  CHECK(choose_token(std::vector<float>{-kInfinity, -kInfinity}, config, Key(1)) == 0);
-  CHECK(choose_token(std::vector<float>{NAN, -5}, config, Key(1)) == 1);
-  CHECK_THROWS_AS(choose_token(std::vector<float>{NAN, NAN}, config, Key(1)), Error);
+  CHECK(choose_token(std::vector<float>{0, 3, 1, 3}, config, RngKey(1)) == 1);
+  CHECK(choose_token(std::vector<float>{-kInfinity, -kInfinity}, config, RngKey(1)) == 0);
+  CHECK(choose_token(std::vector<float>{NAN, -5}, config, RngKey(1)) == 1);
+  CHECK_THROWS_AS(choose_token(std::vector<float>{NAN, NAN}, config, RngKey(1)), Error);
 }
 
 // Which tokens come up in many draws, and how often.
@@ -47,7 +47,7 @@ std::map<std::int32_t, int> draws(std::span<const float> logits, const DecodeCon
                                   int count) {
   std::map<std::int32_t, int> counts;
   for (int i = 0; i < count; ++i) {
-    ++counts[choose_token(logits, config, Key(5).fold(static_cast<std::uint64_t>(i)))];
+    ++counts[choose_token(logits, config, RngKey(5).fold(static_cast<std::uint64_t>(i)))];
   }
   return counts;
 }
@@ -160,7 +160,7 @@ TEST_CASE("end tokens end a row, not before min_decode_steps, and not in the pro
 TEST_CASE("no sequence gets longer than the model can take", "[lm]") {
   const std::vector<Tokens> prompts = {{1, 2}, {1, 2, 3, 4}, {1, 2, 3, 4, 5, 6}};
   FakeModel model(11);
-  const std::vector<Key> keys(prompts.size(), Key(3));
+  const std::vector<RngKey> keys(prompts.size(), RngKey(3));
   const auto rows =
       sample_decode(model, prompts, greedy(50), {.end_tokens = {}, .longest = 5}, keys);
   CHECK(rows[0].ids.size() == 3);
@@ -174,7 +174,7 @@ TEST_CASE("no sequence gets longer than the model can take", "[lm]") {
 TEST_CASE("an observer sees each token and can end a row", "[lm]") {
   FakeModel model(11);
   const std::vector<Tokens> prompts = {{1}, {2}};
-  const std::vector<Key> keys(2, Key(3));
+  const std::vector<RngKey> keys(2, RngKey(3));
   std::map<std::size_t, Tokens> seen;
   const auto rows =
       sample_decode(model, prompts, greedy(5), {}, keys, [&](std::size_t row, std::int32_t id) {

@@ -66,7 +66,7 @@ template <class Task>
 struct Trained {
   Trained(typename Task::Config config, const Value& model_fields, const std::string& type,
           const std::string& backend)
-      : device(open_device(backend)), store(*device, Key(7)) {
+      : device(open_device(backend)), store(*device, RngKey(7)) {
     for (const char* plugin : {"nn", "lm", "tokenizers", "data"}) use_plugin(plugin);
     config.tokenizer = letters();
     config.decode.min_decode_steps = 3;

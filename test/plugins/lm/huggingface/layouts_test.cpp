@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The published layouts at the size of published models, on paper: names, numbers of weights, and
+// The published layouts at the size of published models, on a meta device: names, numbers of weights, and
 // that the model of a config.json is recognized again.
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -83,7 +83,7 @@ TEST_CASE("published models have their published number of weights, and the mode
     }
     CHECK(numbers == published.numbers);
 
-    ParameterStore store(*device, Key(1));
+    ParameterStore store(*device, RngKey(1));
     Scope scope(store);
     const LanguageModel model(model_of(layout, shape), scope);
     std::map<std::string, std::int64_t> own;

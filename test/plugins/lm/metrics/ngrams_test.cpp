@@ -33,7 +33,7 @@ TEST_CASE("n-grams are smoothed as Witten and Bell have it, by hand") {
 
 TEST_CASE("probabilities of n-grams sum to 1 behind every history") {
   std::vector<std::uint32_t> bits(600);
-  trivet::random_bits(trivet::Key(5), 0, bits);
+  trivet::random_bits(trivet::RngKey(5), 0, bits);
   Tokens text;
   for (const std::uint32_t each : bits) text.push_back(static_cast<std::int32_t>(each % 7));
   for (const int order : {1, 2, 3, 5}) {

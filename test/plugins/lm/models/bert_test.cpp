@@ -178,11 +178,11 @@ TEST_CASE("what Bert cannot take is said", "[lm-encoder]") {
   CHECK_THROWS_WITH(Fixture(config), Contains("set task.tokenizer"));
   config.num_kv_heads = 3;
   config.stacked_transformer_tpl = {};
-  Problems problems;
-  config.validate(problems);
-  REQUIRE(problems.list().size() == 2);
-  CHECK(problems.list()[0].path == "num_kv_heads");
-  CHECK(problems.list()[1].path == "stacked_transformer_tpl");
+  Diagnostics diagnostics;
+  config.validate(diagnostics);
+  REQUIRE(diagnostics.list().size() == 2);
+  CHECK(diagnostics.list()[0].path == "num_kv_heads");
+  CHECK(diagnostics.list()[1].path == "stacked_transformer_tpl");
 }
 
 TEST_CASE("MaskedLm takes the vocabulary of its tokenizer and counts hidden tokens",
@@ -195,13 +195,13 @@ TEST_CASE("MaskedLm takes the vocabulary of its tokenizer and counts hidden toke
   config.tokenizer = "tokenizers/Bytes";
   TaskContext context{*device, {}};
   lm::MaskedLm task(config, context);
-  ParameterStore store(*device, Key(7));
+  ParameterStore store(*device, RngKey(7));
   Scope scope(store);
   lm::BertConfig model = small_config();
   model.vocab_size = 0;
   const auto made = task.build_model(ConfigOf<Model>("lm/Bert", encode(model)), scope);
   CHECK(store.find("embedding/table")->shape() == Shape{256, kDims});
-  CHECK(task.first_loss().reason == "ln(256) = 5.55 for 256 classes");
+  CHECK(task.expected_initial_loss().reason == "ln(256) = 5.55 for 256 classes");
 
   const Metrics metrics = task.build_metrics(false);
   REQUIRE(metrics.size() == 1);

@@ -22,7 +22,7 @@ template <class M>
 struct EncoderFixture {
   explicit EncoderFixture(const typename M::Config& config,
                           const std::string& backend = "tiny/Backend")
-      : device(open_device(backend)), store(*device, Key(7)) {
+      : device(open_device(backend)), store(*device, RngKey(7)) {
     use_plugin("nn");
     Scope scope(store);
     model = std::make_unique<M>(config, scope);
@@ -77,7 +77,7 @@ struct EncoderFixture {
 
 inline Tokens some_tokens(std::size_t count, std::uint64_t seed, std::int32_t vocabulary) {
   std::vector<std::uint32_t> bits(count);
-  random_bits(Key(seed), 0, bits);
+  random_bits(RngKey(seed), 0, bits);
   Tokens tokens;
   for (const std::uint32_t each : bits) {
     tokens.push_back(static_cast<std::int32_t>(each % static_cast<std::uint32_t>(vocabulary)));

@@ -62,7 +62,7 @@ LanguageModelConfig rotary() {
 
 struct Fixture {
   explicit Fixture(const LanguageModelConfig& config, const std::string& backend = "tiny/Backend")
-      : device(test::open_device(backend)), store(*device, Key(7)) {
+      : device(test::open_device(backend)), store(*device, RngKey(7)) {
     test::use_plugin("nn");
     Scope scope(store);
     model = std::make_unique<LanguageModel>(config, scope);
@@ -86,7 +86,7 @@ struct Fixture {
 
 Tokens some_tokens(std::size_t count, std::uint64_t seed) {
   std::vector<std::uint32_t> bits(count);
-  random_bits(Key(seed), 0, bits);
+  random_bits(RngKey(seed), 0, bits);
   Tokens tokens;
   for (const std::uint32_t each : bits) {
     tokens.push_back(static_cast<std::int32_t>(each % kVocabulary));
@@ -273,7 +273,7 @@ TEST_CASE("metrics of tokens by hand") {
 
 struct TaskFixture {
   explicit TaskFixture(LanguageModelingConfig config = {})
-      : device(test::open_device("tiny/Backend")), store(*device, Key(7)) {
+      : device(test::open_device("tiny/Backend")), store(*device, RngKey(7)) {
     test::use_plugin("nn");
     test::use_plugin("lm");
     test::use_plugin("tokenizers");

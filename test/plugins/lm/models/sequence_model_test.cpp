@@ -225,10 +225,10 @@ TEST_CASE("what a sequence model cannot take is said", "[lm-sequence]") {
   config.decoder_embedding_tpl = {};
   CHECK_THROWS_WITH(Fixture(config), Contains("the softmax has no table of embeddings"));
   config.encoder_embedding_tpl = {};
-  Problems problems;
-  config.validate(problems);
-  REQUIRE(problems.list().size() == 1);
-  CHECK(problems.list()[0].path == "encoder_embedding_tpl");
+  Diagnostics diagnostics;
+  config.validate(diagnostics);
+  REQUIRE(diagnostics.list().size() == 1);
+  CHECK(diagnostics.list()[0].path == "encoder_embedding_tpl");
 }
 
 namespace {
@@ -242,7 +242,7 @@ struct Writer {
     task = std::make_unique<lm::Seq2Seq>(config, context);
   }
   void build(lm::SequenceModelConfig config) {
-    store = std::make_unique<ParameterStore>(*device, Key(7));
+    store = std::make_unique<ParameterStore>(*device, RngKey(7));
     Scope scope(*store);
     config.vocab_size = 0;
     model = task->build_model(ConfigOf<Model>("lm/SequenceModel", encode(config)), scope);
@@ -293,7 +293,7 @@ TEST_CASE("a task with two tokenizers gives the model both sizes", "[lm-sequence
   fixture.build(model);
   CHECK(fixture.store->find("encoder_embedding/table")->shape() == Shape{257, kDims});
   CHECK(fixture.store->find("softmax/table")->shape() == Shape{5, kDims});
-  CHECK(fixture.task->first_loss().reason == "ln(5) = 1.61 for 5 classes");
+  CHECK(fixture.task->expected_initial_loss().reason == "ln(5) = 1.61 for 5 classes");
   CHECK(fixture.generate({"xyz"}, {.max_tokens = 4}).at(0).prompt_tokens == 4);
 
   const TempDir dir;
@@ -330,11 +330,11 @@ TEST_CASE("a task for texts says what it lacks", "[lm-sequence]") {
   config.tokenizer = {};
   config.target_tokenizer = "tokenizers/Bytes";
   config.decode.min_decode_steps = 1000;
-  Problems problems;
-  config.validate(problems);
-  REQUIRE(problems.list().size() == 2);
-  CHECK(problems.list()[0].path == "decode.min_decode_steps");
-  CHECK(problems.list()[1].path == "tokenizer");
+  Diagnostics diagnostics;
+  config.validate(diagnostics);
+  REQUIRE(diagnostics.list().size() == 2);
+  CHECK(diagnostics.list()[0].path == "decode.min_decode_steps");
+  CHECK(diagnostics.list()[1].path == "tokenizer");
 }
 
 }  // namespace lm_sequence_model_test

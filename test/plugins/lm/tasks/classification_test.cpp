@@ -144,7 +144,7 @@ struct TaskFixture {
   void build(const char* key, Value fields) {
     for (const char* size : {"model_dims", "num_heads", "num_layers"}) fields.set(size, 2);
     if (fields.find("vocab_size") == nullptr) fields.set("vocab_size", 7);
-    store = std::make_unique<ParameterStore>(*device, Key(7));
+    store = std::make_unique<ParameterStore>(*device, RngKey(7));
     Scope scope(*store);
     model = task->build_model(ConfigOf<Model>(std::string(key), fields), scope);
   }
@@ -228,7 +228,7 @@ TEST_CASE("the model has the task's classes, and labels must fit", "[lm-classify
   CHECK(fixture.store->find("classifier/w")->shape() == Shape{2, 3});
   CHECK_THROWS_WITH(fixture.build("lm/BertClassifier", Value::table({{"num_classes", 4}})),
                     Contains("is 4, and the task has 3 classes"));
-  CHECK(fixture.task->first_loss().reason == "ln(3) = 1.10 for 3 classes");
+  CHECK(fixture.task->expected_initial_loss().reason == "ln(3) = 1.10 for 3 classes");
   const NestedMap outputs = {{"logits", fixture.f32({1, 2, 3}, {1, 3})}};
   CHECK_THROWS_WITH(fixture.task->build_losses({{"label", fixture.f32({1}, {1})}}, outputs, {}),
                     Contains("num_classes is 3, but the input has labels"));
@@ -251,7 +251,7 @@ TEST_CASE("a tagger has the task's tags, and its input must have the same", "[lm
   TaskFixture<lm::Tagging> fixture(config);
   fixture.build("lm/BertTagger", Value::table());
   CHECK(fixture.store->find("classifier/w")->shape() == Shape{2, 3});
-  CHECK(fixture.task->first_loss().reason == "ln(3) = 1.10 for 3 classes");
+  CHECK(fixture.task->expected_initial_loss().reason == "ln(3) = 1.10 for 3 classes");
   const TempDir dir;
   const auto input = [&](const Value& names) {
     Value fields = Value::table({{"seq_len", 8},
@@ -267,10 +267,10 @@ TEST_CASE("a tagger has the task's tags, and its input must have the same", "[lm
   CHECK_THROWS_WITH(input(Value::array({"O", "B-X", "I-X"})),
                     Contains("has ids below 256, and the model knows 7"));
   config.class_names = {"O"};
-  Problems problems;
-  config.validate(problems);
-  REQUIRE(problems.list().size() == 1);
-  CHECK(problems.list()[0].path == "class_names");
+  Diagnostics diagnostics;
+  config.validate(diagnostics);
+  REQUIRE(diagnostics.list().size() == 1);
+  CHECK(diagnostics.list()[0].path == "class_names");
 }
 
 }  // namespace lm_classification_test

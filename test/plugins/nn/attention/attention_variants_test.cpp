@@ -211,7 +211,7 @@ TEST_CASE("attention weights are dropped in training, others grow") {
   layer.check({kHeads, kHeads, causal});
   FpropContext context;
   context.train = true;
-  context.key = trivet::Key(5);
+  context.key = trivet::RngKey(5);
   std::vector<std::uint32_t> bits(2 * kHeads * kLength * kLength);
   trivet::random_bits(context.key_for("layer", "atten_dropout"), 0, bits);
   std::size_t sequence = 0;

@@ -11,7 +11,7 @@ namespace {
 
 using trivet::ConfigOf;
 using trivet::FpropContext;
-using trivet::Key;
+using trivet::RngKey;
 using trivet::Layer;
 using trivet::Tensor;
 using trivet::Value;
@@ -144,7 +144,7 @@ TEST_CASE("what Dropout drops depends on the step's key and the layer's path, on
     LayerFixture fixture(backend, {"nn/Dropout", Value::table({{"rate", 0.5}})});
     FpropContext context;
     context.train = true;
-    context.key = Key(key);
+    context.key = RngKey(key);
     return fixture.layer().fprop(Tensor::full(fixture.device(), {64}, 1), context).to_host<float>();
   };
   const std::vector<float> first = drop("tiny/Backend", 1);

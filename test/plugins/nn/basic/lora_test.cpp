@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fine-tuning adds to a model: thin matrices beside weights, and adapters behind blocks.
+// What fine-tuning adds to a model: low-rank matrices beside weights, and adapters behind blocks.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -76,7 +76,7 @@ std::set<std::string> ending(const LayerFixture& layer, std::string_view end) {
 }  // namespace
 
 // Hu et al. 2021, section 4.1: h = W0 x + alpha / r B A x.
-TEST_CASE("LoRA adds the product of two thin matrices to a Linear's weights") {
+TEST_CASE("LoRA adds the product of two low-rank matrices to a Linear's weights") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const double alpha = GENERATE(0.0, 6.0);
   const char* activation = GENERATE("none", "nn/Tanh", "nn/Elu");
@@ -154,7 +154,7 @@ TEST_CASE("LoRA goes to the products that a config names, and to all if it names
                                                {"ffn_tpl", experts}})) == Names{"attention/key"});
 }
 
-TEST_CASE("LoRA's dropout is of training, and of the thin matrices alone") {
+TEST_CASE("LoRA's dropout is of training, and of the low-rank matrices alone") {
   const Value lora = Value::table({{"rank", 2}, {"dropout", 0.5}});
   const LayerFixture layer("tiny/Backend", {"nn/TransformerBlock", block({{"lora", lora}})});
   CHECK(output(layer) == output(layer, true));  // lora_b is 0

@@ -14,7 +14,7 @@ namespace nn_lstm_variants_test {
 
 using Catch::Contains;
 using trivet::FpropContext;
-using trivet::Key;
+using trivet::RngKey;
 using trivet::Tensor;
 using trivet::Value;
 using trivet::test::largest_error;
@@ -30,7 +30,7 @@ std::string any_backend() {
 FpropContext training(std::uint64_t key = 5) {
   FpropContext context;
   context.train = true;
-  context.key = Key(key);
+  context.key = RngKey(key);
   return context;
 }
 

@@ -7,7 +7,7 @@
 #include "runtime/config/config_fixture.h"
 
 using trivet::ConfigError;
-using trivet::Problem;
+using trivet::Diagnostic;
 using trivet::ResolvedConfig;
 using trivet::test::Configs;
 using trivet::test::kGoodConfig;
@@ -107,7 +107,7 @@ TEST_CASE("globs change every place they match, and only those") {
   CHECK(text_at(with("*.eval*.seed=3"), "task.train_input.seed") == "0");
   CHECK(text_at(with("*.eval*.seed=3"), "seed") == "0");
   CHECK(text_at(with("**.seed=3"), "seed") == "3");
-  CHECK_THAT(configs.problems({sizes[0], "**.droput=1"}),
+  CHECK_THAT(configs.diagnostics({sizes[0], "**.droput=1"}),
              Catch::Contains("command line:2:1 (**.droput=1): this matches nothing in the config "
                              "(did you mean 'dropout'?)"));
 }
@@ -117,10 +117,10 @@ TEST_CASE("~ takes a value out, so that its default counts again") {
   CHECK(text_at(configs.resolve({"~trainer.train_steps"}).tree, "trainer.train_steps") == "0");
   CHECK(text_at(configs.resolve({"~task.model.hidden_dims[0]"}).tree, "task.model.hidden_dims") ==
         "[32]");
-  CHECK_THAT(configs.problems({"+xp.a=1", "~xp.a"}),
+  CHECK_THAT(configs.diagnostics({"+xp.a=1", "~xp.a"}),
              Catch::Contains("xp.a: this has no effect: '~xp.a' takes it out"));
-  CHECK_THAT(configs.problems({"~trainer.max_to_keep"}), Catch::Contains("this is the default"));
-  CHECK_THAT(configs.problems({"~trainer.max_to_kept"}),
+  CHECK_THAT(configs.diagnostics({"~trainer.max_to_keep"}), Catch::Contains("this is the default"));
+  CHECK_THAT(configs.diagnostics({"~trainer.max_to_kept"}),
              Catch::Contains("command line:1:10 (~trainer.max_to_kept): trainer.max_to_kept: there "
                              "is nothing to take out"));
 }
@@ -181,7 +181,7 @@ TEST_CASE("a wrong override is reported with its place") {
       Row{"name=\xFF", "6 (name=\xFF): bad override: this is not UTF-8 text"});
   CAPTURE(row.text);
   Configs configs(kGoodConfig);
-  CHECK_THAT(configs.problems({row.text}),
+  CHECK_THAT(configs.diagnostics({row.text}),
              Catch::StartsWith(std::string("command line:1:") + row.expected));
 }
 
@@ -189,19 +189,19 @@ TEST_CASE("a path of more parts than a config can have is refused where it is on
   Configs configs(kGoodConfig);
   std::string path = "a";
   while (path.size() < 399) path += ".a";  // 200 parts
-  CHECK_THAT(configs.problems({path + "=1"}), !Catch::Contains("bad override"));
-  CHECK_THAT(configs.problems({path + ".a=1"}),
+  CHECK_THAT(configs.diagnostics({path + "=1"}), !Catch::Contains("bad override"));
+  CHECK_THAT(configs.diagnostics({path + ".a=1"}),
              Catch::StartsWith("command line:1:401 ") &&
                  Catch::Contains("bad override: more than 200 parts (no config is as deep)"));
-  CHECK_THAT(configs.problems({"a" + std::string(200'000, '.') + "=1"}),
+  CHECK_THAT(configs.diagnostics({"a" + std::string(200'000, '.') + "=1"}),
              Catch::Contains("missing"));
   for (int i = 0; i < 8; ++i) path += "." + path;  // 51,200 parts
-  CHECK_THAT(configs.problems({path + "=1"}), Catch::Contains("more than 200 parts"));
+  CHECK_THAT(configs.diagnostics({path + "=1"}), Catch::Contains("more than 200 parts"));
 }
 
 TEST_CASE("all wrong overrides are reported at once") {
   Configs configs(kGoodConfig);
-  const std::string text = configs.problems({"seed=x", "nam=1", "trainer"});
+  const std::string text = configs.diagnostics({"seed=x", "nam=1", "trainer"});
   CHECK(text ==
         "command line:1:6 (seed=x): seed: 'x' is not an integer (write an integer)\n"
         "command line:2:1 (nam=1): nam: unknown key 'nam' (did you mean 'name'?)\n"
@@ -213,5 +213,5 @@ TEST_CASE("the place in an override counts from what the user wrote") {
   Configs configs(kGoodConfig);
   configs.request.files = {configs.path("main.toml")};
   configs.request.overrides = {{"seed=x", "--cfg.seed=x", 6}};
-  CHECK_THAT(configs.problems(), Catch::StartsWith("command line:1:12 (--cfg.seed=x): seed: "));
+  CHECK_THAT(configs.diagnostics(), Catch::StartsWith("command line:1:12 (--cfg.seed=x): seed: "));
 }

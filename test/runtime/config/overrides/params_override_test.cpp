@@ -23,13 +23,13 @@ ResolvedConfig resolved(const std::string& params, const std::vector<std::string
   return configs.resolve(more);
 }
 
-std::string problems(const std::string& params) {
+std::string diagnostics(const std::string& params) {
   try {
     Configs configs(kGoodConfig);
     configs.request.overrides = parse_params_override(params).overrides;
-    return configs.problems();
+    return configs.diagnostics();
   } catch (const trivet::ConfigError& error) {
-    return to_string(error.problems().front()) + "\n";
+    return to_string(error.diagnostics().front()) + "\n";
   }
 }
 
@@ -102,9 +102,9 @@ TEST_CASE("single overrides win over it, and it over the files") {
 TEST_CASE("mistakes in it have their place in the text as it was given") {
   const auto at = [](const std::string& text, const std::string& rest) {
     INFO(text);
-    CHECK(problems(text).find("(--params_override=" + text + "): " + rest) != std::string::npos);
-    INFO(problems(text));
-    return problems(text).substr(0, problems(text).find(' ', 13));
+    CHECK(diagnostics(text).find("(--params_override=" + text + "): " + rest) != std::string::npos);
+    INFO(diagnostics(text));
+    return diagnostics(text).substr(0, diagnostics(text).find(' ', 13));
   };
   // Columns count from the start of "--params_override=", 18 characters.
   CHECK(at("seed=1, nmae=x", "nmae: unknown key 'nmae'") == "command line:2:27");

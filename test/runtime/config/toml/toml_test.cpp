@@ -12,24 +12,24 @@
 #include "support/shell.h"
 
 using trivet::ConfigError;
-using trivet::Problem;
+using trivet::Diagnostic;
 using trivet::Value;
 
 namespace {
 
 // The one problem that reading this text gives.
-Problem problem_of(std::string_view text) {
+Diagnostic problem_of(std::string_view text) {
   try {
     trivet::read_toml(text, "x.toml");
   } catch (const ConfigError& error) {
-    REQUIRE(error.problems().size() == 1);
-    return error.problems()[0];
+    REQUIRE(error.diagnostics().size() == 1);
+    return error.diagnostics()[0];
   }
   FAIL("no error for: " << text.substr(0, 80));
   return {};
 }
 
-std::string place(const Problem& problem) {
+std::string place(const Diagnostic& problem) {
   return to_string(problem.where);
 }
 
@@ -76,16 +76,16 @@ TEST_CASE("dates are refused with a hint, all of them at once") {
     trivet::read_toml("day = 1979-05-27\nlist = [07:32:00]\n", "x.toml");
     FAIL("dates were accepted");
   } catch (const ConfigError& error) {
-    REQUIRE(error.problems().size() == 2);
-    CHECK(to_string(error.problems()[0]) ==
+    REQUIRE(error.diagnostics().size() == 2);
+    CHECK(to_string(error.diagnostics()[0]) ==
           "x.toml:1:7: day: a config has no dates and times (write it in quotes, as a string)");
-    CHECK(place(error.problems()[1]) == "x.toml:2:9");
-    CHECK(error.problems()[1].path == "list[0]");
+    CHECK(place(error.diagnostics()[1]) == "x.toml:2:9");
+    CHECK(error.diagnostics()[1].path == "list[0]");
   }
 }
 
 TEST_CASE("a key given twice is reported at its second place") {
-  const Problem problem = problem_of("[task]\nname = 1\nname = 2\n");
+  const Diagnostic problem = problem_of("[task]\nname = 1\nname = 2\n");
   CHECK(problem.where.line == 3);
   CHECK_THAT(problem.what, Catch::Contains("name"));
 }
@@ -139,7 +139,7 @@ TEST_CASE("brackets and dots in strings and comments do not nest") {
   CHECK(root.members().size() == 4);
   CHECK(trivet::read_toml(repeated("[[a.b]]\nx.y.z = [[1.5, 2.5], [3.5]]\n", 500), "x")
             .find_path("a.b[499].x.y.z[1][0]")
-            ->as_number() == 3.5);
+            ->as_float() == 3.5);
 }
 
 TEST_CASE("files that are no configs are refused by name") {
@@ -196,8 +196,8 @@ TEST_CASE("numbers read back to the same bits") {
   const Value table = Value::table({{"a", Value::array({0.1, 1e23, 5e-324, -0.0, 1e16})}});
   const Value back = trivet::read_toml(trivet::write_toml(table), "x");
   for (std::size_t i = 0; i < 5; ++i) {
-    const double was = table.find("a")->items()[i].as_number();
-    const double is = back.find("a")->items()[i].as_number();
+    const double was = table.find("a")->items()[i].as_float();
+    const double is = back.find("a")->items()[i].as_float();
     CHECK(std::signbit(was) == std::signbit(is));
     CHECK(was == is);
   }

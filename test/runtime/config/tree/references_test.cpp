@@ -60,7 +60,7 @@ TEST_CASE("bad references are reported with their place and the nearest paths") 
   Configs configs(
       with_xp("a = '${trainer.train_step}'\nb = '${}'\nc = '${seed'\nd = '${a..b}'\n"
               "e = 'x${task}'\n"));
-  CHECK(configs.problems({"trainer.max_to_keep=${nowhere}"}) ==
+  CHECK(configs.diagnostics({"trainer.max_to_keep=${nowhere}"}) ==
         "main.toml:15:5: xp.a: bad reference: there is no value at 'trainer.train_step' (did you "
         "mean 'trainer.train_steps'?)\n"
         "main.toml:16:5: xp.b: bad reference: there is no value at '' (a reference is the whole "
@@ -75,12 +75,12 @@ TEST_CASE("bad references are reported with their place and the nearest paths") 
 
 TEST_CASE("reference cycles are reported with the chain, once") {
   Configs configs(with_xp("a = '${xp.b}'\nb = 'x ${xp.c}'\nc = '${xp.a}'\nuser = '${xp.a}'\n"));
-  CHECK(configs.problems() ==
+  CHECK(configs.diagnostics() ==
         "main.toml:15:5: xp.a: reference cycle: xp.a -> xp.b -> xp.c -> xp.a\n");
   configs.write("main.toml", with_xp("a = '${xp.a}'\n"));
-  CHECK(configs.problems() == "main.toml:15:5: xp.a: reference cycle: xp.a -> xp.a\n");
+  CHECK(configs.diagnostics() == "main.toml:15:5: xp.a: reference cycle: xp.a -> xp.a\n");
   configs.write("main.toml", with_xp("t = {x = 1, y = '${xp.t}'}\n"));
-  CHECK(configs.problems() == "main.toml:15:17: xp.t.y: reference cycle: xp.t.y -> xp.t.y\n");
+  CHECK(configs.diagnostics() == "main.toml:15:17: xp.t.y: reference cycle: xp.t.y -> xp.t.y\n");
 }
 
 TEST_CASE("references that grow without measure are refused") {
@@ -89,20 +89,20 @@ TEST_CASE("references that grow without measure are refused") {
     const std::string last = "${xp.v" + std::to_string(i - 1) + "}";
     xp += "v" + std::to_string(i) + " = '" + last + last + "'\n";
   }
-  CHECK_THAT(Configs(with_xp(xp)).problems(),
+  CHECK_THAT(Configs(with_xp(xp)).diagnostics(),
              Catch::Contains("references make this config too large"));
   xp = "v0 = [1, 2]\n";
   for (int i = 1; i < 40; ++i) {
     const std::string last = "'${xp.v" + std::to_string(i - 1) + "}'";
     xp += "v" + std::to_string(i) + " = [" + last + ", " + last + "]\n";
   }
-  CHECK_THAT(Configs(with_xp(xp)).problems(),
+  CHECK_THAT(Configs(with_xp(xp)).diagnostics(),
              Catch::Contains("references make this config too large"));
   xp = "v5000 = 1\n";
   for (int i = 0; i < 5000; ++i) {
     xp += "v" + std::to_string(i) + " = '${xp.v" + std::to_string(i + 1) + "}'\n";
   }
-  CHECK_THAT(Configs(with_xp(xp)).problems(),
+  CHECK_THAT(Configs(with_xp(xp)).diagnostics(),
              Catch::Contains("leads through more than 100 others"));
 }
 
@@ -110,9 +110,9 @@ TEST_CASE("escaping makes any text safe from being taken for a reference") {
   for (const char* text : {"${a}", "$${a}", "$$${", "a${b}${c}", "$", "${", "plain"}) {
     trivet::Value tree = trivet::Value::table({{"x", text}});
     trivet::escape_references(tree);
-    trivet::Problems problems;
-    trivet::resolve_references(tree, {}, problems);
-    CHECK(problems.empty());
-    CHECK(tree.find("x")->as_text() == text);
+    trivet::Diagnostics diagnostics;
+    trivet::resolve_references(tree, {}, diagnostics);
+    CHECK(diagnostics.empty());
+    CHECK(tree.find("x")->as_string() == text);
   }
 }

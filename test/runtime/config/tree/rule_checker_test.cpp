@@ -21,25 +21,25 @@ TEST_CASE("rules are checked at every depth, each with its place") {
   CHECK(Configs(with_layers("{type = 'demo/Linear', dims = 1, has_bias = false, dropout = 0.5},\n"
                             "{type = 'demo/Residual', body = {type = 'demo/Linear', dims = 1, "
                             "has_bias = false, dropout = 0.25}}"))
-            .problems() ==
+            .diagnostics() ==
         "main.toml:4:62: task.model.layers[0].dropout: needs a bias (set has_bias)\n"
         "main.toml:5:94: task.model.layers[1].body.dropout: needs a bias (set has_bias)\n");
   CHECK(Configs("[task]\ntype = 'demo/Task'\n[task.model]\ntype = 'demo/Mlp'\n"
                 "parts.sizes = [1, 2, 3, 4, 5]\n")
-            .problems() == "main.toml:5:15: task.model.parts.sizes: are more than four\n");
+            .diagnostics() == "main.toml:5:15: task.model.parts.sizes: are more than four\n");
 }
 
 TEST_CASE("a rule broken by [defaults] is reported once, for all tables it went to") {
   CHECK(Configs(with_layers("'demo/Linear', 'demo/Linear'") +
                 "[defaults.\"demo/Linear\"]\ndims = 1\nhas_bias = false\ndropout = 0.5\n")
-            .problems() ==
+            .diagnostics() ==
         "main.toml:11:11: task.model.layers[0].dropout: needs a bias (set has_bias)\n");
 }
 
 TEST_CASE("a rule that an override breaks is shown on the command line") {
   Configs configs(with_layers("{type = 'demo/Linear', dims = 1, dropout = 0.5}"));
-  CHECK(configs.problems() == "no problem");
-  CHECK(configs.problems({"task.model.layers[0].has_bias=false"}) ==
+  CHECK(configs.diagnostics() == "no problem");
+  CHECK(configs.diagnostics({"task.model.layers[0].has_bias=false"}) ==
         "main.toml:4:44: task.model.layers[0].dropout: needs a bias (set has_bias)\n");
 }
 
@@ -47,12 +47,12 @@ TEST_CASE(
     "a plugin that cannot be used for its rules is an error of its own, once the rest is right") {
   Configs configs(with_layers("'demo/Refused'"));
   CHECK_THROWS_AS(configs.resolve(), trivet::PluginError);
-  CHECK(configs.problems({"seed=x"}) ==
+  CHECK(configs.diagnostics({"seed=x"}) ==
         "command line:1:6 (seed=x): seed: 'x' is not an integer (write an integer)\n");
 }
 
 TEST_CASE("a zero byte in a text is refused with its place") {
   Configs configs(std::string(trivet::test::kGoodConfig) + "[xp]\nargs = {x = \"a\\u0000b\"}\n");
-  CHECK_THAT(configs.problems(),
+  CHECK_THAT(configs.diagnostics(),
              Catch::StartsWith("main.toml:15:13: xp.args.x: this text has a zero byte"));
 }

@@ -301,14 +301,14 @@ TEST_CASE("lines that are damaged are told and left out, those cut short by a ki
   const fs::path events = made.files.directory(1) / "events.jsonl";
   append(events, "{\"wid\":11,\"job\":\"ma\n");
   ExperimentIndex index(made.files.root());
-  CHECK(index.experiment(1).problems.empty());
+  CHECK(index.experiment(1).diagnostics.empty());
   append(events, std::string(3, '\0') + "\n{\"wid\":11,\"job\":\"other\",\"state\":\"failed\"}\n");
   append(units, "[1, 2]\n\xff\xfe\n{\"wid\":3}\n");
   made.files.add_event(1, 11, "completed");
   const ExperimentView view = index.experiment(1);
   CHECK(view.units.size() == 20);
   CHECK(view.units[10].state == JobState::completed);
-  REQUIRE(view.problems.size() == 2);
-  CHECK_THAT(view.problems[0], Contains("units.jsonl: 3 lines are no record"));
-  CHECK_THAT(view.problems[1], Contains("events.jsonl: 2 lines are no event"));
+  REQUIRE(view.diagnostics.size() == 2);
+  CHECK_THAT(view.diagnostics[0], Contains("units.jsonl: 3 lines are no record"));
+  CHECK_THAT(view.diagnostics[1], Contains("events.jsonl: 2 lines are no event"));
 }

@@ -76,7 +76,7 @@ Outputs dropped(const Call& c) {
   const float rate = c.has(1) ? c.f32(1).item() : c.node.number("ratio", 0.5F);
   const bool trains = c.has(2) && c.any(2).item() != 0;
   if (trains && rate > 0) throw NoCounterpart("the bits of ONNX's dropout");
-  Outputs out{ops::dropout(c.f32(), 0, Key(1))};
+  Outputs out{ops::dropout(c.f32(), 0, RngKey(1))};
   if (c.node.outputs.size() > 1) {
     out.push_back(Tensor::full(c.device, c.f32().shape(), 1, DType::boolean));
   }

@@ -2,7 +2,7 @@
 // Gradient check of a whole layer: its input and every trainable parameter, against central
 // differences.
 //
-//   trivet::ParameterStore store(device, trivet::Key(1));
+//   trivet::ParameterStore store(device, trivet::RngKey(1));
 //   auto layer = trivet::Scope(store).layer("layer", {"acme/Scale", fields});
 //   store.build();
 //   REQUIRE(trivet::testing::check_layer_gradients(*layer, store, x) == "");

@@ -4,7 +4,7 @@
 //   trivet::testing::load_plugin("acme.so");
 //   trivet::testing::load_plugins(PLUGIN_DIR);  // `pkg-config --variable=plugindir trivet-sdk`
 //   const auto device = trivet::testing::open_device("tiny/Backend");
-//   trivet::ParameterStore store(*device, trivet::Key(1));
+//   trivet::ParameterStore store(*device, trivet::RngKey(1));
 //   auto layer = trivet::Scope(store).layer("layer", {"acme/Mish", trivet::Value::table()});
 #pragma once
 

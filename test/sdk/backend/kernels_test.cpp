@@ -26,7 +26,7 @@ namespace {
 
 Tensor drawn(Device& device, const Shape& shape, std::uint64_t seed) {
   std::vector<float> values(static_cast<std::size_t>(shape.size()));
-  random_uniform(Key(seed), -1, 1, values);
+  random_uniform(RngKey(seed), -1, 1, values);
   return Tensor::from<float>(device, values, shape);
 }
 
@@ -39,7 +39,7 @@ Tensor numbers(Device& device, const Shape& shape, std::int32_t below) {
 
 struct Outcome {
   std::vector<float> values;  // outputs and gradients, one after the other
-  std::vector<SlotUse> uses;
+  std::vector<KernelUse> uses;
 };
 
 // Every fused op once, forward and backward, with leaves of all kinds.
@@ -76,7 +76,7 @@ Outcome run(const tv_backend* table) {
   differentiate([&] { return ops::rms_norm(x, b, 1e-5F); });
   for (const Activation act : {Activation::none, Activation::relu, Activation::silu})
     differentiate([&] { return ops::batch_norm(x, b, b, 1e-3F, act).y; });
-  differentiate([&] { return ops::dropout(x, 0.3F, Key(4)); });
+  differentiate([&] { return ops::dropout(x, 0.3F, RngKey(4)); });
   differentiate([&] {
     return ops::softmax_cross_entropy(x, numbers(*device, {6}, 8), {0.1F, 0.01F});
   });
@@ -95,7 +95,7 @@ Outcome run(const tv_backend* table) {
   differentiate([&] { return ops::max_pool2d(image, {2, 2}, {.stride = {2, 2}}); });
   differentiate([&] { return ops::avg_pool2d(image, {3, 3}, {}); });
   for (const auto& slot : slots) keep(slot->gradient);
-  outcome.uses = device->slot_uses();
+  outcome.uses = device->kernel_uses();
   return outcome;
 }
 
@@ -130,12 +130,12 @@ Updated update(const tv_backend* table, const tv_optim& how, int steps) {
 
 }  // namespace
 
-TEST_CASE("every table of mandatory functions computes the same step", "[slots]") {
+TEST_CASE("every table of mandatory functions computes the same step", "[kernels]") {
   const Outcome tiny = run(tiny::get());
-  for (const SlotUse& use : tiny.uses) {
-    INFO(use.slot);
+  for (const KernelUse& use : tiny.uses) {
+    INFO(use.kernel);
     CHECK(use.native == 0);
-    CHECK(use.composed > 0);
+    CHECK(use.fallback > 0);
   }
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
@@ -144,20 +144,20 @@ TEST_CASE("every table of mandatory functions computes the same step", "[slots]"
 }
 
 #ifdef TRIVET_TEST_CPU
-TEST_CASE("any one optional function may be missing", "[slots]") {
+TEST_CASE("any one optional function may be missing", "[kernels]") {
   const Outcome whole = run(cpu::get());
-  for (const char* slot :
+  for (const char* kernel :
        {"linear_fwd", "linear_bwd", "norm_fwd", "norm_bwd", "act_fwd", "act_bwd", "attention_fwd",
         "attention_bwd", "rope", "softmax_xent", "linear_xent", "dropout", "extension"}) {
-    INFO(slot);
-    const tv_backend table = testing::without(*cpu::get(), slot);
+    INFO(kernel);
+    const tv_backend table = testing::without(*cpu::get(), kernel);
     check_equal(run(&table), whole);
   }
 }
 #endif
 
 #ifdef TRIVET_TEST_CPU
-TEST_CASE("batch norm's gradient is composed where there is the forward kernel alone", "[slots]") {
+TEST_CASE("batch norm's gradient is composed where there is the forward kernel alone", "[kernels]") {
   tv_backend table = *cpu::get();
   table.extension = [](tv_ctx* context, const char* name) -> const void* {
     const bool backward = std::strcmp(name, TV_BATCH_NORM_BWD) == 0;
@@ -165,14 +165,14 @@ TEST_CASE("batch norm's gradient is composed where there is the forward kernel a
   };
   const Outcome outcome = run(&table);
   check_equal(outcome, run(cpu::get()));
-  for (const SlotUse& use : outcome.uses) {
-    if (use.slot.find(TV_BATCH_NORM_FWD) != std::string::npos) CHECK(use.composed == 0);
-    if (use.slot.find(TV_BATCH_NORM_BWD) != std::string::npos) CHECK(use.native == 0);
+  for (const KernelUse& use : outcome.uses) {
+    if (use.kernel.find(TV_BATCH_NORM_FWD) != std::string::npos) CHECK(use.fallback == 0);
+    if (use.kernel.find(TV_BATCH_NORM_BWD) != std::string::npos) CHECK(use.native == 0);
   }
 }
 #endif
 
-TEST_CASE("a slot that is there is used, and counted", "[slots]") {
+TEST_CASE("a kernel that is there is used, and counted", "[kernels]") {
   static int calls = 0;
   tv_backend table = *tiny::get();
   table.softmax_xent = [](tv_ctx*, const tv_softmax_xent*) -> tv_status {
@@ -184,7 +184,7 @@ TEST_CASE("a slot that is there is used, and counted", "[slots]") {
   check_equal(outcome, run(tiny::get()));
 }
 
-TEST_CASE("optimizer updates follow backend.h on every backend", "[slots]") {
+TEST_CASE("optimizer updates follow backend.h on every backend", "[kernels]") {
   tv_optim sgd{};
   sgd.kind = TV_SGD;
   sgd.grad_scale = 0.5F;
@@ -205,11 +205,11 @@ TEST_CASE("optimizer updates follow backend.h on every backend", "[slots]") {
   for (const tv_optim& how : {sgd, momentum, nesterov, adam, lion}) {
     // In double, from the formulas of backend.h.
     std::vector<float> start(100);
-    random_uniform(Key(1), -1, 1, start);
+    random_uniform(RngKey(1), -1, 1, start);
     std::vector<double> w(start.begin(), start.end()), m(100, 0.0), v(100, 0.0);
     for (std::uint64_t step = 0; step < 3; ++step) {
       std::vector<float> gradient(100);
-      random_uniform(Key(10 + step), -1, 1, gradient);
+      random_uniform(RngKey(10 + step), -1, 1, gradient);
       for (std::size_t i = 0; i < 100; ++i) {
         double g = how.grad_scale * double{gradient[i]};
         if (how.kind == TV_SGD) {
@@ -241,7 +241,7 @@ TEST_CASE("optimizer updates follow backend.h on every backend", "[slots]") {
   }
 }
 
-TEST_CASE("an update with too few slots is an error", "[slots]") {
+TEST_CASE("an update with too few slots is an error", "[kernels]") {
   const auto device = open_any();
   OptimizerSegment segment{Tensor::zeros(*device, {4}), Tensor::zeros(*device, {4}), {}, 0};
   tv_optim adam{};
@@ -249,7 +249,7 @@ TEST_CASE("an update with too few slots is an error", "[slots]") {
   CHECK_THROWS_WITH(optim_update(adam, segment), Catch::Contains("2 slots"));
 }
 
-TEST_CASE("the sum of squares is that of double", "[slots]") {
+TEST_CASE("the sum of squares is that of double", "[kernels]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
@@ -264,7 +264,7 @@ TEST_CASE("the sum of squares is that of double", "[slots]") {
   }
 }
 
-TEST_CASE("a device says which mandatory function a backend lacks", "[slots]") {
+TEST_CASE("a device says which mandatory function a backend lacks", "[kernels]") {
   tv_backend table = *tiny::get();
   table.gather_rows = nullptr;
   CHECK_THROWS_WITH(Device::open(&table, {.key = "bad/Backend"}),
@@ -277,7 +277,7 @@ TEST_CASE("a device says which mandatory function a backend lacks", "[slots]") {
                     Catch::Contains("speed"));
 }
 
-TEST_CASE("a shorter table of an older backend is taken as it is", "[slots]") {
+TEST_CASE("a shorter table of an older backend is taken as it is", "[kernels]") {
   tv_backend table = *tiny::get();
   table.struct_size = offsetof(tv_backend, linear_fwd);
   std::memset(reinterpret_cast<char*>(&table) + table.struct_size, 0xff,

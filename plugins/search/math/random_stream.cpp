@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "search/math/draws.h"
+#include "search/math/random_stream.h"
 
 #include <cmath>
 #include <numbers>
@@ -7,16 +7,16 @@
 
 namespace trivet::search {
 
-double Draws::uniform() {
+double RandomStream::uniform() {
   return static_cast<double>(threefry(key_, counter_++) >> 11) * 0x1p-53;
 }
 
-double Draws::normal() {
+double RandomStream::normal() {
   const double radius = std::sqrt(-2 * std::log1p(-uniform()));
   return radius * std::cos(2 * std::numbers::pi * uniform());
 }
 
-std::size_t Draws::weighted(std::span<const double> weights) {
+std::size_t RandomStream::weighted(std::span<const double> weights) {
   double rest = uniform() * std::accumulate(weights.begin(), weights.end(), 0.0);
   for (std::size_t i = 0; i + 1 < weights.size(); ++i) {
     rest -= weights[i];
@@ -25,8 +25,8 @@ std::size_t Draws::weighted(std::span<const double> weights) {
   return weights.size() - 1;
 }
 
-Key trial_key(std::int64_t seed, std::int64_t number) {
-  return Key(static_cast<std::uint64_t>(seed))
+RngKey trial_key(std::int64_t seed, std::int64_t number) {
+  return RngKey(static_cast<std::uint64_t>(seed))
       .fold("trial")
       .fold(static_cast<std::uint64_t>(number));
 }

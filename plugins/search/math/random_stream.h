@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws: random numbers of a key, one after the other, with all bits of a double.
+// RandomStream: random numbers of a key, one after the other, with all bits of a double.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace trivet::search {
 
-class Draws {
+class RandomStream {
  public:
-  explicit Draws(Key key) : key_(key.value()) {}
+  explicit RandomStream(RngKey key) : key_(key.value()) {}
 
   double uniform();  // in [0, 1)
   double normal();   // Box-Muller
@@ -25,6 +25,6 @@ class Draws {
 };
 
 // The key of what a sampler draws for a trial.
-Key trial_key(std::int64_t seed, std::int64_t number);
+RngKey trial_key(std::int64_t seed, std::int64_t number);
 
 }  // namespace trivet::search

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Room: what is left of this machine for the jobs of one experiment, in one look at the ledger.
+// Capacity: what is left of this machine for the jobs of one experiment, in one look at the ledger.
 // Jobs ask in their order. One that finds no room keeps what it wants from those behind it, so a
 // large job is not overtaken by small ones for ever, and a job that wants nothing of what is scarce
 // does not wait.
@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "ledger.h"
+#include "resource_ledger.h"
 #include "machine.h"
 
 namespace trivet::local {
@@ -20,10 +20,10 @@ struct Limits {
   bool bind_cores = true;  // each job to cores of its own
 };
 
-class Room {
+class Capacity {
  public:
-  Room(const Machine& machine, const Limits& limits, const std::vector<Row>& own,
-       const std::vector<Row>& others, const std::vector<Ticket>& tickets);
+  Capacity(const Machine& machine, const Limits& limits, const std::vector<Allocation>& own,
+       const std::vector<Allocation>& others, const std::vector<Reservation>& reservations);
 
   // Whether these jobs, which start together, fit; when not, what they want is kept for them.
   bool ask(const Resources& want, std::int64_t jobs);
@@ -34,7 +34,7 @@ class Room {
 
   // Takes what one job wants, with the cores and GPUs it is to use. The owner is the caller's to
   // fill in.
-  Row take(const Resources& want);
+  Allocation take(const Resources& want);
 
  private:
   const Limits& limits_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/keeper.h"
+#include "launch/shim.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -18,7 +18,7 @@
 namespace trivet::launch {
 namespace {
 
-// What the loop waits for. The job's orphans fall to the keeper, so their ends arrive here, too.
+// What the loop waits for. The job's orphans fall to the shim, so their ends arrive here, too.
 sigset_t awaited_signals() {
   sigset_t set;
   ::sigemptyset(&set);
@@ -64,11 +64,11 @@ std::vector<pid_t> children() {
 
 }  // namespace
 
-Keeper::Keeper(const Job& job, std::int64_t attempt, const AttemptOptions& options,
+Shim::Shim(const Job& job, std::int64_t attempt, const AttemptOptions& options,
                const JobFiles& files)
     : job_(job), directory_(attempt_directory(job, attempt)), options_(options), files_(files) {}
 
-EndRecord Keeper::run() {
+EndRecord Shim::run() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   make_cgroup();
   for (const std::string& change : changed_programs(job_)) say(change);
@@ -90,7 +90,7 @@ EndRecord Keeper::run() {
   return end_;
 }
 
-void Keeper::make_cgroup() {
+void Shim::make_cgroup() {
   if (options_.cgroup_parent.empty() || job_.memory_bytes <= 0) return;
   try {
     cgroup_.emplace(options_.cgroup_parent, job_.memory_bytes);
@@ -100,12 +100,12 @@ void Keeper::make_cgroup() {
   }
 }
 
-void Keeper::go_without_cgroup(const std::string& why) {
+void Shim::go_without_cgroup(const std::string& why) {
   cgroup_.reset();
   say("nothing limits the memory of this job: " + why);
 }
 
-void Keeper::watch() {
+void Shim::watch() {
   if (job_.time_limit_seconds > 0) {
     time_limit_ = Clock::now() + duration_of(job_.time_limit_seconds);
   }
@@ -121,8 +121,8 @@ void Keeper::watch() {
   hear_late_announcement();
 }
 
-// A cluster signals the job and its keeper at once, and the job's end may be seen first.
-void Keeper::hear_late_announcement() {
+// A cluster signals the job and its shim at once, and the job's end may be seen first.
+void Shim::hear_late_announcement() {
   constexpr std::chrono::seconds kLongest{2};
   if (!end_.reason.empty()) return;
   for (const auto& [announcing, reason] : options_.end_signals) {
@@ -135,7 +135,7 @@ void Keeper::hear_late_announcement() {
   }
 }
 
-std::optional<Keeper::Clock::duration> Keeper::time_left() const {
+std::optional<Shim::Clock::duration> Shim::time_left() const {
   std::optional<Clock::time_point> next = kill_at_;
   if (time_limit_ && (!next || *time_limit_ < *next)) next = time_limit_;
   const auto left = next ? std::optional(*next - Clock::now()) : std::nullopt;
@@ -145,7 +145,7 @@ std::optional<Keeper::Clock::duration> Keeper::time_left() const {
   return std::min(left.value_or(kLookAgain), kLookAgain);
 }
 
-void Keeper::on_signal(const siginfo_t& signal) {
+void Shim::on_signal(const siginfo_t& signal) {
   switch (signal.si_signo) {
     case SIGCHLD:
       break;
@@ -161,7 +161,7 @@ void Keeper::on_signal(const siginfo_t& signal) {
   }
 }
 
-bool Keeper::is_announced(int signal) {
+bool Shim::is_announced(int signal) {
   for (const auto& [announcing, reason] : options_.end_signals) {
     if (announcing != signal) continue;
     begin_end(reason, options_.grace_seconds);
@@ -170,7 +170,7 @@ bool Keeper::is_announced(int signal) {
   return false;
 }
 
-void Keeper::look_for_request() {
+void Shim::look_for_request() {
   try {
     if (const auto request = read_end_request(directory_)) {
       begin_end(request->reason, request->grace_seconds);
@@ -180,7 +180,7 @@ void Keeper::look_for_request() {
   }
 }
 
-void Keeper::begin_end(const std::string& reason, double grace_seconds) {
+void Shim::begin_end(const std::string& reason, double grace_seconds) {
   const Clock::time_point end = Clock::now() + duration_of(grace_seconds);
   const bool is_first = end_.reason.empty();
   if (is_first) end_.reason = reason;
@@ -188,7 +188,7 @@ void Keeper::begin_end(const std::string& reason, double grace_seconds) {
   if (is_first) ::kill(-process_, SIGTERM);
 }
 
-void Keeper::on_time() {
+void Shim::on_time() {
   if (cgroup_ && !cgroup_->kills_all() && end_.reason.empty()) {
     if (const auto reason = memory_limit_hit()) begin_end(*reason, 0);
   }
@@ -203,7 +203,7 @@ void Keeper::on_time() {
   }
 }
 
-std::optional<std::string> Keeper::memory_limit_hit() const {
+std::optional<std::string> Shim::memory_limit_hit() const {
   if (!cgroup_ || !cgroup_->has_killed()) return std::nullopt;
   constexpr double kMebi = 1 << 20, kTenths = 10;
   const double mebibytes =
@@ -213,7 +213,7 @@ std::optional<std::string> Keeper::memory_limit_hit() const {
 
 // Of the job's first process, which stays a zombie; orphans that have fallen to this process are
 // laid to rest on the way.
-bool Keeper::has_ended() {
+bool Shim::has_ended() {
   while (true) {
     siginfo_t child{};
     if (::waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) != 0) return errno == ECHILD;
@@ -224,7 +224,7 @@ bool Keeper::has_ended() {
 }
 
 // The zombie keeps the number of its process group from being used again while that is killed.
-void Keeper::kill_rest() {
+void Shim::kill_rest() {
   ::kill(-process_, SIGKILL);
   int status = 0;
   if (::waitpid(process_, &status, 0) == process_) take_status(status);
@@ -239,7 +239,7 @@ void Keeper::kill_rest() {
   }
 }
 
-void Keeper::take_status(int status) {
+void Shim::take_status(int status) {
   if (WIFEXITED(status)) {
     end_.exit_code = WEXITSTATUS(status);
   } else {
@@ -247,14 +247,14 @@ void Keeper::take_status(int status) {
   }
 }
 
-void Keeper::require_done() {
+void Shim::require_done() {
   if (!job_.tells_done || end_.exit_code != 0 || !end_.reason.empty()) return;
   if (::faccessat(files_.directory, kDoneFile, F_OK, 0) == 0 || errno != ENOENT) return;
   end_.reason = kReasonNotDone;
   say(end_.reason);
 }
 
-void Keeper::tell_failure(const std::string& why) {
+void Shim::tell_failure(const std::string& why) {
   end_.exit_code = 127;
   end_.signal = 0;
   end_.reason = why;
@@ -262,14 +262,14 @@ void Keeper::tell_failure(const std::string& why) {
 }
 
 // Beside what the job says itself; a full disk is no reason to end here.
-void Keeper::say(const std::string& what) {
+void Shim::say(const std::string& what) {
   const std::string line = "trivet: " + what + "\n";
   (void)!::write(files_.errors, line.data(), line.size());
 }
 
 // Until it succeeds: an end that nobody can read would be a job done twice. Except where it never
 // will, since the directory is gone or closed.
-void Keeper::write() {
+void Shim::write() {
   while (!write_end(files_.directory, end_)) {
     if (errno == ENOENT || errno == EACCES || errno == EPERM || errno == EROFS) return;
     ::sleep(1);

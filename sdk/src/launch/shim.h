@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeper: looks after the process of one attempt until nothing of it is left.
+// Shim: looks after the process of one attempt until nothing of it is left.
 #pragma once
 
 #include <chrono>
@@ -14,10 +14,10 @@
 
 namespace trivet::launch {
 
-class Keeper {
+class Shim {
  public:
   // All signals must be blocked, and stay so while it runs.
-  Keeper(const Job& job, std::int64_t attempt, const AttemptOptions& options,
+  Shim(const Job& job, std::int64_t attempt, const AttemptOptions& options,
          const JobFiles& files);
 
   // Starts the job, ends it when that is asked for, and writes exit.json. Throws RetryError when

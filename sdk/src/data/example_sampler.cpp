@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trivet/train/example_order.h"
+#include "trivet/train/example_sampler.h"
 
 #include <algorithm>
 #include <utility>
@@ -18,15 +18,15 @@ std::int64_t saved_count(const Value& state, std::string_view key, const std::st
 
 }  // namespace
 
-ExampleOrder::ExampleOrder(const InputConfig& config, bool training, std::int64_t examples,
+ExampleSampler::ExampleSampler(const InputConfig& config, bool training, std::int64_t examples,
                            std::string data)
     : data_(std::move(data)),
       examples_(examples),
       batch_(config.batch_size),
       epochs_(config.epochs == 0 && !training ? 1 : config.epochs),
       shuffle_(config.shuffle),
-      pad_(config.remainder == Remainder::pad),
-      key_(Key(static_cast<std::uint64_t>(config.seed)).fold("order")) {
+      pad_(!config.drop_remainder),
+      key_(RngKey(static_cast<std::uint64_t>(config.seed)).fold("order")) {
   if (__builtin_mul_overflow(batch_, config.num_infeed_hosts, &global_batch_) ||
       global_batch_ > std::int64_t{1} << 40)
     throw InputError(data_ + ": batch_size times num_infeed_hosts is out of range");
@@ -35,19 +35,19 @@ ExampleOrder::ExampleOrder(const InputConfig& config, bool training, std::int64_
   if (!pad_ && examples_ < global_batch_)
     throw InputError(data_ + ": " + std::to_string(examples_) +
                          " examples do not fill one batch of " + std::to_string(global_batch_),
-                     {.hint = "set remainder = \"pad\", or a smaller batch_size"});
+                     {.hint = "set drop_remainder = false, or a smaller batch_size"});
 }
 
-std::int64_t ExampleOrder::batches_per_epoch() const {
+std::int64_t ExampleSampler::batches_per_epoch() const {
   return (examples_ + (pad_ ? global_batch_ - 1 : 0)) / global_batch_;
 }
 
-Value ExampleOrder::save_state() const {
+Value ExampleSampler::save_state() const {
   return Value::table(
       {{"epoch", place_.epoch}, {"position", place_.position}, {"examples", examples_}});
 }
 
-void ExampleOrder::restore_state(const Value& state, const std::string& input) {
+void ExampleSampler::restore_state(const Value& state, const std::string& input) {
   const Place place{saved_count(state, "epoch", input), saved_count(state, "position", input)};
   const std::int64_t examples = saved_count(state, "examples", input);
   if (examples != examples_)
@@ -59,17 +59,17 @@ void ExampleOrder::restore_state(const Value& state, const std::string& input) {
   place_ = place;
 }
 
-Tensor ExampleOrder::weights(const std::vector<Slot>& slots) {
-  const bool whole = std::ranges::all_of(slots, &Slot::real);
+Tensor ExampleSampler::weights(const std::vector<Sample>& samples) {
+  const bool whole = std::ranges::all_of(samples, &Sample::real);
   if (whole && ones_.defined()) return ones_;
-  Tensor weight = Tensor::host({static_cast<std::int64_t>(slots.size())});
-  std::ranges::transform(slots, weight.mutable_span<float>().begin(),
-                         [](const Slot& slot) { return slot.real ? 1.0F : 0.0F; });
+  Tensor weight = Tensor::host({static_cast<std::int64_t>(samples.size())});
+  std::ranges::transform(samples, weight.mutable_span<float>().begin(),
+                         [](const Sample& sample) { return sample.real ? 1.0F : 0.0F; });
   if (whole) ones_ = weight;
   return weight;
 }
 
-std::int64_t ExampleOrder::example_at(std::int64_t position) {
+std::int64_t ExampleSampler::example_at(std::int64_t position) {
   if (!shuffle_) return position;
   if (permutation_epoch_ != place_.epoch) {
     permutation_.emplace(key_.fold(static_cast<std::uint64_t>(place_.epoch)),
@@ -79,14 +79,14 @@ std::int64_t ExampleOrder::example_at(std::int64_t position) {
   return static_cast<std::int64_t>((*permutation_)(static_cast<std::uint64_t>(position)));
 }
 
-bool ExampleOrder::next(std::vector<Slot>& slots) {
+bool ExampleSampler::next(std::vector<Sample>& samples) {
   // A state saved with another batch size may stand where no full batch is left.
   if (!pad_ && place_.position + global_batch_ > examples_) place_ = {place_.epoch + 1, 0};
   if (epochs_ > 0 && place_.epoch >= epochs_) return false;
-  slots.resize(static_cast<std::size_t>(batch_));
+  samples.resize(static_cast<std::size_t>(batch_));
   std::int64_t position = place_.position + first_of_host_;
-  for (Slot& slot : slots) {
-    slot = {example_at(position % examples_), position < examples_, place_.epoch};
+  for (Sample& sample : samples) {
+    sample = {example_at(position % examples_), position < examples_, place_.epoch};
     ++position;
   }
   place_.position += global_batch_;

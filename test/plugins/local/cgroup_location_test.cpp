@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "local/cgroup_place.h"
+#include "local/cgroup_location.h"
 #include "support/shell.h"
 
 using namespace trivet::local;
@@ -37,8 +37,8 @@ struct FakeTree {
     dir.write(group + "/cgroup.procs", "");
     dir.write(group + "/cgroup.subtree_control", handed_out);
   }
-  CgroupPlace place(const std::string& own) const {
-    return find_cgroup_place({.version = 2, .mount = dir / "m", .own = dir / own});
+  CgroupLocation place(const std::string& own) const {
+    return find_cgroup_location({.version = 2, .mount = dir / "m", .own = dir / own});
   }
 
   TempDir dir;
@@ -109,7 +109,7 @@ TEST_CASE("v2: the nearest cgroup upwards that hands out memory is chosen") {
   tree.add("m/slice", "pids");
   CHECK(tree.place("m/slice/scope").parent == tree.dir / "m");
   tree.add("m", "");
-  const CgroupPlace none = tree.place("m/slice/scope");
+  const CgroupLocation none = tree.place("m/slice/scope");
   CHECK(none.parent.empty());
   CHECK_THAT(none.why_not, Contains("m/slice/scope up to ") && Contains("lets this user"));
 }
@@ -143,11 +143,11 @@ TEST_CASE("v2: a cgroup with a limit is not left, nor is a service") {
 TEST_CASE("v1: the process's own cgroup is chosen, unless limits do not reach into it") {
   const TempDir dir;
   const MemoryHierarchy hierarchy{.version = 1, .mount = dir.path(), .own = dir / "own"};
-  CHECK_THAT(find_cgroup_place(hierarchy).why_not, Contains("may not make cgroups in"));
+  CHECK_THAT(find_cgroup_location(hierarchy).why_not, Contains("may not make cgroups in"));
   dir.write("own/cgroup.procs", "");
-  CHECK(find_cgroup_place(hierarchy).parent == dir / "own");
+  CHECK(find_cgroup_location(hierarchy).parent == dir / "own");
   dir.write("own/memory.use_hierarchy", "1\n");
-  CHECK(find_cgroup_place(hierarchy).parent == dir / "own");
+  CHECK(find_cgroup_location(hierarchy).parent == dir / "own");
   dir.write("own/memory.use_hierarchy", "0\n");
-  CHECK_THAT(find_cgroup_place(hierarchy).why_not, Contains("do not hold"));
+  CHECK_THAT(find_cgroup_location(hierarchy).why_not, Contains("do not hold"));
 }

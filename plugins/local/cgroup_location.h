@@ -20,7 +20,7 @@ struct MemoryHierarchy {
 // the process's cgroup lies outside of what is mounted.
 std::optional<MemoryHierarchy> memory_hierarchy(std::string_view cgroups, std::string_view mounts);
 
-struct CgroupPlace {
+struct CgroupLocation {
   std::filesystem::path parent;  // empty: there is none,
   std::string why_not{};         // because of this
 };
@@ -31,9 +31,9 @@ struct CgroupPlace {
 // write. A process's own hardly ever does, since v2 has processes in the leaves only. No limit of
 // memory or processors is escaped: a cgroup with one is not left upwards, nor is a service, which
 // is to end as a whole.
-CgroupPlace find_cgroup_place(const MemoryHierarchy& hierarchy);
+CgroupLocation find_cgroup_location(const MemoryHierarchy& hierarchy);
 
 // For this process, and tried out. What killed processes have left there is removed.
-CgroupPlace cgroup_place();
+CgroupLocation cgroup_location();
 
 }  // namespace trivet::local

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ledger.h"
+#include "resource_ledger.h"
 #include "trivet/launch/dependencies.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/unit_records.h"
@@ -18,15 +18,15 @@ namespace trivet::local {
 using Clock = std::chrono::steady_clock;
 
 // A job and its state.
-struct Task {
+struct TrackedJob {
   const launch::Job* job = nullptr;
   launch::JobStatus status;
 
   // While an attempt runs:
   bool runs = false;
   bool told_to_end = false;
-  Row row;             // its owner is the keeper
-  int keeper_fd = -1;  // tells of the keeper's end; -1 while the keeper is not known
+  Allocation allocation;             // its owner is the shim
+  int shim_fd = -1;  // tells of the shim's end; -1 while the shim is not known
 
   // While it waits:
   Clock::time_point not_before{};
@@ -35,16 +35,16 @@ struct Task {
   bool is_open() const { return !launch::is_final(status.state); }
 };
 
-struct UnitTasks {
+struct UnitJobs {
   launch::WorkUnit unit;
-  std::vector<Task> tasks;  // in order of unit.jobs, to which they point
+  std::vector<TrackedJob> jobs;  // in order of unit.jobs, to which they point
 
-  UnitTasks(launch::WorkUnit of, launch::UnitRecords& records);
-  UnitTasks(const UnitTasks&) = delete;
-  UnitTasks& operator=(const UnitTasks&) = delete;
+  UnitJobs(launch::WorkUnit of, launch::UnitRecords& records);
+  UnitJobs(const UnitJobs&) = delete;
+  UnitJobs& operator=(const UnitJobs&) = delete;
 
   bool is_open() const;
-  launch::DependencyAnswer readiness(const Task& task) const;
+  launch::DependencyAnswer readiness(const TrackedJob& tracked) const;
 };
 
 }  // namespace trivet::local

@@ -11,7 +11,7 @@
 
 namespace trivet::data {
 
-class RowSource {
+class SequenceDataset {
  public:
   struct Row {
     std::int64_t row = 0;
@@ -19,9 +19,9 @@ class RowSource {
     std::int64_t epoch = 0;  // for what is drawn anew in every pass
   };
 
-  virtual ~RowSource() = default;
-  RowSource(const RowSource&) = delete;
-  RowSource& operator=(const RowSource&) = delete;
+  virtual ~SequenceDataset() = default;
+  SequenceDataset(const SequenceDataset&) = delete;
+  SequenceDataset& operator=(const SequenceDataset&) = delete;
 
   virtual std::int64_t rows() const = 0;
   // All fields but "weight". Throws InputError for data that cannot be read.
@@ -30,7 +30,7 @@ class RowSource {
   virtual std::string fingerprint() const = 0;
 
  protected:
-  RowSource() = default;
+  SequenceDataset() = default;
 };
 
 // All elements of a tensor of a batch set to `value`, to be changed.

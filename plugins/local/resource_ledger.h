@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ledger: a file in which the supervisors of one user on one machine write what their jobs take, so
+// ResourceLedger: a file in which the supervisors of one user on one machine write what their jobs take, so
 // that experiments share the machine instead of each having all of it.
 //
 //   $XDG_RUNTIME_DIR/trivet/ledger.json    or /run/user/UID/trivet/, else /tmp/trivet-UID/
 //
-// A row counts as long as its process lives: what a killed supervisor has left is nobody's, but its
-// jobs keep their rows. Whoever waits for room leaves a ticket; what it asks for is kept free by
+// An allocation counts as long as its process lives: what a killed supervisor has left is nobody's, but its
+// jobs keep their allocations. Whoever waits for room leaves a reservation; what it asks for is kept free by
 // those who come later. A ledger that is gone or damaged fills again, since every supervisor writes
-// all of its rows each time.
+// all of its allocations each time.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct Owner {
 };
 Owner this_process();
 
-// What a running job takes; its owner is the attempt's keeper.
-struct Row {
+// What a running job takes; its owner is the attempt's shim.
+struct Allocation {
   Owner owner;
   Resources taken;
   std::vector<int> cpus{};          // it is bound to; may be empty
@@ -38,7 +38,7 @@ struct Row {
 };
 
 // What a supervisor waits for.
-struct Ticket {
+struct Reservation {
   Owner owner;
   Resources wanted;
   std::int64_t number = 0;  // smaller ones come first
@@ -46,13 +46,13 @@ struct Ticket {
 
 std::filesystem::path ledger_directory();
 
-class Ledger {
+class ResourceLedger {
  public:
   // Makes the directory. Throws RunError when it cannot or when others may write to it.
-  explicit Ledger(std::filesystem::path directory = ledger_directory());
-  Ledger(const Ledger&) = delete;
-  Ledger& operator=(const Ledger&) = delete;
-  ~Ledger();
+  explicit ResourceLedger(std::filesystem::path directory = ledger_directory());
+  ResourceLedger(const ResourceLedger&) = delete;
+  ResourceLedger& operator=(const ResourceLedger&) = delete;
+  ~ResourceLedger();
 
   // Readable when somebody has written; poll it while waiting for room. take_news() empties it.
   int news_fd() const { return news_; }
@@ -61,27 +61,27 @@ class Ledger {
   // Locks the ledger as long as it lives and reads what others have.
   class Page {
    public:
-    // `own`: rows of this supervisor's jobs, whoever has written them before.
-    Page(Ledger& ledger, const std::vector<Row>& own);
+    // `own`: allocations of this supervisor's jobs, whoever has written them before.
+    Page(ResourceLedger& ledger, const std::vector<Allocation>& own);
     Page(const Page&) = delete;
     Page& operator=(const Page&) = delete;
     ~Page();
 
-    const std::vector<Row>& others() const { return others_; }
+    const std::vector<Allocation>& others() const { return others_; }
     // Of others that wait, those before `own`; all of them for nothing.
-    std::vector<Ticket> tickets_before(const std::optional<Ticket>& own) const;
+    std::vector<Reservation> reservations_before(const std::optional<Reservation>& own) const;
     // One behind all others'.
-    std::int64_t next_ticket() const;
+    std::int64_t next_reservation() const;
 
     // Writes it anew: what others have, and this. Throws RunError.
-    void write(const std::vector<Row>& own, const std::optional<Ticket>& ticket);
+    void write(const std::vector<Allocation>& own, const std::optional<Reservation>& reservation);
 
    private:
-    Ledger& ledger_;
+    ResourceLedger& ledger_;
     int file_ = -1;
     std::string before_;
-    std::vector<Row> others_;
-    std::vector<Ticket> tickets_;
+    std::vector<Allocation> others_;
+    std::vector<Reservation> reservations_;
   };
 
  private:

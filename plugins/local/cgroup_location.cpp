@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cgroup_place.h"
+#include "cgroup_location.h"
 
 #include <algorithm>
 #include <fstream>
@@ -116,7 +116,7 @@ bool is_closed(const fs::path& group) {
   return group.extension() == ".service";
 }
 
-CgroupPlace place_v1(const MemoryHierarchy& hierarchy) {
+CgroupLocation place_v1(const MemoryHierarchy& hierarchy) {
   const fs::path& own = hierarchy.own;
   if (!may_write(own)) return {{}, "this user may not make cgroups in " + own.string()};
   if (first_word(own / "memory.use_hierarchy") == "0") {
@@ -125,7 +125,7 @@ CgroupPlace place_v1(const MemoryHierarchy& hierarchy) {
   return {own};
 }
 
-CgroupPlace place_v2(const MemoryHierarchy& hierarchy) {
+CgroupLocation place_v2(const MemoryHierarchy& hierarchy) {
   for (fs::path group = hierarchy.own;; group = group.parent_path()) {
     if (may_write(group) && hands_out_memory(group)) return {group};
     if (group == hierarchy.mount || is_closed(group) || !group.has_relative_path()) {
@@ -151,16 +151,16 @@ std::optional<MemoryHierarchy> memory_hierarchy(std::string_view cgroups, std::s
   return std::nullopt;
 }
 
-CgroupPlace find_cgroup_place(const MemoryHierarchy& hierarchy) {
+CgroupLocation find_cgroup_location(const MemoryHierarchy& hierarchy) {
   return hierarchy.version == 2 ? place_v2(hierarchy) : place_v1(hierarchy);
 }
 
-CgroupPlace cgroup_place() {
+CgroupLocation cgroup_location() {
   try {
     const auto hierarchy = memory_hierarchy(read_text_file("/proc/self/cgroup"),
                                             read_text_file("/proc/self/mountinfo"));
     if (!hierarchy) return {{}, "no cgroups with the memory controller are mounted here"};
-    CgroupPlace place = find_cgroup_place(*hierarchy);
+    CgroupLocation place = find_cgroup_location(*hierarchy);
     if (place.parent.empty()) return place;
     launch::remove_leftover_cgroups(place.parent);
     // Permissions do not tell all: what the kernel refuses shows here.

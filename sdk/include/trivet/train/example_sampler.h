@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExampleOrder: which example stands where: epochs, shuffling, hosts and the remainder, without a
+// ExampleSampler: which example stands where: epochs, shuffling, hosts and the remainder, without a
 // buffer. What an Input over a known number of examples needs, whatever they are:
 //
 //   std::optional<Batch> get_next() override {
-//     if (!order_.next(slots_)) return std::nullopt;
-//     Batch batch = read(slots_);                        // slot i is row i of the batch
-//     batch.set("weight", order_.weights(slots_));
+//     if (!order_.next(samples_)) return std::nullopt;
+//     Batch batch = read(samples_);                        // sample i is row i of the batch
+//     batch.set("weight", order_.weights(samples_));
 //     return batch;
 //   }
 //
@@ -26,21 +26,21 @@
 
 namespace trivet {
 
-class TRIVET_API ExampleOrder {
+class TRIVET_API ExampleSampler {
  public:
   // Throws InputError when `examples` make no batch. `data` names them, for messages.
-  ExampleOrder(const InputConfig& config, bool training, std::int64_t examples, std::string data);
+  ExampleSampler(const InputConfig& config, bool training, std::int64_t examples, std::string data);
 
-  struct Slot {
+  struct Sample {
     std::int64_t example = 0;
     bool real = true;        // false: padding, the example is a stand-in
     std::int64_t epoch = 0;  // the pass over the data that it is of
   };
-  // Fills batch_size slots of this host and moves on; false at the end of the data.
-  bool next(std::vector<Slot>& slots);
+  // Fills batch_size samples of this host and moves on; false at the end of the data.
+  bool next(std::vector<Sample>& samples);
   // The "weight" of a batch, f32 [batch_size]: 1 for examples, 0 for padding. Batches without
   // padding share one tensor.
-  Tensor weights(const std::vector<Slot>& slots);
+  Tensor weights(const std::vector<Sample>& samples);
 
   void reset() { place_ = {}; }
   std::int64_t batches_per_epoch() const;
@@ -63,7 +63,7 @@ class TRIVET_API ExampleOrder {
   std::int64_t examples_, batch_, global_batch_, first_of_host_;
   std::int64_t epochs_;  // 0: without end
   bool shuffle_, pad_;
-  Key key_;
+  RngKey key_;
   Place place_;
   std::optional<Permutation> permutation_;  // of permutation_epoch_
   std::int64_t permutation_epoch_ = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ledger.h"
+#include "resource_ledger.h"
 
 #include <algorithm>
 #include <array>
@@ -38,19 +38,19 @@ Value to_value(const Resources& resources) {
                        {"gpus", resources.gpus}});
 }
 
-Value to_value(const Row& row) {
-  Value cpus = Value::array_of(row.cpus);
-  Value gpus = Value::array_of(row.gpus);
-  return Value::table({{"owner", to_value(row.owner)},
-                       {"taken", to_value(row.taken)},
+Value to_value(const Allocation& allocation) {
+  Value cpus = Value::array_of(allocation.cpus);
+  Value gpus = Value::array_of(allocation.gpus);
+  return Value::table({{"owner", to_value(allocation.owner)},
+                       {"taken", to_value(allocation.taken)},
                        {"cpus", cpus},
                        {"gpus", gpus}});
 }
 
-Value to_value(const Ticket& ticket) {
-  return Value::table({{"owner", to_value(ticket.owner)},
-                       {"wanted", to_value(ticket.wanted)},
-                       {"number", ticket.number}});
+Value to_value(const Reservation& reservation) {
+  return Value::table({{"owner", to_value(reservation.owner)},
+                       {"wanted", to_value(reservation.wanted)},
+                       {"number", reservation.number}});
 }
 
 const Value& member(const Value& table, std::string_view name) {
@@ -69,17 +69,17 @@ Resources resources_from(const Value& table) {
           member(table, "gpus").as_integer()};
 }
 
-Row row_from(const Value& table) {
-  Row row{.owner = owner_from(member(table, "owner")),
+Allocation row_from(const Value& table) {
+  Allocation allocation{.owner = owner_from(member(table, "owner")),
           .taken = resources_from(member(table, "taken"))};
   for (const Value& cpu : member(table, "cpus").items()) {
-    row.cpus.push_back(static_cast<int>(cpu.as_integer()));
+    allocation.cpus.push_back(static_cast<int>(cpu.as_integer()));
   }
-  for (const Value& gpu : member(table, "gpus").items()) row.gpus.push_back(gpu.as_text());
-  return row;
+  for (const Value& gpu : member(table, "gpus").items()) allocation.gpus.push_back(gpu.as_string());
+  return allocation;
 }
 
-Ticket ticket_from(const Value& table) {
+Reservation reservation_from(const Value& table) {
   return {owner_from(member(table, "owner")), resources_from(member(table, "wanted")),
           member(table, "number").as_integer()};
 }
@@ -124,7 +124,7 @@ fs::path ledger_directory() {
   return "/tmp/trivet-" + user;
 }
 
-Ledger::Ledger(fs::path directory) : path_(directory / "ledger.json"), self_(this_process()) {
+ResourceLedger::ResourceLedger(fs::path directory) : path_(directory / "ledger.json"), self_(this_process()) {
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) fail("make directory", directory);
   if (!is_own_directory(directory)) {
     throw RunError(
@@ -136,17 +136,17 @@ Ledger::Ledger(fs::path directory) : path_(directory / "ledger.json"), self_(thi
   if (news_ >= 0) ::inotify_add_watch(news_, directory.c_str(), IN_MODIFY);
 }
 
-Ledger::~Ledger() {
+ResourceLedger::~ResourceLedger() {
   if (news_ >= 0) ::close(news_);
 }
 
-void Ledger::take_news() {
+void ResourceLedger::take_news() {
   std::array<char, 4096> events;
   while (news_ >= 0 && ::read(news_, events.data(), events.size()) > 0) {
   }
 }
 
-Ledger::Page::Page(Ledger& ledger, const std::vector<Row>& own) : ledger_(ledger) {
+ResourceLedger::Page::Page(ResourceLedger& ledger, const std::vector<Allocation>& own) : ledger_(ledger) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
   file_ = ::open(ledger.path_.c_str(), kFlags, 0600);
   if (file_ < 0) fail("open", ledger.path_);
@@ -159,54 +159,54 @@ Ledger::Page::Page(Ledger& ledger, const std::vector<Row>& own) : ledger_(ledger
     before_ = text_of(file_, ledger.path_);
     const Value book = value_from_json(before_, ledger.path_.string());
     // Process ids of before a restart name other processes now.
-    if (member(book, "boot_id").as_text() != boot_id()) return;
-    for (const Value& value : member(book, "rows").items()) {
-      const Row row = row_from(value);
+    if (member(book, "boot_id").as_string() != boot_id()) return;
+    for (const Value& value : member(book, "allocations").items()) {
+      const Allocation allocation = row_from(value);
       const bool is_own = std::any_of(own.begin(), own.end(),
-                                      [&](const Row& mine) { return mine.owner == row.owner; });
-      if (!is_own && is_alive(row.owner)) others_.push_back(row);
+                                      [&](const Allocation& mine) { return mine.owner == allocation.owner; });
+      if (!is_own && is_alive(allocation.owner)) others_.push_back(allocation);
     }
-    for (const Value& value : member(book, "tickets").items()) {
-      const Ticket ticket = ticket_from(value);
-      if (ticket.owner != ledger.self_ && is_alive(ticket.owner)) tickets_.push_back(ticket);
+    for (const Value& value : member(book, "reservations").items()) {
+      const Reservation reservation = reservation_from(value);
+      if (reservation.owner != ledger.self_ && is_alive(reservation.owner)) reservations_.push_back(reservation);
     }
   } catch (const Error&) {
     // New, or half written by a process that was killed: it fills again.
     others_.clear();
-    tickets_.clear();
+    reservations_.clear();
   }
 }
 
-Ledger::Page::~Page() {
-  // Not by closing alone: a keeper that is just being made may still have a copy.
+ResourceLedger::Page::~Page() {
+  // Not by closing alone: a shim that is just being made may still have a copy.
   ::flock(file_, LOCK_UN);
   ::close(file_);
 }
 
-std::vector<Ticket> Ledger::Page::tickets_before(const std::optional<Ticket>& own) const {
-  std::vector<Ticket> earlier;
-  for (const Ticket& ticket : tickets_) {
-    if (!own || ticket.number < own->number) earlier.push_back(ticket);
+std::vector<Reservation> ResourceLedger::Page::reservations_before(const std::optional<Reservation>& own) const {
+  std::vector<Reservation> earlier;
+  for (const Reservation& reservation : reservations_) {
+    if (!own || reservation.number < own->number) earlier.push_back(reservation);
   }
   return earlier;
 }
 
-std::int64_t Ledger::Page::next_ticket() const {
+std::int64_t ResourceLedger::Page::next_reservation() const {
   std::int64_t number = 0;
-  for (const Ticket& ticket : tickets_) number = std::max(number, ticket.number);
+  for (const Reservation& reservation : reservations_) number = std::max(number, reservation.number);
   return number + 1;
 }
 
-void Ledger::Page::write(const std::vector<Row>& own, const std::optional<Ticket>& ticket) {
-  Value rows = Value::array();
+void ResourceLedger::Page::write(const std::vector<Allocation>& own, const std::optional<Reservation>& reservation) {
+  Value allocations = Value::array();
   for (const auto* list : {&std::as_const(others_), &own}) {
-    for (const Row& row : *list) rows.push_back(to_value(row));
+    for (const Allocation& allocation : *list) allocations.push_back(to_value(allocation));
   }
-  Value tickets = Value::array();
-  for (const Ticket& other : tickets_) tickets.push_back(to_value(other));
-  if (ticket) tickets.push_back(to_value(*ticket));
+  Value reservations = Value::array();
+  for (const Reservation& other : reservations_) reservations.push_back(to_value(other));
+  if (reservation) reservations.push_back(to_value(*reservation));
   const std::string text =
-      to_json(Value::table({{"boot_id", boot_id()}, {"rows", rows}, {"tickets", tickets}})) + "\n";
+      to_json(Value::table({{"boot_id", boot_id()}, {"allocations", allocations}, {"reservations", reservations}})) + "\n";
   if (text == before_) return;
   const auto size = static_cast<ssize_t>(text.size());
   if (::pwrite(file_, text.data(), text.size(), 0) != size || ::ftruncate(file_, size) != 0) {

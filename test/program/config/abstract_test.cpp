@@ -53,7 +53,7 @@ TEST_CASE("the seeds' C4 models have the sizes and FLOPs of their published shap
   for (const Expected& expected : all) {
     INFO(expected.config);
     const nlohmann::json seen = figures(lm(expected.config));
-    CHECK(seen.at("on_paper") == true);
+    CHECK(seen.at("abstract") == true);
     CHECK(seen.at("parameters") == expected.parameters);
     CHECK(seen.at("mesh").at("devices") == expected.devices);
     CHECK(seen.at("mesh").at("global_batch") == expected.batch);
@@ -84,7 +84,7 @@ TEST_CASE("the seeds' C4 models have the sizes and FLOPs of their published shap
 
 TEST_CASE("frozen weights have no gradients to compute, and the closed form is not theirs") {
   const auto tokens = [](const std::string& more) {
-    return figures(lm("local") + " mode=train --on-paper " + more).at("tokens");
+    return figures(lm("local") + " mode=train --abstract " + more).at("tokens");
   };
   const nlohmann::json all = tokens("");
   const nlohmann::json some = tokens("'trainer.trainable=[\"transformer/layer_1/mlp_out/.*\"]'");
@@ -100,7 +100,7 @@ TEST_CASE("frozen weights have no gradients to compute, and the closed form is n
 }
 
 TEST_CASE("GPT-2 has 124,439,808 weights") {
-  const nlohmann::json seen = figures("--on-paper " + lm("gpt2_124m"));
+  const nlohmann::json seen = figures("--abstract " + lm("gpt2_124m"));
   CHECK(seen.at("parameters") == 124439808);
   // Not in the run's directory, and no place where data could be.
   const ShellResult without = trivet::test::trivet("check " + lm("gpt2_124m"));
@@ -111,7 +111,7 @@ TEST_CASE("GPT-2 has 124,439,808 weights") {
 TEST_CASE("a device of a mesh has its share of weights, gradients, slots and step") {
   const nlohmann::json one = figures(lm("c4_1b_4") +
                                      " mesh.ici_mesh_shape=[1,1,1] mesh.percore_batch_size=32 "
-                                     "task.train_input.batch_size=32 --on-paper")
+                                     "task.train_input.batch_size=32 --abstract")
                                  .at("device_memory");
   const nlohmann::json four = figures(lm("c4_1b_4")).at("device_memory");
   for (const char* part : {"weights", "gradients", "m", "v"}) {
@@ -153,30 +153,30 @@ TEST_CASE("slices add replicas, which multiply the batch and divide no weight") 
       Contains("mesh.percore_batch_size makes it 256 (a global batch of 4096)"));
 }
 
-TEST_CASE("what is counted on paper is what a training step counts") {
+TEST_CASE("what is counted on a meta device is what a training step counts") {
   const std::string local = lm("local");
-  const nlohmann::json here = figures(local), paper = figures(local + " --on-paper");
-  CHECK(here.at("on_paper") == false);
-  CHECK(paper.at("on_paper") == true);
+  const nlohmann::json here = figures(local), meta = figures(local + " --abstract");
+  CHECK(here.at("abstract") == false);
+  CHECK(meta.at("abstract") == true);
   for (const char* name : {"parameters", "step_flops", "tokens", "weights", "layers"}) {
     INFO(name);
-    CHECK(paper.at(name) == here.at(name));
+    CHECK(meta.at(name) == here.at(name));
   }
-  CHECK_FALSE(paper.contains("first_loss"));
+  CHECK_FALSE(meta.contains("first_loss"));
   CHECK_FALSE(here.contains("device_memory"));
 }
 
-TEST_CASE("on paper neither a tokenizer nor data need be there") {
+TEST_CASE("on a meta device neither a tokenizer nor data need be there") {
   const std::string missing = lm("gpt2_124m") +
                               " task.tokenizer='{type=\"tokenizers/Bpe\", "
                               "file=\"/nonexistent/tokenizer.json\"}'";
-  const ShellResult result = trivet::test::trivet("check --on-paper " + missing);
+  const ShellResult result = trivet::test::trivet("check --abstract " + missing);
   INFO(result.output);
   CHECK(result.exit_code == 0);
   CHECK_THAT(result.output, Contains("reach 196 of 196 trainable tensors"));
   // Without a vocab_size it is the tokenizer that tells.
   const ShellResult unknown =
-      trivet::test::trivet("check --on-paper " + missing + " task.model.vocab_size=0");
+      trivet::test::trivet("check --abstract " + missing + " task.model.vocab_size=0");
   CHECK(unknown.exit_code != 0);
   CHECK_THAT(unknown.output, Contains("/nonexistent/tokenizer.json"));
 }

@@ -3,11 +3,11 @@
 // tell a model that starts out wrong (labels that do not fit, logits that are far too large, a sum
 // where a mean was meant) from one that has only not learnt yet.
 //
-//   class MyTask final : public Task, public FirstLoss {
+//   class MyTask final : public Task, public ExpectedInitialLoss {
 //     const void* extension(std::string_view id) const noexcept override {
-//       return id == kTaskFirstLoss ? static_cast<const FirstLoss*>(this) : nullptr;
+//       return id == kTaskExpectedInitialLoss ? static_cast<const ExpectedInitialLoss*>(this) : nullptr;
 //     }
-//     Range first_loss() const override { return chance_of(num_classes_); }
+//     Range expected_initial_loss() const override { return chance_of(num_classes_); }
 //   };
 #pragma once
 
@@ -19,26 +19,26 @@
 
 namespace trivet {
 
-// Id for Task::extension; what it returns points to a FirstLoss.
-inline constexpr std::string_view kTaskFirstLoss = "trivet.task.first_loss/1";
+// Id for Task::extension; what it returns points to a ExpectedInitialLoss.
+inline constexpr std::string_view kTaskExpectedInitialLoss = "trivet.task.expected_initial_loss/1";
 
-class FirstLoss {
+class ExpectedInitialLoss {
  public:
   struct Range {
     double low = 0, high = 0;
     std::string reason;  // "ln(10) = 2.30 for 10 classes"
   };
   // Of the training loss before the first update. [run thread]
-  virtual Range first_loss() const = 0;
+  virtual Range expected_initial_loss() const = 0;
 
  protected:
-  ~FirstLoss() = default;
+  ~ExpectedInitialLoss() = default;
 };
 
 // For softmax cross entropy: who knows nothing loses ln(classes). Logits of independent normal
 // noise with standard deviation s lose about s^2 / 2 more, so the range ends two above it, at s =
 // 2; less than half of it is more than untrained weights can know.
-inline FirstLoss::Range chance_of(std::int64_t classes) {
+inline ExpectedInitialLoss::Range chance_of(std::int64_t classes) {
   const double chance = std::log(static_cast<double>(classes));
   char text[80];
   std::snprintf(text, sizeof text, "ln(%lld) = %.2f for %lld classes",

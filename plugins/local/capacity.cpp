@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "room.h"
+#include "capacity.h"
 
 #include <algorithm>
 
@@ -22,8 +22,8 @@ std::vector<T> take_first(std::vector<T>& from, std::int64_t count) {
 
 }  // namespace
 
-Room::Room(const Machine& machine, const Limits& limits, const std::vector<Row>& own,
-           const std::vector<Row>& others, const std::vector<Ticket>& tickets)
+Capacity::Capacity(const Machine& machine, const Limits& limits, const std::vector<Allocation>& own,
+           const std::vector<Allocation>& others, const std::vector<Reservation>& reservations)
     : limits_(limits),
       left_here_(limits.resources),
       left_machine_(machine.resources()),
@@ -33,19 +33,19 @@ Room::Room(const Machine& machine, const Limits& limits, const std::vector<Row>&
   // Somebody who says that the machine has more cores than it has means it for all.
   left_machine_.cores = std::max(left_machine_.cores, limits.resources.cores);
   left_machine_.memory_bytes = std::max(left_machine_.memory_bytes, limits.resources.memory_bytes);
-  for (const auto* rows : {&own, &others}) {
-    for (const Row& row : *rows) {
-      left_machine_ -= row.taken;
-      if (row.cpus.empty()) unbound_cores_ += row.taken.cores;
-      remove_all(free_cpus_, row.cpus);
-      remove_all(free_gpus_, row.gpus);
+  for (const auto* allocations : {&own, &others}) {
+    for (const Allocation& allocation : *allocations) {
+      left_machine_ -= allocation.taken;
+      if (allocation.cpus.empty()) unbound_cores_ += allocation.taken.cores;
+      remove_all(free_cpus_, allocation.cpus);
+      remove_all(free_gpus_, allocation.gpus);
     }
   }
-  for (const Row& row : own) left_here_ -= row.taken;
-  for (const Ticket& ticket : tickets) left_machine_ -= ticket.wanted;
+  for (const Allocation& allocation : own) left_here_ -= allocation.taken;
+  for (const Reservation& reservation : reservations) left_machine_ -= reservation.wanted;
 }
 
-bool Room::ask(const Resources& want, std::int64_t jobs) {
+bool Capacity::ask(const Resources& want, std::int64_t jobs) {
   const bool here = jobs <= jobs_left_ && left_here_.hold(want);
   const bool machine = left_machine_.hold(want);
   if (here && machine) return true;
@@ -56,24 +56,24 @@ bool Room::ask(const Resources& want, std::int64_t jobs) {
   return false;
 }
 
-bool Room::is_full() const {
+bool Capacity::is_full() const {
   const bool machine_is_full = left_machine_.cores <= 0 && waits_for_others_;
   return jobs_left_ <= 0 || left_here_.cores <= 0 || machine_is_full;
 }
 
-Row Room::take(const Resources& want) {
+Allocation Capacity::take(const Resources& want) {
   --jobs_left_;
   left_here_ -= want;
   left_machine_ -= want;
-  Row row{.owner = {}, .taken = want};
+  Allocation allocation{.owner = {}, .taken = want};
   // Jobs of others that are bound to no core need some, too.
   if (limits_.bind_cores && std::ssize(free_cpus_) - unbound_cores_ >= want.cores) {
-    row.cpus = take_first(free_cpus_, want.cores);
+    allocation.cpus = take_first(free_cpus_, want.cores);
   } else {
     unbound_cores_ += want.cores;
   }
-  row.gpus = take_first(free_gpus_, want.gpus);
-  return row;
+  allocation.gpus = take_first(free_gpus_, want.gpus);
+  return allocation;
 }
 
 }  // namespace trivet::local
