@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// _exit and exec in the place of libc's. They leave a process with no handler called, so a plugin
+// _exit and exec instead of libc's. They leave a process with no handler called, so a plugin
 // that takes one would end a run with whatever exit code it likes. While a CrashReport lives they
 // are told as exit is, and end with the exit code of a plugin at fault; else, and in processes that
 // this one has forked, they do what they always do. Part of the program alone: libraries find the

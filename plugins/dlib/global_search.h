@@ -38,7 +38,7 @@ struct GlobalSearchConfig : SamplerConfig {
 TRIVET_CONFIG(GlobalSearchConfig, trivet::SamplerConfig,
               (solver_epsilon, "The quadratic must promise more than this to be followed.",
                at_least(0)),
-              (pure_random_search_probability, "Of a random point in place of one of the bound.",
+              (pure_random_search_probability, "Of a random point instead of one of the bound.",
                at_least(0), at_most(1)),
               (monte_carlo_upper_bound_samples, "Random points whose bound is looked at.",
                at_least(1)),

@@ -23,7 +23,8 @@ std::vector<T> take_first(std::vector<T>& from, std::int64_t count) {
 }  // namespace
 
 Capacity::Capacity(const Machine& machine, const Limits& limits, const std::vector<Allocation>& own,
-           const std::vector<Allocation>& others, const std::vector<Reservation>& reservations)
+                   const std::vector<Allocation>& others,
+                   const std::vector<Reservation>& reservations)
     : limits_(limits),
       left_here_(limits.resources),
       left_machine_(machine.resources()),

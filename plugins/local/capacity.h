@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "resource_ledger.h"
 #include "machine.h"
+#include "resource_ledger.h"
 
 namespace trivet::local {
 
@@ -23,7 +23,7 @@ struct Limits {
 class Capacity {
  public:
   Capacity(const Machine& machine, const Limits& limits, const std::vector<Allocation>& own,
-       const std::vector<Allocation>& others, const std::vector<Reservation>& reservations);
+           const std::vector<Allocation>& others, const std::vector<Reservation>& reservations);
 
   // Whether these jobs, which start together, fit; when not, what they want is kept for them.
   bool ask(const Resources& want, std::int64_t jobs);

@@ -62,8 +62,8 @@ std::optional<Membership> memory_membership(std::string_view cgroups) {
 }
 
 struct Mount {
-  fs::path root;   // what of the hierarchy is seen,
-  fs::path place;  // and where
+  fs::path root;      // what of the hierarchy is seen,
+  fs::path location;  // and where
 };
 
 // ID PARENT DEVICE ROOT PLACE OPTIONS [TAGS...] - TYPE SOURCE SUPER_OPTIONS
@@ -94,7 +94,7 @@ std::string first_word(const fs::path& file) {
 }
 
 bool may_write(const fs::path& group) {
-  // Whoever moves a process writes to the lowest cgroup above both places, too.
+  // Whoever moves a process writes to the lowest cgroup above both locations, too.
   return ::access(group.c_str(), W_OK | X_OK) == 0 &&
          ::access((group / "cgroup.procs").c_str(), W_OK) == 0;
 }
@@ -116,7 +116,7 @@ bool is_closed(const fs::path& group) {
   return group.extension() == ".service";
 }
 
-CgroupLocation place_v1(const MemoryHierarchy& hierarchy) {
+CgroupLocation location_v1(const MemoryHierarchy& hierarchy) {
   const fs::path& own = hierarchy.own;
   if (!may_write(own)) return {{}, "this user may not make cgroups in " + own.string()};
   if (first_word(own / "memory.use_hierarchy") == "0") {
@@ -125,7 +125,7 @@ CgroupLocation place_v1(const MemoryHierarchy& hierarchy) {
   return {own};
 }
 
-CgroupLocation place_v2(const MemoryHierarchy& hierarchy) {
+CgroupLocation location_v2(const MemoryHierarchy& hierarchy) {
   for (fs::path group = hierarchy.own;; group = group.parent_path()) {
     if (may_write(group) && hands_out_memory(group)) return {group};
     if (group == hierarchy.mount || is_closed(group) || !group.has_relative_path()) {
@@ -145,14 +145,14 @@ std::optional<MemoryHierarchy> memory_hierarchy(std::string_view cgroups, std::s
   for (const Mount& mount : mounts_of(membership->version, mounts)) {
     const fs::path inside = path.lexically_relative(mount.root);
     if (inside.empty() || *inside.begin() == "..") continue;
-    const fs::path own = inside == "." ? mount.place : mount.place / inside;
-    return MemoryHierarchy{membership->version, mount.place, own};
+    const fs::path own = inside == "." ? mount.location : mount.location / inside;
+    return MemoryHierarchy{membership->version, mount.location, own};
   }
   return std::nullopt;
 }
 
 CgroupLocation find_cgroup_location(const MemoryHierarchy& hierarchy) {
-  return hierarchy.version == 2 ? place_v2(hierarchy) : place_v1(hierarchy);
+  return hierarchy.version == 2 ? location_v2(hierarchy) : location_v1(hierarchy);
 }
 
 CgroupLocation cgroup_location() {
@@ -160,12 +160,12 @@ CgroupLocation cgroup_location() {
     const auto hierarchy = memory_hierarchy(read_text_file("/proc/self/cgroup"),
                                             read_text_file("/proc/self/mountinfo"));
     if (!hierarchy) return {{}, "no cgroups with the memory controller are mounted here"};
-    CgroupLocation place = find_cgroup_location(*hierarchy);
-    if (place.parent.empty()) return place;
-    launch::remove_leftover_cgroups(place.parent);
+    CgroupLocation location = find_cgroup_location(*hierarchy);
+    if (location.parent.empty()) return location;
+    launch::remove_leftover_cgroups(location.parent);
     // Permissions do not tell all: what the kernel refuses shows here.
-    const launch::MemoryCgroup trial(place.parent, launch::MemoryCgroup::kLeastBytes);
-    return place;
+    const launch::MemoryCgroup trial(location.parent, launch::MemoryCgroup::kLeastBytes);
+    return location;
   } catch (const RunError& error) {
     return {{}, error.message()};
   }

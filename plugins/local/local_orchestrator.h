@@ -11,9 +11,9 @@
 // that wait for others (`after`) follow one by one. A job that finds no room is not overtaken by
 // later ones that need what it waits for. Experiments that the same user runs on this machine share
 // it (resource_ledger.h). A job is bound to cores of its own, and gets OMP_NUM_THREADS and
-// CUDA_VISIBLE_DEVICES to match. Where this user may make control groups (cgroup_location.h), one that
-// takes more memory than it declares is ended, and has failed with "memory limit"; elsewhere memory
-// is counted only, and supervisor.log says so.
+// CUDA_VISIBLE_DEVICES to match. Where this user may make control groups (cgroup_location.h), one
+// that takes more memory than it declares is ended, and has failed with "memory limit"; elsewhere
+// memory is counted only, and supervisor.log says so.
 //
 // Jobs go on when the supervisor is gone, and the next one takes them up.
 #pragma once
@@ -22,8 +22,8 @@
 #include <string>
 #include <vector>
 
-#include "machine.h"
 #include "capacity.h"
+#include "machine.h"
 #include "trivet/launch/orchestrator.h"
 
 namespace trivet::local {

@@ -71,7 +71,7 @@ Resources resources_from(const Value& table) {
 
 Allocation row_from(const Value& table) {
   Allocation allocation{.owner = owner_from(member(table, "owner")),
-          .taken = resources_from(member(table, "taken"))};
+                        .taken = resources_from(member(table, "taken"))};
   for (const Value& cpu : member(table, "cpus").items()) {
     allocation.cpus.push_back(static_cast<int>(cpu.as_integer()));
   }
@@ -124,7 +124,8 @@ fs::path ledger_directory() {
   return "/tmp/trivet-" + user;
 }
 
-ResourceLedger::ResourceLedger(fs::path directory) : path_(directory / "ledger.json"), self_(this_process()) {
+ResourceLedger::ResourceLedger(fs::path directory)
+    : path_(directory / "ledger.json"), self_(this_process()) {
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) fail("make directory", directory);
   if (!is_own_directory(directory)) {
     throw RunError(
@@ -146,7 +147,8 @@ void ResourceLedger::take_news() {
   }
 }
 
-ResourceLedger::Page::Page(ResourceLedger& ledger, const std::vector<Allocation>& own) : ledger_(ledger) {
+ResourceLedger::Page::Page(ResourceLedger& ledger, const std::vector<Allocation>& own)
+    : ledger_(ledger) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
   file_ = ::open(ledger.path_.c_str(), kFlags, 0600);
   if (file_ < 0) fail("open", ledger.path_);
@@ -162,13 +164,15 @@ ResourceLedger::Page::Page(ResourceLedger& ledger, const std::vector<Allocation>
     if (member(book, "boot_id").as_string() != boot_id()) return;
     for (const Value& value : member(book, "allocations").items()) {
       const Allocation allocation = row_from(value);
-      const bool is_own = std::any_of(own.begin(), own.end(),
-                                      [&](const Allocation& mine) { return mine.owner == allocation.owner; });
+      const bool is_own = std::any_of(own.begin(), own.end(), [&](const Allocation& mine) {
+        return mine.owner == allocation.owner;
+      });
       if (!is_own && is_alive(allocation.owner)) others_.push_back(allocation);
     }
     for (const Value& value : member(book, "reservations").items()) {
       const Reservation reservation = reservation_from(value);
-      if (reservation.owner != ledger.self_ && is_alive(reservation.owner)) reservations_.push_back(reservation);
+      if (reservation.owner != ledger.self_ && is_alive(reservation.owner))
+        reservations_.push_back(reservation);
     }
   } catch (const Error&) {
     // New, or half written by a process that was killed: it fills again.
@@ -183,7 +187,8 @@ ResourceLedger::Page::~Page() {
   ::close(file_);
 }
 
-std::vector<Reservation> ResourceLedger::Page::reservations_before(const std::optional<Reservation>& own) const {
+std::vector<Reservation> ResourceLedger::Page::reservations_before(
+    const std::optional<Reservation>& own) const {
   std::vector<Reservation> earlier;
   for (const Reservation& reservation : reservations_) {
     if (!own || reservation.number < own->number) earlier.push_back(reservation);
@@ -193,11 +198,13 @@ std::vector<Reservation> ResourceLedger::Page::reservations_before(const std::op
 
 std::int64_t ResourceLedger::Page::next_reservation() const {
   std::int64_t number = 0;
-  for (const Reservation& reservation : reservations_) number = std::max(number, reservation.number);
+  for (const Reservation& reservation : reservations_)
+    number = std::max(number, reservation.number);
   return number + 1;
 }
 
-void ResourceLedger::Page::write(const std::vector<Allocation>& own, const std::optional<Reservation>& reservation) {
+void ResourceLedger::Page::write(const std::vector<Allocation>& own,
+                                 const std::optional<Reservation>& reservation) {
   Value allocations = Value::array();
   for (const auto* list : {&std::as_const(others_), &own}) {
     for (const Allocation& allocation : *list) allocations.push_back(to_value(allocation));
@@ -206,7 +213,9 @@ void ResourceLedger::Page::write(const std::vector<Allocation>& own, const std::
   for (const Reservation& other : reservations_) reservations.push_back(to_value(other));
   if (reservation) reservations.push_back(to_value(*reservation));
   const std::string text =
-      to_json(Value::table({{"boot_id", boot_id()}, {"allocations", allocations}, {"reservations", reservations}})) + "\n";
+      to_json(Value::table(
+          {{"boot_id", boot_id()}, {"allocations", allocations}, {"reservations", reservations}})) +
+      "\n";
   if (text == before_) return;
   const auto size = static_cast<ssize_t>(text.size());
   if (::pwrite(file_, text.data(), text.size(), 0) != size || ::ftruncate(file_, size) != 0) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResourceLedger: a file in which the supervisors of one user on one machine write what their jobs take, so
-// that experiments share the machine instead of each having all of it.
+// ResourceLedger: a file in which the supervisors of one user on one machine write what their jobs
+// take, so that experiments share the machine instead of each having all of it.
 //
 //   $XDG_RUNTIME_DIR/trivet/ledger.json    or /run/user/UID/trivet/, else /tmp/trivet-UID/
 //
-// An allocation counts as long as its process lives: what a killed supervisor has left is nobody's, but its
-// jobs keep their allocations. Whoever waits for room leaves a reservation; what it asks for is kept free by
-// those who come later. A ledger that is gone or damaged fills again, since every supervisor writes
-// all of its allocations each time.
+// An allocation counts as long as its process lives: what a killed supervisor has left is nobody's,
+// but its jobs keep their allocations. Whoever waits for room leaves a reservation; what it asks
+// for is kept free by those who come later. A ledger that is gone or damaged fills again, since
+// every supervisor writes all of its allocations each time.
 #pragma once
 
 #include <cstdint>

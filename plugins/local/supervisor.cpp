@@ -38,7 +38,8 @@ bool goes_first(const UnitJobs* a, const UnitJobs* b) {
   return priority_of(*a) > priority_of(*b);
 }
 
-launch::AttemptOptions options_for(const Allocation& allocation, const Machine& machine, double grace_seconds) {
+launch::AttemptOptions options_for(const Allocation& allocation, const Machine& machine,
+                                   double grace_seconds) {
   launch::AttemptOptions options{.grace_seconds = grace_seconds, .cpus = allocation.cpus};
   options.env.emplace_back("OMP_NUM_THREADS", std::to_string(allocation.taken.cores));
   if (machine.gpus.empty()) return options;
@@ -210,7 +211,8 @@ void Supervisor::admit() {
   const bool has_room = std::ssize(allocations) < limits_.jobs && first_open_ < order_.size();
   if (!has_room && !rows_changed_) return;
   ResourceLedger::Page page(ledger_, allocations);
-  Capacity capacity(machine_, limits_, allocations, page.others(), page.reservations_before(reservation_));
+  Capacity capacity(machine_, limits_, allocations, page.others(),
+                    page.reservations_before(reservation_));
   for (std::size_t i = first_open_; i < order_.size() && !capacity.is_full(); ++i) {
     admit_from(*order_[i], capacity);
   }
@@ -223,7 +225,8 @@ void Supervisor::renew_reservation(const Capacity& capacity, const ResourceLedge
   if (!capacity.waits_for_others()) {
     reservation_.reset();
   } else if (!reservation_) {
-    reservation_ = Reservation{this_process(), *capacity.waits_for_others(), page.next_reservation()};
+    reservation_ =
+        Reservation{this_process(), *capacity.waits_for_others(), page.next_reservation()};
   } else {
     reservation_->wanted = *capacity.waits_for_others();
   }
@@ -253,7 +256,8 @@ bool Supervisor::admit_one(UnitJobs& unit, std::vector<TrackedJob*>& waiting, Ca
   return false;
 }
 
-void Supervisor::admit_together(UnitJobs& unit, const std::vector<TrackedJob*>& together, Capacity& capacity) {
+void Supervisor::admit_together(UnitJobs& unit, const std::vector<TrackedJob*>& together,
+                                Capacity& capacity) {
   Resources want;
   for (const TrackedJob* tracked : together) want += resources_of(*tracked->job);
   if (together.empty() || !capacity.ask(want, std::ssize(together))) return;
@@ -271,7 +275,8 @@ void Supervisor::start(UnitJobs& unit, TrackedJob& tracked, Capacity& capacity) 
                    .failures = tracked.status.failures,
                    .host = host_name()};
   try {
-    launch::AttemptOptions options = options_for(tracked.allocation, machine_, options_.grace_seconds);
+    launch::AttemptOptions options =
+        options_for(tracked.allocation, machine_, options_.grace_seconds);
     if (cgroups_) options.cgroup_parent = cgroups_->parent;
     const pid_t shim = launch::start_attempt(job, status.attempt, options);
     status.time = status.started = unix_time();
@@ -382,7 +387,8 @@ int Supervisor::wait_milliseconds() {
 
 void Supervisor::wait(int wake_fd) {
   // While it waits for room, ends of other experiments' jobs are news.
-  std::array files{pollfd{wake_fd, POLLIN, 0}, pollfd{reservation_ ? ledger_.news_fd() : -1, POLLIN, 0}};
+  std::array files{pollfd{wake_fd, POLLIN, 0},
+                   pollfd{reservation_ ? ledger_.news_fd() : -1, POLLIN, 0}};
   const RunningJobs::Ended ended = running_.wait(files, wait_milliseconds());
   if (ended.is_quiet || files[0].revents != 0) has_news_ = true;
   ledger_.take_news();

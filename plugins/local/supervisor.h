@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "cgroup_location.h"
-#include "resource_ledger.h"
-#include "machine.h"
 #include "capacity.h"
+#include "cgroup_location.h"
+#include "machine.h"
+#include "resource_ledger.h"
 #include "running_jobs.h"
 #include "tracked_job.h"
 #include "trivet/launch/orchestrator.h"
@@ -81,7 +81,7 @@ class Supervisor {
 
   std::deque<UnitJobs> units_;    // by wid
   std::vector<UnitJobs*> order_;  // as they start: higher priorities first, then by wid
-  std::size_t first_open_ = 0;     // units before it in that order have ended
+  std::size_t first_open_ = 0;    // units before it in that order have ended
   RunningJobs running_;
   std::vector<launch::JobEvent> events_;  // that are not recorded yet
   bool can_write_ = true;

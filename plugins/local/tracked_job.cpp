@@ -18,7 +18,8 @@ UnitJobs::UnitJobs(launch::WorkUnit of, launch::UnitRecords& records) : unit(std
 }
 
 bool UnitJobs::is_open() const {
-  return std::any_of(jobs.begin(), jobs.end(), [](const TrackedJob& tracked) { return tracked.is_open(); });
+  return std::any_of(jobs.begin(), jobs.end(),
+                     [](const TrackedJob& tracked) { return tracked.is_open(); });
 }
 
 launch::DependencyAnswer UnitJobs::readiness(const TrackedJob& tracked) const {

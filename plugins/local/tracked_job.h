@@ -25,8 +25,8 @@ struct TrackedJob {
   // While an attempt runs:
   bool runs = false;
   bool told_to_end = false;
-  Allocation allocation;             // its owner is the shim
-  int shim_fd = -1;  // tells of the shim's end; -1 while the shim is not known
+  Allocation allocation;  // its owner is the shim
+  int shim_fd = -1;       // tells of the shim's end; -1 while the shim is not known
 
   // While it waits:
   Clock::time_point not_before{};

@@ -49,7 +49,7 @@ void MultiTaskConfig::validate(Diagnostics& diagnostics) const {
     const SubtaskConfig& task = tasks[i];
     if (!is_scope_name(task.name)) {
       diagnostics.add(path + ".name",
-                   "'" + task.name + "' is no name: letters, digits, '_', '-' and '.' are");
+                      "'" + task.name + "' is no name: letters, digits, '_', '-' and '.' are");
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (tasks[j].name != task.name) continue;
@@ -58,7 +58,7 @@ void MultiTaskConfig::validate(Diagnostics& diagnostics) const {
     }
     if (task.eval_steps == 0) {
       diagnostics.add(path + ".eval_steps", "is 0: the task would not be evaluated",
-                   "-1 takes all batches");
+                      "-1 takes all batches");
     }
     const Value* checkpoint = task.task.fields().find("init_checkpoint");
     if (checkpoint != nullptr && checkpoint->is_string() && !checkpoint->as_string().empty()) {
@@ -253,7 +253,8 @@ Logs MultiTask::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t globa
 std::vector<ExpectedInitialLoss::Range> MultiTask::expected_initial_losses() const {
   std::vector<Range> ranges;
   for (const Subtask& subtask : subtasks_) {
-    const auto* first = static_cast<const ExpectedInitialLoss*>(subtask.task->extension(kTaskExpectedInitialLoss));
+    const auto* first =
+        static_cast<const ExpectedInitialLoss*>(subtask.task->extension(kTaskExpectedInitialLoss));
     if (first == nullptr) return {};
     ranges.push_back(first->expected_initial_loss());
     ranges.back().reason = subtask.config.name + ": " + ranges.back().reason;

@@ -13,7 +13,7 @@ namespace trivet::multitask {
 void SamplerConfig::validate(Diagnostics& diagnostics) const {
   if (method != Sampling::annealing || total_steps > steps_per_epoch) return;
   diagnostics.add("total_steps", "is no more than steps_per_epoch: there is nothing to anneal",
-               "set it to the steps of the run");
+                  "set it to the steps of the run");
 }
 
 TaskSampler::TaskSampler(const SamplerConfig& config, std::vector<double> weights)
@@ -41,8 +41,8 @@ std::vector<double> TaskSampler::probabilities(std::int64_t step) const {
 
 std::size_t TaskSampler::draw(std::int64_t step) const {
   const RngKey key = RngKey(static_cast<std::uint64_t>(config_.seed))
-                      .fold("task")
-                      .fold(static_cast<std::uint64_t>(step));
+                         .fold("task")
+                         .fold(static_cast<std::uint64_t>(step));
   float number = 0;
   random_uniform(key, 0, 1, std::span(&number, 1));
   const std::vector<double> shares = probabilities(step);

@@ -15,7 +15,7 @@
 // Its default is the paper's 1e-8 (PyTorch's; Keras 1e-7, Praxis 1e-6). Model Garden's adamw also
 // clips by global norm: that is trainer.gradient_clip here.
 //
-// With amsgrad (Reddi, Kale and Kumar 2018) the largest v so far stands in the place of v:
+// With amsgrad (Reddi, Kale and Kumar 2018) the largest v so far stands instead of v:
 //   v_max = max(v_max, v)
 // before its bias correction, as PyTorch and Keras do. Slots: "m", "v", and "v_max" with amsgrad.
 //

@@ -24,8 +24,8 @@ void expect_found(const std::vector<std::string>& patterns, std::string_view fie
     std::vector<std::string> paths;
     for (const Parameter* variable : variables) paths.push_back(variable->path());
     throw ConfigError(Diagnostic{.path = std::string(field),
-                              .what = "'" + text + "' is found in the path of no variable",
-                              .hint = suggestion(text, paths)});
+                                 .what = "'" + text + "' is found in the path of no variable",
+                                 .hint = suggestion(text, paths)});
   }
 }
 

@@ -70,8 +70,8 @@ double PiecewiseConfig::at(std::int64_t step) const {
 void PiecewiseConfig::validate(Diagnostics& diagnostics) const {
   if (values.size() != boundaries.size() + 1) {
     diagnostics.add("values", "wants " + std::to_string(boundaries.size() + 1) +
-                               " values, one more than there are boundaries; has " +
-                               std::to_string(values.size()));
+                                  " values, one more than there are boundaries; has " +
+                                  std::to_string(values.size()));
   }
   check_rising(boundaries, diagnostics);
 }
@@ -109,8 +109,8 @@ void StepCosineConfig::validate(Diagnostics& diagnostics) const {
   if (boundaries.empty()) diagnostics.add("boundaries", "needs at least one step");
   if (values.size() != boundaries.size()) {
     diagnostics.add("values", "wants " + std::to_string(boundaries.size()) +
-                               " values, as many as there are boundaries; has " +
-                               std::to_string(values.size()));
+                                  " values, as many as there are boundaries; has " +
+                                  std::to_string(values.size()));
   }
   check_rising(boundaries, diagnostics);
 }

@@ -30,7 +30,7 @@ JobStatus changed(JobStatus status, JobState state, const std::string& detail) {
   return status;
 }
 
-std::string queued_detail(const JobPlace& at) {
+std::string queued_detail(const JobLocation& at) {
   const std::string text = "Slurm job " + at.id();
   const std::string& reason = at.entry->reason;
   const bool is_usual = std::find(kUsual.begin(), kUsual.end(), reason) != kUsual.end();
@@ -48,7 +48,7 @@ std::int64_t failures_of(const JobStatus& told, const JobStatus& recorded) {
 // again, for between two looks a job may end. What is recorded as queued is taken for counted, so
 // an attempt that has not ended must not become it.
 JobStatus live_status(const JobStatus& recorded, std::optional<JobStatus> told,
-                      const JobPlace& at) {
+                      const JobLocation& at) {
   // A task says that the job runs before there is a trace of it.
   const bool is_without_trace = told && told->attempt < recorded.attempt;
   if (is_without_trace && !at.entry->is_pending()) told.reset();
@@ -72,7 +72,7 @@ std::optional<JobStatus> last_end(const Job& job) {
 }
 
 // When Slurm is done with it, and no attempt tells how it ended.
-JobStatus dropped_status(const Job& job, const JobStatus& recorded, const JobPlace& at,
+JobStatus dropped_status(const Job& job, const JobStatus& recorded, const JobLocation& at,
                          bool is_cancelled, const launch::DependencyAnswer& dependency) {
   const std::string state = at.entry != nullptr ? at.entry->state : std::string();
   if (is_cancelled) return changed(recorded, JobState::cancelled, {});
@@ -98,7 +98,7 @@ JobStatus dropped_status(const Job& job, const JobStatus& recorded, const JobPla
   const bool is_limit = state == "TIMEOUT" || state == "DEADLINE" || state == "OUT_OF_MEMORY";
   if (is_limit && !end) return changed(recorded, JobState::failed, known);
   return changed(recorded, JobState::lost,
-                 known + "; see " + at.place->submission->log(at.place->task).string());
+                 known + "; see " + at.location->submission->log(at.location->task).string());
 }
 
 bool is_told_by_attempt(const JobStatus& status) {
@@ -111,29 +111,29 @@ bool is_same(const JobStatus& a, const JobStatus& b) {
   return a.state == b.state && a.attempt == b.attempt && a.detail == b.detail;
 }
 
-std::string JobPlace::id() const {
-  return job_id + "_" + std::to_string(place->task);
+std::string JobLocation::id() const {
+  return job_id + "_" + std::to_string(location->task);
 }
 
-bool JobPlace::is_live(const JobStatus& recorded) const {
+bool JobLocation::is_live(const JobStatus& recorded) const {
   if (entry == nullptr || !entry->is_active()) return false;
   const bool is_asked_again = recorded.state == JobState::pending && recorded.failures == 0;
-  const auto task = static_cast<std::size_t>(place->task);
-  return !is_asked_again || recorded.attempt <= place->submission->attempts[task];
+  const auto task = static_cast<std::size_t>(location->task);
+  return !is_asked_again || recorded.attempt <= location->submission->attempts[task];
 }
 
-JobPlace place_of(std::int64_t wid, const Job& job, const Submissions& submissions,
-                  const Queue& queue) {
-  JobPlace at;
-  at.place = submissions.find(wid, job.name);
-  if (!at.place) return at;
-  at.job_id = at.place->submission->job_id;
-  if (at.job_id.empty()) at.job_id = queue.job_id_of(at.place->submission->name);
-  at.entry = queue.find(at.job_id, at.place->task);
+JobLocation location_of(std::int64_t wid, const Job& job, const Submissions& submissions,
+                        const Queue& queue) {
+  JobLocation at;
+  at.location = submissions.find(wid, job.name);
+  if (!at.location) return at;
+  at.job_id = at.location->submission->job_id;
+  if (at.job_id.empty()) at.job_id = queue.job_id_of(at.location->submission->name);
+  at.entry = queue.find(at.job_id, at.location->task);
   return at;
 }
 
-JobStatus status_now(const Job& job, const JobStatus& recorded, const JobPlace& at,
+JobStatus status_now(const Job& job, const JobStatus& recorded, const JobLocation& at,
                      bool is_cancelled, const launch::DependencyAnswer& dependency) {
   if (launch::is_final(recorded.state)) return recorded;
   const std::optional<JobStatus> told = launch::unrecorded_status(job, recorded);
@@ -143,7 +143,7 @@ JobStatus status_now(const Job& job, const JobStatus& recorded, const JobPlace& 
     return is_same(now, recorded) ? recorded : now;
   }
   // It was never handed over, or is wanted once more.
-  if (recorded.state == JobState::pending || !at.place) return recorded;
+  if (recorded.state == JobState::pending || !at.location) return recorded;
   JobStatus known = recorded;
   if (told) known.attempt = told->attempt;
   return dropped_status(job, known, at, is_cancelled, dependency);

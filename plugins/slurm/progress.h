@@ -16,10 +16,10 @@
 namespace trivet::slurm {
 
 // A job of a unit, as Slurm has it.
-struct JobPlace {
-  std::optional<TaskPlace> place;     // of its last submission
-  std::string job_id;                 // of the array; empty when it is not known
-  const QueueEntry* entry = nullptr;  // null when Slurm does not know it, or no longer
+struct JobLocation {
+  std::optional<TaskLocation> location;  // of its last submission
+  std::string job_id;                    // of the array; empty when it is not known
+  const QueueEntry* entry = nullptr;     // null when Slurm does not know it, or no longer
 
   std::string id() const;  // of the task: "12_3"
 
@@ -28,13 +28,13 @@ struct JobPlace {
   bool is_live(const launch::JobStatus& recorded) const;
 };
 
-JobPlace place_of(std::int64_t wid, const launch::Job& job, const Submissions& submissions,
-                  const Queue& queue);
+JobLocation location_of(std::int64_t wid, const launch::Job& job, const Submissions& submissions,
+                        const Queue& queue);
 
 // The job's status now; `recorded` when there is nothing new. `dependency` is what its `after`
 // comes to.
 launch::JobStatus status_now(const launch::Job& job, const launch::JobStatus& recorded,
-                             const JobPlace& at, bool is_cancelled,
+                             const JobLocation& at, bool is_cancelled,
                              const launch::DependencyAnswer& dependency);
 
 // Whether there is nothing to record of the change.

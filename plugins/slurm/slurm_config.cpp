@@ -42,10 +42,10 @@ void SlurmConfig::validate(Diagnostics& diagnostics) const {
     const bool is_option = argument.size() > 1 && argument.front() == '-';
     if (!is_option && !takes_value) {
       diagnostics.add("sbatch_args", "'" + argument + "' is no option of sbatch",
-                   "options begin with '-': \"--constraint=ib\"");
+                      "options begin with '-': \"--constraint=ib\"");
     } else if (is_option && is_own(argument)) {
       diagnostics.add("sbatch_args", "'" + argument + "' is what the orchestrator says itself",
-                   "leave it out");
+                      "leave it out");
     }
     takes_value = is_option && argument.find('=') == std::string::npos;
   }

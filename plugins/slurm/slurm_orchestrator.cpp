@@ -38,16 +38,17 @@ void SlurmOrchestrator::check(std::span<const WorkUnit> units, Diagnostics& diag
     for (const Job& job : unit.jobs) {
       if (!job.env_pass.empty() && passing.insert(job.name).second) {
         diagnostics.add("xp.jobs." + job.name + ".env_pass",
-                     "jobs on Slurm get no variables from where they are launched",
-                     "say them in env, or in a file that the job reads");
+                        "jobs on Slurm get no variables from where they are launched",
+                        "say them in env, or in a file that the job reads");
       }
       const std::vector<std::string> arguments = resource_arguments(job, config_);
       if (!asked.insert(arguments).second) continue;
       const std::optional<std::string> refusal = commands_.refusal(arguments);
       if (!refusal) continue;
-      diagnostics.add("xp.orchestrator", "Slurm would not take job '" + job.name + "': " + *refusal,
-                   "'sinfo' lists partitions and nodes; what the job takes is said by its cores, "
-                   "memory, gpus, cell, and by xp.orchestrator");
+      diagnostics.add(
+          "xp.orchestrator", "Slurm would not take job '" + job.name + "': " + *refusal,
+          "'sinfo' lists partitions and nodes; what the job takes is said by its cores, "
+          "memory, gpus, cell, and by xp.orchestrator");
     }
   }
 }
@@ -70,7 +71,7 @@ SlurmOrchestrator::Open SlurmOrchestrator::open_tasks(std::span<const std::int64
   const Queue queue = commands_.queue();
   Open open;
   visit_jobs(context_.records, wids, [&](const WorkUnit& unit, const Job& job, JobStatus status) {
-    const JobPlace at = place_of(unit.wid, job, submissions, queue);
+    const JobLocation at = location_of(unit.wid, job, submissions, queue);
     if (!at.is_live(status)) return;
     if (at.entry->is_pending()) {
       open.pending.push_back(at.id());
@@ -111,7 +112,7 @@ void SlurmOrchestrator::record_cancelled(std::span<const std::int64_t> wids,
   context_.records.refresh();
   std::vector<JobEvent> events;
   visit_jobs(context_.records, wids, [&](const WorkUnit& unit, const Job& job, JobStatus status) {
-    const JobPlace at = place_of(unit.wid, job, submissions, queue);
+    const JobLocation at = location_of(unit.wid, job, submissions, queue);
     if (launch::is_final(status.state) || at.is_live(status)) return;
     const std::optional<JobStatus> told = launch::unrecorded_status(job, status);
     if (told && launch::is_final(told->state)) status = *told;
@@ -145,7 +146,7 @@ void SlurmOrchestrator::refresh(std::span<const std::int64_t> wids) {
     for (const Job* job : in_order(unit)) {
       JobStatus& status = statuses.of(*job);
       const JobStatus now =
-          status_now(*job, status, place_of(unit.wid, *job, submissions, queue),
+          status_now(*job, status, location_of(unit.wid, *job, submissions, queue),
                      context_.records.is_cancelled(unit.wid), statuses.readiness(*job));
       if (is_same(now, status)) continue;
       status = now;
@@ -168,7 +169,7 @@ std::vector<std::string> SlurmOrchestrator::leftovers(Submissions& submissions,
       const QueueEntry* entry = queue.find(submission.job_id, task);
       if (wid == 0 || entry == nullptr || !entry->is_pending()) continue;
       const JobStatus status = context_.records.status(wid, submission.array.job);
-      if (launch::is_final(status.state)) tasks.push_back(TaskPlace{&submission, task}.id());
+      if (launch::is_final(status.state)) tasks.push_back(TaskLocation{&submission, task}.id());
     }
   }
   return tasks;

@@ -99,7 +99,7 @@ fs::path Submission::log(std::int64_t task) const {
   return directory / (std::to_string(task) + ".log");
 }
 
-std::string TaskPlace::id() const {
+std::string TaskLocation::id() const {
   return submission->job_id + "_" + std::to_string(task);
 }
 
@@ -132,7 +132,7 @@ void Submissions::enter(const Submission& submission) {
   const std::vector<std::int64_t>& wids = submission.array.wids;
   for (std::size_t task = 0; task < wids.size(); ++task) {
     if (wids[task] == 0) continue;
-    places_[{wids[task], submission.array.job}] = {&submission, static_cast<std::int64_t>(task)};
+    locations_[{wids[task], submission.array.job}] = {&submission, static_cast<std::int64_t>(task)};
   }
 }
 
@@ -159,12 +159,13 @@ void Submissions::make_void(Submission& submission) {
   if (::rename(file.c_str(), (submission.directory / "array.void.json").c_str()) != 0) {
     fail("rename", file, errno);
   }
-  std::erase_if(places_, [&](const auto& entry) { return entry.second.submission == &submission; });
+  std::erase_if(locations_,
+                [&](const auto& entry) { return entry.second.submission == &submission; });
 }
 
-std::optional<TaskPlace> Submissions::find(std::int64_t wid, const std::string& job) const {
-  const auto found = places_.find({wid, job});
-  return found == places_.end() ? std::nullopt : std::optional(found->second);
+std::optional<TaskLocation> Submissions::find(std::int64_t wid, const std::string& job) const {
+  const auto found = locations_.find({wid, job});
+  return found == locations_.end() ? std::nullopt : std::optional(found->second);
 }
 
 SubmitLock::SubmitLock(const fs::path& experiment) {

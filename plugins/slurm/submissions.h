@@ -39,7 +39,7 @@ struct Submission {
   std::filesystem::path log(std::int64_t task) const;
 };
 
-struct TaskPlace {
+struct TaskLocation {
   const Submission* submission = nullptr;
   std::int64_t task = 0;
 
@@ -62,7 +62,7 @@ class Submissions {
 
   std::deque<Submission>& all() { return all_; }
   // The last submission of a unit's job.
-  std::optional<TaskPlace> find(std::int64_t wid, const std::string& job) const;
+  std::optional<TaskLocation> find(std::int64_t wid, const std::string& job) const;
 
  private:
   void enter(const Submission& submission);
@@ -70,7 +70,7 @@ class Submissions {
   std::filesystem::path directory_;
   std::deque<Submission> all_;
   std::int64_t last_ = 0;
-  std::map<std::pair<std::int64_t, std::string>, TaskPlace> places_;
+  std::map<std::pair<std::int64_t, std::string>, TaskLocation> locations_;
 };
 
 // Waits until nobody else submits or cancels in this experiment, and keeps others from it for as

@@ -72,7 +72,7 @@ std::vector<Submitter::Wanted> Submitter::wanted_jobs(std::span<const WorkUnit> 
     for (const Job* job : in_order(unit)) {
       const JobStatus recorded = statuses.of(*job);
       if (launch::is_final(recorded.state)) continue;
-      const JobPlace at = place_of(unit.wid, *job, submissions_, queue_);
+      const JobLocation at = location_of(unit.wid, *job, submissions_, queue_);
       const Wanted one{&unit, job};
       const JobStatus now = status_now(*job, recorded, at, false, statuses.readiness(*job));
       if (at.is_live(recorded)) {
@@ -133,12 +133,13 @@ std::string Submitter::dependency_of(const Wanted& wanted, std::int64_t task) {
       text += "aftercorr:" + array->second;
       continue;
     }
-    const std::optional<TaskPlace> place = submissions_.find(wanted.unit->wid, dependency.job);
-    if (!place) {
+    const std::optional<TaskLocation> location =
+        submissions_.find(wanted.unit->wid, dependency.job);
+    if (!location) {
       throw RunError("job '" + dependency.job + "' of unit " + std::to_string(wanted.unit->wid) +
                      " is not at Slurm, and '" + wanted.job->name + "' waits for it");
     }
-    text += std::string(enum_name(dependency.kind)) + ":" + place->id();
+    text += std::string(enum_name(dependency.kind)) + ":" + location->id();
   }
   return text;
 }
@@ -175,7 +176,7 @@ void Submitter::submit_array(const Tasks& tasks, const std::string& dependency) 
     const JobStatus recorded = context_.records.status(wanted.unit->wid, job.name);
     if (recorded.state != status.state || recorded.attempt != status.attempt) continue;
     status.state = JobState::queued;
-    status.detail = "Slurm job " + TaskPlace{&made, task}.id();
+    status.detail = "Slurm job " + TaskLocation{&made, task}.id();
     set_status(wanted, status);
   }
   record();

@@ -14,7 +14,7 @@
 namespace trivet::sweeps {
 
 // Numbers come out as they would be written: 0.3, not 0.30000000000000004. Throws ConfigError with
-// the place for anything else, and for more than a million values. `name` is what is swept.
+// the location for anything else, and for more than a million values. `name` is what is swept.
 Value::Array values_of(const Value& dimension, const std::string& name);
 
 }  // namespace trivet::sweeps

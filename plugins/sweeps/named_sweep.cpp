@@ -28,8 +28,8 @@ void set(SweepItem& item, const std::string& name, const Value& value) {
 void check_count(std::size_t slow, std::size_t fast, const std::string& path) {
   if (fast == 0 || slow <= kMostUnits / fast) return;
   throw ConfigError(Diagnostic{.path = path,
-                            .what = "the sweep makes more than 100,000 work units",
-                            .hint = "sweep over less, or let a search choose"});
+                               .what = "the sweep makes more than 100,000 work units",
+                               .hint = "sweep over less, or let a search choose"});
 }
 
 // Every item of one with every item of the other, the first one slowest.
@@ -52,10 +52,10 @@ Items zipped(const std::vector<std::pair<std::string, Value::Array>>& dimensions
   for (const auto& [name, values] : dimensions) {
     if (values.size() != items.size()) {
       throw ConfigError(Diagnostic{.path = path,
-                                .what = "zip = true needs lists of the same length: '" +
-                                        dimensions.front().first + "' has " +
-                                        std::to_string(items.size()) + " values, '" + name +
-                                        "' has " + std::to_string(values.size())});
+                                   .what = "zip = true needs lists of the same length: '" +
+                                           dimensions.front().first + "' has " +
+                                           std::to_string(items.size()) + " values, '" + name +
+                                           "' has " + std::to_string(values.size())});
     }
     for (std::size_t i = 0; i < values.size(); ++i) set(items[i], name, values[i]);
   }
@@ -79,8 +79,8 @@ Items items_of(const Value& sweep, const std::string& path) {
   if (sweep.is_array()) return points(sweep, path);
   if (!sweep.is_table()) {
     throw ConfigError(Diagnostic{sweep.origin(), path,
-                              "expected a table or a list of tables, found " + to_toml(sweep),
-                              "write [" + path + "] above \"some.path\" = [1, 2]"});
+                                 "expected a table or a list of tables, found " + to_toml(sweep),
+                                 "write [" + path + "] above \"some.path\" = [1, 2]"});
   }
   bool zip = false;
   std::vector<std::pair<std::string, Value::Array>> dimensions;
@@ -136,7 +136,8 @@ std::vector<std::string> chosen_names(const SweepContext& context) {
     for (const std::string& other : known) list += (list.empty() ? "" : ", ") + other;
     std::string what = "there is no sweep '" + name + "'";
     if (context.names.empty()) what = "there is no [sweep.default] to run";
-    throw ConfigError(Diagnostic{.path = "xp.sweep", .what = what, .hint = names_hint(context, list)});
+    throw ConfigError(
+        Diagnostic{.path = "xp.sweep", .what = what, .hint = names_hint(context, list)});
   }
   return names;
 }

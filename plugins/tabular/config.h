@@ -22,7 +22,7 @@
 
 namespace trivet::tabular {
 
-// What takes the place of a missing number.
+// What replaces a missing number.
 enum class Impute {
   mean,           // of the training rows
   median,         // of an even number of values: the mean of the two in the middle
@@ -52,7 +52,7 @@ TRIVET_CONFIG(
     (ignore, "Columns that the model does not see, such as names and ids."),
     (numeric, "Columns that must be numbers; others are looked at."),
     (categorical, "Columns of categories, though their values may look like numbers."),
-    (impute, "What takes the place of a missing number."),
+    (impute, "What replaces a missing number."),
     (impute_columns, "The same for some columns by name: {age = \"median\"}."),
     (indicators,
      "A column that lacks numbers in training rows gets a second one: 1 where it is missing."),

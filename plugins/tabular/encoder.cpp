@@ -23,18 +23,19 @@ std::map<std::string_view, std::int32_t> numbered(const std::vector<std::string>
 class Places {
  public:
   explicit Places(const TableInput& table) : table_(table) {
-    for (std::size_t i = 0; i < table.columns().size(); ++i) places_.emplace(table.columns()[i], i);
+    for (std::size_t i = 0; i < table.columns().size(); ++i)
+      locations_.emplace(table.columns()[i], i);
   }
   // As column_named().
   std::size_t of(const std::string& name) const {
-    const auto found = places_.find(name);
-    if (found != places_.end()) return found->second;
+    const auto found = locations_.find(name);
+    if (found != locations_.end()) return found->second;
     return column_named(name, table_.columns(), table_.file());
   }
 
  private:
   const TableInput& table_;
-  std::unordered_map<std::string_view, std::size_t> places_;
+  std::unordered_map<std::string_view, std::size_t> locations_;
 };
 
 }  // namespace
@@ -48,11 +49,12 @@ float single(const TableRow& row, const std::string& column, double value) {
 
 TableEncoder::TableEncoder(std::shared_ptr<const Encoding> encoding, const TableInput& table)
     : encoding_(std::move(encoding)), classes_(numbered(encoding_->classes, 0)) {
-  const Places places(table);
-  label_ = places.of(encoding_->label);
-  for (const NumberColumn& column : encoding_->numbers) numbers_.push_back(places.of(column.name));
+  const Places locations(table);
+  label_ = locations.of(encoding_->label);
+  for (const NumberColumn& column : encoding_->numbers)
+    numbers_.push_back(locations.of(column.name));
   for (const CategoryColumn& column : encoding_->categories) {
-    categories_.push_back(places.of(column.name));
+    categories_.push_back(locations.of(column.name));
     values_.push_back(numbered(column.values, kFirstId));
   }
   if (encoding_->number_features() > 0)

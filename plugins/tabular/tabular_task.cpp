@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 TableInput& table_in(Input& input, const ConfigOf<Input>& config, const std::string& name) {
   if (TableInput* table = table_of(input)) return *table;
   throw ConfigError(Diagnostic{.where = config.origin(),
-                            .path = name,
-                            .what = std::string(config.key()) + " has no rows and columns",
-                            .hint = "tasks for tables need an input such as data/Csv"});
+                               .path = name,
+                               .what = std::string(config.key()) + " has no rows and columns",
+                               .hint = "tasks for tables need an input such as data/Csv"});
 }
 
 std::string other_type(const Encoding& encoding) {
@@ -142,9 +142,9 @@ ConfigOf<Model> TabularTask::sized(const ConfigOf<Model>& model) {
     if (!unset && !(*given == size))
       throw ConfigError(
           Diagnostic{.where = given->origin(),
-                  .path = joined_path(model.path(), field),
-                  .what = "is " + to_toml(*given) + ", but the table makes it " + to_toml(size),
-                  .hint = "leave it out"});
+                     .path = joined_path(model.path(), field),
+                     .what = "is " + to_toml(*given) + ", but the table makes it " + to_toml(size),
+                     .hint = "leave it out"});
     fields.set(field, size);
   };
   set("number_features", sizes.number_features());

@@ -14,9 +14,9 @@ void CnnConfig::validate(Diagnostics& diagnostics) const {
   const std::int64_t shorter = std::min(image_shape[0], image_shape[1]);
   if (channels.size() >= 63 || (shorter >> channels.size()) < 1) {
     diagnostics.add("channels",
-                 "has " + std::to_string(channels.size()) + " blocks, which halve " +
-                     std::to_string(shorter) + " pixels to nothing",
-                 "use fewer blocks or larger images");
+                    "has " + std::to_string(channels.size()) + " blocks, which halve " +
+                        std::to_string(shorter) + " pixels to nothing",
+                    "use fewer blocks or larger images");
   }
 }
 

@@ -29,8 +29,8 @@ void must_agree(Diagnostics& diagnostics, const Value& task, const std::string& 
   const Value* wanted = task.find_path(other);
   if (value == nullptr || wanted == nullptr || *value == *wanted) return;
   diagnostics.add("task." + path,
-               "is " + to_toml(*value) + ", but task." + other + " is " + to_toml(*wanted),
-               "set both");
+                  "is " + to_toml(*value) + ", but task." + other + " is " + to_toml(*wanted),
+                  "set both");
 }
 
 }  // namespace

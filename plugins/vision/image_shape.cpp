@@ -8,7 +8,7 @@ namespace trivet::vision {
 void check_image_shape(Diagnostics& diagnostics, const std::vector<std::int64_t>& shape) {
   if (shape.size() == 3) return;  // that all are positive is the field's own range
   diagnostics.add("image_shape", "must be [height, width, channels], has " +
-                                  std::to_string(shape.size()) + " numbers");
+                                     std::to_string(shape.size()) + " numbers");
 }
 
 const Tensor& expected_image(const std::string& model, const Batch& batch,

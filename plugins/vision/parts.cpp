@@ -36,8 +36,8 @@ ConfigOf<Layer> dropout(double rate) {
 }
 
 ConfigOf<Layer> centered_convolution(std::int64_t input_dims, std::int64_t output_dims,
-                                    std::int64_t kernel, const ConvolutionOptions& options,
-                                    const InitConfig& init) {
+                                     std::int64_t kernel, const ConvolutionOptions& options,
+                                     const InitConfig& init) {
   return weighted("nn/Conv2d",
                   Value::table({{"input_dims", input_dims},
                                 {"output_dims", output_dims},

@@ -21,7 +21,7 @@ struct ConvolutionOptions {
 };
 // Filters of kernel x kernel with kernel / 2 zeros on every side, as is usual outside TensorFlow.
 ConfigOf<Layer> centered_convolution(std::int64_t input_dims, std::int64_t output_dims,
-                                    std::int64_t kernel, const ConvolutionOptions& options,
-                                    const InitConfig& init);
+                                     std::int64_t kernel, const ConvolutionOptions& options,
+                                     const InitConfig& init);
 
 }  // namespace trivet::vision

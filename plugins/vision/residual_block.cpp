@@ -27,7 +27,7 @@ ResidualBlock::ResidualBlock(std::int64_t input_dims, std::int64_t width, std::i
                  : std::vector<Convolution>{{width, 3, stride}, {width, 3}};
   const auto convolution = [&](std::int64_t dims, const Convolution& c) {
     return centered_convolution(dims, c.filters, c.kernel, {.stride = c.stride, .has_bias = false},
-                               options.init);
+                                options.init);
   };
   std::int64_t dims = input_dims;
   for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -51,7 +51,7 @@ void ResNetConfig::validate(Diagnostics& diagnostics) const {
   check_image_shape(diagnostics, image_shape);
   if (depth != 0 && variant_of(depth) == nullptr) {
     diagnostics.add("depth", "is " + std::to_string(depth) + ", which is not in the paper's table",
-                 "use 18, 34, 50, 101 or 152, or set block and blocks instead");
+                    "use 18, 34, 50, 101 or 152, or set block and blocks instead");
   }
   if (depth != 0 && !blocks.empty()) {
     diagnostics.add("blocks", "is set together with depth", "set one of them");
@@ -61,7 +61,7 @@ void ResNetConfig::validate(Diagnostics& diagnostics) const {
   }
   if (blocks.size() > kMostStages) {
     diagnostics.add("blocks", "has " + std::to_string(blocks.size()) + " stages",
-                 "use at most " + std::to_string(kMostStages));
+                    "use at most " + std::to_string(kMostStages));
   }
   for (const std::int64_t count : blocks) {
     if (count > kMostBlocks) diagnostics.add("blocks", "has a stage of more than 10,000 blocks");
@@ -79,8 +79,8 @@ ResNet::ResNet(const Config& config, Scope& scope) : image_shape_(config.image_s
   ResidualOptions options{config.norm_momentum, config.norm_epsilon, config.zero_init_residual,
                           config.init};
   if (options.init.method == Init::layer_default) options.init.method = Init::he_normal;
-  stem_ = scope.layer(
-      "stem", centered_convolution(image_shape_[2], config.width, config.stem_kernel,
+  stem_ = scope.layer("stem", centered_convolution(
+                                  image_shape_[2], config.width, config.stem_kernel,
                                   {.stride = config.stem_stride, .has_bias = false}, options.init));
   stem_norm_ = scope.layer("stem_norm", batch_norm(config.width, "nn/Relu", options));
   if (config.stem_pool) stem_pool_ = scope.layer("stem_pool", stem_pool());

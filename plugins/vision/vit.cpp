@@ -12,7 +12,7 @@ InitConfig init_or(const InitConfig& init, Init method, double scale = 1) {
   return init.method == Init::layer_default ? InitConfig{method, scale} : init;
 }
 
-// Places of the sequence.
+// Positions of the sequence.
 std::int64_t length_of(const VitConfig& config) {
   const std::int64_t rows = config.image_shape[0] / config.patch,
                      columns = config.image_shape[1] / config.patch;
@@ -44,13 +44,13 @@ void VitConfig::validate(Diagnostics& diagnostics) const {
   check_image_shape(diagnostics, image_shape);
   if (dims % num_heads != 0) {
     diagnostics.add("num_heads", "is " + std::to_string(num_heads) +
-                                  ", which does not divide dims = " + std::to_string(dims));
+                                     ", which does not divide dims = " + std::to_string(dims));
   }
   if (image_shape.size() != 3) return;
   if (image_shape[0] % patch == 0 && image_shape[1] % patch == 0) return;
   diagnostics.add("patch", "is " + std::to_string(patch) + ", which does not divide an image of " +
-                            std::to_string(image_shape[0]) + " x " +
-                            std::to_string(image_shape[1]) + " pixels");
+                               std::to_string(image_shape[0]) + " x " +
+                               std::to_string(image_shape[1]) + " pixels");
 }
 
 Vit::Vit(const Config& config, Scope& scope)

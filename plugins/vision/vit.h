@@ -4,7 +4,7 @@
 //   the image in patches of patch x patch pixels, each through one linear layer to `dims`;
 //   a learned class token in front (pooling = "class_token"); learned positions added; dropout;
 //   `depth` blocks (nn/TransformerBlock, the norms in front); a norm;
-//   the class token, or the mean over all places (pooling = "mean"), then a linear classifier.
+//   the class token, or the mean over all positions (pooling = "mean"), then a linear classifier.
 //
 //   name    patch  dims  depth  num_heads
 //   ViT-Ti  16     192   12     3          (Touvron et al. 2021)
@@ -47,7 +47,7 @@ TRIVET_CONFIG(VitConfig, trivet::ModelConfig,
               (image_shape, "Height, width and channels of the images.", at_least(1)),
               (num_classes, "Depth of the logits.", at_least(2)),
               (patch, "Height and width of a patch; divides those of the image.", at_least(1)),
-              (dims, "Depth of each place.", at_least(1)),
+              (dims, "Depth of each position.", at_least(1)),
               (depth, "How many blocks.", between(0, 10000)),
               (num_heads, "Heads of each block's attention; divides dims.", at_least(1)),
               (hidden_dims, "Depth inside each block's Mlp; 0: 4 * dims.", at_least(0)),

@@ -62,21 +62,22 @@ void Statement::check(int code) {
   }
 }
 
-Statement& Statement::bind(int place, std::int64_t value) {
-  check(sqlite3_bind_int64(statement_, place, value));
+Statement& Statement::bind(int parameter, std::int64_t value) {
+  check(sqlite3_bind_int64(statement_, parameter, value));
   return *this;
 }
-Statement& Statement::bind(int place, double value) {
-  check(sqlite3_bind_double(statement_, place, value));
+Statement& Statement::bind(int parameter, double value) {
+  check(sqlite3_bind_double(statement_, parameter, value));
   return *this;
 }
-Statement& Statement::bind(int place, std::string_view value) {
+Statement& Statement::bind(int parameter, std::string_view value) {
   const char* text = value.data() != nullptr ? value.data() : "";
-  check(sqlite3_bind_text64(statement_, place, text, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
+  check(sqlite3_bind_text64(statement_, parameter, text, value.size(), SQLITE_TRANSIENT,
+                            SQLITE_UTF8));
   return *this;
 }
-Statement& Statement::bind_null(int place) {
-  check(sqlite3_bind_null(statement_, place));
+Statement& Statement::bind_null(int parameter) {
+  check(sqlite3_bind_null(statement_, parameter));
   return *this;
 }
 

@@ -46,11 +46,11 @@ class Statement {
   Statement& operator=(const Statement&) = delete;
   ~Statement();
 
-  // Places are counted from 1. A text is copied; NaN is null.
-  Statement& bind(int place, std::int64_t value);
-  Statement& bind(int place, double value);
-  Statement& bind(int place, std::string_view value);
-  Statement& bind_null(int place);
+  // Parameters are counted from 1. A text is copied; NaN is null.
+  Statement& bind(int parameter, std::int64_t value);
+  Statement& bind(int parameter, double value);
+  Statement& bind(int parameter, std::string_view value);
+  Statement& bind_null(int parameter);
 
   bool step();   // to the next row; false behind the last
   void run();    // to its end; then it can be bound anew
@@ -83,7 +83,7 @@ class Database {
   ~Database();
 
   void execute(const char* sql);
-  // Takes over everything that another one holds, in place of what is here.
+  // Takes over everything that another one holds, instead of what is here.
   void copy_from(Database& other);
 
  private:

@@ -22,7 +22,7 @@ int terminal_columns(int descriptor);
 // `text` in this color when `enabled`, else as it is.
 std::string colored(std::string_view text, Color color, bool enabled);
 
-// Puts something in the place of standard streams that are closed, so that no file of ours becomes
+// Puts something instead of standard streams that are closed, so that no file of ours becomes
 // one of them and gets what is meant for the screen. Reading and writing there fails as before.
 void reserve_standard_streams();
 

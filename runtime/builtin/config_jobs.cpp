@@ -31,8 +31,8 @@ std::vector<std::pair<std::string, JobConfig>> ConfigJobs::jobs(const Value& con
   const Value* mode = config.find("mode");
   if (mode == nullptr || !mode->is_string()) {
     throw ConfigError(Diagnostic{.path = "xp.jobs_provider",
-                              .what = "trivet/ConfigJobs needs a run's config",
-                              .hint = "name one: --cfg=FILE"});
+                                 .what = "trivet/ConfigJobs needs a run's config",
+                                 .hint = "name one: --cfg=FILE"});
   }
   const std::optional<Mode> known = enum_from_name<Mode>(mode->as_string());
   if (known && !trains(*known)) return {{"eval", run_job("")}};

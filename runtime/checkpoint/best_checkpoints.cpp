@@ -21,7 +21,8 @@ constexpr std::string_view kBest = "best";
 
 const Value& record_member(const Value& table, std::string_view key) {
   const Value* found = table.find(key);
-  if (found == nullptr) throw ConfigError(Diagnostic{.what = fmt::format("there is no \"{}\"", key)});
+  if (found == nullptr)
+    throw ConfigError(Diagnostic{.what = fmt::format("there is no \"{}\"", key)});
   return *found;
 }
 
@@ -134,7 +135,7 @@ std::optional<double> BestCheckpoints::wanted(std::int64_t step, const Logs& log
   for (const Entry& entry : entries_) {
     if (entry.step != step) continue;
     // The same again: a process before this one was killed behind it. Other weights, of a run that
-    // went back and trained to this step anew, take the place of those that are gone.
+    // went back and trained to this step anew, replace those that are gone.
     return entry.value == *value ? std::nullopt : std::optional(*value);
   }
   const bool has_room = std::cmp_less(entries_.size(), config_.keep);
@@ -173,10 +174,10 @@ std::filesystem::path BestCheckpoints::keep(Entry entry, const std::filesystem::
 
 // Behind those that are as good: the first stays the best.
 void BestCheckpoints::insert(Entry entry) {
-  const auto place = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& other) {
+  const auto location = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& other) {
     return is_better(entry.value, other.value, config_.goal);
   });
-  entries_.insert(place, entry);
+  entries_.insert(location, entry);
 }
 
 void BestCheckpoints::remove_others() {

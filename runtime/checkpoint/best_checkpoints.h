@@ -5,7 +5,7 @@
 //   best/best.json          {"metric": "accuracy", "goal": "max",
 //                            "checkpoints": [{"step": 4000, "value": 0.91}, ...]}, the best first
 //
-// A value must be strictly better to take the place of another, and NaN is never
+// A value must be strictly better to replace another, and NaN is never
 // among the best. A step that is trained anew is judged anew: its weights before are no longer
 // those of the run. The record is read again by the process that continues the run, so a worse
 // value after a restart replaces nothing. Each of these checkpoints has its value in its manifest,

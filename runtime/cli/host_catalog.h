@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plugins and their schemas as config resolution and the commands want them: the host's plugins,
-// found by --plugin-dir and the usual places.
+// found by --plugin-dir and the usual locations.
 #pragma once
 
 #include <optional>
@@ -29,9 +29,11 @@ class HostCatalog final : public ConfigCatalog {
   SchemaLookup& schemas() override { return lookup_; }
   std::vector<std::string> keys(std::string_view kind) override;
   std::vector<std::string> kinds_of(std::string_view key) override;
-  void check_rules(std::string_view kind, const ConfigValue& config, Diagnostics& diagnostics) override;
+  void check_rules(std::string_view kind, const ConfigValue& config,
+                   Diagnostics& diagnostics) override;
   Experiment experiment(const std::string& key) override;
-  void check_experiment(const std::string& key, const Value& config, Diagnostics& diagnostics) override;
+  void check_experiment(const std::string& key, const Value& config,
+                        Diagnostics& diagnostics) override;
 
   PluginHost& host() noexcept { return host_; }
   // Found once, when first asked for.

@@ -14,10 +14,10 @@ namespace fs = std::filesystem;
 
 class Opened final : public TrainedRun {
  public:
-  Opened(ResolvedConfig config, const RunCheckpoint& place)
-      : directory_(place.config.parent_path()),
+  Opened(ResolvedConfig config, const RunCheckpoint& location)
+      : directory_(location.config.parent_path()),
         config_(std::move(config)),
-        model_(config_, place),
+        model_(config_, location),
         weights_(model_.weights()) {}
 
   const fs::path& directory() const override { return directory_; }
@@ -52,10 +52,10 @@ fs::path run_named(const std::string& word) {
   return unit_of(view, *id.wid).directory;
 }
 
-ResolvedConfig trained_config(const RunCheckpoint& place, std::span<const std::string> overrides,
+ResolvedConfig trained_config(const RunCheckpoint& location, std::span<const std::string> overrides,
                               ConfigCatalog& catalog) {
   ConfigRequest request;
-  request.files = {place.config};
+  request.files = {location.config};
   for (const std::string& text : overrides) {
     request.overrides.push_back({.text = text, .shown = "--set=" + text, .offset = 6});
   }
@@ -65,8 +65,8 @@ ResolvedConfig trained_config(const RunCheckpoint& place, std::span<const std::s
 std::unique_ptr<TrainedRun> open_trained(const std::string& run,
                                          std::span<const std::string> overrides,
                                          ConfigCatalog& catalog) {
-  const RunCheckpoint place = find_run_checkpoint(run_named(run));
-  return std::make_unique<Opened>(trained_config(place, overrides, catalog), place);
+  const RunCheckpoint location = find_run_checkpoint(run_named(run));
+  return std::make_unique<Opened>(trained_config(location, overrides, catalog), location);
 }
 
 }  // namespace trivet

@@ -18,7 +18,7 @@ namespace trivet {
 std::filesystem::path run_named(const std::string& word);
 
 // The run's config with the values of --set, each K=V.
-ResolvedConfig trained_config(const RunCheckpoint& place, std::span<const std::string> overrides,
+ResolvedConfig trained_config(const RunCheckpoint& location, std::span<const std::string> overrides,
                               ConfigCatalog& catalog);
 
 // CommandContext::trained.

@@ -52,8 +52,8 @@ Field free_xp_field() {
 Schema with_file_fields(Schema schema, Field xp) {
   const FieldType free = type_of_form(Form::value);
   const FieldType free_tables = holding(Form::map, holding(Form::map, free));
-  schema.fields.push_back(
-      file_field("experiment", "A registered experiment to start from.", type_of_form(Form::string)));
+  schema.fields.push_back(file_field("experiment", "A registered experiment to start from.",
+                                     type_of_form(Form::string)));
   schema.fields.push_back(file_field(
       "restrictions",
       "Registered experiments whose restrictions hold for this config. The program adds the one "

@@ -10,7 +10,7 @@
 namespace trivet {
 namespace {
 
-// A file may be a base in more than one place; a lattice of bases could double at each level.
+// A file may be a base in more than one location; a lattice of bases could double at each level.
 constexpr std::size_t kMostFiles = 200;
 
 }  // namespace
@@ -69,9 +69,10 @@ void LayerLoader::load_bases(Value& table, const std::filesystem::path& file) {
   const Value* base = table.find("base");
   if (base == nullptr) return;
   const auto refuse = [&](const Value& value) {
-    diagnostics_.add({value.origin(), "base",
-                   "expected a list of file names, found " + std::string(to_string(value.type())),
-                   "write base = [\"other.toml\"]"});
+    diagnostics_.add(
+        {value.origin(), "base",
+         "expected a list of file names, found " + std::string(to_string(value.type())),
+         "write base = [\"other.toml\"]"});
   };
   if (!base->is_array()) return refuse(*base);
   for (const Value& name : base->items()) {

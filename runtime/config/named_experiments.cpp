@@ -51,7 +51,7 @@ void ExperimentLoader::load(const Value& name) {
     std::string text;
     for (const std::string& link : chain_) text += link + " -> ";
     diagnostics_.add({name.origin(), "experiment", "experiment cycle: " + text + name.as_string(),
-                   "an experiment cannot start from itself"});
+                      "an experiment cannot start from itself"});
     return;
   }
   try {

@@ -43,7 +43,7 @@ bool has_run(const Value& layer) {
   return layer.find("task") != nullptr || layer.find("experiment") != nullptr;
 }
 
-// Sorted by place: files, the command line, defaults.
+// Sorted by location: files, the command line, defaults.
 void throw_if_any(Diagnostics& diagnostics) {
   if (diagnostics.empty()) return;
   diagnostics.sort();

@@ -56,7 +56,7 @@ struct ResolvedConfig {
   Value backend_options;
 };
 
-// Throws ConfigError with everything that is wrong, sorted by place.
+// Throws ConfigError with everything that is wrong, sorted by location.
 ResolvedConfig resolve_config(const ConfigRequest& request, ConfigCatalog& catalog);
 
 // What `trivet launch` is told. A file may launch anything: without a task there is no run's

@@ -37,11 +37,11 @@ void check_run(const ResolvedConfig& config) {
   const Value* given = config.tree.find_path("task.eval_input");
   const Value* where = given != nullptr ? given : mode;
   throw ConfigError(Diagnostic{.where = where != nullptr ? where->origin() : Origin(),
-                            .path = "task.eval_input",
-                            .what = "no input is configured, and mode " +
-                                    (mode != nullptr ? to_toml(*mode) : std::string()) +
-                                    " evaluates",
-                            .hint = "set it, or use mode = \"train\""});
+                               .path = "task.eval_input",
+                               .what = "no input is configured, and mode " +
+                                       (mode != nullptr ? to_toml(*mode) : std::string()) +
+                                       " evaluates",
+                               .hint = "set it, or use mode = \"train\""});
 }
 
 }  // namespace trivet

@@ -29,7 +29,7 @@ struct KnownPeak {
 // was. `index` is runtime.device. Throws InputError for a file that is damaged.
 std::optional<KnownPeak> find_peak(const std::filesystem::path& file, const Device& device,
                                    std::int64_t index);
-// Takes the place of an older one. Throws RunError for a file that cannot be written.
+// Takes the location of an older one. Throws RunError for a file that cannot be written.
 void keep_peak(const std::filesystem::path& file, const Device& device, std::int64_t index,
                const KnownPeak& peak);
 

@@ -63,7 +63,7 @@ void tell_call(SignalSafeText& words, const PluginCall& call) {
   words << "its " << call.item().kind.c_str();
 }
 
-void tell_place(SignalSafeText& words, const PluginCall& call) {
+void report_location(SignalSafeText& words, const PluginCall& call) {
   words << "\n       key  " << call.item().key.c_str();
   if (*call.path() != '\0') words << "\n       at   " << call.path();
 }
@@ -76,7 +76,7 @@ void tell_code(SignalSafeText& words, const PluginCode& code, const char* did, c
   if (call == nullptr) return;
   words << "\n       called from ";
   tell_call(words, *call);
-  tell_place(words, *call);
+  report_location(words, *call);
 }
 
 // Where this thread is in a plugin; false when it is in none. `at` is the address of the fault's
@@ -96,13 +96,14 @@ bool tell(SignalSafeText& words, const char* did, const char* signal, const void
     words << "error: the plugin '" << call->item().plugin->name.c_str() << "' " << did << " in ";
     tell_call(words, *call);
     words << signal << "\n       file " << call->item().plugin->file.c_str();
-    tell_place(words, *call);
+    report_location(words, *call);
   } else {
     return false;
   }
   if (uncaught[0] != '\0') words << "\n       it says: " << uncaught;
-  words << "\n       the fault is in the plugin: a debugger shows the place; take another version "
-           "of it,\n       or a config without it\n";
+  words
+      << "\n       the fault is in the plugin: a debugger shows the location; take another version "
+         "of it,\n       or a config without it\n";
   return true;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Experiments that are files: PLUGIN_DIR/NAME/configs/X.toml beside the library of the plugin NAME
-// is the experiment "NAME/X". Files in folders below configs/ are none: that is the place for what
-// experiments have in common and name as their `base`.
+// is the experiment "NAME/X". Files in folders below configs/ are none: that is the location for
+// what experiments have in common and name as their `base`.
 #pragma once
 
 #include <filesystem>

@@ -16,7 +16,7 @@ struct LoadedPlugin {
   std::filesystem::path file;
   // "build-id:..." as the linker wrote it, or "xxh3:..." of the bytes of a file without one.
   std::string digest;
-  std::filesystem::path replaces{};  // the shipped plugin whose place this one takes; or empty
+  std::filesystem::path replaces{};  // the shipped plugin whose location this one takes; or empty
   bool shipped = false;
 };
 

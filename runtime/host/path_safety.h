@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether a file may be loaded as code: nobody but its owner (root or this user) may be able to
-// change it or put another in its place.
+// change it or put another instead.
 #pragma once
 
 #include <filesystem>

@@ -193,7 +193,8 @@ std::vector<PluginHost::NumberClaim> PluginHost::number_claims(std::string_view 
   for (const PluginFile& file : files_) {
     if (file.state != PluginState::available && file.state != PluginState::loaded) continue;
     for (const ManifestItem& item : file.manifest->items) {
-      if (item.kind == kind && !item.scalar_shorthand.empty()) found.push_back({&item, file.shipped});
+      if (item.kind == kind && !item.scalar_shorthand.empty())
+        found.push_back({&item, file.shipped});
     }
   }
   std::stable_partition(found.begin(), found.end(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opening the library of a plugin: the only place of the program where code of plugins gets into
+// Opening the library of a plugin: the only location of the program where code of plugins gets into
 // the process.
 #pragma once
 

@@ -57,21 +57,21 @@ struct Launcher::Impl {
         told(plan_launch(request, catalog)),
         format(make(told.launch.experiment.subdir_format)) {}
 
-  ExperimentPlace place_of(std::int64_t xid) const;
+  ExperimentLocation location_of(std::int64_t xid) const;
   fs::path directory_of(std::int64_t xid) const;
-  UnitBuilder builder(const ExperimentPlace& place) const;
-  PlannedLaunch planned(const ExperimentPlace& place, std::vector<WorkUnit> recorded) const;
-  UnitCheck unit_check(const ExperimentPlace& place) const;
-  void check_units(const PlannedLaunch& planned, const ExperimentPlace& place) const;
+  UnitBuilder builder(const ExperimentLocation& location) const;
+  PlannedLaunch planned(const ExperimentLocation& location, std::vector<WorkUnit> recorded) const;
+  UnitCheck unit_check(const ExperimentLocation& location) const;
+  void check_units(const PlannedLaunch& planned, const ExperimentLocation& location) const;
   void check_with_orchestrator(const std::vector<WorkUnit>& units,
-                               const ExperimentPlace& place) const;
+                               const ExperimentLocation& location) const;
   void refuse_unknown(std::int64_t xid, const ExperimentStore& store) const;
-  ExperimentStore::Place take_place() const;
-  void write_configs(const ExperimentPlace& place) const;
-  void write_facts(const ExperimentPlace& place, const std::vector<std::string>& tags) const;
-  ExperimentPlace expected_place() const;
-  PlannedLaunch plan(const ExperimentPlace& place) const;
-  PlannedLaunch record(const ExperimentPlace& place, const ExperimentPlace& expected,
+  ExperimentStore::Location take_location() const;
+  void write_configs(const ExperimentLocation& location) const;
+  void write_facts(const ExperimentLocation& location, const std::vector<std::string>& tags) const;
+  ExperimentLocation expected_location() const;
+  PlannedLaunch plan(const ExperimentLocation& location) const;
+  PlannedLaunch record(const ExperimentLocation& location, const ExperimentLocation& expected,
                        PlannedLaunch planned) const;
 
   static LaunchRequest start_from_record(LaunchRequest request) {
@@ -86,44 +86,44 @@ struct Launcher::Impl {
 };
 
 fs::path Launcher::Impl::directory_of(std::int64_t xid) const {
-  ExperimentPlace place;
-  place.xid = xid;
-  place.name = told.name;
-  place.author = told.author;
-  return experiment_directory(*format, told.root, place, told.main_cell());
+  ExperimentLocation location;
+  location.xid = xid;
+  location.name = told.name;
+  location.author = told.author;
+  return experiment_directory(*format, told.root, location, told.main_cell());
 }
 
-ExperimentPlace Launcher::Impl::place_of(std::int64_t xid) const {
-  ExperimentPlace place;
-  place.xid = xid;
-  place.name = told.name;
-  place.author = told.author;
-  place.working_directory = fs::current_path();
-  place.plugin_dirs = request.plugin_dirs;
+ExperimentLocation Launcher::Impl::location_of(std::int64_t xid) const {
+  ExperimentLocation location;
+  location.xid = xid;
+  location.name = told.name;
+  location.author = told.author;
+  location.working_directory = fs::current_path();
+  location.plugin_dirs = request.plugin_dirs;
   const std::optional<fs::path> known = ExperimentStore(told.root).find(xid);
-  place.directory = known ? *known : directory_of(xid);
+  location.directory = known ? *known : directory_of(xid);
   const UnitConfig& config = told.config;
   if (!config.text.empty()) {
-    place.config_file = file_for(place.directory, "config", config.text);
+    location.config_file = file_for(location.directory, "config", config.text);
   }
   if (!config.words.empty()) {
-    place.unit_file = file_for(place.directory, "unit", config.files_text);
+    location.unit_file = file_for(location.directory, "unit", config.files_text);
   }
-  return place;
+  return location;
 }
 
-PlannedLaunch Launcher::Impl::planned(const ExperimentPlace& place,
+PlannedLaunch Launcher::Impl::planned(const ExperimentLocation& location,
                                       std::vector<WorkUnit> recorded) const {
   PlannedLaunch planned;
-  planned.xid = place.xid;
+  planned.xid = location.xid;
   planned.name = told.name;
   planned.orchestrator = told.launch.experiment.orchestrator.key();
   planned.root = told.root;
-  planned.directory = place.directory;
+  planned.directory = location.directory;
   planned.tags = tag_list(told.launch.experiment.tags);
   planned.tags.insert(planned.tags.end(), told.sweep.tags.begin(), told.sweep.tags.end());
   MissingUnits missing =
-      missing_units(builder(place), told.sweep, told.launch.experiment.repeats, recorded);
+      missing_units(builder(location), told.sweep, told.launch.experiment.repeats, recorded);
   planned.units = std::move(missing.units);
   planned.items = std::move(missing.items);
   planned.duplicates = missing.duplicates;
@@ -134,19 +134,20 @@ PlannedLaunch Launcher::Impl::planned(const ExperimentPlace& place,
   return planned;
 }
 
-UnitBuilder Launcher::Impl::builder(const ExperimentPlace& place) const {
-  return {told.launch, told.jobs, *format, place, told.config.words};
+UnitBuilder Launcher::Impl::builder(const ExperimentLocation& location) const {
+  return {told.launch, told.jobs, *format, location, told.config.words};
 }
 
-UnitCheck Launcher::Impl::unit_check(const ExperimentPlace& place) const {
+UnitCheck Launcher::Impl::unit_check(const ExperimentLocation& location) const {
   std::map<fs::path, std::string> texts;
-  if (!place.config_file.empty()) texts[place.config_file] = told.config.text;
-  if (!place.unit_file.empty()) texts[place.unit_file] = told.config.files_text;
-  return {catalog, place.config_file, told.config.words, std::move(texts), &request.config};
+  if (!location.config_file.empty()) texts[location.config_file] = told.config.text;
+  if (!location.unit_file.empty()) texts[location.unit_file] = told.config.files_text;
+  return {catalog, location.config_file, told.config.words, std::move(texts), &request.config};
 }
 
-void Launcher::Impl::check_units(const PlannedLaunch& planned, const ExperimentPlace& place) const {
-  UnitCheck check = unit_check(place);
+void Launcher::Impl::check_units(const PlannedLaunch& planned,
+                                 const ExperimentLocation& location) const {
+  UnitCheck check = unit_check(location);
   for (std::size_t i = 0; i < planned.units.size() && !check.has_enough(); ++i) {
     check.check(planned.units[i], planned.items[i]);
   }
@@ -154,36 +155,37 @@ void Launcher::Impl::check_units(const PlannedLaunch& planned, const ExperimentP
 }
 
 void Launcher::Impl::check_with_orchestrator(const std::vector<WorkUnit>& units,
-                                             const ExperimentPlace& place) const {
+                                             const ExperimentLocation& location) const {
   // Checking records nothing: a unit that is added is made, and forgotten.
-  const UnitBuilder builder = this->builder(place);
-  DiskRecords records(place.directory, [&](DiskRecords&, SweepItem item) {
+  const UnitBuilder builder = this->builder(location);
+  DiskRecords records(location.directory, [&](DiskRecords&, SweepItem item) {
     item.target = told.launch.run ? SweepTarget::config : SweepTarget::argument;
     refuse_conflicts(told.launch, {item});
     WorkUnit unit = builder.build(builder.work(item), 1, 1);
-    UnitCheck check = unit_check(place);
+    UnitCheck check = unit_check(location);
     check.check(unit, 1);
     check.throw_if_any();
     return unit;
   });
-  OrchestratorContext context{place.directory, records, [] {}, own_program()};
+  OrchestratorContext context{location.directory, records, [] {}, own_program()};
   Diagnostics diagnostics;
   make(told.launch.experiment.orchestrator, context)->check(units, diagnostics);
   diagnostics.throw_if_any();
 }
 
-void Launcher::Impl::write_configs(const ExperimentPlace& place) const {
+void Launcher::Impl::write_configs(const ExperimentLocation& location) const {
   const auto write = [](const fs::path& file, const std::string& text) {
     if (!file.empty()) replace_file(file, text, Durability::synced);
   };
-  write(place.config_file, told.config.text);
-  write(place.unit_file, told.config.files_text);
-  write(place.directory / "launch.toml", launch_text(told.launch, place.config_file.filename()));
+  write(location.config_file, told.config.text);
+  write(location.unit_file, told.config.files_text);
+  write(location.directory / "launch.toml",
+        launch_text(told.launch, location.config_file.filename()));
 }
 
-void Launcher::Impl::write_facts(const ExperimentPlace& place,
+void Launcher::Impl::write_facts(const ExperimentLocation& location,
                                  const std::vector<std::string>& tags) const {
-  const Value facts = Value::table({{"xid", place.xid},
+  const Value facts = Value::table({{"xid", location.xid},
                                     {"name", told.name},
                                     {"author", told.author},
                                     {"note", told.launch.experiment.note},
@@ -194,14 +196,14 @@ void Launcher::Impl::write_facts(const ExperimentPlace& place,
                                     {"version", std::string(version())},
                                     {"root", told.root.string()},
                                     {"source", request.source},
-                                    {"config", place.config_file.filename().string()},
-                                    {"unit_config", place.unit_file.filename().string()},
-                                    {"working_directory", place.working_directory.string()},
+                                    {"config", location.config_file.filename().string()},
+                                    {"unit_config", location.unit_file.filename().string()},
+                                    {"working_directory", location.working_directory.string()},
                                     {"plugin_dirs", Value::array_of(request.plugin_dirs)},
                                     {"files", told.files.to_value()},
                                     {"overrides", Value::array_of(told.config.words)},
                                     {"orchestrator", told.launch.experiment.orchestrator.key()}});
-  replace_file(place.directory / "experiment.json", to_json(facts, JsonStyle::indented),
+  replace_file(location.directory / "experiment.json", to_json(facts, JsonStyle::indented),
                Durability::synced);
 }
 
@@ -211,12 +213,12 @@ void Launcher::Impl::refuse_unknown(std::int64_t xid, const ExperimentStore& sto
   const Value* where = told.launch.xp.find("xid");
   throw ConfigError(
       Diagnostic{.where = where != nullptr ? where->origin() : Origin(),
-              .path = "xp.xid",
-              .what = fmt::format("there is no experiment {} in {}", xid, told.root.string()),
-              .hint = "leave it out for a new experiment, which gets the next number"});
+                 .path = "xp.xid",
+                 .what = fmt::format("there is no experiment {} in {}", xid, told.root.string()),
+                 .hint = "leave it out for a new experiment, which gets the next number"});
 }
 
-ExperimentStore::Place Launcher::Impl::take_place() const {
+ExperimentStore::Location Launcher::Impl::take_location() const {
   const ExperimentStore store(told.root);
   const std::optional<std::int64_t> wanted = told.launch.experiment.xid;
   if (!wanted) return store.create([&](std::int64_t xid) { return directory_of(xid); });
@@ -227,39 +229,40 @@ ExperimentStore::Place Launcher::Impl::take_place() const {
 
 // The facts come last: a launch that is killed before has made no experiment, and one after it has
 // made a whole one, with which `trivet resume` goes on.
-PlannedLaunch Launcher::Impl::record(const ExperimentPlace& place, const ExperimentPlace& expected,
+PlannedLaunch Launcher::Impl::record(const ExperimentLocation& location,
+                                     const ExperimentLocation& expected,
                                      PlannedLaunch planned) const {
-  const UniqueFd lock = lock_units(place.directory);
+  const UniqueFd lock = lock_units(location.directory);
   // Units of a launch that was killed were never started.
-  if (!holds_experiment(place.directory)) fs::remove(place.directory / "units.jsonl");
-  DiskRecords records(place.directory);
+  if (!holds_experiment(location.directory)) fs::remove(location.directory / "units.jsonl");
+  DiskRecords records(location.directory);
   std::vector<WorkUnit> recorded = records.all_units();
   // Another launch may have taken the number since, or have added units.
   const bool is_expected =
-      place.directory == expected.directory && place.config_file == expected.config_file &&
-      place.unit_file == expected.unit_file && recorded.size() == planned.there.size();
-  if (!is_expected) planned = this->planned(place, std::move(recorded));
+      location.directory == expected.directory && location.config_file == expected.config_file &&
+      location.unit_file == expected.unit_file && recorded.size() == planned.there.size();
+  if (!is_expected) planned = this->planned(location, std::move(recorded));
   // Before what replaces something: they take the most room.
-  told.files.copy_into(place.directory);
-  write_configs(place);
+  told.files.copy_into(location.directory);
+  write_configs(location);
   records.append(planned.units);
-  write_facts(place, planned.tags);
+  write_facts(location, planned.tags);
   return planned;
 }
 
-ExperimentPlace Launcher::Impl::expected_place() const {
+ExperimentLocation Launcher::Impl::expected_location() const {
   const ExperimentStore store(told.root);
   const std::optional<std::int64_t> wanted = told.launch.experiment.xid;
   if (wanted && !store.find(*wanted)) refuse_unknown(*wanted, store);
-  return place_of(wanted.value_or(store.next_xid()));
+  return location_of(wanted.value_or(store.next_xid()));
 }
 
-PlannedLaunch Launcher::Impl::plan(const ExperimentPlace& place) const {
+PlannedLaunch Launcher::Impl::plan(const ExperimentLocation& location) const {
   std::vector<WorkUnit> recorded;
-  if (holds_experiment(place.directory)) recorded = DiskRecords(place.directory).all_units();
-  PlannedLaunch planned = this->planned(place, std::move(recorded));
-  check_units(planned, place);
-  check_with_orchestrator(planned.units, place);
+  if (holds_experiment(location.directory)) recorded = DiskRecords(location.directory).all_units();
+  PlannedLaunch planned = this->planned(location, std::move(recorded));
+  check_units(planned, location);
+  check_with_orchestrator(planned.units, location);
   return planned;
 }
 
@@ -268,16 +271,16 @@ Launcher::Launcher(LaunchRequest request, ConfigCatalog& catalog)
 Launcher::~Launcher() = default;
 
 PlannedLaunch Launcher::plan() {
-  return impl_->plan(impl_->expected_place());
+  return impl_->plan(impl_->expected_location());
 }
 
 PlannedLaunch Launcher::launch() {
-  const ExperimentPlace expected = impl_->expected_place();
+  const ExperimentLocation expected = impl_->expected_location();
   PlannedLaunch planned = impl_->plan(expected);
   keep_private(impl_->told.launch.experiment);
-  const ExperimentPlace place = impl_->place_of(impl_->take_place().xid);
-  planned = impl_->record(place, expected, std::move(planned));
-  LaunchedExperiment launched(place.directory, impl_->catalog);
+  const ExperimentLocation location = impl_->location_of(impl_->take_location().xid);
+  planned = impl_->record(location, expected, std::move(planned));
+  LaunchedExperiment launched(location.directory, impl_->catalog);
   launched.orchestrator().launch(planned.units);
   return planned;
 }

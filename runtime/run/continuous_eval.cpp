@@ -82,10 +82,11 @@ void ContinuousEval::check_config() {
     if (change.breaks && of_model) breaking.push_back(change);
   }
   if (breaking.empty()) return;
-  throw ConfigError(Diagnostic{.path = breaking.front().path,
-                            .what = fmt::format("{} trains another task or model:\n{}",
-                                                options_.directory.string(), to_string(breaking)),
-                            .hint = "evaluate it with its own config.toml"});
+  throw ConfigError(
+      Diagnostic{.path = breaking.front().path,
+                 .what = fmt::format("{} trains another task or model:\n{}",
+                                     options_.directory.string(), to_string(breaking)),
+                 .hint = "evaluate it with its own config.toml"});
 }
 
 }  // namespace trivet

@@ -33,9 +33,9 @@ void check_continuous_train(const ResolvedConfig& config) {
   if (!init_checkpoint_of(config).empty()) return;
   throw ConfigError(
       Diagnostic{.path = "task.init_checkpoint",
-              .what = "is not set: mode continuous_train_and_eval has no run to watch",
-              .hint = "set it to the directory of the run whose checkpoints to train "
-                      "from"});
+                 .what = "is not set: mode continuous_train_and_eval has no run to watch",
+                 .hint = "set it to the directory of the run whose checkpoints to train "
+                         "from"});
 }
 
 ContinuousTrain::ContinuousTrain(const RunRequest& request, const RunDirectory& directory,

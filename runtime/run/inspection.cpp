@@ -72,7 +72,8 @@ void note_gradients(ParameterStore& store, std::vector<Inspection::Weights>& wei
     if (entry.has_gradient) continue;
     Parameter* parameter = store.find(entry.path);
     if (parameter == nullptr || !parameter->trainable()) continue;
-    // Gradients on a meta device have no values; that the loss depends on a weight is known there, too.
+    // Gradients on a meta device have no values; that the loss depends on a weight is known there,
+    // too.
     entry.has_gradient =
         is_meta(store.device()) ? parameter->has_gradient() : !is_zero(parameter->gradient());
   }
@@ -122,7 +123,7 @@ class Inspector {
 
 Inspection Inspector::inspect() {
   try {
-    with_places(config_.tree, [this] { look(); });
+    with_locations(config_.tree, [this] { look(); });
   } catch (Error& error) {
     error.amend({.path = stage_path_});
     throw;
@@ -180,7 +181,8 @@ void Inspector::build() {
   build_from_config("task.init_checkpoint", experiment.task.origin(),
                     [this] { trainer_->initialize(); });
   const bool fresh = task_->config().init_checkpoint.empty() && !result_.abstract;
-  const auto* first = static_cast<const ExpectedInitialLoss*>(task_->extension(kTaskExpectedInitialLoss));
+  const auto* first =
+      static_cast<const ExpectedInitialLoss*>(task_->extension(kTaskExpectedInitialLoss));
   if (fresh && first != nullptr) result_.expected_loss = first->expected_initial_loss();
 }
 

@@ -4,9 +4,9 @@
 // would start from if nothing had been learnt before it. Behind `trivet check` and `trivet
 // summary`.
 //
-// On a meta device (trivet/backend/meta_device.h) nothing is computed: shapes, parameters, FLOPs and memory
-// are those of the device's share of a training batch, and neither loss nor evaluation says
-// anything.
+// On a meta device (trivet/backend/meta_device.h) nothing is computed: shapes, parameters, FLOPs
+// and memory are those of the device's share of a training batch, and neither loss nor evaluation
+// says anything.
 #pragma once
 
 #include <cstddef>
@@ -47,8 +47,8 @@ struct Inspection {
   std::int64_t examples = 0;  // in it
   std::int64_t tokens = 0;    // in it; 0 where the task counts none
   FlopCount flops;            // of a training step, or of one of evaluation when not trained
-  std::optional<ExpectedInitialLoss::Range> expected_loss;  // nothing: the task does not say, or its weights
-                                                  // come from a checkpoint
+  std::optional<ExpectedInitialLoss::Range> expected_loss;  // nothing: the task does not say, or
+                                                            // its weights come from a checkpoint
   bool evaluated = false;
   Logs eval_logs;       // of one batch
   MetricNames names;    // of all numbers that were seen; empty on a meta device
@@ -56,9 +56,10 @@ struct Inspection {
 
   bool abstract = false;
   MeshConfig mesh;
-  std::int64_t global_batch = 0;         // examples of all devices; 0: not known
-  double peak_flops = 0;                 // of a device, a second; 0: not known
-  std::vector<MemoryPart> memory_parts;  // of a training on a meta device, what is kept between steps
+  std::int64_t global_batch = 0;  // examples of all devices; 0: not known
+  double peak_flops = 0;          // of a device, a second; 0: not known
+  std::vector<MemoryPart>
+      memory_parts;  // of a training on a meta device, what is kept between steps
 };
 
 // A training step of all devices. Zero where the task counts no tokens or nothing was trained.
@@ -80,7 +81,7 @@ struct InspectOptions {
 };
 
 // Of each stage, in order; at least one. Writes nothing: there is no run directory. Throws as a run
-// does, Error with the place in the config. [main thread]
+// does, Error with the location in the config. [main thread]
 std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptions& options = {});
 
 // Throws ConfigError for numbers that no stage gives, which were looked for. Nothing where the

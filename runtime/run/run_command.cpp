@@ -64,14 +64,14 @@ void check_mesh(const ResolvedConfig& config) {
   const MeshConfig& mesh = config.experiment.mesh;
   if (mesh.devices() <= 1) return;
   const Value* shape = config.tree.find_path("mesh.ici_mesh_shape");
-  throw ConfigError(
-      Diagnostic{.where = shape != nullptr ? shape->origin() : Origin{},
-              .path = "mesh",
-              .what = "is of " + std::to_string(mesh.devices()) +
-                      " devices, and a run uses one: it cannot be done here",
-              .hint = "trivet summary tells what each device would do and hold; for a run on this "
-                      "one, leave [mesh] out or set mesh.ici_mesh_shape=[] and "
-                      "mesh.dcn_mesh_shape=[]"});
+  throw ConfigError(Diagnostic{
+      .where = shape != nullptr ? shape->origin() : Origin{},
+      .path = "mesh",
+      .what = "is of " + std::to_string(mesh.devices()) +
+              " devices, and a run uses one: it cannot be done here",
+      .hint = "trivet summary tells what each device would do and hold; for a run on this "
+              "one, leave [mesh] out or set mesh.ici_mesh_shape=[] and "
+              "mesh.dcn_mesh_shape=[]"});
 }
 
 }  // namespace

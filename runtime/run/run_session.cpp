@@ -50,12 +50,12 @@ bool is_refusal(const std::exception& failure) {
   return error != nullptr && error->exit_code() != RunError("").exit_code();
 }
 
-RunSession::RunSession(const RunRequest& request, const RunPlace& place, Device& device,
+RunSession::RunSession(const RunRequest& request, const RunLocation& location, Device& device,
                        const TrainerConfig& fields, const StopSignals& signals, RunView& view)
     : request_(request),
       experiment_(request.config.experiment),
-      directory_(place.directory),
-      followed_(place.followed),
+      directory_(location.directory),
+      followed_(location.followed),
       device_(device),
       fields_(fields),
       signals_(signals),
@@ -86,7 +86,7 @@ RunSession::RunSession(const RunRequest& request, const RunPlace& place, Device&
 
 int RunSession::execute() {
   Controller::Outcome outcome = Controller::Outcome::done;
-  with_places(request_.config.tree, [&] {
+  with_locations(request_.config.tree, [&] {
     status_.set_state("starting");
     check_config();
     make_parts();
@@ -219,8 +219,8 @@ void RunSession::print_header() {
   const auto count = static_cast<std::uint64_t>(trainer_->parameters().trainable_count());
   for (const LoadedPlugin& plugin : loaded_plugins()) {
     if (plugin.replaces.empty()) continue;
-    text += printable(fmt::format("\n  plugin    {} {} in {} takes the place of the shipped one",
-                                  plugin.name, plugin.version, plugin.file.string()));
+    text += printable(fmt::format("\n  plugin    {} {} in {} replaces the shipped one", plugin.name,
+                                  plugin.version, plugin.file.string()));
   }
   text += fmt::format("\n  task      {}", experiment_.task.key());
   text += fmt::format("\n  model     {}{}{} parameters", model, model.empty() ? "" : "  ",

@@ -38,7 +38,7 @@ bool is_refusal(const std::exception& failure);
 // Members are made in this order and die in the opposite one. [run thread]
 class RunSession {
  public:
-  RunSession(const RunRequest& request, const RunPlace& place, Device& device,
+  RunSession(const RunRequest& request, const RunLocation& location, Device& device,
              const TrainerConfig& fields, const StopSignals& signals, RunView& view);
 
   // The exit code.
@@ -71,7 +71,7 @@ class RunSession {
   const RunRequest& request_;
   const ExperimentConfig& experiment_;
   const RunDirectory& directory_;
-  const std::filesystem::path followed_;  // as RunPlace says
+  const std::filesystem::path followed_;  // as RunLocation says
   Device& device_;
   const TrainerConfig& fields_;
   const StopSignals& signals_;

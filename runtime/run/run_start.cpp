@@ -27,8 +27,8 @@ std::vector<std::pair<std::string, std::string>> backend_options(const Value& ta
   if (!table.is_table()) return options;
   for (const Value::Member& member : table.members()) {
     if (member.value.is_null()) continue;
-    options.emplace_back(member.key,
-                         member.value.is_string() ? member.value.as_string() : to_toml(member.value));
+    options.emplace_back(
+        member.key, member.value.is_string() ? member.value.as_string() : to_toml(member.value));
   }
   return options;
 }
@@ -63,9 +63,9 @@ TrainerConfig trainer_fields(const ConfigOf<Trainer>& config) {
 void check_before_start(const ResolvedConfig& config, const TrainerConfig& trainer) {
   if (!trains(config.experiment.mode) || trainer.train_steps > 0) return;
   throw ConfigError(Diagnostic{.where = origin_of(config.tree, "trainer.train_steps"),
-                            .path = "trainer.train_steps",
-                            .what = "is 0: there is nothing to train",
-                            .hint = "set it, or use mode = \"eval\""});
+                               .path = "trainer.train_steps",
+                               .what = "is 0: there is nothing to train",
+                               .hint = "set it, or use mode = \"eval\""});
 }
 
 std::unique_ptr<Device> open_device(const RunRequest& request) {
@@ -80,10 +80,10 @@ std::unique_ptr<Device> open_meta_device_for(const ResolvedConfig& config) {
   return open_meta_device(backend_table(config), device_options(config));
 }
 
-int run_in(const RunRequest& request, const RunPlace& place, Device& device,
+int run_in(const RunRequest& request, const RunLocation& location, Device& device,
            const TrainerConfig& fields, const StopSignals& signals, RunView& view,
            std::optional<WorkIsDone>* done, Logs* eval_logs) {
-  RunSession session(request, place, device, fields, signals, view);
+  RunSession session(request, location, device, fields, signals, view);
   try {
     const int code = session.execute();
     if (done != nullptr) done->emplace(code);

@@ -31,7 +31,7 @@ std::unique_ptr<Device> open_meta_device_for(const ResolvedConfig& config);
 // One session in a directory; its exit code. What goes wrong is put on record there and thrown
 // again. `done`, where the session is all that was asked for, is said before the session's objects
 // go; `eval_logs`, where given, receives those of the last evaluation.
-int run_in(const RunRequest& request, const RunPlace& place, Device& device,
+int run_in(const RunRequest& request, const RunLocation& location, Device& device,
            const TrainerConfig& fields, const StopSignals& signals, RunView& view,
            std::optional<WorkIsDone>* done, Logs* eval_logs = nullptr);
 

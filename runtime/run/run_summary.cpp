@@ -27,8 +27,8 @@ Value known(double number) {
 Value kernels_value(const Device& device) {
   Value kernels = Value::array();
   for (const KernelUse& use : device.kernel_uses()) {
-    kernels.push_back(Value::table(
-        {{"kernel", use.kernel}, {"native", use.native}, {"fallback", use.fallback}}));
+    kernels.push_back(
+        Value::table({{"kernel", use.kernel}, {"native", use.native}, {"fallback", use.fallback}}));
   }
   return kernels;
 }

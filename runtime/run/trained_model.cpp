@@ -42,17 +42,17 @@ RunCheckpoint find_run_checkpoint(const fs::path& path) {
       {.hint = "trivet ls DIR lists the runs below a directory"});
 }
 
-TrainedModel::TrainedModel(const ResolvedConfig& config, const RunCheckpoint& place) {
+TrainedModel::TrainedModel(const ResolvedConfig& config, const RunCheckpoint& location) {
   RunRequest request;
   request.config = config;
   device_ = open_device(request);
-  TaskContext context{*device_, {}, place.config.parent_path()};
+  TaskContext context{*device_, {}, location.config.parent_path()};
   task_ = make(config.experiment.task, context);
   store_.emplace(*device_, RngKey(static_cast<std::uint64_t>(config.experiment.seed)));
   Scope scope(*store_);
   model_ = build_model(*task_, task_->config().model, scope);
   store_->build();
-  load(place.checkpoint);
+  load(location.checkpoint);
 }
 
 TrainedModel::~TrainedModel() = default;

@@ -27,9 +27,9 @@ RunCheckpoint find_run_checkpoint(const std::filesystem::path& path);
 
 class TrainedModel {
  public:
-  // Moving averages take the place of the weights where the checkpoint has them, as in evaluations,
+  // Moving averages replace the weights where the checkpoint has them, as in evaluations,
   // unless task.init_load.averages is false. Throws as a run does. [main thread]
-  TrainedModel(const ResolvedConfig& config, const RunCheckpoint& place);
+  TrainedModel(const ResolvedConfig& config, const RunCheckpoint& location);
   ~TrainedModel();
 
   Task& task() { return *task_; }

@@ -14,7 +14,7 @@ struct ConfigChange {
   std::string path;           // "trainer.train_steps"
   std::string before, after;  // TOML; empty where there is no such value
   bool breaks = false;        // the checkpoints of the run do not fit, or mean something else
-  std::string reason{};       // why it breaks, where the schemas say nothing about the place
+  std::string reason{};       // why it breaks, where the schemas say nothing about the location
 };
 
 // Leaves that differ, in the order of `before`, then those that are new. A change breaks where it

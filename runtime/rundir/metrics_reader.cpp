@@ -59,22 +59,22 @@ class Collector {
 
  private:
   void add(const MetricsRecord& record, const std::string& name, double value) {
-    const auto [place, is_new] =
-        places_.try_emplace({record.kind, name}, Place{content.series.size(), false});
+    const auto [location, is_new] =
+        locations_.try_emplace({record.kind, name}, Location{content.series.size(), false});
     if (is_new) {
-      place->second.wanted = wanted_(record.kind, name);
+      location->second.wanted = wanted_(record.kind, name);
       content.series.push_back({record.kind, name, {}});
     }
-    if (!place->second.wanted) return;
-    content.series[place->second.index].points.push_back({record.step, value});
+    if (!location->second.wanted) return;
+    content.series[location->second.index].points.push_back({record.step, value});
   }
 
-  struct Place {
+  struct Location {
     std::size_t index;
     bool wanted;
   };
   const std::function<bool(RecordKind, std::string_view)>& wanted_;
-  std::map<std::pair<RecordKind, std::string>, Place> places_;
+  std::map<std::pair<RecordKind, std::string>, Location> locations_;
 };
 
 }  // namespace
@@ -100,9 +100,9 @@ LastRecords last_records(const std::filesystem::path& path,
   std::uint64_t start = size;
   while ((!last.train || !last.eval) && lines.next(line, start)) {
     if (std::optional<MetricsRecord> record = parse_record(line)) {
-      std::optional<MetricsRecord>& place =
+      std::optional<MetricsRecord>& location =
           record->kind == RecordKind::train ? last.train : last.eval;
-      if (!place) place = std::move(record);
+      if (!location) location = std::move(record);
     }
     if (most_bytes && size - start > *most_bytes) break;
   }

@@ -52,7 +52,7 @@ class RunDirectory {
 };
 
 // Where a process works.
-struct RunPlace {
+struct RunLocation {
   const RunDirectory& directory;     // takes everything that is written
   std::filesystem::path followed{};  // the run whose checkpoints are evaluated; empty: none
 };

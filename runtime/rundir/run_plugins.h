@@ -11,7 +11,7 @@
 namespace trivet {
 
 // A table {name, version, file, digest} for each plugin that is loaded now; one that takes the
-// place of a shipped plugin has `replaces`, too.
+// location of a shipped plugin has `replaces`, too.
 Value loaded_plugins_value();
 
 // As the last process of a run wrote it to log.jsonl when it started; null when there is none.

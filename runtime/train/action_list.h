@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ActionList: the actions of a config, made and run in its order. What leaves an action carries the
-// name of its plugin and its place in the config.
+// name of its plugin and its location in the config.
 #pragma once
 
 #include <memory>

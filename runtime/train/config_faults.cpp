@@ -15,7 +15,7 @@ namespace trivet {
 namespace {
 
 // "task.tasks[1].task.label", then "task.tasks[1].task", "task.tasks[1]", ...
-Origin place_of(const Value& config, std::string path) {
+Origin location_of(const Value& config, std::string path) {
   while (!path.empty()) {
     const Value* found = config.find_path(path);
     if (found != nullptr && found->origin().known()) return found->origin();
@@ -57,7 +57,7 @@ std::string field_spoken_of(const Value& config, const std::string& path, const 
   return field.empty() ? path : field;
 }
 
-// A place in another file than the config's, as of a bad row, goes into the text.
+// A location in another file than the config's, as of a bad row, goes into the text.
 Diagnostic problem_of(const Error& error, std::string_view path, const Origin& config) {
   const bool elsewhere = error.where().known() && error.where().file != config.file;
   return {.where = {},
@@ -94,7 +94,7 @@ void build_from_config(std::string_view path, const Origin& config,
   }
 }
 
-void with_places(const Value& config, const std::function<void()>& work) {
+void with_locations(const Value& config, const std::function<void()>& work) {
   try {
     work();
   } catch (const ConfigError& error) {
@@ -104,7 +104,7 @@ void with_places(const Value& config, const std::function<void()>& work) {
       if (!problem.path.empty()) {
         problem.path = field_spoken_of(config, problem.path, problem.what);
       }
-      problem.where = place_of(config, problem.path);
+      problem.where = location_of(config, problem.path);
     }
     throw ConfigError(std::move(diagnostics));
   }

@@ -82,8 +82,8 @@ Controller::Outcome Controller::train_and_evaluate() {
 Controller::Outcome Controller::run(With with) {
   if (options_.train_steps == 0) {
     throw ConfigError(Diagnostic{.path = "trainer.train_steps",
-                              .what = "is 0: there is nothing to train",
-                              .hint = "set it, or use mode = \"eval\""});
+                                 .what = "is 0: there is nothing to train",
+                                 .hint = "set it, or use mode = \"eval\""});
   }
   last_save_ = parts_.clock();
   last_save_step_ = parts_.trainer.global_step();

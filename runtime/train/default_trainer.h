@@ -60,7 +60,7 @@ class DefaultTrainer final : public Trainer {
 
   // Takes over from a trainer of the same run and task, by what that one has saved: its step, its
   // sums and its count of trials. With `learner` also weights, optimizer and averages, which must
-  // be of the same form, with `input` the place in the training data.
+  // be of the same form, with `input` the location in the training data.
   struct TakeOver {
     bool learner = false;
     bool input = false;

@@ -26,8 +26,8 @@ void check_learner(const TrainerConfig& trainer, const ConfigOf<Input>& train_in
                   [](const LearnerConfig& learner) { return learner.learning_rate.has_value(); });
   if (!trainer.learning_rate.has_value() && (has_main(trainer) || !all_have_rates)) {
     throw ConfigError(Diagnostic{.path = "trainer.learning_rate",
-                              .what = "training needs it, and it is not set",
-                              .hint = "for example learning_rate = 0.001"});
+                                 .what = "training needs it, and it is not set",
+                                 .hint = "for example learning_rate = 0.001"});
   }
   const Value* set = train_input.fields().find("batch_size");
   const std::int64_t batch = set != nullptr ? set->as_integer() : InputConfig{}.batch_size;
@@ -35,9 +35,9 @@ void check_learner(const TrainerConfig& trainer, const ConfigOf<Input>& train_in
   const std::string input = train_input.path().empty() ? "task.train_input" : train_input.path();
   throw ConfigError(
       Diagnostic{.path = "trainer.gradient_accumulation",
-              .what = fmt::format("{}.batch_size = {} cannot be cut into {} equal parts", input,
-                                  batch, trainer.gradient_accumulation),
-              .hint = "choose a divisor of the batch size"});
+                 .what = fmt::format("{}.batch_size = {} cannot be cut into {} equal parts", input,
+                                     batch, trainer.gradient_accumulation),
+                 .hint = "choose a divisor of the batch size"});
 }
 
 std::unique_ptr<Learner> make_learner(const TrainerConfig& config, Task& task,

@@ -3,7 +3,7 @@
 //
 // It gives the same batches in the same order. Its state is that of the inner input after the last
 // batch the consumer took: what was made ahead and not taken is made again after a restore. An
-// error of the inner input arrives at the consumer in place of the batch it happened at.
+// error of the inner input arrives at the consumer instead of the batch it happened at.
 #pragma once
 
 #include <cstddef>

@@ -31,11 +31,12 @@ void StageConfig::validate(Diagnostics& diagnostics) const {
 }
 
 void ProgressiveConfig::validate(Diagnostics& diagnostics) const {
-  if (stages.empty()) diagnostics.add("stages", "has no stage", "use trivet/Trainer without stages");
+  if (stages.empty())
+    diagnostics.add("stages", "has no stage", "use trivet/Trainer without stages");
   for (std::size_t i = 0; i + 1 < stages.size(); ++i) {
     if (stages[i].steps > 0) continue;
     diagnostics.add(fmt::format("stages[{}].steps", i),
-                 "is 0: a stage that another one follows must end", "set it to at least 1");
+                    "is 0: a stage that another one follows must end", "set it to at least 1");
   }
 }
 
@@ -54,7 +55,7 @@ TrainerConfig ProgressiveTrainer::trainer_config(std::size_t stage) const {
   TrainerConfig config = config_;
   if (own.optimizer.has_value()) config.optimizer = own.optimizer;
   if (own.learning_rate.has_value()) config.learning_rate = own.learning_rate;
-  // What a stage says of one of the two stands in the place of both.
+  // What a stage says of one of the two stands instead of both.
   if (own.frozen || own.trainable) {
     config.frozen = own.frozen.value_or(std::vector<std::string>());
     config.trainable = own.trainable.value_or(std::vector<std::string>());

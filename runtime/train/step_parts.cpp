@@ -10,7 +10,7 @@ namespace trivet {
 
 namespace {
 
-// What a method of the task makes; nothing in its place would be called all the same.
+// What a method of the task makes; nothing instead would be called all the same.
 template <class Body>
 auto made_by(const Task& task, const char* method, Body&& body) {
   return in_task(task, method, [&] {
@@ -42,7 +42,7 @@ Metrics build_metrics(Task& task, bool training) {
   return in_task(task, "build_metrics", [&] {
     Metrics metrics = task.build_metrics(training);
     for (const auto& metric : metrics) {
-      if (!metric) throw PluginError("its build_metrics gave nothing in the place of a metric");
+      if (!metric) throw PluginError("its build_metrics gave nothing instead of a metric");
     }
     return metrics;
   });

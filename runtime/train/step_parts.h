@@ -18,8 +18,8 @@
 namespace trivet {
 
 // What the task makes of a config. What leaves its methods names its plugin, and nothing in the
-// place of an object is a PluginError. An input is behind a PrefetchInput unless its `prefetch` is
-// 0.
+// location of an object is a PluginError. An input is behind a PrefetchInput unless its `prefetch`
+// is 0.
 std::unique_ptr<Model> build_model(Task& task, const ConfigOf<Model>& config, Scope& scope);
 std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, bool training);
 std::unique_ptr<Optimizer> create_optimizer(Task& task, const ConfigOf<Optimizer>& config);

@@ -37,7 +37,7 @@ struct SumConfig : trivet::ScheduleConfig {
 };
 TRIVET_CONFIG(SumConfig, trivet::ScheduleConfig, (mode, "One of two."),
               (interval, "Steps or time."), (wait, "Time."), (counts, "By name."),
-              (terms, "Tables."), (inner, "Another."), (on, "If any."), (file, "A place."))
+              (terms, "Tables."), (inner, "Another."), (on, "If any."), (file, "A location."))
 
 class Sum final : public trivet::Schedule {
  public:

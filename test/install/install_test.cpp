@@ -20,7 +20,7 @@ using trivet::test::ShellResult;
 using trivet::test::TempDir;
 
 // The build's products, installed once for all cases and then moved: nothing in it may remember
-// the place it was installed to.
+// the location it was installed to.
 class InstalledTree {
  public:
   InstalledTree() {
@@ -90,7 +90,7 @@ std::vector<std::string> compilers() {
 
 }  // namespace
 
-TEST_CASE("the installed program runs from the place it was moved to", "[slow]") {
+TEST_CASE("the installed program runs from the location it was moved to", "[slow]") {
   const ShellResult result = shell(quoted(tree().program().string()) + " --version");
   CHECK(result.exit_code == 0);
   CHECK(result.output.find(trivet::version()) != std::string::npos);

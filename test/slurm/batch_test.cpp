@@ -35,7 +35,7 @@ bool has_option(const std::vector<std::string>& arguments, const std::string& na
                      [&](const std::string& one) { return one.starts_with(name); });
 }
 
-// A script with a program of the test's in the place of trivet, and commands that write down how
+// A script with a program of the test's instead of trivet, and commands that write down how
 // they are called.
 struct Script {
   explicit Script(const std::string& program, const SlurmConfig& config = {}) {

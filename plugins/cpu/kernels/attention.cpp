@@ -51,7 +51,7 @@ float softmax_in_place(std::int64_t n, float* scores) {
   return most + std::log(total);
 }
 
-// The same weights from the log-sum-exp, to another place.
+// The same weights from the log-sum-exp, to another position.
 void weights_of(std::int64_t n, const float* scores, float lse, float* weights) {
   if (std::isinf(lse) && lse < 0) return void(std::fill_n(weights, n, 0.0f));
   const V shift = set(lse);

@@ -55,15 +55,15 @@ bool is_contiguous(const tv_view& v) {
 }
 
 // The angles' cosines and sines, [positions, 2, half]; of each position between the lowest and the
-// highest, or of each place where positions lie far apart.
+// highest, or of each position where positions lie far apart.
 class Angles {
  public:
-  Angles(tv_ctx* ctx, const tv_rope& rope, std::int64_t places) : half_(rope.rotary / 2) {
-    const auto [low, high] = std::minmax_element(rope.positions, rope.positions + places);
+  Angles(tv_ctx* ctx, const tv_rope& rope, std::int64_t positions) : half_(rope.rotary / 2) {
+    const auto [low, high] = std::minmax_element(rope.positions, rope.positions + positions);
     first_ = *low;
     const std::int64_t range = std::int64_t{*high} - *low + 1;
-    by_position_ = range <= places;
-    const std::int64_t rows = by_position_ ? range : places;
+    by_position_ = range <= positions;
+    const std::int64_t rows = by_position_ ? range : positions;
     table_ = scratch(ctx, 2 * half_ * rows);
     parallel(ctx, rows, row_grain(64 * half_), [&](auto begin, auto end, auto) {
       for (std::int64_t row = begin; row < end; ++row) {
@@ -73,8 +73,8 @@ class Angles {
     });
   }
 
-  const float* cosines(const tv_rope& rope, std::int64_t place) const {
-    const std::int64_t row = by_position_ ? rope.positions[place] - first_ : place;
+  const float* cosines(const tv_rope& rope, std::int64_t position) const {
+    const std::int64_t row = by_position_ ? rope.positions[position] - first_ : position;
     return table_ + 2 * half_ * row;
   }
   std::int64_t half() const { return half_; }
@@ -102,15 +102,15 @@ tv_status rope(tv_ctx* ctx, const tv_rope* args) {
   if (!is_f32(x) || !is_f32(out) || !is_contiguous(x) || !is_contiguous(out)) {
     return TV_UNSUPPORTED;
   }
-  const std::int64_t places = x.shape[0] * x.shape[1], heads = x.shape[2], width = x.shape[3];
+  const std::int64_t positions = x.shape[0] * x.shape[1], heads = x.shape[2], width = x.shape[3];
   if (element_count(x) == 0) return TV_OK;
-  const Angles angles(ctx, *args, places);
+  const Angles angles(ctx, *args, positions);
   const std::int64_t half = angles.half();
-  parallel(ctx, places, row_grain(heads * width), [&](auto begin, auto end, auto) {
-    for (std::int64_t place = begin; place < end; ++place) {
-      const float* cosines = angles.cosines(*args, place);
+  parallel(ctx, positions, row_grain(heads * width), [&](auto begin, auto end, auto) {
+    for (std::int64_t position = begin; position < end; ++position) {
+      const float* cosines = angles.cosines(*args, position);
       for (std::int64_t head = 0; head < heads; ++head) {
-        const std::int64_t at = (place * heads + head) * width;
+        const std::int64_t at = (position * heads + head) * width;
         const float* from = data<float>(x) + at;
         float* to = data<float>(out) + at;
         HWY_DYNAMIC_DISPATCH(turn_pairs)

@@ -38,7 +38,7 @@ class CsvReader {
   // `text` must outlive it. `file` is its name, for messages.
   CsvReader(std::string_view text, Dialect dialect, std::string file);
 
-  // Goes on with the record that starts at this place.
+  // Goes on with the record that starts at this location.
   void seek(std::size_t offset, std::int64_t line);
   void skip_line();  // whatever it holds
 

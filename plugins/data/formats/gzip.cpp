@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libdeflate decompresses whole buffers, several times as fast as zlib; zlib reads the front of a
-// file and finds the place of the damage when there is any.
+// file and finds the location of the damage when there is any.
 #include "data/formats/gzip.h"
 
 #include <libdeflate.h>
@@ -66,10 +66,10 @@ class Inflater {
   if (good > size)
     throw InputError(name + ": holds more than the " + std::to_string(size) +
                      " bytes that its header declares");
-  const std::string place =
+  const std::string location =
       " after " + std::to_string(good) + " of " + std::to_string(size) + " bytes";
-  if (status == Z_BUF_ERROR) throw InputError(name + ": the gzip data is cut off" + place);
-  throw InputError(name + ": the gzip data is damaged" + place,
+  if (status == Z_BUF_ERROR) throw InputError(name + ": the gzip data is cut off" + location);
+  throw InputError(name + ": the gzip data is damaged" + location,
                    {.hint = "the file was changed or not fetched whole; fetch it again"});
 }
 

@@ -17,7 +17,7 @@ bool is_gzip(std::span<const std::uint8_t> file);
 std::vector<std::uint8_t> gunzip_front(std::span<const std::uint8_t> file, std::size_t size);
 
 // All of it, which must be exactly `size` bytes. Several members in a row are one text, as gzip has
-// it. Throws InputError naming `name` and the place for data that is damaged, cut, longer or
+// it. Throws InputError naming `name` and the location for data that is damaged, cut, longer or
 // shorter, or has something else behind its end.
 Memory gunzip(std::span<const std::uint8_t> file, std::uint64_t size, const std::string& name);
 

@@ -111,11 +111,11 @@ std::size_t count_features(Reader example) {
 }
 
 // A map has each name once; which of two is meant, readers do not agree on.
-void check_names(const std::vector<SourceExample::Feature>& features, const std::string& place) {
+void check_names(const std::vector<SourceExample::Feature>& features, const std::string& location) {
   std::set<std::string_view> names;
   for (const SourceExample::Feature& feature : features) {
     if (names.insert(feature.name).second) continue;
-    throw InputError(place + ": has the feature '" + std::string(feature.name) + "' twice");
+    throw InputError(location + ": has the feature '" + std::string(feature.name) + "' twice");
   }
 }
 
@@ -125,25 +125,25 @@ bool TfRecordReader::next(std::string_view& record) {
   if (rest_.empty()) return false;
   ++number_;
   constexpr std::size_t kFrame = 16;  // length, its checksum, the checksum of the bytes
-  if (rest_.size() < kFrame) throw InputError(place() + ": is cut off");
+  if (rest_.size() < kFrame) throw InputError(location() + ": is cut off");
   const auto length = number_at<std::uint64_t>(rest_, 0);
   if (number_at<std::uint32_t>(rest_, 8) != masked_crc32c(rest_.substr(0, 8)))
     throw InputError(
-        place() + ": the checksum of its length is wrong",
+        location() + ": the checksum of its length is wrong",
         {.hint = number_ == 1 ? "is this a TFRecord file, and not compressed with zlib?"
                               : "the file is damaged"});
   if (length > rest_.size() - kFrame)
-    throw InputError(place() + ": is cut off: it has " + std::to_string(length) +
+    throw InputError(location() + ": is cut off: it has " + std::to_string(length) +
                      " bytes, of which " + std::to_string(rest_.size() - kFrame) + " are there");
   const std::string_view bytes = rest_.substr(12, length);
   if (number_at<std::uint32_t>(rest_, 12 + length) != masked_crc32c(bytes))
-    throw InputError(place() + ": its checksum is wrong", {.hint = "the file is damaged"});
+    throw InputError(location() + ": its checksum is wrong", {.hint = "the file is damaged"});
   rest_.remove_prefix(kFrame + length);
   record = bytes;
   return true;
 }
 
-void read_example(std::string_view record, const std::string& place,
+void read_example(std::string_view record, const std::string& location,
                   std::vector<std::string>& numbers,
                   std::vector<SourceExample::Feature>& features) {
   numbers.clear();
@@ -153,9 +153,9 @@ void read_example(std::string_view record, const std::string& place,
     numbers.reserve(count_features(Reader(bytes)));  // views point into it
     Reader example(bytes);
     while (example.next(1, kBytes)) read_features(example.get_message(), numbers, features);
-    check_names(features, place);
+    check_names(features, location);
   } catch (const protozero::exception& failure) {
-    throw InputError(place + ": is no tf.Example: " + failure.what());
+    throw InputError(location + ": is no tf.Example: " + failure.what());
   }
 }
 

@@ -29,7 +29,7 @@ class TfRecordReader {
 
   // False at the end. Throws InputError with file and record for what is cut off or damaged.
   bool next(std::string_view& record);
-  std::string place() const { return file_ + ", record " + std::to_string(number_); }
+  std::string location() const { return file_ + ", record " + std::to_string(number_); }
 
  private:
   std::string_view rest_;
@@ -38,8 +38,8 @@ class TfRecordReader {
 };
 
 // The first value of each feature, numbers in decimal; features without a value are left out. Views
-// into `record` and `numbers`. Throws InputError with `place` for what is no tf.Example.
-void read_example(std::string_view record, const std::string& place,
+// into `record` and `numbers`. Throws InputError with `location` for what is no tf.Example.
+void read_example(std::string_view record, const std::string& location,
                   std::vector<std::string>& numbers, std::vector<SourceExample::Feature>& features);
 
 }  // namespace trivet::data

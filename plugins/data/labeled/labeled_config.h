@@ -6,7 +6,7 @@
 //                               token
 //   "paddings"      f32 [B, T]  1 where there is nothing
 //   "segment_ids"   i32 [B, T]  1; 0 is padding
-//   "segment_pos"   i32 [B, T]  the place in the row, from 0
+//   "segment_pos"   i32 [B, T]  the position in the row, from 0
 //   "weight"        f32 [B]     0: a row that only fills the last batch
 //
 // Examples without tokens are left out.
@@ -74,10 +74,10 @@ TRIVET_CONFIG(SentencePairsConfig, LabeledConfig,
 
 // data/TaggedSequences: words with a tag each. `words` and `tags` are texts of equally many parts
 // between blanks. Each word is tokenized for itself, with `separator` in front of all but the
-// first; its first token has the tag, the others and the special tokens have none (Devlin et al. 2018, 5.3).
-// With a tokenizer to which blanks are tokens, such as bytes, that is the separator's. A word
-// without tokens is left out with its tag. A sentence with more tokens than a row goes on in the
-// next row, between words; a longer word is cut. Batches also have
+// first; its first token has the tag, the others and the special tokens have none (Devlin et al.
+// 2018, 5.3). With a tokenizer to which blanks are tokens, such as bytes, that is the separator's.
+// A word without tokens is left out with its tag. A sentence with more tokens than a row goes on in
+// the next row, between words; a longer word is cut. Batches also have
 //
 //   "tags"     i32 [B, T]  the number of the tag's name among class_names; -1: none is asked for
 //   "weights"  f32 [B, T]  1 where one is

@@ -31,7 +31,7 @@ void LabeledConfig::validate(Diagnostics& diagnostics) const {
 }
 
 TextSpecialTokens text_special_tokens(const LabeledConfig& config, const Tokenizer& tokenizer,
-                     const std::string& input) {
+                                      const std::string& input) {
   return {special_token(config.cls_id, "[CLS]", tokenizer.bos_id(), tokenizer, input + ".cls_id"),
           special_token(config.sep_id, "[SEP]", tokenizer.eos_id(), tokenizer, input + ".sep_id")};
 }
@@ -39,15 +39,16 @@ TextSpecialTokens text_special_tokens(const LabeledConfig& config, const Tokeniz
 void check_room(const LabeledConfig& config, std::int64_t special, const std::string& input) {
   if (config.seq_len > special) return;
   throw InputError(input + ".seq_len: is " + std::to_string(config.seq_len) +
-                       ", which leaves no room for text beside " + std::to_string(special) + " special tokens",
+                       ", which leaves no room for text beside " + std::to_string(special) +
+                       " special tokens",
                    {.hint = "make it larger"});
 }
 
 std::int32_t class_named(std::string_view text, const std::vector<std::string>& names,
-                         const std::string& place) {
+                         const std::string& location) {
   const auto found = std::find(names.begin(), names.end(), text);
   if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
-  throw InputError(place + ": '" + std::string(text) + "' is none of the class_names",
+  throw InputError(location + ": '" + std::string(text) + "' is none of the class_names",
                    {.hint = suggestion(text, names)});
 }
 
@@ -57,7 +58,7 @@ Batch LabeledRows::batch(std::span<const Row> rows) {
          segment_ids = Tensor::host(shape, DType::i32),
          segment_pos = Tensor::host(shape, DType::i32);
   const auto id = filled<std::int32_t>(ids, 0), segment = filled<std::int32_t>(segment_ids, 0),
-             place = filled<std::int32_t>(segment_pos, 0);
+             location = filled<std::int32_t>(segment_pos, 0);
   const auto padding = filled<float>(paddings, 1);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::size_t at = i * static_cast<std::size_t>(seq_len_);
@@ -65,8 +66,8 @@ Batch LabeledRows::batch(std::span<const Row> rows) {
     tokens_->read(rows[i].row, 0, id.subspan(at, length));
     std::ranges::fill(padding.subspan(at, length), 0.0F);
     std::ranges::fill(segment.subspan(at, length), 1);
-    const auto places = place.subspan(at, length);
-    std::iota(places.begin(), places.end(), 0);
+    const auto locations = location.subspan(at, length);
+    std::iota(locations.begin(), locations.end(), 0);
   }
   return {{"ids", std::move(ids)},
           {"paddings", std::move(paddings)},

@@ -22,15 +22,15 @@ struct TextSpecialTokens {
   std::optional<std::int32_t> cls, sep;
 };
 
-// Those of the config, else the tokenizer's. Throws InputError, with `input` as its place, for one
-// that is no token, and for rows without room for a token beside `special_per_row`.
+// Those of the config, else the tokenizer's. Throws InputError, with `input` as its location, for
+// one that is no token, and for rows without room for a token beside `special_per_row`.
 TextSpecialTokens text_special_tokens(const LabeledConfig& config, const Tokenizer& tokenizer,
-                     const std::string& input);
+                                      const std::string& input);
 void check_room(const LabeledConfig& config, std::int64_t special, const std::string& input);
 
-// The place of a text among names. Throws InputError with `place` and the nearest ones.
+// The location of a text among names. Throws InputError with `location` and the nearest ones.
 std::int32_t class_named(std::string_view text, const std::vector<std::string>& names,
-                         const std::string& place);
+                         const std::string& location);
 
 // Rows whose tokens, special tokens included, are the documents of `tokens`, one each.
 class LabeledRows : public SequenceDataset {

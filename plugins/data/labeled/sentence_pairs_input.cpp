@@ -20,13 +20,13 @@ using Ids = std::vector<std::int32_t>;
 using Labels = std::variant<Ids, std::vector<float>>;  // one a row
 
 template <class T>
-T number_in(const std::string& text, const std::string& place, const char* what) {
+T number_in(const std::string& text, const std::string& location, const char* what) {
   T number{};
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   const bool finite = !std::is_floating_point_v<T> || std::isfinite(static_cast<double>(number));
   if (error == std::errc() && stop == end && finite) return number;
-  throw InputError(place + ": the label '" + text + "' is no " + what,
+  throw InputError(location + ": the label '" + text + "' is no " + what,
                    {.hint = "class_names says what labels are called; label_type = \"number\" is "
                             "for regression"});
 }
@@ -123,8 +123,8 @@ struct SentencePairsInput::Parts {
   }
 
   void add(const SourceExample& example, MemoryTokens& tokens, Labels& labels) const {
-    Ids a = encode_checked(*tokenizer, text_a.fill(example), example.place);
-    Ids b = encode_checked(*tokenizer, text_b.fill(example), example.place);
+    Ids a = encode_checked(*tokenizer, text_a.fill(example), example.location);
+    Ids b = encode_checked(*tokenizer, text_b.fill(example), example.location);
     cut_together(a, b, config.seq_len - special_count());
     Ids row;
     if (special.cls) row.push_back(*special.cls);
@@ -137,16 +137,16 @@ struct SentencePairsInput::Parts {
     tokens.add(row, first);
     const std::string text = label.fill(example);
     if (auto* numbers = std::get_if<std::vector<float>>(&labels)) {
-      numbers->push_back(number_in<float>(text, example.place, "number"));
+      numbers->push_back(number_in<float>(text, example.location, "number"));
     } else {
-      std::get<Ids>(labels).push_back(class_of(text, example.place));
+      std::get<Ids>(labels).push_back(class_of(text, example.location));
     }
   }
 
-  std::int32_t class_of(const std::string& text, const std::string& place) const {
-    if (!config.class_names.empty()) return class_named(text, config.class_names, place);
-    const auto number = number_in<std::int32_t>(text, place, "class");
-    if (number < 0) throw InputError(place + ": the label " + text + " is negative");
+  std::int32_t class_of(const std::string& text, const std::string& location) const {
+    if (!config.class_names.empty()) return class_named(text, config.class_names, location);
+    const auto number = number_in<std::int32_t>(text, location, "class");
+    if (number < 0) throw InputError(location + ": the label " + text + " is negative");
     return number;
   }
 

@@ -37,7 +37,7 @@ struct TaggedRow {
   }
 };
 
-// `tags` has, in the places of the tokens, 0 for none, else the tag and one.
+// `tags` has, in the positions of the tokens, 0 for none, else the tag and one.
 class TaggedRows final : public LabeledRows {
  public:
   TaggedRows(std::shared_ptr<const TokenStore> tokens, std::shared_ptr<const TokenStore> tags,
@@ -111,15 +111,15 @@ struct TaggedSequencesInput::Parts {
     const std::string all_words = words.fill(example), all_tags = tags.fill(example);
     const auto each_word = parts_of(all_words), each_tag = parts_of(all_tags);
     if (each_word.size() != each_tag.size())
-      throw InputError(example.place + ": there are " + std::to_string(each_word.size()) +
+      throw InputError(example.location + ": there are " + std::to_string(each_word.size()) +
                            " words and " + std::to_string(each_tag.size()) + " tags",
                        {.hint = "both are texts of equally many parts between blanks"});
     const auto room = static_cast<std::size_t>(config.seq_len) - (special.sep ? 1 : 0);
     std::vector<TaggedRow> rows;
     for (std::size_t i = 0; i < each_word.size(); ++i) {
       const std::string text = (i > 0 ? config.separator : "") + std::string(each_word[i]);
-      Ids ids = encode_checked(*tokenizer, text, example.place);
-      const std::int32_t tag = class_named(each_tag[i], config.class_names, example.place);
+      Ids ids = encode_checked(*tokenizer, text, example.location);
+      const std::int32_t tag = class_named(each_tag[i], config.class_names, example.location);
       if (ids.empty()) continue;
       if (rows.empty() || rows.back().ids.size() + ids.size() > room) {
         rows.emplace_back();

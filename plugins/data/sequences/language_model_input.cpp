@@ -16,7 +16,7 @@ TextPipeline pipeline_of(const LanguageModelConfig& config, const InputContext& 
   if (config.inputs_eos) {
     pipeline.inputs_end =
         special_token({"eos", true, config.eos_id, "inputs_eos"}, pipeline.tokenizer->eos_id(),
-             pipeline.tokenizer->vocabulary_size(), context.name);
+                      pipeline.tokenizer->vocabulary_size(), context.name);
   }
   return pipeline;
 }

@@ -7,7 +7,8 @@
 
 namespace trivet::data {
 
-MaskedRows::MaskedRows(std::unique_ptr<SequenceDataset> rows, const Tokenizer& tokenizer, MaskRules rules)
+MaskedRows::MaskedRows(std::unique_ptr<SequenceDataset> rows, const Tokenizer& tokenizer,
+                       MaskRules rules)
     : rows_(std::move(rows)),
       rules_(rules),
       key_(RngKey(static_cast<std::uint64_t>(rules.seed)).fold("mask")) {

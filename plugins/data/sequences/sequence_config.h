@@ -6,7 +6,7 @@
 //   "weights"      f32 [B, T]   1 where the label counts in the loss
 //   "paddings"     f32 [B, T]   1 where there is nothing
 //   "segment_ids"  i32 [B, T]   the pieces of documents in a row, from 1; 0 is padding
-//   "segment_pos"  i32 [B, T]   the place within its segment, from 0
+//   "segment_pos"  i32 [B, T]   the position within its segment, from 0
 //   "label_bytes"  i32 [B, T]   bytes of text that the label stands for, 0 for special tokens and
 //                               padding: loss over bytes is comparable between tokenizers
 //   "weight"       f32 [B]      0: a row that only fills the last batch; its weights are 0, too
@@ -79,7 +79,7 @@ TRIVET_CONFIG(SequenceConfig, trivet::InputConfig,
                "needs pack = false.",
                at_least(0)),
               (random_offsets,
-               "Each pass cuts its rows at other places, from the seed; needs pack = true and "
+               "Each pass cuts its rows at other positions, from the seed; needs pack = true and "
                "long_documents = \"split\"."))
 
 // The same for text that a tokenizer turns into ids when a run starts, which then stay in memory:
@@ -119,9 +119,10 @@ TRIVET_CONFIG(
 // and `targets` say what an example's texts are: "{name}" stands for a feature of the source, all
 // else for itself, "{{" for a brace. The tokens of both are one document, targets behind inputs.
 //
-// With `inputs`, batches have "inputs_indicator" i32 [B, T], which says what the places of a prefix
-// language model see: 1 where the id is BOS or a token of the inputs. weights_on_targets_only goes
-// by labels: weights are 0 where the label is a token of the inputs, which is one place less.
+// With `inputs`, batches have "inputs_indicator" i32 [B, T], which says what the positions of a
+// prefix language model see: 1 where the id is BOS or a token of the inputs.
+// weights_on_targets_only goes by labels: weights are 0 where the label is a token of the inputs,
+// which is one position less.
 //
 // With inputs_eos the inputs end with EOS, also where inputs_len cuts them, as SeqIO's do; without,
 // targets follow the last token of the inputs.

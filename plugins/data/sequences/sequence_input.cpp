@@ -10,7 +10,7 @@ namespace trivet::data {
 namespace {
 
 DocumentSpecialTokens special_tokens_of(const SequenceConfig& config, const TextSide& side,
-                       const std::string& input) {
+                                        const std::string& input) {
   const Tokenizer* tokenizer = side.tokenizer.get();
   const auto bos = tokenizer != nullptr ? tokenizer->bos_id() : std::nullopt;
   const auto eos = tokenizer != nullptr ? tokenizer->eos_id() : std::nullopt;
@@ -27,34 +27,36 @@ void SequenceConfig::validate(Diagnostics& diagnostics) const {
   const bool split = long_documents == LongDocuments::split;
   if (overlap > 0 && (pack || !split))
     diagnostics.add("overlap", "is of the windows of one document a row",
-                 "set pack = false and long_documents = \"split\"");
+                    "set pack = false and long_documents = \"split\"");
   if (overlap >= seq_len && seq_len > 0)
-    diagnostics.add("overlap", "leaves nothing of a window that is new", "it must be below seq_len");
+    diagnostics.add("overlap", "leaves nothing of a window that is new",
+                    "it must be below seq_len");
   if (random_offsets && !(pack && split))
     diagnostics.add("random_offsets", "is of rows that are cut from all documents",
-                 "set pack = true and long_documents = \"split\", or leave it out");
+                    "set pack = true and long_documents = \"split\", or leave it out");
 }
 
 SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& context,
                              const std::string& data, const TextSide& side, const LoadTokens& load,
                              const Options& options)
-    : RowsInput(config, context, data, {.only = side, .source = {}, .target = {}},
-                [load, options, side, special = special_tokens_of(config, side, context.name), config] {
-                  SequenceRules rules;
-                  rules.tokens = load();
-                  rules.special = special;
-                  rules.seq_len = config.seq_len;
-                  rules.shifted = options.shifted;
-                  if (side.tokenizer) rules.bytes_of_id = bytes_of_ids(*side.tokenizer);
-                  rules.indicate_inputs = options.indicate_inputs;
-                  rules.weights_on_targets_only = options.weights_on_targets_only;
-                  if (config.random_offsets)
-                    rules.random_offsets =
-                        RngKey(static_cast<std::uint64_t>(config.seed)).fold("offsets");
-                  std::unique_ptr<SequenceDataset> rows =
-                      std::make_unique<SequenceRows>(std::move(rules), config);
-                  return options.wrap ? options.wrap(std::move(rows)) : std::move(rows);
-                }) {}
+    : RowsInput(
+          config, context, data, {.only = side, .source = {}, .target = {}},
+          [load, options, side, special = special_tokens_of(config, side, context.name), config] {
+            SequenceRules rules;
+            rules.tokens = load();
+            rules.special = special;
+            rules.seq_len = config.seq_len;
+            rules.shifted = options.shifted;
+            if (side.tokenizer) rules.bytes_of_id = bytes_of_ids(*side.tokenizer);
+            rules.indicate_inputs = options.indicate_inputs;
+            rules.weights_on_targets_only = options.weights_on_targets_only;
+            if (config.random_offsets)
+              rules.random_offsets =
+                  RngKey(static_cast<std::uint64_t>(config.seed)).fold("offsets");
+            std::unique_ptr<SequenceDataset> rows =
+                std::make_unique<SequenceRows>(std::move(rules), config);
+            return options.wrap ? options.wrap(std::move(rows)) : std::move(rows);
+          }) {}
 
 TextSequenceInput::TextSequenceInput(const TextSequenceConfig& config, const InputContext& context,
                                      const TextPipeline& pipeline, const Options& options)

@@ -48,7 +48,7 @@ struct SequenceRows::Fields {
                           label = filled<std::int32_t>(labels, 0);
   std::span<float> weight = filled<float>(weights, 0), padding = filled<float>(paddings, 1);
   std::span<std::int32_t> segment = filled<std::int32_t>(segment_ids, 0),
-                          place = filled<std::int32_t>(segment_pos, 0),
+                          position = filled<std::int32_t>(segment_pos, 0),
                           bytes = filled<std::int32_t>(label_bytes, 0),
                           is_input = filled<std::int32_t>(inputs_indicator, 0);
 };
@@ -124,7 +124,7 @@ void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
     for (std::size_t i = 0; i + shift < ids_.size(); ++i, ++at) {
       const std::int32_t label = ids_[i + shift];
       const bool label_is_input = std::cmp_less(i, inputs);
-      // An id is the label of the place before it.
+      // An id is the label of the position before it.
       const bool id_is_input = std::cmp_less(i, inputs + static_cast<std::int64_t>(shift));
       const bool counts = row.real && std::cmp_greater_equal(i, piece.repeated) &&
                           !(label_is_input && rules_.weights_on_targets_only);
@@ -134,7 +134,7 @@ void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
       fields.weight[at] = counts ? 1 : 0;
       fields.padding[at] = 0;
       fields.segment[at] = segment;
-      fields.place[at] = static_cast<std::int32_t>(i);
+      fields.position[at] = static_cast<std::int32_t>(i);
       fields.is_input[at] = id_is_input ? 1 : 0;
       if (!rules_.bytes_of_id.empty() && !is_special)
         fields.bytes[at] = rules_.bytes_of_id[static_cast<std::size_t>(label)];

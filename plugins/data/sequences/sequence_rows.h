@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "data/sequences/row_layout.h"
-#include "data/sequences/sequence_dataset.h"
 #include "data/sequences/sequence_config.h"
+#include "data/sequences/sequence_dataset.h"
 #include "data/tokens/token_store.h"
 #include "trivet/input.h"
 #include "trivet/tensor/random.h"
@@ -63,7 +63,7 @@ class SequenceRows final : public SequenceDataset {
   std::string fingerprint_;
   std::vector<Piece> pieces_;      // of the row in work
   std::vector<std::int32_t> ids_;  // of the piece in work; shifted, one more than it has positions
-  bool ends_with_special_token_ = false;    // the last of them is EOS that was added
+  bool ends_with_special_token_ = false;  // the last of them is EOS that was added
 };
 
 }  // namespace trivet::data

@@ -39,13 +39,14 @@ struct SequenceToSequenceInput::Parts {
         pack(config.pack) {
     const auto eos_of = [&](const TextSide& side) {
       return special_token({"eos", config.add_eos, config.eos_id}, side.tokenizer->eos_id(),
-                  side.vocabulary_size, context.name);
+                           side.vocabulary_size, context.name);
     };
     source_rules.special.eos = eos_of(source);
     source_rules.seq_len = config.inputs_len;
     source_rules.shifted = false;
-    target_rules.special.bos = special_token({"bos", true, config.bos_id}, target.tokenizer->bos_id(),
-                                  target.vocabulary_size, context.name);
+    target_rules.special.bos =
+        special_token({"bos", true, config.bos_id}, target.tokenizer->bos_id(),
+                      target.vocabulary_size, context.name);
     target_rules.special.eos = eos_of(target);
     target_rules.seq_len = config.targets_len;
   }
@@ -54,8 +55,8 @@ struct SequenceToSequenceInput::Parts {
     auto source_tokens = std::make_shared<MemoryTokens>(source.vocabulary_size);
     auto target_tokens = std::make_shared<MemoryTokens>(target.vocabulary_size);
     read_limited(*data, limit, [&](const SourceExample& example) {
-      const auto from = encode_checked(*source.tokenizer, inputs.fill(example), example.place);
-      const auto to = encode_checked(*target.tokenizer, targets.fill(example), example.place);
+      const auto from = encode_checked(*source.tokenizer, inputs.fill(example), example.location);
+      const auto to = encode_checked(*target.tokenizer, targets.fill(example), example.location);
       if (from.empty() || to.empty()) return;
       source_tokens->add(from);
       target_tokens->add(to);

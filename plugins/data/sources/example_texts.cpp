@@ -13,7 +13,7 @@ std::string_view feature(const SourceExample& example, std::string_view name) {
   if (found != example.features.end()) return found->text;
   std::vector<std::string> known;
   for (const auto& has : example.features) known.emplace_back(has.name);
-  throw InputError(example.place + ": the example has no text '" + std::string(name) + "'",
+  throw InputError(example.location + ": the example has no text '" + std::string(name) + "'",
                    {.hint = suggestion(name, known)});
 }
 

@@ -11,7 +11,7 @@
 
 namespace trivet::data {
 
-// "Translate {english} to " with the texts of an example in the place of names. Braces of the text
+// "Translate {english} to " with the texts of an example instead of names. Braces of the text
 // itself are doubled.
 class TextTemplate {
  public:
@@ -19,7 +19,7 @@ class TextTemplate {
   explicit TextTemplate(std::string_view text);
 
   bool empty() const { return parts_.empty(); }
-  // Throws InputError with place and nearest names when the example lacks a feature.
+  // Throws InputError with location and nearest names when the example lacks a feature.
   std::string fill(const SourceExample& example) const;
 
  private:

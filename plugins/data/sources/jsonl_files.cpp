@@ -53,19 +53,19 @@ void JsonlFiles::read(const Visit& visit) {
       const std::string_view content = text.substr(0, end);
       text.remove_prefix(std::min(end + 1, text.size()));
       if (content.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      example.place = file + ":" + std::to_string(line);
+      example.location = file + ":" + std::to_string(line);
       if (content.size() > kMostLineBytes)
         throw InputError(
-            example.place + ": is longer than " + std::to_string(kMostLineBytes >> 20) + " MiB",
+            example.location + ": is longer than " + std::to_string(kMostLineBytes >> 20) + " MiB",
             {.hint = "is a line end missing? every line is one JSON object"});
       const Value value = [&] {
         try {
-          return value_from_json(content, example.place);
+          return value_from_json(content, example.location);
         } catch (const RunError& error) {
           throw InputError(error.message(), {.hint = "every line must be a whole JSON object"});
         }
       }();
-      if (!value.is_table()) throw InputError(example.place + ": is no JSON object");
+      if (!value.is_table()) throw InputError(example.location + ": is no JSON object");
       features_of(value, numbers, example.features);
       visit(example);
     }

@@ -14,7 +14,7 @@ void MixtureConfig::validate(Diagnostics& diagnostics) const {
   const auto has_rate = [](const MixtureItem& item) { return item.rate.has_value(); };
   if (std::ranges::any_of(sources, has_rate) && !std::ranges::all_of(sources, has_rate))
     diagnostics.add("sources", "some have a rate and some do not",
-                 "set all rates, or none to mix by the numbers of examples");
+                    "set all rates, or none to mix by the numbers of examples");
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const std::string features = joined_path(joined_path("sources", i), "features");
     for (const auto& [name, text] : sources[i].features)
@@ -70,13 +70,13 @@ struct Mixture::Kept {
   };
   struct Example {
     std::vector<Feature> features;
-    std::string place;
+    std::string location;
   };
   std::string texts;
   std::vector<Example> examples;
 
   void add(const SourceExample& example) {
-    Example kept{{}, example.place};
+    Example kept{{}, example.location};
     for (const auto& feature : example.features) add(kept, feature.name, feature.text);
     examples.push_back(std::move(kept));
   }
@@ -86,7 +86,7 @@ struct Mixture::Kept {
   }
   SourceExample at(std::int64_t number) const {
     const Example& kept = examples[static_cast<std::size_t>(number)];
-    SourceExample example{{}, kept.place};
+    SourceExample example{{}, kept.location};
     for (const Feature& feature : kept.features)
       example.features.push_back(
           {feature.name, std::string_view(texts).substr(feature.begin, feature.size)});
@@ -114,7 +114,7 @@ Mixture::Kept Mixture::keep(const Item& item) {
   Kept kept;
   item.source->read([&](const SourceExample& example) {
     if (item.features.empty()) return kept.add(example);
-    Kept::Example made{{}, example.place};
+    Kept::Example made{{}, example.location};
     for (const auto& [name, text] : item.features) kept.add(made, name, text.fill(example));
     kept.examples.push_back(std::move(made));
   });

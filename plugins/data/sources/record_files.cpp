@@ -23,8 +23,8 @@ void RecordFiles::read(const Visit& visit) {
     TfRecordReader reader(text_in(memory), file);
     std::string_view record;
     while (reader.next(record)) {
-      example.place = reader.place();
-      read_example(record, example.place, numbers, example.features);
+      example.location = reader.location();
+      read_example(record, example.location, numbers, example.features);
       visit(example);
     }
   }

@@ -90,9 +90,9 @@ TRIVET_CONFIG(
 
 // What happens when a source has no more examples before the others.
 enum class Exhausted {
-  stop,    // the pass ends: what the others have left is not used
+  stop,       // the pass ends: what the others have left is not used
   continue_,  // the others continue without it: every example is used once
-  repeat,  // it starts over, until every source has been used up: none is left out
+  repeat,     // it starts over, until every source has been used up: none is left out
 };
 TRIVET_ENUM(Exhausted, stop, continue_, repeat)
 

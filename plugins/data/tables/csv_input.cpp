@@ -44,7 +44,8 @@ std::size_t width_of(const RowEncoder::Array& array) {
 // The columns `begin` and on of the rows that the samples name.
 template <class T>
 Tensor gathered(const std::vector<T>& rows, std::size_t row_width, std::size_t begin,
-                const RowEncoder::Array& array, const std::vector<ExampleSampler::Sample>& samples) {
+                const RowEncoder::Array& array,
+                const std::vector<ExampleSampler::Sample>& samples) {
   const auto batch = static_cast<std::int64_t>(samples.size());
   Tensor tensor =
       Tensor::host(array.width == 0 ? Shape{batch} : Shape{batch, array.width}, dtype_of<T>);
@@ -63,10 +64,10 @@ void CsvConfig::validate(Diagnostics& diagnostics) const {
   const bool one = delimiter.size() == 1 && static_cast<unsigned char>(delimiter[0]) < 128;
   if (!one || std::string_view("\"\r\n\0", 4).find(delimiter[0]) != std::string_view::npos) {
     diagnostics.add("delimiter", "must be one ASCII character, and no quote or line end",
-                 R"(",", ";", "\t" and "|" are usual)");
+                    R"(",", ";", "\t" and "|" are usual)");
   } else if (delimiter == decimal_mark) {
     diagnostics.add("decimal_mark", "is the delimiter, too",
-                 "files with decimal commas have delimiter = \";\"");
+                    "files with decimal commas have delimiter = \";\"");
   }
 }
 

@@ -5,8 +5,9 @@
 
 namespace trivet::data {
 
-std::optional<std::int32_t> special_token(const SpecialTokenWish& wish, std::optional<std::int32_t> own,
-                                 std::int64_t vocabulary_size, const std::string& input) {
+std::optional<std::int32_t> special_token(const SpecialTokenWish& wish,
+                                          std::optional<std::int32_t> own,
+                                          std::int64_t vocabulary_size, const std::string& input) {
   if (!wish.add.value_or(wish.id.has_value() || own.has_value())) return std::nullopt;
   const std::string name = wish.name, field = input + "." + name + "_id";
   const std::optional<std::int32_t> id = wish.id.has_value() ? wish.id : own;

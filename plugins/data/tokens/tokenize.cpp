@@ -10,17 +10,17 @@
 namespace trivet::data {
 
 std::vector<std::int32_t> encode_checked(const Tokenizer& tokenizer, std::string_view text,
-                                         const std::string& place) {
+                                         const std::string& location) {
   std::vector<std::int32_t> ids;
   try {
     ids = tokenizer.encode(text);
   } catch (const InputError& error) {
-    throw InputError(place + ": " + error.message(), error.details());
+    throw InputError(location + ": " + error.message(), error.details());
   }
   const std::int32_t size = tokenizer.vocabulary_size();
   for (const std::int32_t id : ids) {
     if (id >= 0 && id < size) continue;
-    throw InputError(place + ": the tokenizer made the id " + std::to_string(id) +
+    throw InputError(location + ": the tokenizer made the id " + std::to_string(id) +
                          ", but its vocabulary has " + std::to_string(size),
                      {.hint = "this is a mistake in the tokenizer"});
   }
@@ -45,8 +45,8 @@ std::shared_ptr<const Tokenizer> required_tokenizer(const ConfigOf<Tokenizer>& o
                                                     const InputContext& context) {
   if (auto tokenizer = tokenizer_of(own, context)) return tokenizer;
   throw ConfigError(Diagnostic{.path = context.name + ".tokenizer",
-                            .what = "is not set, and the task has no tokenizer",
-                            .hint = "for example tokenizer = \"tokenizers/Bytes\""});
+                               .what = "is not set, and the task has no tokenizer",
+                               .hint = "for example tokenizer = \"tokenizers/Bytes\""});
 }
 
 void read_limited(DataSource& source, std::int64_t limit, const DataSource::Visit& visit) {
@@ -70,14 +70,14 @@ namespace {
 
 TokenizedExample tokenized(const TextPipeline& pipeline, const SourceExample& example) {
   TokenizedExample made;
-  made.ids = encode_checked(*pipeline.tokenizer, pipeline.inputs.fill(example), example.place);
+  made.ids = encode_checked(*pipeline.tokenizer, pipeline.inputs.fill(example), example.location);
   const std::int64_t most = pipeline.inputs_len - (pipeline.inputs_end.has_value() ? 1 : 0);
   if (pipeline.inputs_len > 0 && std::ssize(made.ids) > most)
     made.ids.resize(static_cast<std::size_t>(most));
   if (pipeline.inputs_end) made.ids.push_back(*pipeline.inputs_end);
   made.inputs = std::ssize(made.ids);
   const std::vector<std::int32_t> targets =
-      encode_checked(*pipeline.tokenizer, pipeline.targets.fill(example), example.place);
+      encode_checked(*pipeline.tokenizer, pipeline.targets.fill(example), example.location);
   made.ids.insert(made.ids.end(), targets.begin(), targets.end());
   return made;
 }

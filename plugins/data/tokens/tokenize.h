@@ -44,10 +44,10 @@ struct TokenizedExample {
   std::int64_t inputs = 0;        // how many are of the inputs
 };
 
-// The ids of a text. Throws InputError with `place` for what the tokenizer refuses, and for ids
+// The ids of a text. Throws InputError with `location` for what the tokenizer refuses, and for ids
 // outside its vocabulary, which would read and write beside the tables of a model.
 std::vector<std::int32_t> encode_checked(const Tokenizer& tokenizer, std::string_view text,
-                                         const std::string& place);
+                                         const std::string& location);
 
 // Reads a source whose ids are to be kept in memory. Throws InputError where it has more than
 // `limit` bytes: before it is read where it knows its bytes, else when so many came.

@@ -78,7 +78,7 @@ std::vector<float> CachedDecoder::extend(std::span<const std::int32_t> ids) {
 }
 
 // Each row by itself: a layer that cannot decode with a cache may look at other rows of a batch, as
-// experts with room for so many places do, and no text may depend on what it is computed with.
+// experts with room for so many positions do, and no text may depend on what it is computed with.
 std::vector<float> CachedDecoder::from_the_start() {
   std::vector<float> all;
   for (const Row& row : rows_) {

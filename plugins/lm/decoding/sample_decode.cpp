@@ -12,8 +12,8 @@ namespace {
 class SampleDecoder {
  public:
   SampleDecoder(DecoderState& model, std::span<const std::vector<std::int32_t>> prompts,
-                const DecodeConfig& config, const DecodeLimits& limits, std::span<const RngKey> keys,
-                const OnToken& on_token)
+                const DecodeConfig& config, const DecodeLimits& limits,
+                std::span<const RngKey> keys, const OnToken& on_token)
       : model_(model),
         prompts_(prompts),
         config_(config),
@@ -40,8 +40,8 @@ class SampleDecoder {
 
  private:
   bool is_at_work(std::size_t row) const {
-    const std::int64_t places = std::ssize(prompts_[row]) + std::ssize(rows_[row].ids);
-    if (limits_.longest > 0 && places >= limits_.longest) return false;
+    const std::int64_t positions = std::ssize(prompts_[row]) + std::ssize(rows_[row].ids);
+    if (limits_.longest > 0 && positions >= limits_.longest) return false;
     return !rows_[row].ended && std::ssize(rows_[row].ids) < config_.max_decode_steps;
   }
 

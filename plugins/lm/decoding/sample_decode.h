@@ -24,7 +24,7 @@ struct DecodedRow {
 
 struct DecodeLimits {
   std::vector<std::int32_t> end_tokens{};
-  std::int64_t longest = 0;  // places of a whole sequence; 0: any number
+  std::int64_t longest = 0;  // positions of a whole sequence; 0: any number
 };
 
 // Told each chosen token that is no end token; false ends the row.

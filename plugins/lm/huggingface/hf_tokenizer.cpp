@@ -34,7 +34,7 @@ std::vector<Form> forms() {
 
 // Files of vocabularies do not say which tokens begin and end texts; config.json does.
 ConfigOf<Tokenizer> with_special_tokens(const ConfigOf<Tokenizer>& tokenizer, const Tokenizer& made,
-                               const HfConfig& config) {
+                                        const HfConfig& config) {
   Value fields = tokenizer.fields();
   const auto set = [&](const char* field, std::optional<std::int32_t> found,
                        std::optional<std::int32_t> said) {
@@ -53,7 +53,8 @@ std::unique_ptr<Tokenizer> read(const Form& form, const fs::path& folder, const 
   for (const auto& file : form.files) fields.set(file.first, (folder / file.second).string());
   const ConfigOf<Tokenizer> said(form.type, std::move(fields));
   auto tokenizer = make(said);
-  if (form.type == std::string_view(kBpe)) tokenizer = make(with_special_tokens(said, *tokenizer, config));
+  if (form.type == std::string_view(kBpe))
+    tokenizer = make(with_special_tokens(said, *tokenizer, config));
   if (tokenizer->vocabulary_size() > vocab_size) {
     throw UsageError((folder / form.files[0].second).string() + " has " +
                      std::to_string(tokenizer->vocabulary_size()) +

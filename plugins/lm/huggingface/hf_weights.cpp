@@ -110,10 +110,10 @@ const SafetensorsFile& HfWeights::open(const fs::path& file) {
 void HfWeights::add(const SafetensorsEntry& entry, const fs::path& file) {
   std::string name = entry.name;
   if (name.starts_with(prefix_)) name.erase(0, prefix_.size());
-  const auto [place, is_new] = tensors_.emplace(std::move(name), entry);
+  const auto [position, is_new] = tensors_.emplace(std::move(name), entry);
   if (is_new) return;
   throw UsageError(file.string() + ": " + entry.name + " comes twice, also as " +
-                   place->second.name);
+                   position->second.name);
 }
 
 const SafetensorsEntry* HfWeights::find(std::string_view name) const {

@@ -41,7 +41,7 @@ std::string import_manual() {
          options_text(kImportOptions);
 }
 
-// A place in TOML where "${" would be a reference.
+// A location in TOML where "${" would be a reference.
 std::string config_value(const Value& value) {
   std::string text = to_toml(value);
   for (std::size_t at = 0; (at = text.find("${", at)) != std::string::npos; at += 3) {
@@ -82,15 +82,15 @@ void import_model(const std::string& source, const std::string& out, bool with_t
                   CommandContext& context) {
   std::error_code ignored;
   if (!fs::exists(source, ignored)) throw UsageError("there is no model '" + source + "'");
-  const fs::path place = source;
-  const fs::path folder = fs::is_directory(place, ignored) ? place : place.parent_path();
+  const fs::path position = source;
+  const fs::path folder = fs::is_directory(position, ignored) ? position : position.parent_path();
   const HfConfig config(folder / "config.json");
   const HfLayout& layout = layout_named(config.text("model_type"));
   const DecoderShape shape = layout.shape(config);
   HfTokenizer found;
   if (with_tokenizer) found = find_tokenizer(folder, config, shape.vocab_size);
   const Tokenizer* tokenizer = found.tokenizer.get();
-  const HfWeights source_weights(place, layout.prefix());
+  const HfWeights source_weights(position, layout.prefix());
   const Weights weights = imported(source_weights, layout, shape);
 
   NewFolder made(out);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The variables that a model would have without LoRA (nn/Linear's `lora`) and the same outputs:
 //
-//   w + alpha / rank * lora_a lora_b  in the place of w, lora_a and lora_b
+//   w + alpha / rank * lora_a lora_b  instead of w, lora_a and lora_b
 #pragma once
 
 #include "lm/models/language_model.h"

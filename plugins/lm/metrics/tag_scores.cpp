@@ -21,10 +21,10 @@ void TagScores::update_state(const Batch& batch, const NestedMap& outputs) {
   any_ = true;
   const HostArray<std::int32_t> told(*argmax), tags(batch.at("tags"));
   const HostArray<float> weights(batch.at("weights"));
-  const std::int64_t places = argmax->dim(1);
+  const std::int64_t positions = argmax->dim(1);
   for (std::int64_t row = 0; row < argmax->dim(0); ++row) {
     std::vector<std::string_view> true_names, told_names;
-    for (std::int64_t i = row * places; i < (row + 1) * places; ++i) {
+    for (std::int64_t i = row * positions; i < (row + 1) * positions; ++i) {
       if (weights[i] == 0 || tags[i] < 0) continue;
       counts_.add(tags[i], told[i]);
       true_names.emplace_back(names_.at(static_cast<std::size_t>(tags[i])));

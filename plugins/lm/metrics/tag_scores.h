@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TagScores: what a tagger's "per_example_argmax" i32 [B, T] is worth against "tags" i32 [B, T],
-// over the places whose "weights" are not 0:
+// over the positions whose "weights" are not 0:
 //
 //   accuracy                share of the tags that were right
 //   precision, recall, f1   of entities, right where both span and type are (seqeval, Model

@@ -7,7 +7,7 @@
 //
 // Reads what the encoder reads. With "labels" i32 and "weights" f32 [B, T] in the batch it gives
 // "avg_xent" and "total_weight" (scalars) and "per_example_xent" f32 [B, T]; outside training also
-// "per_example_argmax" i32 [B, T]. Only places with a weight count in the loss: those that were
+// "per_example_argmax" i32 [B, T]. Only positions with a weight count in the loss: those that were
 // hidden. Without labels it gives "logits" [B, T, vocab_size].
 //
 // Children: those of the encoder, "embedding" (with "table" and the bias "b" of the logits),

@@ -17,8 +17,8 @@ TokenEmbedding embedding_of(const EncoderHeadConfig& config, Scope& scope) {
   check_vocabulary(config);
   if (config.num_classes == 0) {
     throw ConfigError(Diagnostic{.path = "task.model.num_classes",
-                              .what = "is 0, and the task does not say it",
-                              .hint = "set it to the number of classes"});
+                                 .what = "is 0, and the task does not say it",
+                                 .hint = "set it to the number of classes"});
   }
   auto own = scope.layer("embedding", table_of(config.embedding_tpl, config.vocab_size, config));
   if (!own) throw Error("an encoder needs an embedding_tpl", {.hint = "e.g. \"nn/Embedding\""});
@@ -43,7 +43,7 @@ ConfigOf<Layer> softmax_of(const EncoderHeadConfig& config) {
                                           {"init", encode(config.head_init)}})};
 }
 
-Tensor first_place(const Tensor& h) {
+Tensor first_position(const Tensor& h) {
   const Tensor first = ops::contiguous(ops::slice(h, 1, 0, 1));
   return ops::reshape(first, {h.dim(0), h.dim(2)});
 }
@@ -60,7 +60,7 @@ BertClassifier::BertClassifier(const Config& config, Scope& scope)
 }
 
 NestedMap BertClassifier::fprop(const Batch& batch, FpropContext& context) {
-  Tensor h = first_place(encoder_.fprop(embedding_, batch, context));
+  Tensor h = first_position(encoder_.fprop(embedding_, batch, context));
   if (pooler_) h = pooler_->fprop(h, context);
   if (dropout_) h = dropout_->fprop(h, context);
   return {{"logits", classifier_->fprop(h, context)}};

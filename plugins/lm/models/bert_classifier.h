@@ -3,12 +3,12 @@
 // BertTokenClassifier). Their encoders' weights have the names of lm/Bert's: a run of those starts
 // from its checkpoint (task.init_checkpoint with init_load.partial).
 //
-// BertClassifier tells one thing of a row, from its first place (that of [CLS]):
+// BertClassifier tells one thing of a row, from its first position (that of [CLS]):
 //
 //   p = tanh(h_0 pooler + b), or h_0 without use_pooler;   logits [B, num_classes] =
 //   dropout(p) classifier + b
 //
-// BertTagger tells one of each place:
+// BertTagger tells one of each position:
 //
 //   logits [B, T, num_classes] = dropout(h) classifier + b
 //

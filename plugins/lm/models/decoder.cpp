@@ -34,7 +34,7 @@ std::unique_ptr<LayerCache> Decoder::make_cache(std::int64_t batch, std::int64_t
   return caches;
 }
 
-Tensor last_place(const Tensor& h) {
+Tensor last_position(const Tensor& h) {
   const std::int64_t length = h.dim(1);
   const Tensor last = ops::contiguous(ops::slice(h, 1, length - 1, length));
   return ops::reshape(last, {h.dim(0), h.dim(2)});

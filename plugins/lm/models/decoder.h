@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoder: what models that continue sequences make of embedded tokens, x [B, T, D] -> the same
-// shape: positions, blocks, final norm; of whole sequences, or a few places at a time with a cache
-// (trivet/layer/extend_step.h).
+// shape: positions, blocks, final norm; of whole sequences, or a few positions at a time with a
+// cache (trivet/layer/extend_step.h).
 #pragma once
 
 #include <array>
@@ -32,6 +32,6 @@ class Decoder {
 };
 
 // [B, D] of h [B, T, D].
-Tensor last_place(const Tensor& h);
+Tensor last_position(const Tensor& h);
 
 }  // namespace trivet::lm

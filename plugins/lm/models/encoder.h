@@ -7,7 +7,7 @@
 //
 // each where the config has it. Reads "ids" i32 [B, T] and, where the batch has them,
 // "token_type_ids" i32 [B, T] (0 where it has none), "segment_pos", "segment_ids" and "paddings". A
-// place sees all places of its segment but padding.
+// position sees all positions of its segment but padding.
 //
 // Norms stand in front by default, as in Praxis' encoders. The paper's stand behind each sum:
 //
@@ -43,7 +43,7 @@ class Encoder {
   // `scope`. `model` is the name for messages.
   Encoder(const EncoderConfig& config, Scope& scope, const char* model);
 
-  // h [B, T, D]; `context` has the batch's places then. Throws Error for ids that do not fit.
+  // h [B, T, D]; `context` has the batch's positions then. Throws Error for ids that do not fit.
   Tensor fprop(const TokenEmbedding& embedding, const Batch& batch, FpropContext& context) const;
 
   std::int64_t longest_sequence() const { return longest_; }

@@ -55,7 +55,7 @@ std::unique_ptr<LayerCache> LanguageModel::make_cache(std::int64_t batch,
 Tensor LanguageModel::next_logits(const Tensor& ids, LayerCache* cache,
                                   FpropContext& context) const {
   const NoGrad no_grad;
-  return head_->logits(last_place(hidden(ids, cache, context)), context);
+  return head_->logits(last_position(hidden(ids, cache, context)), context);
 }
 
 }  // namespace trivet::lm

@@ -24,11 +24,11 @@
 
 namespace trivet::lm {
 
-// What a place sees.
+// What a position sees.
 enum class ModelType {
-  causal,         // itself and the places before it
-  prefix,         // also all places of the prefix, which the batch's "inputs_indicator" marks
-  bidirectional,  // all places
+  causal,         // itself and the positions before it
+  prefix,         // also all positions of the prefix, which the batch's "inputs_indicator" marks
+  bidirectional,  // all positions
 };
 TRIVET_ENUM(ModelType, causal, prefix, bidirectional)
 
@@ -38,7 +38,7 @@ struct LanguageModelConfig : TransformerConfig {
   ConfigOf<Layer> position_emb_tpl;
   ConfigOf<Layer> softmax_tpl = "nn/SharedEmbeddingSoftmax";
 };
-TRIVET_CONFIG(LanguageModelConfig, TransformerConfig, (model_type, "What a place sees."),
+TRIVET_CONFIG(LanguageModelConfig, TransformerConfig, (model_type, "What a position sees."),
               (embedding_tpl, "Of token ids; none: the table of the softmax, which must have one."),
               (position_emb_tpl,
                "Added to the embedding: nn/TrainablePositionalEmbedding, nn/PositionalEmbedding; "

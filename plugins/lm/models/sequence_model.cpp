@@ -39,7 +39,7 @@ class SequenceModel::Targets final : public NextToken {
   Tensor next_logits(const Tensor& ids, LayerCache* cache, FpropContext& context) const override {
     const NoGrad no_grad;
     context.cross_inputs = ops::expand(source_, {ids.dim(0), source_.dim(1), source_.dim(2)});
-    return model_.head_->logits(last_place(model_.hidden(ids, cache, context)), context);
+    return model_.head_->logits(last_position(model_.hidden(ids, cache, context)), context);
   }
 
  private:
@@ -52,9 +52,9 @@ void SequenceModelConfig::validate(Diagnostics& diagnostics) const {
   const bool apart = source_vocab_size > 0 && source_vocab_size != vocab_size;
   if (apart && !encoder_embedding_tpl) {
     diagnostics.add("encoder_embedding_tpl",
-                 "is not set, and the table of the softmax has vocab_size rows, not "
-                 "source_vocab_size",
-                 "set it to \"nn/Embedding\"");
+                    "is not set, and the table of the softmax has vocab_size rows, not "
+                    "source_vocab_size",
+                    "set it to \"nn/Embedding\"");
   }
 }
 

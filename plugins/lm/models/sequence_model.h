@@ -2,8 +2,8 @@
 // SequenceModel: an encoder reads a source, a decoder writes a target (Vaswani et al. 2017; Praxis'
 // TransformerEncoderDecoder).
 //
-//   s = encoder of the source (encoder.h): a place sees all places of its segment
-//   h = decoder of the target: a place sees itself and those before it, and all of s that is of its
+//   s = encoder of the source (encoder.h): a position sees all positions of its segment
+//   h = decoder of the target: a position sees itself and those before it, and all of s that is of its
 //       segment, by cross-attention;   then the softmax
 //
 // Batches are those of data/SequenceToSequence: "src/ids", "tgt/ids" i32 and, where the batch has

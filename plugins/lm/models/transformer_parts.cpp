@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kTrainablePositions = "nn/TrainablePositionalEmbedding";
 // The default of its max_seq_length.
-constexpr std::int64_t kTablePlaces = 10240;
+constexpr std::int64_t kTablePositions = 10240;
 
 void complete_init(ConfigOf<Layer>& layer, const InitConfig& init) {
   complete(layer, "init", encode(init), encode(InitConfig()));
@@ -41,8 +41,8 @@ Tensor optional_of(const Batch& batch, std::string_view name) {
 void TransformerConfig::validate(Diagnostics& diagnostics) const {
   if (num_kv_heads > 0 && num_heads % num_kv_heads != 0) {
     diagnostics.add("num_kv_heads",
-                 "is " + std::to_string(num_kv_heads) +
-                     ", which does not divide num_heads = " + std::to_string(num_heads));
+                    "is " + std::to_string(num_kv_heads) +
+                        ", which does not divide num_heads = " + std::to_string(num_heads));
   }
   if (!stacked_transformer_tpl) {
     diagnostics.add("stacked_transformer_tpl", "is \"none\"; a transformer has blocks");
@@ -79,7 +79,7 @@ ConfigOf<Layer> positions_of(ConfigOf<Layer> layer, const TransformerConfig& con
   if (!layer) return layer;
   complete(layer, "input_dims", config.model_dims, 0);
   if (layer.key() == kTrainablePositions && config.max_seq_len > 0) {
-    complete(layer, "max_seq_length", config.max_seq_len, kTablePlaces);
+    complete(layer, "max_seq_length", config.max_seq_len, kTablePositions);
   }
   return layer;
 }
@@ -90,9 +90,9 @@ ConfigOf<Layer> norm_of(ConfigOf<Layer> layer, const TransformerConfig& config) 
 }
 
 std::int64_t longest_of(const TransformerConfig& config, const ConfigOf<Layer>& positions) {
-  const Value* places = positions.fields().find("max_seq_length");
-  std::int64_t most = positions.key() == kTrainablePositions ? kTablePlaces : 0;
-  if (places != nullptr) most = places->as_integer();
+  const Value* given = positions.fields().find("max_seq_length");
+  std::int64_t most = positions.key() == kTrainablePositions ? kTablePositions : 0;
+  if (given != nullptr) most = given->as_integer();
   if (config.max_seq_len == 0 || most == 0) return std::max(config.max_seq_len, most);
   return std::min(config.max_seq_len, most);
 }
@@ -100,8 +100,8 @@ std::int64_t longest_of(const TransformerConfig& config, const ConfigOf<Layer>& 
 void check_vocabulary(const TransformerConfig& config) {
   if (config.vocab_size > 0) return;
   throw ConfigError(Diagnostic{.path = "task.model.vocab_size",
-                            .what = "is 0, and the task has no tokenizer to take it from",
-                            .hint = "set task.tokenizer, or the number of tokens"});
+                               .what = "is 0, and the task has no tokenizer to take it from",
+                               .hint = "set task.tokenizer, or the number of tokens"});
 }
 
 void check_ids(const char* model, const Tensor& ids, std::int64_t longest) {

@@ -52,7 +52,7 @@ TRIVET_CONFIG(TransformerConfig, trivet::ModelConfig,
 
 // What the blocks of a stack look at.
 struct BlockSight {
-  bool causal = false;           // nothing behind a place
+  bool causal = false;           // nothing behind a position
   bool cross_attention = false;  // also another sequence
 };
 

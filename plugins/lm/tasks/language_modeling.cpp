@@ -40,8 +40,8 @@ std::optional<std::int32_t> prompt_end_of(const LanguageModelingConfig& config,
   if (own != nullptr && own->is_integer()) return static_cast<std::int32_t>(own->as_integer());
   if (tokenizer->eos_id()) return tokenizer->eos_id();
   throw ConfigError(Diagnostic{.path = "task.prompt_eos",
-                            .what = "is asked for, and the tokenizer has no end token",
-                            .hint = "set prompt_eos = false, or take a tokenizer that has one"});
+                               .what = "is asked for, and the tokenizer has no end token",
+                               .hint = "set prompt_eos = false, or take a tokenizer that has one"});
 }
 
 }  // namespace
@@ -61,8 +61,8 @@ LanguageModeling::LanguageModeling(const Config& config, TaskContext& context)
   }
   if (!config.tokenizer && !sample_prompts_.empty()) {
     throw ConfigError(Diagnostic{.path = "task.sample_prompts",
-                              .what = "is set, and the task has no tokenizer",
-                              .hint = "for example tokenizer = \"tokenizers/Bytes\""});
+                                 .what = "is set, and the task has no tokenizer",
+                                 .hint = "for example tokenizer = \"tokenizers/Bytes\""});
   }
   if (tokenizer() == nullptr && config.tokenizer) return;  // on a meta device
   if (add_bos_ && !has_start_token()) {

@@ -19,10 +19,10 @@ Tensor filled(std::int64_t batch_size, std::int64_t seq_len, T value) {
 }  // namespace
 
 MetaInput::MetaInput(std::int64_t batch_size, std::int64_t seq_len) {
-  Tensor places = filled<std::int32_t>(batch_size, seq_len, 0);
-  const auto place = places.mutable_span<std::int32_t>();
-  for (std::size_t i = 0; i < place.size(); ++i) {
-    place[i] = static_cast<std::int32_t>(i % static_cast<std::size_t>(seq_len));
+  Tensor positions = filled<std::int32_t>(batch_size, seq_len, 0);
+  const auto position = positions.mutable_span<std::int32_t>();
+  for (std::size_t i = 0; i < position.size(); ++i) {
+    position[i] = static_cast<std::int32_t>(i % static_cast<std::size_t>(seq_len));
   }
   Tensor weight = Tensor::host({batch_size}, DType::f32);
   std::ranges::fill(weight.mutable_span<float>(), 1.0F);
@@ -34,7 +34,7 @@ MetaInput::MetaInput(std::int64_t batch_size, std::int64_t seq_len) {
   }
   batch_.set("weights", filled<float>(batch_size, seq_len, 1));
   batch_.set("paddings", filled<float>(batch_size, seq_len, 0));
-  batch_.set("segment_pos", std::move(places));
+  batch_.set("segment_pos", std::move(positions));
   batch_.set("weight", std::move(weight));
 }
 

@@ -25,7 +25,7 @@ class MetaInput final : public Input {
   Batch batch_;
 };
 
-// In place of the input that `config` describes; null where its fields do not tell batch_size and
+// Instead of the input that `config` describes; null where its fields do not tell batch_size and
 // seq_len.
 std::unique_ptr<Input> meta_input(const ConfigOf<Input>& config);
 

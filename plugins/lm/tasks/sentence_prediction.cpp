@@ -43,9 +43,9 @@ std::unique_ptr<Input> SentencePrediction::build_inputs(const ConfigOf<Input>& c
   const bool given = names != nullptr && names->is_array() && !names->items().empty();
   if (given && std::ssize(names->items()) != num_classes_) {
     throw ConfigError(Diagnostic{.path = context.name + ".class_names",
-                              .what = "has " + std::to_string(names->items().size()) +
-                                      " names, and task.num_classes is " +
-                                      std::to_string(num_classes_)});
+                                 .what = "has " + std::to_string(names->items().size()) +
+                                         " names, and task.num_classes is " +
+                                         std::to_string(num_classes_)});
   }
   return TextTask::build_inputs(config, context);
 }

@@ -56,8 +56,8 @@ std::unique_ptr<Input> Seq2Seq::build_inputs(const ConfigOf<Input>& config, Inpu
   if (written != nullptr && target_tokenizer_ &&
       written->fingerprint() != target_tokenizer_->fingerprint()) {
     throw ConfigError(Diagnostic{.path = context.name + ".target_tokenizer",
-                              .what = "is another one than that of the task's targets",
-                              .hint = "target_tokenizer = \"${task.target_tokenizer}\""});
+                                 .what = "is another one than that of the task's targets",
+                                 .hint = "target_tokenizer = \"${task.target_tokenizer}\""});
   }
   return input;
 }

@@ -67,10 +67,10 @@ std::string described(const std::string& fingerprint, const ConfigOf<Tokenizer>&
                                   const ConfigOf<Tokenizer>& config, const std::string& whose,
                                   const std::string& hint) {
   throw ConfigError(Diagnostic{.path = "task.tokenizer",
-                            .what = "is not that of " + whose + "\n  the config's  " +
-                                    described(fingerprint, config) + "\n  the run's     " +
-                                    described(stored.fingerprint, stored.config),
-                            .hint = hint});
+                               .what = "is not that of " + whose + "\n  the config's  " +
+                                       described(fingerprint, config) + "\n  the run's     " +
+                                       described(stored.fingerprint, stored.config),
+                               .hint = hint});
 }
 
 // The run that a file of weights lies in; empty where none of the folders above keeps a tokenizer.

@@ -22,7 +22,7 @@ bool same_names(const Value& value, const std::vector<std::string>& names) {
 void TaggingConfig::validate(Diagnostics& diagnostics) const {
   if (class_names.size() < 2) {
     diagnostics.add("class_names", "has " + std::to_string(class_names.size()) +
-                                    " names; there is nothing to tell apart");
+                                       " names; there is nothing to tell apart");
   }
 }
 
@@ -34,8 +34,8 @@ std::unique_ptr<Input> Tagging::build_inputs(const ConfigOf<Input>& config, Inpu
   const Value* names = config.fields().find("class_names");
   if (names != nullptr && !same_names(*names, class_names_)) {
     throw ConfigError(Diagnostic{.path = context.name + ".class_names",
-                              .what = "are not those of the task",
-                              .hint = "class_names = \"${task.class_names}\""});
+                                 .what = "are not those of the task",
+                                 .hint = "class_names = \"${task.class_names}\""});
   }
   return TextTask::build_inputs(config, context);
 }

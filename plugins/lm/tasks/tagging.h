@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tagging: a tag for each word of a text (Model Garden's tagging). Its input is
 // data/TaggedSequences, whose class_names are the task's; the loss is the mean cross entropy over
-// the places whose "weights" are not 0: the first token of each word. Metrics, of evaluations, are
-// those of tag_scores.h.
+// the positions whose "weights" are not 0: the first token of each word. Metrics, of evaluations,
+// are those of tag_scores.h.
 #pragma once
 
 #include <string>

@@ -31,8 +31,7 @@ std::int64_t vocabulary_of(const Model& model, const ConfigOf<Model>& config) {
 // or none is needed.
 std::shared_ptr<const Tokenizer> tokenizer_for(const TextTaskConfig& config,
                                                const TaskContext& context) {
-  const bool needless = is_meta(context.device) &&
-                        integer_field(config.model, "vocab_size") > 0 &&
+  const bool needless = is_meta(context.device) && integer_field(config.model, "vocab_size") > 0 &&
                         meta_input(config.train_input) != nullptr;
   if (!config.tokenizer || needless) return nullptr;
   const bool follows = !context.followed_dir.empty();
@@ -48,10 +47,11 @@ void check_known_ids(const Input& input, TextInput::Side side, std::int64_t know
                      const std::string& name) {
   const TextInput* text = text_input(input);
   if (text == nullptr || known == 0 || text->vocabulary_size(side) <= known) return;
-  throw ConfigError(Diagnostic{.path = name,
-                            .what = "has ids below " + std::to_string(text->vocabulary_size(side)) +
-                                    ", and the model knows " + std::to_string(known),
-                            .hint = "give both the same tokenizer, or set task.model.vocab_size"});
+  throw ConfigError(
+      Diagnostic{.path = name,
+                 .what = "has ids below " + std::to_string(text->vocabulary_size(side)) +
+                         ", and the model knows " + std::to_string(known),
+                 .hint = "give both the same tokenizer, or set task.model.vocab_size"});
 }
 
 TextTask::TextTask(const TextTaskConfig& config, TaskContext& context, std::vector<LossTerm> losses)
@@ -73,10 +73,10 @@ std::unique_ptr<Model> TextTask::build_model(const ConfigOf<Model>& config, Scop
   vocabulary_size_ = vocabulary_of(*model, sized);
   if (told != nullptr && vocabulary_size_ > 0 && vocabulary_size_ < told->vocabulary_size()) {
     throw ConfigError(Diagnostic{.path = "task.model.vocab_size",
-                              .what = "is " + std::to_string(vocabulary_size_) +
-                                      ", and the tokenizer has " +
-                                      std::to_string(told->vocabulary_size()) + " tokens",
-                              .hint = "leave it out, or make it at least that"});
+                                 .what = "is " + std::to_string(vocabulary_size_) +
+                                         ", and the tokenizer has " +
+                                         std::to_string(told->vocabulary_size()) + " tokens",
+                                 .hint = "leave it out, or make it at least that"});
   }
   return model;
 }

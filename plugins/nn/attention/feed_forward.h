@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FeedForward: the part of a transformer that works on each place alone (Vaswani et al. 2017),
+// FeedForward: the part of a transformer that works on each position alone (Vaswani et al. 2017),
 // x [.., input_dims] -> the same shape.
 //
 //   y = out(dropout(activation(in(x))))

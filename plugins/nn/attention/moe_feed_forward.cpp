@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kMoe = "nn/MoeFeedForward";
 constexpr float kEpsilon = 1e-9F;  // Praxis': so that gates of 0 divide
 
-// Nothing is kept: a place is routed alone.
+// Nothing is kept: a position is routed alone.
 struct NoCache final : LayerCache {
   void reorder(std::span<const std::int32_t>) override {}
 };
@@ -41,12 +41,12 @@ Tensor indices(Device& device, const std::vector<std::int32_t>& values) {
   return Tensor::from<std::int32_t>(device, values, {static_cast<std::int64_t>(values.size())});
 }
 
-// gates [places, experts] -> [places, 1]: that of each place's expert.
+// gates [positions, experts] -> [positions, 1]: that of each position's expert.
 Tensor gates_of(const Tensor& gates, const std::vector<std::int32_t>& experts) {
   std::vector<std::int32_t> flat;
   const auto count = static_cast<std::int32_t>(gates.dim(1));
-  for (std::size_t place = 0; place < experts.size(); ++place) {
-    flat.push_back(static_cast<std::int32_t>(place) * count + experts[place]);
+  for (std::size_t position = 0; position < experts.size(); ++position) {
+    flat.push_back(static_cast<std::int32_t>(position) * count + experts[position]);
   }
   return ops::gather_rows(ops::reshape(gates, {gates.size(), 1}), indices(gates.device(), flat));
 }
@@ -67,9 +67,10 @@ MoeFeedForward::MoeFeedForward(const Config& config, Scope& scope)
       activation_(scope.layer("activation", config.activation)),
       dropout_(scope.layer("dropout", dropout(config.relu_dropout))) {}
 
-std::int64_t MoeFeedForward::groups_of(std::int64_t places) const {
-  std::int64_t groups = std::min(config_.num_groups, std::max<std::int64_t>(places, 1));
-  while (groups > 1 && (places % groups != 0 || places / groups < config_.min_group_size)) --groups;
+std::int64_t MoeFeedForward::groups_of(std::int64_t positions) const {
+  std::int64_t groups = std::min(config_.num_groups, std::max<std::int64_t>(positions, 1));
+  while (groups > 1 && (positions % groups != 0 || positions / groups < config_.min_group_size))
+    --groups;
   return groups;
 }
 
@@ -107,10 +108,11 @@ void MoeFeedForward::add_balance_loss(const Tensor& gates, const std::vector<std
                                       FpropContext& context) const {
   const std::int64_t experts = config_.num_experts, size = gates.dim(0) / groups;
   std::vector<float> share(static_cast<std::size_t>(groups * experts));
-  for (std::size_t place = 0; place < first.size(); ++place) {
-    if (!padding.empty() && padding[place] != 0) continue;
-    const std::int64_t group = static_cast<std::int64_t>(place) / size;
-    share[static_cast<std::size_t>(group * experts + first[place])] += 1 / static_cast<float>(size);
+  for (std::size_t position = 0; position < first.size(); ++position) {
+    if (!padding.empty() && padding[position] != 0) continue;
+    const std::int64_t group = static_cast<std::int64_t>(position) / size;
+    share[static_cast<std::size_t>(group * experts + first[position])] +=
+        1 / static_cast<float>(size);
   }
   const Tensor chosen = Tensor::from<float>(gates.device(), share, {groups, experts});
   const Tensor means = ops::mean(ops::reshape(gates, {groups, size, experts}), 1);
@@ -138,21 +140,21 @@ Tensor MoeFeedForward::combined(const Tensor& rows, const Tensor& gates, const R
 
 Tensor MoeFeedForward::routed(const Tensor& x, FpropContext& context, bool bounded) const {
   expect_last(kMoe, path_, x, input_dims_);
-  const std::int64_t places = x.size() / input_dims_;
-  if (places == 0) return x;
-  const Tensor rows = ops::reshape(x, {places, input_dims_});
+  const std::int64_t positions = x.size() / input_dims_;
+  if (positions == 0) return x;
+  const Tensor rows = ops::reshape(x, {positions, input_dims_});
   std::vector<float> padding;
-  Tensor counted;  // [places, 1]
+  Tensor counted;  // [positions, 1]
   if (const Tensor paddings = fitting(context.paddings, x); paddings.defined()) {
     NoGrad no_grad;
     padding = paddings.to_host<float>();
-    counted = ops::reshape(ops::add(ops::neg(paddings), 1), {places, 1});
+    counted = ops::reshape(ops::add(ops::neg(paddings), 1), {positions, 1});
   }
   const Tensor gates = this->gates(rows, counted);
   const std::vector<float> values = gates.to_host<float>();
-  const std::int64_t groups = bounded ? groups_of(places) : 1;
-  const std::int64_t capacity = bounded ? capacity_of(places / groups) : -1;
-  const Gates wanted{values, padding, places, config_.num_experts, groups};
+  const std::int64_t groups = bounded ? groups_of(positions) : 1;
+  const std::int64_t capacity = bounded ? capacity_of(positions / groups) : -1;
+  const Gates wanted{values, padding, positions, config_.num_experts, groups};
   const bool top2 = config_.gating_func == GatingFunc::top2;
   const Routes routes =
       top2 ? top2_routes(wanted, capacity) : expert_choice_routes(wanted, capacity);
@@ -173,10 +175,11 @@ const void* MoeFeedForward::extension(std::string_view id) const noexcept {
 
 std::unique_ptr<LayerCache> MoeFeedForward::make_cache(std::int64_t, std::int64_t) const {
   if (config_.gating_func == GatingFunc::top2) return std::make_unique<NoCache>();
-  throw Error("[nn/MoeFeedForward] '" + path_ +
-                  "': experts that choose among places see those to come and cannot decode with a "
-                  "cache",
-              {.hint = "use gating_func = \"top2\""});
+  throw Error(
+      "[nn/MoeFeedForward] '" + path_ +
+          "': experts that choose among positions see those to come and cannot decode with a "
+          "cache",
+      {.hint = "use gating_func = \"top2\""});
 }
 
 Tensor MoeFeedForward::extend_step(const Tensor& x, LayerCache&, FpropContext& context) {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// MoeFeedForward: a feed-forward part with experts, of which each place uses a few (Shazeer et al.
-// 2017, GShard: Lepikhin et al. 2021), x [B, T, input_dims] -> the same shape.
+// MoeFeedForward: a feed-forward part with experts, of which each position uses a few (Shazeer et
+// al. 2017, GShard: Lepikhin et al. 2021), x [B, T, input_dims] -> the same shape.
 //
 //   gates = softmax(x "gate");  expert e: f_e(x) = activation(x in_e) out_e,
 //   or, with use_gated_activation, (activation(x wi_gate_e) * (x in_e)) out_e.
 //
-// The places of a batch are cut into num_groups groups of S. Each expert takes at most C = int(S *
-// expert_capacity_factor / num_experts) places of a group, at least expert_capacity_dim, and a
+// The positions of a batch are cut into num_groups groups of S. Each expert takes at most C = int(S
+// * expert_capacity_factor / num_experts) positions of a group, at least expert_capacity_dim, and a
 // multiple of 4 where the former is larger.
 //
 // top2 (gating_func): y = (g1 f_1(x) + g2 f_2(x)) / (g1 + g2 + 1e-9) of the two experts with the
-//   largest gates. First choices are served in the order of the places, then second ones; a choice
+//   largest gates. First choices are served in the order of the positions, then second ones; a choice
 //   that finds its expert full is dropped, and gives 0. The auxiliary loss, in aux_losses under the
 //   layer's path, is aux_loss_weight * E^2 mean_e(mean_s(e is first choice of s) mean_s(gates_se)),
 //   mean over groups, with choices counted before any is dropped: 1 where all are used alike.
-// expert_choice: each expert takes the C places of a group with its largest gates (Zhou et al.
-//   2022), and y = sum_e gates_e f_e(x) over those that took the place. No place of a sequence may
+// expert_choice: each expert takes the C positions of a group with its largest gates (Zhou et al.
+//   2022), and y = sum_e gates_e f_e(x) over those that took the position. No position of a sequence may
 //   depend on later ones in a language model, which it does here: for encoders.
 //
 // Padding (the context's paddings) is given to no expert and counts nowhere: it gives 0.
@@ -61,12 +61,12 @@ TRIVET_CONFIG(
      at_least(0)),
     (hidden_dims, "Depth inside an expert; 0: 4 * input_dims.", at_least(0)),
     (num_experts, "How many experts.", required, at_least(2)), (gating_func, "Who chooses whom."),
-    (num_groups, "Groups that a batch is cut into; fewer where it does not divide the places.",
+    (num_groups, "Groups that a batch is cut into; fewer where it does not divide the positions.",
      at_least(1), adjustable),
     (min_group_size, "Fewer groups rather than smaller ones.", at_least(0), adjustable),
-    (expert_capacity_factor, "Places an expert takes, as a multiple of its share.", more_than(0),
+    (expert_capacity_factor, "Positions an expert takes, as a multiple of its share.", more_than(0),
      adjustable),
-    (expert_capacity_dim, "Places an expert takes at least.", at_least(0), adjustable),
+    (expert_capacity_dim, "Positions an expert takes at least.", at_least(0), adjustable),
     (gating_logit_cap, "Bounds the logits of the gates to c tanh(x / c); 0: no bound.",
      at_least(0)),
     (aux_loss_weight, "Factor of the auxiliary loss of top2; 0: none.", at_least(0), adjustable),
@@ -87,11 +87,11 @@ class MoeFeedForward final : public Layer, public ExtendStep {
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) override;
 
  private:
-  std::int64_t groups_of(std::int64_t places) const;
+  std::int64_t groups_of(std::int64_t positions) const;
   std::int64_t capacity_of(std::int64_t group_size) const;
   Tensor routed(const Tensor& x, FpropContext& context, bool bounded) const;
   Tensor experts(const Tensor& rows, FpropContext& context) const;  // [E, n, D] -> the same
-  // [places, E]; `counted` [places, 1] is 0 for padding, or undefined.
+  // [positions, E]; `counted` [positions, 1] is 0 for padding, or undefined.
   Tensor gates(const Tensor& rows, const Tensor& counted) const;
   Tensor combined(const Tensor& rows, const Tensor& gates, const Routes& routes,
                   FpropContext& context) const;

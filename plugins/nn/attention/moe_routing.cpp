@@ -9,25 +9,25 @@ namespace {
 
 constexpr std::int32_t kNone = -1;
 
-bool padded(const Gates& gates, std::int64_t place) {
-  return !gates.padding.empty() && gates.padding[static_cast<std::size_t>(place)] != 0;
+bool padded(const Gates& gates, std::int64_t position) {
+  return !gates.padding.empty() && gates.padding[static_cast<std::size_t>(position)] != 0;
 }
 
-float gate(const Gates& gates, std::int64_t place, std::int64_t expert) {
-  return gates.values[static_cast<std::size_t>(place * gates.experts + expert)];
+float gate(const Gates& gates, std::int64_t position, std::int64_t expert) {
+  return gates.values[static_cast<std::size_t>(position * gates.experts + expert)];
 }
 
 // The expert with the largest gate, other than `without`.
-std::int32_t best(const Gates& gates, std::int64_t place, std::int32_t without) {
+std::int32_t best(const Gates& gates, std::int64_t position, std::int32_t without) {
   std::int32_t found = kNone;
   for (std::int32_t e = 0; e < gates.experts; ++e) {
     if (e == without) continue;
-    if (found == kNone || gate(gates, place, e) > gate(gates, place, found)) found = e;
+    if (found == kNone || gate(gates, position, e) > gate(gates, position, found)) found = e;
   }
   return found;
 }
 
-// The queues of places in front of each expert, group by group.
+// The queues of positions in front of each expert, group by group.
 class Queues {
  public:
   explicit Queues(const Gates& gates)
@@ -36,8 +36,8 @@ class Queues {
   std::vector<std::int32_t>& of(std::int64_t group, std::int64_t expert) {
     return queues_[static_cast<std::size_t>(group * gates_.experts + expert)];
   }
-  std::int64_t group_of(std::int64_t place) const {
-    return place / (gates_.places / gates_.groups);
+  std::int64_t group_of(std::int64_t position) const {
+    return position / (gates_.positions / gates_.groups);
   }
   std::int64_t longest() const {
     std::size_t most = 0;
@@ -50,12 +50,12 @@ class Queues {
   std::vector<std::vector<std::int32_t>> queues_;
 };
 
-// Slots for `capacity` places of each group; `taken` says who is in them.
+// Slots for `capacity` positions of each group; `taken` says who is in them.
 Routes seated(const Gates& gates, Queues& queues, std::int64_t capacity) {
   Routes routes;
   routes.slots_per_expert = gates.groups * capacity;
   routes.taken.assign(static_cast<std::size_t>(gates.experts * routes.slots_per_expert),
-                      static_cast<std::int32_t>(gates.places));
+                      static_cast<std::int32_t>(gates.positions));
   for (std::int64_t e = 0; e < gates.experts; ++e) {
     for (std::int64_t g = 0; g < gates.groups; ++g) {
       const auto& queue = queues.of(g, e);
@@ -65,15 +65,15 @@ Routes seated(const Gates& gates, Queues& queues, std::int64_t capacity) {
   return routes;
 }
 
-// A choice of each place and the slot where the chosen expert has it.
+// A choice of each position and the slot where the chosen expert has it.
 void add_choice(Routes& routes, const Gates& gates, std::vector<std::int32_t> experts) {
   const auto none = static_cast<std::int32_t>(routes.taken.size());
   Routes::Choice choice{std::move(experts),
-                        std::vector<std::int32_t>(static_cast<std::size_t>(gates.places), none)};
+                        std::vector<std::int32_t>(static_cast<std::size_t>(gates.positions), none)};
   for (std::int32_t slot = 0; slot < none; ++slot) {
-    const std::int32_t place = routes.taken[static_cast<std::size_t>(slot)];
-    if (place == gates.places) continue;
-    const auto at = static_cast<std::size_t>(place);
+    const std::int32_t position = routes.taken[static_cast<std::size_t>(slot)];
+    if (position == gates.positions) continue;
+    const auto at = static_cast<std::size_t>(position);
     if (choice.experts[at] == slot / routes.slots_per_expert) choice.slots[at] = slot;
   }
   for (std::int32_t& expert : choice.experts) expert = std::max(expert, 0);
@@ -83,18 +83,18 @@ void add_choice(Routes& routes, const Gates& gates, std::vector<std::int32_t> ex
 }  // namespace
 
 Routes top2_routes(const Gates& gates, std::int64_t capacity) {
-  const auto places = static_cast<std::size_t>(gates.places);
-  std::vector<std::int32_t> chosen[2] = {std::vector<std::int32_t>(places, kNone),
-                                         std::vector<std::int32_t>(places, kNone)};
+  const auto positions = static_cast<std::size_t>(gates.positions);
+  std::vector<std::int32_t> chosen[2] = {std::vector<std::int32_t>(positions, kNone),
+                                         std::vector<std::int32_t>(positions, kNone)};
   Queues queues(gates);
   for (int round = 0; round < 2; ++round) {
-    for (std::int64_t place = 0; place < gates.places; ++place) {
-      if (padded(gates, place)) continue;
-      const auto at = static_cast<std::size_t>(place);
-      chosen[round][at] = best(gates, place, round == 0 ? kNone : chosen[0][at]);
-      auto& queue = queues.of(queues.group_of(place), chosen[round][at]);
+    for (std::int64_t position = 0; position < gates.positions; ++position) {
+      if (padded(gates, position)) continue;
+      const auto at = static_cast<std::size_t>(position);
+      chosen[round][at] = best(gates, position, round == 0 ? kNone : chosen[0][at]);
+      auto& queue = queues.of(queues.group_of(position), chosen[round][at]);
       if (capacity < 0 || static_cast<std::int64_t>(queue.size()) < capacity) {
-        queue.push_back(static_cast<std::int32_t>(place));
+        queue.push_back(static_cast<std::int32_t>(position));
       }
     }
   }
@@ -104,13 +104,13 @@ Routes top2_routes(const Gates& gates, std::int64_t capacity) {
 }
 
 Routes expert_choice_routes(const Gates& gates, std::int64_t capacity) {
-  const std::int64_t size = gates.places / gates.groups;
+  const std::int64_t size = gates.positions / gates.groups;
   Queues queues(gates);
   for (std::int64_t g = 0; g < gates.groups; ++g) {
     for (std::int64_t e = 0; e < gates.experts; ++e) {
       std::vector<std::int32_t> order;
-      for (std::int64_t place = g * size; place < (g + 1) * size; ++place) {
-        if (!padded(gates, place)) order.push_back(static_cast<std::int32_t>(place));
+      for (std::int64_t position = g * size; position < (g + 1) * size; ++position) {
+        if (!padded(gates, position)) order.push_back(static_cast<std::int32_t>(position));
       }
       std::ranges::stable_sort(order, [&](std::int32_t a, std::int32_t b) {
         return gate(gates, a, e) > gate(gates, b, e);
@@ -122,7 +122,8 @@ Routes expert_choice_routes(const Gates& gates, std::int64_t capacity) {
   }
   Routes routes = seated(gates, queues, capacity < 0 ? size : capacity);
   for (std::int32_t e = 0; e < gates.experts; ++e) {
-    add_choice(routes, gates, std::vector<std::int32_t>(static_cast<std::size_t>(gates.places), e));
+    add_choice(routes, gates,
+               std::vector<std::int32_t>(static_cast<std::size_t>(gates.positions), e));
   }
   return routes;
 }

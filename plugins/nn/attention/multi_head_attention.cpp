@@ -34,28 +34,28 @@ ConfigOf<Layer> bias_for(ConfigOf<Layer> layer, std::int64_t heads) {
 void MultiHeadAttentionConfig::validate(Diagnostics& diagnostics) const {
   if (dims_per_head == 0 && num_heads > 0 && input_dims % num_heads != 0) {
     diagnostics.add("num_heads",
-                 "is " + std::to_string(num_heads) +
-                     ", which does not divide input_dims = " + std::to_string(input_dims),
-                 "use a divisor of input_dims");
+                    "is " + std::to_string(num_heads) +
+                        ", which does not divide input_dims = " + std::to_string(input_dims),
+                    "use a divisor of input_dims");
   }
   if (num_kv_heads > 0 && num_heads % num_kv_heads != 0) {
     diagnostics.add("num_kv_heads",
-                 "is " + std::to_string(num_kv_heads) +
-                     ", which does not divide num_heads = " + std::to_string(num_heads));
+                    "is " + std::to_string(num_kv_heads) +
+                        ", which does not divide num_heads = " + std::to_string(num_heads));
   }
   if (rotary_dims % 2 != 0) {
     diagnostics.add("rotary_dims", "is " + std::to_string(rotary_dims) + ", not an even number");
   }
   if (cross_attention && (causal || window > 0 || use_rotary_position_emb || relative_bias)) {
     diagnostics.add("cross_attention",
-                 "goes without causal, window, use_rotary_position_emb and relative_bias: the "
-                 "places of two sequences have no order");
+                    "goes without causal, window, use_rotary_position_emb and relative_bias: the "
+                    "positions of two sequences have no order");
   }
   if (!use_rotary_position_emb || num_heads == 0 || input_dims == 0) return;
   const std::int64_t dims = head_dims(*this);
   if ((rotary_dims == 0 && dims % 2 != 0) || rotary_dims > dims) {
-    diagnostics.add("rotary_dims",
-                 "must be an even number of the " + std::to_string(dims) + " features of a head");
+    diagnostics.add("rotary_dims", "must be an even number of the " + std::to_string(dims) +
+                                       " features of a head");
   }
 }
 

@@ -14,7 +14,7 @@
 //                            (ops::rope), from the context's positions, else 0, 1, ..
 //   qk_norm         an nn/RmsNorm of each head of q and of k (Henry et al. 2020), children
 //                   "query_norm" and "key_norm"
-//   per_dim_scale   q * 1.442695041 / sqrt(dims_per_head) * softplus(w) in place of the root alone,
+//   per_dim_scale   q * 1.442695041 / sqrt(dims_per_head) * softplus(w) instead of the root alone,
 //                   parameter "per_dim_scale" [dims_per_head], which starts at 0: then it is the
 //                   root. Praxis has it on by default, here it is off.
 //   relative_bias   an nn/RelativeBias (T5) added to the scores, child "relative_bias"
@@ -24,10 +24,10 @@
 // The bias, the dropout and the context's inputs_indicator make every backend compose attention of
 // products and a softmax, which takes memory for the scores of all pairs.
 //
-// Where the context has segment_ids [B, T], places of different segments do not see each other; one
-// that is padding sees, and is seen by, nothing but padding. In causal attention, places that the
-// context's inputs_indicator marks are seen by all places of their segment (prefix language
-// models).
+// Where the context has segment_ids [B, T], positions of different segments do not see each other;
+// one that is padding sees, and is seen by, nothing but padding. In causal attention, positions
+// that the context's inputs_indicator marks are seen by all positions of their segment (prefix
+// language models).
 //
 // With cross_attention, keys and values come from the context's cross_inputs [B, S, cross_dims],
 // with cross_segment_ids and cross_paddings; causality, window and positions are not for it.
@@ -76,10 +76,10 @@ TRIVET_CONFIG(
     (num_heads, "Heads of the queries; 0 in a template: as the layer around it says.", at_least(0)),
     (num_kv_heads, "Heads of keys and values; 0: num_heads.", at_least(0)),
     (dims_per_head, "Depth of a head; 0: input_dims / num_heads.", at_least(0)),
-    (causal, "A place sees itself and those before it only."),
+    (causal, "A position sees itself and those before it only."),
     (has_bias, "Adds bias vectors to the four products."),
     (use_rotary_position_emb, "Turns queries and keys by their positions."),
-    (rotary_theta, "Base of the angles: pair i turns by theta^(-2 i / rotary_dims) a place.",
+    (rotary_theta, "Base of the angles: pair i turns by theta^(-2 i / rotary_dims) a position.",
      more_than(0)),
     (rotary_dims, "How many features of a head are turned, an even number; 0: all.", at_least(0)),
     (window, "Sees keys at a distance below it; 0: no bound.", between(0, 2147483647)),
@@ -119,7 +119,7 @@ class MultiHeadAttention final : public Layer, public ExtendStep {
   struct Source {
     KeysAndValues kv;
     Tensor segments;         // i32 [B, S], or undefined
-    bool segmented = false;  // they are ids that the places of x have, too
+    bool segmented = false;  // they are ids that the positions of x have, too
   };
   Source cross_source(const Tensor& x, FpropContext& context) const;
   bool positioned() const { return rotary_ || relative_bias_ != nullptr; }

@@ -25,11 +25,11 @@ struct SelfCache final : LayerCache {
   }
 
   SequenceBuffer keys, values, segments, positions, prefix;
-  // Whether any place so far came with one.
+  // Whether any position so far came with one.
   bool segmented = false, prefixed = false, placed = false;
 };
 
-// Made of the encoder's output when the first places come.
+// Made of the encoder's output when the first positions come.
 struct CrossCache final : LayerCache {
   explicit CrossCache(std::int64_t rows) : batch(rows) {}
 
@@ -64,7 +64,7 @@ std::unique_ptr<LayerCache> MultiHeadAttention::make_cache(std::int64_t batch,
   if (cross_) return std::make_unique<CrossCache>(batch);
   if (!causal_) {
     throw Error("[nn/MultiHeadAttention] '" + path_ +
-                    "': attention that sees places to come cannot decode with a cache",
+                    "': attention that sees positions to come cannot decode with a cache",
                 {.hint = "set causal = true"});
   }
   const std::int64_t head[] = {kv_heads_, head_dims_};
@@ -107,14 +107,14 @@ Tensor MultiHeadAttention::cross_extend_step(const Tensor& x, LayerCache& cache,
   auto& past = static_cast<CrossCache&>(cache);
   if (!past.keys) {
     const Source source = cross_source(x, context);
-    const std::int64_t head[] = {kv_heads_, head_dims_}, places = source.kv.keys.dim(1);
-    past.keys.emplace(device_, past.batch, places, head);
-    past.values.emplace(device_, past.batch, places, head);
+    const std::int64_t head[] = {kv_heads_, head_dims_}, positions = source.kv.keys.dim(1);
+    past.keys.emplace(device_, past.batch, positions, head);
+    past.values.emplace(device_, past.batch, positions, head);
     past.keys->append(source.kv.keys);
     past.values->append(source.kv.values);
     past.segmented = source.segmented;
     if (source.segments.defined()) {
-      past.segments.emplace(device_, past.batch, places, std::span<const std::int64_t>(),
+      past.segments.emplace(device_, past.batch, positions, std::span<const std::int64_t>(),
                             DType::i32);
       past.segments->append(source.segments);
     }

@@ -10,10 +10,10 @@
 namespace trivet::nn {
 namespace {
 
-// How many places came before.
-struct PlaceCount final : LayerCache {
+// How many positions came before.
+struct PositionCount final : LayerCache {
   void reorder(std::span<const std::int32_t>) override {}
-  std::int64_t places = 0;
+  std::int64_t positions = 0;
 };
 
 }  // namespace
@@ -36,13 +36,13 @@ const void* AddedPositions::extension(std::string_view id) const noexcept {
 }
 
 std::unique_ptr<LayerCache> AddedPositions::make_cache(std::int64_t, std::int64_t) const {
-  return std::make_unique<PlaceCount>();
+  return std::make_unique<PositionCount>();
 }
 
 Tensor AddedPositions::extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) {
-  auto& past = static_cast<PlaceCount&>(cache);
-  const Tensor y = added(x, context, past.places);
-  past.places += x.dim(1);
+  auto& past = static_cast<PositionCount&>(cache);
+  const Tensor y = added(x, context, past.positions);
+  past.positions += x.dim(1);
   return y;
 }
 
@@ -94,7 +94,7 @@ Tensor TrainablePositionalEmbedding::at(const Tensor& positions) const {
 void TrainablePositionalEmbedding::check_length(std::int64_t length) const {
   if (length <= table_.shape()[0]) return;
   throw Error("[nn/TrainablePositionalEmbedding] '" + path() + "': " + std::to_string(length) +
-                  " places, but max_seq_length is " + std::to_string(table_.shape()[0]),
+                  " positions, but max_seq_length is " + std::to_string(table_.shape()[0]),
               {.hint = "make max_seq_length larger or the sequences shorter"});
 }
 

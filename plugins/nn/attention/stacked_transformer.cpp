@@ -16,8 +16,8 @@ void StackedTransformerConfig::validate(Diagnostics& diagnostics) const {
   for (const std::int64_t layer : moe_layers) {
     if (num_layers == 0 || layer < num_layers) continue;
     diagnostics.add("moe_layers", "has " + std::to_string(layer) + ", but the last of the " +
-                                   std::to_string(num_layers) + " blocks is " +
-                                   std::to_string(num_layers - 1));
+                                      std::to_string(num_layers) + " blocks is " +
+                                      std::to_string(num_layers - 1));
   }
 }
 

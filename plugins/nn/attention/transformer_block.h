@@ -78,11 +78,11 @@ TRIVET_CONFIG(
     (hidden_dims, "Depth between the Mlp's two layers; 0: 4 * input_dims.", at_least(0)),
     (num_heads, "Heads of the attention; 0 in a template: as the model around it.", at_least(0)),
     (num_kv_heads, "Heads of its keys and values; 0: num_heads.", at_least(0)),
-    (causal, "A place sees itself and those before it only."),
+    (causal, "A position sees itself and those before it only."),
     (activation, "Between the Mlp's two layers."),
     (use_gated_activation, "Activates a second product, which multiplies the first."),
     (has_bias, "Adds bias vectors to the products of attention and Mlp."),
-    (dropout, "Share of the elements dropped in training, at each of the three places.",
+    (dropout, "Share of the elements dropped in training, at each of the three positions.",
      at_least(0), less_than(1), adjustable),
     (residual_dropout, "The same after attention and Mlp; by default as dropout.", at_least(0),
      less_than(1), adjustable),
@@ -97,7 +97,7 @@ TRIVET_CONFIG(
      more_than(0)),
     (attention_tpl, "The attention; the block's fields fill in what it leaves at its defaults."),
     (ffn_tpl,
-     "A layer in place of the Mlp, e.g. of experts; its input_dims and hidden_dims are "
+     "A layer instead of the Mlp, e.g. of experts; its input_dims and hidden_dims are "
      "filled in. none: the Mlp."),
     (cross_attention, "Looks at the context's cross_inputs, too."),
     (adapter_dims, "Depth of a residual adapter behind the block, for fine-tuning; 0: none.",

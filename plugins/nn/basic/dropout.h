@@ -3,7 +3,7 @@
 // 1 - rate (Srivastava et al. 2014, inverted); otherwise the input goes through.
 //
 // What is dropped is a function of the run's seed, the step and the layer's path: a resumed run
-// drops the same. A layer that is called twice in one step drops the same places twice.
+// drops the same. A layer that is called twice in one step drops the same positions twice.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LoRA: a product's weights are left as they are, and a product of two low-rank matrices beside it is
-// trained (Hu et al. 2021):
+// LoRA: a product's weights are left as they are, and a product of two low-rank matrices beside it
+// is trained (Hu et al. 2021):
 //
 //   y = activation(x w + b + alpha / rank * dropout(x) lora_a lora_b)
 //

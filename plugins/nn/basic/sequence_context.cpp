@@ -21,23 +21,23 @@ Tensor reordered(const Tensor& x, std::span<const std::int32_t> rows) {
   return parts.empty() ? ops::slice(x, 0, 0, 0) : ops::concat(parts, 0);
 }
 
-Tensor fitting(const Tensor& places, const Tensor& x) {
-  const bool fits = places.defined() && places.rank() == 2 && x.rank() >= 2 &&
-                    places.dim(0) == x.dim(0) && places.dim(1) == x.dim(1);
-  return fits ? places : Tensor();
+Tensor fitting(const Tensor& positions, const Tensor& x) {
+  const bool fits = positions.defined() && positions.rank() == 2 && x.rank() >= 2 &&
+                    positions.dim(0) == x.dim(0) && positions.dim(1) == x.dim(1);
+  return fits ? positions : Tensor();
 }
 
 Tensor positions_of(const Tensor& x, const FpropContext& context, std::int64_t first) {
   if (const Tensor given = fitting(context.positions, x); given.defined()) return given;
   const std::int64_t batch = x.dim(0), length = x.dim(1);
-  std::vector<std::int32_t> places;
-  places.reserve(static_cast<std::size_t>(batch * length));
+  std::vector<std::int32_t> positions;
+  positions.reserve(static_cast<std::size_t>(batch * length));
   for (std::int64_t row = 0; row < batch; ++row) {
     for (std::int64_t t = 0; t < length; ++t) {
-      places.push_back(static_cast<std::int32_t>(first + t));
+      positions.push_back(static_cast<std::int32_t>(first + t));
     }
   }
-  return Tensor::from<std::int32_t>(x.device(), places, {batch, length});
+  return Tensor::from<std::int32_t>(x.device(), positions, {batch, length});
 }
 
 Tensor segments_of(const Tensor& ids, const Tensor& paddings) {

@@ -14,7 +14,7 @@ struct Conv1d::Cache final : LayerCache {
   void reorder(std::span<const std::int32_t> rows) override {
     if (before.defined()) before = reordered(before, rows);
   }
-  Tensor before;  // the last places so far, as many as a place looks back
+  Tensor before;  // the last positions so far, as many as a position looks back
 };
 
 Conv1d::Conv1d(const Config& config, Scope& scope)
@@ -53,8 +53,8 @@ Tensor Conv1d::convolved(const Tensor& x, FpropContext& context) const {
 
 Tensor Conv1d::fprop(const Tensor& x, FpropContext& context) {
   const Tensor own = counted(x, context);
-  const auto zeros = [&](std::int64_t places) {
-    return Tensor::zeros(x.device(), {x.dim(0), places, x.dim(2)});
+  const auto zeros = [&](std::int64_t positions) {
+    return Tensor::zeros(x.device(), {x.dim(0), positions, x.dim(2)});
   };
   std::vector<Tensor> parts;
   if (before_ > 0) parts.push_back(zeros(before_));
@@ -70,7 +70,7 @@ const void* Conv1d::extension(std::string_view id) const noexcept {
 std::unique_ptr<LayerCache> Conv1d::make_cache(std::int64_t, std::int64_t) const {
   if (causal_) return std::make_unique<Cache>();
   throw Error("[nn/Conv1d] '" + path_ +
-                  "': a convolution that sees places to come cannot decode with a cache",
+                  "': a convolution that sees positions to come cannot decode with a cache",
               {.hint = "set causal = true"});
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv1d: convolution over the places of sequences, x [B, T, input_dims] -> [B, T, output_dims].
+// Conv1d: convolution over the positions of sequences, x [B, T, input_dims] -> [B, T, output_dims].
 //
 //   y_t = activation(sum_k x_(t + (k - offset) dilation) w_k + b)
 //
-// with offset = kernel - 1 where it is causal, else (kernel - 1) / 2; places outside the sequence,
-// and padding (the context's paddings), count as 0. Segments of packed rows see each other.
-// Parameters "w" [kernel, input_dims, output_dims], xavier_uniform unless set, and "b"
+// with offset = kernel - 1 where it is causal, else (kernel - 1) / 2; positions outside the
+// sequence, and padding (the context's paddings), count as 0. Segments of packed rows see each
+// other. Parameters "w" [kernel, input_dims, output_dims], xavier_uniform unless set, and "b"
 // [output_dims]. Causal ones decode with a cache (trivet/layer/extend_step.h).
 #pragma once
 
@@ -31,9 +31,9 @@ struct Conv1dConfig : LayerConfig {
 TRIVET_CONFIG(Conv1dConfig, trivet::LayerConfig,
               (input_dims, "Depth of the input.", required, at_least(1)),
               (output_dims, "Depth of the output.", required, at_least(1)),
-              (kernel, "How many places a place looks at.", between(1, 1000000)),
+              (kernel, "How many positions a position looks at.", between(1, 1000000)),
               (dilation, "Distance between these.", between(1, 1000000)),
-              (causal, "They are the place itself and those before it."),
+              (causal, "They are the position itself and those before it."),
               (has_bias, "Adds a bias vector."), (activation, "Applied to the output."),
               (init, "How the weights start; by default xavier_uniform."))
 
@@ -50,11 +50,11 @@ class Conv1d final : public Layer, public ExtendStep {
  private:
   struct Cache;
   Tensor counted(const Tensor& x, const FpropContext& context) const;
-  // Of places that have all they look at: [B, before + T, input_dims] -> [B, T, output_dims].
+  // Of positions that have all they look at: [B, before + T, input_dims] -> [B, T, output_dims].
   Tensor convolved(const Tensor& x, FpropContext& context) const;
 
   std::string path_;
-  std::int64_t before_, after_;  // places of 0 in front and behind
+  std::int64_t before_, after_;  // positions of 0 in front and behind
   std::int64_t dilation_;
   bool causal_;
   Parameter& weight_;

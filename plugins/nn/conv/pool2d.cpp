@@ -18,9 +18,9 @@ void Pool2dConfig::validate(Diagnostics& diagnostics) const {
   check_pair(diagnostics, "window", window);
   if (!stride.empty()) check_pair(diagnostics, "stride", stride);
   check_pad(diagnostics, padding, pad);
-  // A kernel keeps the place of the largest element in one byte.
+  // A kernel keeps the position of the largest element in one byte.
   if (!window.empty() && window.front() * window.back() > 256) {
-    diagnostics.add("window", "has more than 256 places");
+    diagnostics.add("window", "has more than 256 positions");
   }
   // Such a window could lie in the padding alone, where there is nothing to pool.
   const bool paired = pad.size() <= 2 && window.size() <= 2 && !pad.empty() && !window.empty();

@@ -26,7 +26,7 @@ TRIVET_CONFIG(Pool2dConfig, trivet::LayerConfig,
               (stride, "Steps of the window; empty: the window, so that none overlap.",
                at_least(1)),
               (padding, "What happens at the border."),
-              (pad, "Places above and below, and left and right, for padding = \"explicit\".",
+              (pad, "Positions above and below, and left and right, for padding = \"explicit\".",
                at_least(0)))
 
 struct MaxPool2dConfig : Pool2dConfig {};

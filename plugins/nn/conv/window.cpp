@@ -11,7 +11,7 @@ void check_pair(Diagnostics& diagnostics, std::string_view field,
                 const std::vector<std::int64_t>& numbers) {
   if (numbers.size() == 1 || numbers.size() == 2) return;
   diagnostics.add(field, "wants one number, or two for height and width; has " +
-                          std::to_string(numbers.size()));
+                             std::to_string(numbers.size()));
 }
 
 void check_pad(Diagnostics& diagnostics, Border padding, const std::vector<std::int64_t>& pad) {

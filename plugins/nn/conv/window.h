@@ -14,7 +14,7 @@ namespace trivet::nn {
 
 // What happens at the border of an image; see trivet/tensor/ops_vision.h.
 enum class Border {
-  same,       // zeros around, so that the output has ceil(input / stride) places
+  same,       // zeros around, so that the output has ceil(input / stride) positions
   valid,      // the window stays inside
   explicit_,  // `pad` zeros on every side
 };

@@ -9,7 +9,7 @@
 // from 0.
 // As Keras' and Praxis'; momentum and epsilon are Model Garden's. Both keep the biased variance,
 // where PyTorch keeps the unbiased one. Where the context has paddings [B, T] and x is [B, T, dim],
-// padded places do not count, as in Praxis.
+// padded positions do not count, as in Praxis.
 #pragma once
 
 #include <optional>

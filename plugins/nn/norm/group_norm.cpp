@@ -9,7 +9,7 @@ namespace trivet::nn {
 void GroupNormConfig::validate(Diagnostics& diagnostics) const {
   if (dim % num_groups != 0) {
     diagnostics.add("num_groups", "does not divide dim = " + std::to_string(dim),
-                 "groups have as many channels each");
+                    "groups have as many channels each");
   }
 }
 
@@ -26,14 +26,15 @@ Tensor GroupNorm::fprop(const Tensor& x, FpropContext&) {
   if (x.rank() < 2) wrong_input("nn/GroupNorm", path_, "[B, .., " + std::to_string(dim_) + "]", x);
   const std::int64_t examples = x.dim(0), depth = dim_ / groups_;
   if (x.size() == 0) return x;
-  const std::int64_t places = x.size() / (examples * dim_);
+  const std::int64_t positions = x.size() / (examples * dim_);
   // A group's numbers side by side are a row, which a norm of rows takes.
   const Tensor grouped =
-      ops::transpose(ops::reshape(x, {examples, places, groups_, depth}), {0, 2, 1, 3});
-  const Tensor rows = ops::reshape(ops::contiguous(grouped), {examples, groups_, places * depth});
+      ops::transpose(ops::reshape(x, {examples, positions, groups_, depth}), {0, 2, 1, 3});
+  const Tensor rows =
+      ops::reshape(ops::contiguous(grouped), {examples, groups_, positions * depth});
   const Tensor normal = ops::layer_norm(rows, {}, {}, epsilon_);
   const Tensor back =
-      ops::transpose(ops::reshape(normal, {examples, groups_, places, depth}), {0, 2, 1, 3});
+      ops::transpose(ops::reshape(normal, {examples, groups_, positions, depth}), {0, 2, 1, 3});
   const Tensor y = ops::reshape(ops::contiguous(back), x.shape());
   return ops::add(ops::mul(y, scale_.value()), bias_.value());
 }

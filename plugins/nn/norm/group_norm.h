@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GroupNorm (Wu and He 2018): the channels of an example are cut into num_groups groups of
-// neighbors, and each group is normalized over its channels and all places,
+// neighbors, and each group is normalized over its channels and all positions,
 //
 //   y = (x - mean) / sqrt(variance + epsilon) * scale + bias
 //

@@ -6,7 +6,7 @@
 //   n = tanh(x w_n + b_n + r * (h u_n + c));  h' = (1 - z) n + z h
 //
 // Parameters "w" [input_dims, 3 * output_dims] and "u" [output_dims, 3 * output_dims], in the order
-// r, z, n; "b" [3 * output_dims] and "c" [output_dims], zeros. How places, paddings and segments
+// r, z, n; "b" [3 * output_dims] and "c" [output_dims], zeros. How positions, paddings and segments
 // are read: recurrent.h.
 #pragma once
 

@@ -8,7 +8,7 @@ namespace trivet::nn {
 void LstmConfig::validate(Diagnostics& diagnostics) const {
   if (coupled_gates && forget_gate_bias != 0) {
     diagnostics.add("forget_gate_bias", "coupled gates have no forget gate",
-                 "leave it 0, or set coupled_gates = false");
+                    "leave it 0, or set coupled_gates = false");
   }
 }
 

@@ -11,14 +11,14 @@
 //
 //   c' = clip((1 - sigmoid(g)) c + sigmoid(g) tanh(i), cell_value_cap)
 //
-// (Praxis' CifgLstmCellSimple has f = -g in the place of g.) With `layer_norm` each of the G gates
+// (Praxis' CifgLstmCellSimple has f = -g instead of g.) With `layer_norm` each of the G gates
 // is normalized over its output_dims before the bias, as by Praxis' LayerNormalizedLstmCellSimple
 // (Ba et al. 2016 normalize the parts of x and of m, and c', which this does not):
 //
 //   n = [x, m] wm;  gate = (n - mean(n)) / sqrt(variance(n) + 1e-8) * ln_scale + b
 //
 // Parameters "wm" [input_dims + output_dims, G * output_dims], "b" [G * output_dims], zeros, and
-// with layer_norm "ln_scale" [G * output_dims], ones; G is 4, or 3. How places, paddings and
+// with layer_norm "ln_scale" [G * output_dims], ones; G is 4, or 3. How positions, paddings and
 // segments are read, and `zoneout`: recurrent.h.
 #pragma once
 

@@ -13,30 +13,30 @@ namespace {
 
 // x [B, T, ..] as T tensors [B, 1, ..], by halves: each of the T slices at once would have a
 // gradient as large as x.
-void split(const Tensor& x, std::vector<Tensor>& places) {
+void split(const Tensor& x, std::vector<Tensor>& positions) {
   const std::int64_t length = x.dim(1);
   if (length <= 1) {
-    if (length == 1) places.push_back(x);
+    if (length == 1) positions.push_back(x);
     return;
   }
-  split(ops::slice(x, 1, 0, length / 2), places);
-  split(ops::slice(x, 1, length / 2, length), places);
+  split(ops::slice(x, 1, 0, length / 2), positions);
+  split(ops::slice(x, 1, length / 2, length), positions);
 }
 
-Tensor joined(std::span<const Tensor> places) {
-  if (places.size() == 1) return places.front();
-  const std::size_t half = places.size() / 2;
-  return ops::concat(std::vector<Tensor>{joined(places.first(half)), joined(places.subspan(half))},
-                     1);
+Tensor joined(std::span<const Tensor> positions) {
+  if (positions.size() == 1) return positions.front();
+  const std::size_t half = positions.size() / 2;
+  return ops::concat(
+      std::vector<Tensor>{joined(positions.first(half)), joined(positions.subspan(half))}, 1);
 }
 
 // [B, 1, n] -> [B, n]
-Tensor place(const Tensor& x) {
+Tensor position(const Tensor& x) {
   return ops::reshape(x, {x.dim(0), x.dim(2)});
 }
 
-// 1 where a place stands in another segment than the one read before it, f32 [B, T]; the first is
-// compared with `before` [B, 1], or is 0 without it.
+// 1 where a position stands in another segment than the one read before it, f32 [B, T]; the first
+// is compared with `before` [B, 1], or is 0 without it.
 Tensor starts_of(const Tensor& ids, const Tensor& before, bool reverse) {
   NoGrad no_grad;
   const std::int64_t length = ids.dim(1);
@@ -57,9 +57,9 @@ struct Recurrent::Cache final : LayerCache {
     for (Tensor& each : state) each = reordered(each, rows);
     if (segment.defined()) segment = reordered(segment, rows);
   }
-  State state;              // empty before the first place
-  Tensor segment;           // i32 [B, 1] of the last place, where there were any
-  std::int64_t length = 0;  // how many places were read
+  State state;              // empty before the first position
+  Tensor segment;           // i32 [B, 1] of the last position, where there were any
+  std::int64_t length = 0;  // how many positions were read
 };
 
 Recurrent::Recurrent(std::string_view type, const RecurrentConfig& config, std::size_t states,
@@ -73,8 +73,8 @@ Recurrent::Recurrent(std::string_view type, const RecurrentConfig& config, std::
       zoneout_(static_cast<float>(config.zoneout)) {}
 
 Recurrent::State Recurrent::zoned_out(const State& before, const State& after,
-                                      const FpropContext& context, std::int64_t place) const {
-  const RngKey key = context.key_for(path_, "zoneout").fold(static_cast<std::uint64_t>(place));
+                                      const FpropContext& context, std::int64_t position) const {
+  const RngKey key = context.key_for(path_, "zoneout").fold(static_cast<std::uint64_t>(position));
   State mixed;
   for (std::size_t i = 0; i < after.size(); ++i) {
     if (!context.train) {
@@ -113,7 +113,7 @@ Tensor Recurrent::run(const Tensor& x, const FpropContext& context, Cache& past)
       const Tensor goes_on = ops::add(ops::neg(column(starts, t)), 1);
       for (Tensor& each : state) each = ops::mul(each, goes_on);
     }
-    State after = next(place(inputs[static_cast<std::size_t>(t)]), state);
+    State after = next(position(inputs[static_cast<std::size_t>(t)]), state);
     if (zoneout_ > 0) after = zoned_out(state, after, context, past.length + t);
     for (std::size_t i = 0; padding.defined() && i < state.size(); ++i) {
       const Tensor kept = column(padding, t);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recurrent layers have in common: x [B, T, input_dims] is read place by place, each changes
-// the state, and the output at a place is the state's first tensor there, [B, T, output_dims].
+// What recurrent layers have in common: x [B, T, input_dims] is read position by position, each
+// changes the state, and the output at a position is the state's first tensor there, [B, T,
+// output_dims].
 //
 // The state starts at 0. Padding (the context's paddings) leaves it as it is. Where the context has
-// segment_ids, it starts again at 0 in front of each segment. With `reverse` the places are read
+// segment_ids, it starts again at 0 in front of each segment. With `reverse` the positions are read
 // from the last to the first. Those that are not reversed decode with a cache
 // (trivet/layer/extend_step.h), which holds the state.
 //
 // With `zoneout` (Krueger et al. 2016) each element of each tensor of the state stays as it was
-// before a place with that probability in training, and elsewhere becomes what it is then on
+// before a position with that probability in training, and elsewhere becomes what it is then on
 // average: zoneout * old + (1 - zoneout) * new. What stays is drawn as in dropout.h, and for every
-// place anew.
+// position anew.
 #pragma once
 
 #include <string>
@@ -31,8 +32,8 @@ struct RecurrentConfig : LayerConfig {
 TRIVET_CONFIG(RecurrentConfig, trivet::LayerConfig,
               (input_dims, "Depth of the input.", required, at_least(1)),
               (output_dims, "Depth of the state and of the output.", required, at_least(1)),
-              (reverse, "Reads the places from the last to the first."),
-              (zoneout, "Share of the state that a place leaves as it was, in training.",
+              (reverse, "Reads the positions from the last to the first."),
+              (zoneout, "Share of the state that a position leaves as it was, in training.",
                at_least(0), less_than(1), adjustable),
               (init, "How the weights start; by default as nn/Linear's."))
 
@@ -48,19 +49,19 @@ class Recurrent : public Layer, public ExtendStep {
   // `states`: how many tensors a state has.
   Recurrent(std::string_view type, const RecurrentConfig& config, std::size_t states,
             const Scope& scope);
-  // What does not depend on the state, for all places: x [B, T, input_dims] -> [B, T, ..].
+  // What does not depend on the state, for all positions: x [B, T, input_dims] -> [B, T, ..].
   virtual Tensor project(const Tensor& x) const = 0;
-  // The next state, of what was projected for one place, [B, ..].
+  // The next state, of what was projected for one position, [B, ..].
   virtual State next(const Tensor& projected, const State& state) const = 0;
   std::int64_t output_dims() const { return output_dims_; }
 
  private:
   struct Cache;
-  // Reads all places of x, which follow those of `past`.
+  // Reads all positions of x, which follow those of `past`.
   Tensor run(const Tensor& x, const FpropContext& context, Cache& past) const;
-  // The state behind a place, of that before it and of the next one.
+  // The state behind a position, of that before it and of the next one.
   State zoned_out(const State& before, const State& after, const FpropContext& context,
-                  std::int64_t place) const;
+                  std::int64_t position) const;
 
   std::string_view type_;
   std::string path_;

@@ -43,17 +43,17 @@ void move_numbers(const SearchSpace& space, const Score& score, Scored& best) {
   }
   if (numbers.empty()) return;
   std::vector<double> unit = best.unit;
-  const auto place = [&](const std::vector<double>& x) {
+  const auto location = [&](const std::vector<double>& x) {
     for (std::size_t i = 0; i < x.size(); ++i) unit[numbers[i]] = x[i];
   };
   const Maximized objective = [&](const std::vector<double>& x, std::vector<double>&) {
-    place(x);
+    location(x);
     return score(unit);
   };
   const Box box{std::vector<double>(start.size(), 0.0), std::vector<double>(start.size(), 1.0)};
   constexpr double kStep = 0.05;
   const int evaluations = 40 * static_cast<int>(start.size());
-  place(probe(objective, box, std::move(start), kStep, evaluations));
+  location(probe(objective, box, std::move(start), kStep, evaluations));
   const double reached = score(unit);
   if (reached > best.score) best = {unit, reached};
 }

@@ -36,18 +36,18 @@ bool same_cell(const Dimension& dimension, double a, double b) {
 
 std::vector<double> neighbor_widths(std::span<const double> observations) {
   // Behind the observations stands the prior's mean, which gets no width.
-  std::vector<double> places(observations.begin(), observations.end());
-  places.push_back(0.5);
-  std::vector<std::size_t> order(places.size());
+  std::vector<double> locations(observations.begin(), observations.end());
+  locations.push_back(0.5);
+  std::vector<std::size_t> order(locations.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return places[a] < places[b]; });
+                   [&](std::size_t a, std::size_t b) { return locations[a] < locations[b]; });
   std::vector<double> widths(observations.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (order[i] >= widths.size()) continue;
-    const double at = places[order[i]];
-    const double left = at - (i > 0 ? places[order[i - 1]] : 0);
-    const double right = (i + 1 < order.size() ? places[order[i + 1]] : 1) - at;
+    const double at = locations[order[i]];
+    const double left = at - (i > 0 ? locations[order[i - 1]] : 0);
+    const double right = (i + 1 < order.size() ? locations[order[i + 1]] : 1) - at;
     widths[order[i]] = std::clamp(std::max(left, right), least_width(widths.size()), 1.0);
   }
   return widths;
@@ -94,7 +94,8 @@ std::vector<double> ParzenEstimator::draw(RandomStream& draws) const {
   return unit;
 }
 
-double ParzenEstimator::draw(const Dimension& dimension, const Kernel& kernel, RandomStream& draws) const {
+double ParzenEstimator::draw(const Dimension& dimension, const Kernel& kernel,
+                             RandomStream& draws) const {
   if (dimension.is_categorical()) {
     const auto count = static_cast<double>(dimension.count());
     const bool keeps = draws.uniform() * (observations_ + count) < observations_;

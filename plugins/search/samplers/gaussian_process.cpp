@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "search/math/acquisition.h"
-#include "search/math/random_stream.h"
 #include "search/math/improvement_search.h"
 #include "search/math/median_of.h"
+#include "search/math/random_stream.h"
 
 namespace trivet::search {
 namespace {

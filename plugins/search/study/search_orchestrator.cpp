@@ -83,7 +83,7 @@ void SearchConfig::validate(Diagnostics& diagnostics) const {
   }
   if (space.empty()) {
     diagnostics.add("space", "there is nothing to search",
-                 "space.\"trainer.learning_rate\" = { log_uniform = [1e-5, 1e-1] }");
+                    "space.\"trainer.learning_rate\" = { log_uniform = [1e-5, 1e-1] }");
   }
 }
 

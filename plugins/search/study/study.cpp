@@ -24,7 +24,7 @@ constexpr std::uint64_t kLargestJournal = std::uint64_t{1} << 30;
   throw RunError("cannot write " + file.string() + ": " + std::generic_category().message(errno));
 }
 
-// Brings a line to the disk, in the place of what lies behind the first `size` bytes.
+// Brings a line to the disk, instead of what lies behind the first `size` bytes.
 void append_line(const std::filesystem::path& path, std::uint64_t size, const std::string& line) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0) fail(path);

@@ -26,7 +26,7 @@ class AddedTokens {
 
  private:
   std::vector<AddedToken> tokens_;                             // the longest first
-  std::array<std::vector<std::size_t>, 256> by_first_byte_{};  // places in tokens_
+  std::array<std::vector<std::size_t>, 256> by_first_byte_{};  // positions in tokens_
 };
 
 }  // namespace trivet::tokenizers

@@ -31,10 +31,11 @@ std::vector<AddedToken> matched(const BpeVocabulary& vocabulary, bool special_on
 void BpeConfig::validate(Diagnostics& diagnostics) const {
   const bool both = !vocab.empty() && !merges.empty();
   if (file.empty() ? both : vocab.empty() && merges.empty()) return;
-  diagnostics.add("file",
-               file.empty() ? "must be set, or both vocab and merges"
-                            : "is set, and vocab or merges are, too",
-               "file = \"tokenizer.json\", or vocab = \"vocab.json\" with merges = \"merges.txt\"");
+  diagnostics.add(
+      "file",
+      file.empty() ? "must be set, or both vocab and merges"
+                   : "is set, and vocab or merges are, too",
+      "file = \"tokenizer.json\", or vocab = \"vocab.json\" with merges = \"merges.txt\"");
 }
 
 Bpe::Bpe(const Config& config) : Bpe(read(config), config) {}

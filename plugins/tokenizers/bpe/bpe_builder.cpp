@@ -18,10 +18,10 @@ void BpeBuilder::add_token(const std::string& characters, std::int64_t id) {
     throw InputError(
         fmt::format("{}: the id {} of \"{}\" is no token id", source_, id, characters));
   const auto number = static_cast<std::int32_t>(id);
-  const auto [place, fresh] = by_id_.emplace(number, characters);
+  const auto [position, fresh] = by_id_.emplace(number, characters);
   if (!fresh) {
     throw InputError(fmt::format("{}: \"{}\" and \"{}\" have the same id {}", source_,
-                                 place->second, characters, id));
+                                 position->second, characters, id));
   }
   if (!ids_.emplace(characters, number).second)
     throw InputError(fmt::format("{}: the token \"{}\" is given twice", source_, characters));

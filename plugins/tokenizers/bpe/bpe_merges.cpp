@@ -25,11 +25,11 @@ struct Piece {
 // Two pieces that may be merged, as they were when they were found.
 struct Candidate {
   std::int32_t rank;
-  std::size_t place;
+  std::size_t position;
   std::int32_t left, right, token;
 
   bool operator<(const Candidate& other) const {
-    return std::tie(other.rank, other.place) < std::tie(rank, place);
+    return std::tie(other.rank, other.position) < std::tie(rank, position);
   }
 };
 
@@ -68,27 +68,27 @@ void BpeMerges::encode(std::string_view word, std::vector<std::int32_t>& ids) co
     pieces.push_back({byte_id(static_cast<unsigned char>(word[i])), i - 1, i + 1});
 
   std::priority_queue<Candidate> candidates;
-  const auto offer = [&](std::size_t place) {
-    const std::size_t next = pieces[place].next;
+  const auto offer = [&](std::size_t position) {
+    const std::size_t next = pieces[position].next;
     if (next >= pieces.size()) return;
-    if (const Merge* merge = find(pieces[place].id, pieces[next].id))
-      candidates.push({merge->rank, place, pieces[place].id, pieces[next].id, merge->token});
+    if (const Merge* merge = find(pieces[position].id, pieces[next].id))
+      candidates.push({merge->rank, position, pieces[position].id, pieces[next].id, merge->token});
   };
   for (std::size_t i = 0; i < pieces.size(); ++i) offer(i);
 
   while (!candidates.empty()) {
     const Candidate best = candidates.top();
     candidates.pop();
-    Piece& left = pieces[best.place];
+    Piece& left = pieces[best.position];
     if (left.id != best.left || left.next >= pieces.size()) continue;
     Piece& right = pieces[left.next];
     if (right.id != best.right) continue;
     left.id = best.token;
     right.id = -1;
     left.next = right.next;
-    if (left.next < pieces.size()) pieces[left.next].before = best.place;
+    if (left.next < pieces.size()) pieces[left.next].before = best.position;
     if (left.before < pieces.size()) offer(left.before);
-    offer(best.place);
+    offer(best.position);
   }
   for (std::size_t i = 0; i < pieces.size(); i = pieces[i].next) ids.push_back(pieces[i].id);
 }

@@ -3,7 +3,7 @@
 // are tokens; of all neighbors that a merge names, those of the earliest merge become one token,
 // the leftmost first, until no merge applies.
 //
-// Candidates wait in a heap by merge and place, and tokens are a linked list: O(n log n) for n
+// Candidates wait in a heap by merge and position, and tokens are a linked list: O(n log n) for n
 // bytes, where looking through all neighbors after each merge takes O(n^2).
 #pragma once
 

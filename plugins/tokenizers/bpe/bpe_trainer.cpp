@@ -93,16 +93,16 @@ class Trainer {
 
   // Adds a word's pairs to the counts, `sign` = 1, or takes them away, -1. Of those that are added
   // the word may be new to pairs with the token `made`, or to all.
-  void count_pairs(std::uint32_t place, int sign, std::int32_t made) {
-    const Word& word = words_[place];
+  void count_pairs(std::uint32_t position, int sign, std::int32_t made) {
+    const Word& word = words_[position];
     for (std::size_t i = 0; i + 1 < word.ids.size(); ++i) {
       const Pair pair{word.ids[i], word.ids[i + 1]};
       PairInfo& info = pairs_[pair];
       info.count += sign * word.count;
       changed_.insert(pair);
-      const bool listed = sign < 0 || (!info.words.empty() && info.words.back() == place);
+      const bool listed = sign < 0 || (!info.words.empty() && info.words.back() == position);
       if (!listed && (made == kAll || pair.first == made || pair.second == made))
-        info.words.push_back(place);
+        info.words.push_back(position);
     }
   }
 
@@ -134,11 +134,11 @@ class Trainer {
     const auto [made, fresh] = made_.try_emplace(bytes, 0);
     if (fresh) made->second = add_token(bytes);
     vocabulary_.merges.push_back(pair);
-    const std::vector<std::uint32_t> places = pairs_[pair].words;
-    for (const std::uint32_t place : places) {
-      count_pairs(place, -1, kAll);
-      replace(words_[place].ids, pair, made->second);
-      count_pairs(place, 1, made->second);
+    const std::vector<std::uint32_t> positions = pairs_[pair].words;
+    for (const std::uint32_t position : positions) {
+      count_pairs(position, -1, kAll);
+      replace(words_[position].ids, pair, made->second);
+      count_pairs(position, 1, made->second);
     }
     for (const Pair& other : std::exchange(changed_, {})) offer(other);
   }

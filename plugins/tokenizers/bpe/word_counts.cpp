@@ -20,7 +20,7 @@ std::vector<AddedToken> added(const std::vector<std::string>& contents) {
 }
 
 // The last line end behind something that is none: a word begins there, whatever follows. 0: there
-// is no such place.
+// is no such position.
 std::size_t last_cut(std::string_view text) {
   std::size_t at = text.rfind('\n');
   while (at != std::string_view::npos && at > 0) {

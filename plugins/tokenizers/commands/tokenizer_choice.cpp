@@ -36,11 +36,11 @@ bool is_tokenizer(const Value& value) {
   }
 }
 
-// All tables of tokenizers in a config, with their places; the same one counts once.
+// All tables of tokenizers in a config, with their locations; the same one counts once.
 void collect(const Value& value, const std::string& path,
              std::vector<std::pair<std::string, const Value*>>& found) {
   if (is_tokenizer(value)) {
-    for (const auto& [place, other] : found)
+    for (const auto& [location, other] : found)
       if (*other == value) return;
     found.emplace_back(path, &value);
     return;
@@ -54,22 +54,22 @@ void collect(const Value& value, const std::string& path,
   }
 }
 
-Choice from_config(const std::string& file, const std::string& place, CommandContext& context) {
+Choice from_config(const std::string& file, const std::string& location, CommandContext& context) {
   const Value config = context.config(std::vector{file});
-  if (!place.empty()) {
-    const Value* value = config.find_path(place);
-    if (value == nullptr) throw UsageError(file + " has no '" + place + "'");
+  if (!location.empty()) {
+    const Value* value = config.find_path(location);
+    if (value == nullptr) throw UsageError(file + " has no '" + location + "'");
     return value->is_string() ? Choice(value->as_string(), Value::table())
-                            : from_table(*value, "'" + place + "' in " + file);
+                              : from_table(*value, "'" + location + "' in " + file);
   }
   std::vector<std::pair<std::string, const Value*>> found;
   collect(config, {}, found);
   if (found.empty()) throw UsageError(file + " has no tokenizer");
   if (found.size() > 1) {
-    std::string places;
+    std::string locations;
     for (const auto& [path, value] : found)
-      places += (places.empty() ? "" : ", ") + file + ":" + path;
-    throw UsageError(file + " has several tokenizers", {.hint = "name one: " + places});
+      locations += (locations.empty() ? "" : ", ") + file + ":" + path;
+    throw UsageError(file + " has several tokenizers", {.hint = "name one: " + locations});
   }
   return from_table(*found.front().second, file);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user calls a tokenizer: a file, a folder, a key, a table of JSON, or a place in a config.
+// What a user calls a tokenizer: a file, a folder, a key, a table of JSON, or a location in a
+// config.
 #pragma once
 
 #include <memory>

@@ -32,7 +32,7 @@ TOKENIZER is
   a folder            with tokenizer.json, or GPT-2's vocab.json and merges.txt
   a key               tokenizers/Bytes
   a table of JSON     '{"type": "tokenizers/Characters", "files": ["corpus.txt"]}'
-  a place in a config configs/lm.toml:task.train_input.tokenizer; without a place the only
+  a location in a config configs/lm.toml:task.train_input.tokenizer; without a location the only
                       tokenizer in it
 
 train learns a vocabulary from text files:

@@ -44,7 +44,7 @@ std::vector<char32_t> characters_of(std::string_view text) {
 void CharactersConfig::validate(Diagnostics& diagnostics) const {
   if (alphabet.empty() && files.empty()) {
     diagnostics.add("alphabet", "must be set, or files",
-                 "files = [\"corpus.txt\"] takes the characters of a text");
+                    "files = [\"corpus.txt\"] takes the characters of a text");
   } else if (const auto offset = find_invalid_utf8(alphabet)) {
     diagnostics.add("alphabet", fmt::format("is not UTF-8 at byte {}", *offset));
   }

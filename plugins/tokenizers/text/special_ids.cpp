@@ -20,8 +20,8 @@ std::optional<std::int32_t> id_of(const char* field, const std::optional<std::st
   if (token->empty()) return std::nullopt;
   if (const auto id = find(*token)) return id;
   throw ConfigError(Diagnostic{.path = field,
-                            .what = "the vocabulary has no special token \"" + *token + "\"",
-                            .hint = "trivet tokenizer info FILE lists them"});
+                               .what = "the vocabulary has no special token \"" + *token + "\"",
+                               .hint = "trivet tokenizer info FILE lists them"});
 }
 
 }  // namespace

@@ -89,8 +89,8 @@ std::string report(const std::string& source, const std::vector<Inspection>& sta
 std::string json_report(const std::string& source, const std::vector<Inspection>& stages,
                         const std::vector<std::string>& found) {
   Value diagnostics = Value::array_of(found);
-  Value figures =
-      Value::table({{"config", source}, {"ok", found.empty()}, {"problems", std::move(diagnostics)}});
+  Value figures = Value::table(
+      {{"config", source}, {"ok", found.empty()}, {"problems", std::move(diagnostics)}});
   add_figures(figures, stages);
   return to_json(figures, JsonStyle::indented);
 }
@@ -130,7 +130,8 @@ const CommandInfo kCheckCommand{
         "a run takes; of a training in stages, for each of them. Names of metrics that the config\n"
         "uses, a search's objective too, must be among those that the run gives. Exit code 1 if\n"
         "something is wrong with the model, 2 with the config.\n\n"
-        "On a meta device (see trivet help summary) gradients are followed and memory is counted, but\n"
+        "On a meta device (see trivet help summary) gradients are followed and memory is counted, "
+        "but\n"
         "there is no loss to look at. A mesh of several devices is always on a meta device.",
     .options = kCheckOptions,
     .operand = Operand::config,

@@ -154,16 +154,17 @@ class Completer {
     const std::size_t equals = text.find('=');
     const std::string path = text.substr(0, equals);
     const std::size_t cut = equals == std::string::npos ? path.find_last_of('.') : path.size();
-    Value place = root;
+    Value location = root;
     SchemaNode node = tree.root();
     const std::string parent = cut == std::string::npos ? "" : path.substr(0, cut);
     for (const PathStep& step : split_path(parent)) {
-      SchemaNode inner = step.index < 0 ? tree.child(place, node, step.name) : tree.element(node);
-      const Value* value =
-          place.find_path(step.index < 0 ? joined_path("", step.name)
-                                         : joined_path("", static_cast<std::size_t>(step.index)));
+      SchemaNode inner =
+          step.index < 0 ? tree.child(location, node, step.name) : tree.element(node);
+      const Value* value = location.find_path(
+          step.index < 0 ? joined_path("", step.name)
+                         : joined_path("", static_cast<std::size_t>(step.index)));
       Value next = value != nullptr ? *value : Value();
-      place = std::move(next);
+      location = std::move(next);
       node = inner;
     }
     // What follows --xp. stands below [xp] and is shown without it.
@@ -171,21 +172,21 @@ class Completer {
       return prefix + (prefix == "--xp." ? candidate.substr(3) : candidate);
     };
     if (equals != std::string::npos) {
-      for (const std::string& value : values(place, node)) offer(present(path + "=" + value));
+      for (const std::string& value : values(location, node)) offer(present(path + "=" + value));
       return;
     }
-    offer_children(tree, place, node, parent, present);
+    offer_children(tree, location, node, parent, present);
   }
 
   template <class Present>
-  void offer_children(const TypedTree& tree, const Value& place, const SchemaNode& node,
+  void offer_children(const TypedTree& tree, const Value& location, const SchemaNode& node,
                       const std::string& parent, const Present& present) {
     Words names;
-    if (const std::vector<Field>* fields = tree.fields(place, node)) {
+    if (const std::vector<Field>* fields = tree.fields(location, node)) {
       for (const Field& field : *fields) names.push_back(field.name);
     }
-    if (place.is_table()) {
-      for (const Value::Member& member : place.members()) {
+    if (location.is_table()) {
+      for (const Value::Member& member : location.members()) {
         if (std::find(names.begin(), names.end(), member.key) == names.end()) {
           names.push_back(member.key);
         }
@@ -196,7 +197,7 @@ class Completer {
     }
     for (const std::string& name : names) {
       if (parent.empty() && (name == "experiment" || name == "base")) continue;
-      const SchemaNode inner = tree.child(place, node, name);
+      const SchemaNode inner = tree.child(location, node, name);
       const std::string path = joined_path(parent, name);
       const Form form = inner.type != nullptr ? inner.type->form : Form::string;
       const bool deeper = form == Form::table || form == Form::config || form == Form::map;
@@ -205,7 +206,7 @@ class Completer {
     }
   }
 
-  Words values(const Value& place, const SchemaNode& node) {
+  Words values(const Value& location, const SchemaNode& node) {
     if (node.type == nullptr) return {};
     switch (node.type->form) {
       case Form::boolean:
@@ -220,8 +221,8 @@ class Completer {
     }
     if (node.field != nullptr && node.field->name == "backend") return catalog().keys("backend");
     if (!node.type->choices.empty()) return node.type->choices;
-    if (place.is_null() || place.is_table() || place.is_array()) return {};
-    return {place.is_string() ? place.as_string() : to_toml(place)};
+    if (location.is_null() || location.is_table() || location.is_array()) return {};
+    return {location.is_string() ? location.as_string() : to_toml(location)};
   }
 
   HostCatalog& catalog() {

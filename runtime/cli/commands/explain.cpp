@@ -64,7 +64,8 @@ class Explainer {
       text += fmt::format("{} ({})\n", item.key, item.kind);
       if (!item.doc.empty()) text += fmt::format("  {}\n", item.doc);
       if (!item.scalar_shorthand.empty()) {
-        text += fmt::format("  A bare number stands for it and sets '{}'.\n", item.scalar_shorthand);
+        text +=
+            fmt::format("  A bare number stands for it and sets '{}'.\n", item.scalar_shorthand);
       }
       Diagnostics diagnostics;
       const Schema* schema = lookup_.find(item.kind, item.key, {}, {}, diagnostics);
@@ -169,7 +170,8 @@ class Explainer {
                                 " lists the types; --config FILE takes the one of a config"});
     }
     Diagnostics diagnostics;
-    const Schema* schema = lookup_.find(field.type.kind, key->as_string(), {}, field.name, diagnostics);
+    const Schema* schema =
+        lookup_.find(field.type.kind, key->as_string(), {}, field.name, diagnostics);
     diagnostics.throw_if_any();
     return schema->fields;
   }

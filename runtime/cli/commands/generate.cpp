@@ -128,15 +128,16 @@ class GenerateCommand {
     if (file != nullptr && words.size() == 2) {
       throw UsageError("there is a prompt and a --file of prompts");
     }
-    const RunCheckpoint place = find_run_checkpoint(run_named(words[0]));
+    const RunCheckpoint location = find_run_checkpoint(run_named(words[0]));
     HostCatalog catalog(arguments.all("plugin-dir"), UnknownDefaults::load_plugin);
     const FlushDenormals flush;
-    TrainedModel trained(trained_config(place, arguments.all("set"), catalog), place);
+    TrainedModel trained(trained_config(location, arguments.all("set"), catalog), location);
     const auto* generator =
         static_cast<const TextGenerator*>(trained.task().extension(kTaskTextGenerator));
     if (generator == nullptr) {
-      throw UsageError("the run's task does not continue texts",
-                       {.hint = "its config.toml says which task it is: " + place.config.string()});
+      throw UsageError(
+          "the run's task does not continue texts",
+          {.hint = "its config.toml says which task it is: " + location.config.string()});
     }
     generator_ = generator;
     model_ = &trained.model();

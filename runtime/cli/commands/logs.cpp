@@ -87,7 +87,7 @@ class Output {
   std::uint64_t offset_ = 0;
 };
 
-// A job's streams; a further attempt takes the place of the one before.
+// A job's streams; a further attempt replaces the one before.
 class JobOutput {
  public:
   JobOutput(fs::path job_directory, std::string prefix)

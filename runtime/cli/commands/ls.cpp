@@ -228,7 +228,7 @@ void collect(Listing& listing, ExperimentIndex& index) {
 int run_ls(std::span<const std::string> words) {
   const Arguments arguments = parse_arguments(words, kLsOptions);
   Listing listing = chosen(arguments);
-  // The default place need not be there yet; one that was named must.
+  // The default location need not be there yet; one that was named must.
   if (!listing.experiment && !arguments.plain().empty()) find_runs(listing.root, {listing.root});
   ExperimentIndex index =
       listing.experiment ? ExperimentIndex(*listing.experiment) : ExperimentIndex(listing.root);
@@ -248,7 +248,8 @@ int run_ls(std::span<const std::string> words) {
     return 0;
   }
   if (listing.runs.empty()) {
-    print_out(fmt::format("There are no runs in {}.\n", listing.root.string()) + listing.diagnostics);
+    print_out(fmt::format("There are no runs in {}.\n", listing.root.string()) +
+              listing.diagnostics);
     return 0;
   }
   const int width = is_screen(stdout) ? terminal_columns(1) : 0;

@@ -36,8 +36,7 @@ std::string plugin_text(const PluginFile& file) {
   text += fmt::format("  {}\n", one_line(file.path.string()));
   if (!file.reason.empty()) text += fmt::format("  {}\n", one_line(file.reason));
   if (!file.replaces.empty()) {
-    text += fmt::format("  takes the place of the shipped plugin in {}\n",
-                        one_line(file.replaces.string()));
+    text += fmt::format("  replaces the shipped plugin in {}\n", one_line(file.replaces.string()));
   }
   std::map<std::string, std::string> by_kind;
   for (const ManifestItem& item : manifest.items) {

@@ -90,7 +90,7 @@ std::size_t word_length(const std::vector<std::string>& characters, std::size_t 
   return std::max<std::size_t>(1, end - at);
 }
 
-// What is behind the last character counts one column a place.
+// What is behind the last character counts one column a location.
 int columns_between(const std::vector<std::string>& characters, std::size_t begin,
                     std::size_t end) {
   int columns = 0;
@@ -117,8 +117,8 @@ std::string quoted_line(const std::string& line, const Origin& where, const std:
   std::string text = fmt::format(" {:>{}} | {}\n", number, width, shown);
   const std::size_t word = std::min(word_length(characters, caret), kWidest);
   const std::string marks(columns_between(characters, caret, caret + word), '^');
-  text += fmt::format(" {:>{}} | {:>{}}{}", "", width, "", indent,
-                      colored(marks, Color::red, colors));
+  text +=
+      fmt::format(" {:>{}} | {:>{}}{}", "", width, "", indent, colored(marks, Color::red, colors));
   if (!hint.empty()) text += " " + printable(hint);
   return text + "\n";
 }

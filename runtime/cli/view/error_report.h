@@ -11,7 +11,7 @@
 namespace trivet {
 
 // One block for each problem, at most kMostProblems of them, with the line it is about and a caret
-// below the place. Lines are read again from their files.
+// below the location. Lines are read again from their files.
 inline constexpr std::size_t kMostProblems = 50;
 std::string report_text(const ConfigError& error, bool colors);
 std::string report_text(const std::exception& error, bool colors);

@@ -14,14 +14,14 @@
 namespace trivet {
 namespace {
 
-// A place on the way down from the top of a config.
-struct Place {
+// A location on the way down from the top of a config.
+struct Location {
   std::string path;
   const Value* value;  // null: a field that holds nothing
   SchemaNode node;
 };
 
-Place element_of(const Place& list, const TypedTree& tree, std::int64_t index) {
+Location element_of(const Location& list, const TypedTree& tree, std::int64_t index) {
   const std::size_t size =
       list.value != nullptr && list.value->is_array() ? list.value->items().size() : 0;
   if (!std::cmp_less(index, size)) {
@@ -33,20 +33,20 @@ Place element_of(const Place& list, const TypedTree& tree, std::int64_t index) {
   return {joined_path(list.path, at), &list.value->items()[at], tree.element(list.node)};
 }
 
-std::vector<std::string> names_below(const Place& place, const TypedTree& tree) {
+std::vector<std::string> names_below(const Location& location, const TypedTree& tree) {
   std::vector<std::string> names;
-  if (place.value == nullptr) return names;
-  if (const std::vector<Field>* fields = tree.fields(*place.value, place.node)) {
-    for (const Field& field : *fields) names.push_back(joined_path(place.path, field.name));
+  if (location.value == nullptr) return names;
+  if (const std::vector<Field>* fields = tree.fields(*location.value, location.node)) {
+    for (const Field& field : *fields) names.push_back(joined_path(location.path, field.name));
   }
-  if (!place.value->is_table()) return names;
-  for (const Value::Member& member : place.value->members()) {
-    names.push_back(joined_path(place.path, member.key));
+  if (!location.value->is_table()) return names;
+  for (const Value::Member& member : location.value->members()) {
+    names.push_back(joined_path(location.path, member.key));
   }
   return names;
 }
 
-Place member_of(const Place& table, const TypedTree& tree, const std::string& name) {
+Location member_of(const Location& table, const TypedTree& tree, const std::string& name) {
   const std::string path = joined_path(table.path, name);
   if (table.value != nullptr) {
     const SchemaNode node = tree.child(*table.value, table.node, name);
@@ -57,23 +57,24 @@ Place member_of(const Place& table, const TypedTree& tree, const std::string& na
                    {.hint = suggestion(path, names_below(table, tree))});
 }
 
-std::string meaning_of(const Place& place) {
-  if (place.node.field != nullptr) {
-    Field alone = *place.node.field;
-    alone.name = place.path;
+std::string meaning_of(const Location& location) {
+  if (location.node.field != nullptr) {
+    Field alone = *location.node.field;
+    alone.name = location.path;
     alone.type.fields.clear();  // what a table holds is shown as its value
     return field_text(alone, 0);
   }
-  if (place.node.type == nullptr) return place.path + "\n";
-  return fmt::format("{}  ({})\n", place.path, to_string(*place.node.type));
+  if (location.node.type == nullptr) return location.path + "\n";
+  return fmt::format("{}  ({})\n", location.path, to_string(*location.node.type));
 }
 
-std::string value_text(const Place& place) {
-  if (place.value == nullptr || place.value->is_null()) return "  value  nothing\n";
-  const Origin& origin = place.value->origin();
+std::string value_text(const Location& location) {
+  if (location.value == nullptr || location.value->is_null()) return "  value  nothing\n";
+  const Origin& origin = location.value->origin();
   const std::string from = origin.known() ? fmt::format("  from   {}\n", to_string(origin)) : "";
-  if (!place.value->is_table()) return fmt::format("  value  {}\n", to_toml(*place.value)) + from;
-  return from + "\n" + write_toml(*place.value, {.origins = true});
+  if (!location.value->is_table())
+    return fmt::format("  value  {}\n", to_toml(*location.value)) + from;
+  return from + "\n" + write_toml(*location.value, {.origins = true});
 }
 
 }  // namespace
@@ -92,12 +93,12 @@ std::vector<PathStep> steps_of(const std::string& path) {
 std::string explain_value(const std::string& path, const ResolvedConfig& config,
                           ConfigCatalog& catalog) {
   const TypedTree tree(launch_file_schema(), catalog.schemas());
-  Place place{"", &config.tree, tree.root()};
+  Location location{"", &config.tree, tree.root()};
   for (const PathStep& step : steps_of(path)) {
-    place =
-        step.index >= 0 ? element_of(place, tree, step.index) : member_of(place, tree, step.name);
+    location = step.index >= 0 ? element_of(location, tree, step.index)
+                               : member_of(location, tree, step.name);
   }
-  return meaning_of(place) + value_text(place);
+  return meaning_of(location) + value_text(location);
 }
 
 }  // namespace trivet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One place of a config: what may stand there, what does, and who says so.
+// One location of a config: what may stand there, what does, and who says so.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace trivet {
 // The steps of a path that a user has typed. Throws UsageError for a malformed one.
 std::vector<PathStep> steps_of(const std::string& path);
 
-// Throws UsageError with the nearest names when the config has no such place.
+// Throws UsageError with the nearest names when the config has no such location.
 std::string explain_value(const std::string& path, const ResolvedConfig& config,
                           ConfigCatalog& catalog);
 

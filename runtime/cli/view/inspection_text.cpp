@@ -99,8 +99,8 @@ void add_stage(Value& table, const Inspection& seen) {
   if (seen.trained && !seen.abstract) table.set("first_loss", seen.first_loss);
   if (seen.expected_loss) {
     table.set("expected_initial_loss", Value::table({{"low", seen.expected_loss->low},
-                                                   {"high", seen.expected_loss->high},
-                                                   {"reason", seen.expected_loss->reason}}));
+                                                     {"high", seen.expected_loss->high},
+                                                     {"reason", seen.expected_loss->reason}}));
   }
   if (seen.evaluated) {
     Value& logs = table.set("eval", Value::table());

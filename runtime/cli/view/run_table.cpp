@@ -145,7 +145,7 @@ void sort_runs(std::vector<ListedRun>& runs, const std::string& by, bool reverse
     return comes_before(a.first, b.first, reverse);
   });
   std::vector<ListedRun> sorted;
-  for (const auto& [key, place] : keys) sorted.push_back(std::move(runs[place]));
+  for (const auto& [key, location] : keys) sorted.push_back(std::move(runs[location]));
   runs = std::move(sorted);
 }
 

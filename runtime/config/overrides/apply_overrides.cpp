@@ -20,12 +20,12 @@ bool is_glob(const OverrideStep& step) {
   return step.kind != Kind::name && step.kind != Kind::index;
 }
 
-bool has_globs(const PlacedOverride& placed) {
+bool has_globs(const LocatedOverride& placed) {
   const auto& steps = placed.parsed.steps;
   return std::any_of(steps.begin(), steps.end(), is_glob);
 }
 
-bool removes(const PlacedOverride& placed) {
+bool removes(const LocatedOverride& placed) {
   return placed.parsed.action == OverrideAction::remove;
 }
 
@@ -36,7 +36,7 @@ bool names_type(const std::vector<OverrideStep>& steps) {
 // Short paths come before long ones, so parts before what stands inside them, and a part's type
 // before the part, whose table may name none. What is taken out is taken out last, the end of a
 // list first, so that numbers are those of the list as it stands.
-bool comes_before(const PlacedOverride& a, const PlacedOverride& b) {
+bool comes_before(const LocatedOverride& a, const LocatedOverride& b) {
   const auto& left = a.parsed.steps;
   const auto& right = b.parsed.steps;
   if (!removes(a)) {
@@ -57,11 +57,11 @@ void add_all(const ConfigError& error, Diagnostics& diagnostics) {
 }
 
 std::vector<AppliedOverride> apply_in_order(Value& root, const TypedTree& tree,
-                                            std::vector<PlacedOverride>& placed,
+                                            std::vector<LocatedOverride>& placed,
                                             Diagnostics& diagnostics) {
   std::stable_sort(placed.begin(), placed.end(), comes_before);
   std::vector<AppliedOverride> applied;
-  for (const PlacedOverride& one : placed) {
+  for (const LocatedOverride& one : placed) {
     try {
       applied.push_back(OverrideApplier(root, tree, one).apply());
     } catch (const ConfigError& error) {
@@ -71,22 +71,22 @@ std::vector<AppliedOverride> apply_in_order(Value& root, const TypedTree& tree,
   return applied;
 }
 
-// Replaces globs by the places that they match once all other overrides are in. Globs may set types
-// that bring what other globs match, so this is tried until nothing new comes.
+// Replaces globs by the locations that they match once all other overrides are in. Globs may set
+// types that bring what other globs match, so this is tried until nothing new comes.
 class GlobPlacer {
  public:
-  GlobPlacer(const Value& root, const TypedTree& tree, const std::vector<PlacedOverride>& given)
+  GlobPlacer(const Value& root, const TypedTree& tree, const std::vector<LocatedOverride>& given)
       : root_(root), tree_(tree) {
-    for (const PlacedOverride& one : given) (has_globs(one) ? globs_ : plain_).push_back(one);
-    for (const PlacedOverride& one : plain_) {
+    for (const LocatedOverride& one : given) (has_globs(one) ? globs_ : plain_).push_back(one);
+    for (const LocatedOverride& one : plain_) {
       if (!removes(one)) named_.insert(part_path(one.parsed.steps));
     }
   }
 
-  std::vector<PlacedOverride> place(Diagnostics& diagnostics) {
+  std::vector<LocatedOverride> location(Diagnostics& diagnostics) {
     if (globs_.empty()) return plain_;
     constexpr int kMostRounds = 4;
-    std::vector<PlacedOverride> all = plain_;
+    std::vector<LocatedOverride> all = plain_;
     for (int round = 0; round < kMostRounds; ++round) {
       const std::size_t before = all.size();
       found_ = Diagnostics();
@@ -105,10 +105,10 @@ class GlobPlacer {
   }
 
   // Each glob on the tree as all others make it: on its own work it could match without end.
-  std::vector<PlacedOverride> matched(const std::vector<PlacedOverride>& last) {
-    std::vector<PlacedOverride> all = plain_;
-    for (const PlacedOverride& glob : globs_) {
-      std::vector<PlacedOverride> others;
+  std::vector<LocatedOverride> matched(const std::vector<LocatedOverride>& last) {
+    std::vector<LocatedOverride> all = plain_;
+    for (const LocatedOverride& glob : globs_) {
+      std::vector<LocatedOverride> others;
       std::copy_if(last.begin(), last.end(), std::back_inserter(others),
                    [&](const auto& one) { return one.number != glob.number && !removes(one); });
       Value changed = root_;
@@ -119,46 +119,47 @@ class GlobPlacer {
     return all;
   }
 
-  void add_matches(const PlacedOverride& glob, const Value& filled,
-                   std::vector<PlacedOverride>& all) {
+  void add_matches(const LocatedOverride& glob, const Value& filled,
+                   std::vector<LocatedOverride>& all) {
     const std::vector<OverrideStep>& steps = glob.parsed.steps;
     if (steps.back().kind == Kind::any_depth) {
       return add(glob, steps.back().at, "bad override: a path cannot end with **", {});
     }
-    const auto places = match_paths(filled, tree_, steps);
-    if (places.empty()) return report_no_match(glob, filled);
+    const auto locations = match_paths(filled, tree_, steps);
+    if (locations.empty()) return report_no_match(glob, filled);
     const std::size_t before = all.size();
-    for (const auto& place : places) {
-      if (!removes(glob) && named_.count(part_path(place)) > 0) continue;
+    for (const auto& location : locations) {
+      if (!removes(glob) && named_.count(part_path(location)) > 0) continue;
       all.push_back(glob);
-      all.back().parsed.steps = place;
+      all.back().parsed.steps = location;
     }
     if (all.size() == before) {
-      add(glob, steps[0].at, "this has no effect: other overrides name every place that it matches",
+      add(glob, steps[0].at,
+          "this has no effect: other overrides name every location that it matches",
           "leave it out");
     }
   }
 
-  void report_no_match(const PlacedOverride& glob, const Value& filled) {
+  void report_no_match(const LocatedOverride& glob, const Value& filled) {
     const std::string& last = glob.parsed.steps.back().name;
     std::vector<std::string> names;
     const std::vector<OverrideStep> anything{{Kind::any_depth}, {Kind::name_glob, "*"}};
-    for (const auto& place : match_paths(filled, tree_, anything)) {
-      if (!place.back().name.empty()) names.push_back(place.back().name);
+    for (const auto& location : match_paths(filled, tree_, anything)) {
+      if (!location.back().name.empty()) names.push_back(location.back().name);
     }
     const bool near = !nearest_names(last, names).empty();
     add(glob, glob.parsed.steps[0].at, "this matches nothing in the config",
         near ? suggestion(last, names) : "trivet config show prints all paths");
   }
 
-  void add(const PlacedOverride& glob, std::size_t at, std::string what, std::string hint) {
+  void add(const LocatedOverride& glob, std::size_t at, std::string what, std::string hint) {
     found_.add(
         {override_origin(*glob.given, glob.number, at), {}, std::move(what), std::move(hint)});
   }
 
   const Value& root_;
   const TypedTree& tree_;
-  std::vector<PlacedOverride> plain_, globs_;
+  std::vector<LocatedOverride> plain_, globs_;
   std::set<std::string> named_;
   Diagnostics found_;
 };
@@ -171,7 +172,7 @@ bool is_free_section(std::string_view name) noexcept {
 
 void apply_overrides(Value& root, const TypedTree& tree, const std::vector<Override>& overrides,
                      Diagnostics& diagnostics) {
-  std::vector<PlacedOverride> given;
+  std::vector<LocatedOverride> given;
   int number = 0;
   for (const Override& one : overrides) {
     ++number;
@@ -181,8 +182,8 @@ void apply_overrides(Value& root, const TypedTree& tree, const std::vector<Overr
       add_all(error, diagnostics);
     }
   }
-  std::vector<PlacedOverride> placed = GlobPlacer(root, tree, given).place(diagnostics);
-  std::vector<PlacedOverride> removing;
+  std::vector<LocatedOverride> placed = GlobPlacer(root, tree, given).location(diagnostics);
+  std::vector<LocatedOverride> removing;
   std::copy_if(placed.begin(), placed.end(), std::back_inserter(removing), removes);
   std::erase_if(placed, removes);
   const std::vector<AppliedOverride> applied = apply_in_order(root, tree, placed, diagnostics);

@@ -17,18 +17,18 @@ namespace trivet {
 // True for the tables at the top of a config whose keys are free: xp, backend, defaults, sweep.
 bool is_free_section(std::string_view name) noexcept;
 
-// Changes `root` as the overrides say; mistakes are added to `problems`, with the place in the
+// Changes `root` as the overrides say; mistakes are added to `problems`, with the location in the
 // override. Unknown keys are set all the same: validation reports them best.
 //
 // The order of the overrides does not matter. Parts and their types are set before what stands
-// inside them (short paths before long ones), globs reach every place that no override names
+// inside them (short paths before long ones), globs reach every location that no override names
 // itself, and what is taken out is taken out last. An override of which nothing is left, or whose
 // value another one of the same path replaces, is a mistake, unless it `is_lower`.
 void apply_overrides(Value& root, const TypedTree& tree, const std::vector<Override>& overrides,
                      Diagnostics& diagnostics);
 
-// The paths, without globs, of all places that exist in a filled tree or that its schemas know and
-// that `steps` matches.
+// The paths, without globs, of all locations that exist in a filled tree or that its schemas know
+// and that `steps` matches.
 std::vector<std::vector<OverrideStep>> match_paths(const Value& filled, const TypedTree& tree,
                                                    const std::vector<OverrideStep>& steps);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Globs in paths. "**" stands for any number of steps, none included, so a place can be reached in
-// more than one way; it counts once.
+// Globs in paths. "**" stands for any number of steps, none included, so a location can be reached
+// in more than one way; it counts once.
 #include <algorithm>
 #include <array>
 #include <set>

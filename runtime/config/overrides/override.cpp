@@ -54,9 +54,9 @@ class OverrideParser {
  private:
   [[noreturn]] void fail(std::size_t at, std::string what, std::string hint = {}) const {
     throw ConfigError(Diagnostic{override_origin(given_, number_, at),
-                              {},
-                              "bad override: " + std::move(what),
-                              std::move(hint)});
+                                 {},
+                                 "bad override: " + std::move(what),
+                                 std::move(hint)});
   }
 
   char peek() const { return at_ < text_.size() ? text_[at_] : '='; }
@@ -196,12 +196,12 @@ std::string form_hint(Form form) {
 Origin override_origin(const Override& given, int number, std::size_t at) {
   if (given.value) {
     const std::size_t behind = at >= given.text.size() ? given.value_shift : 0;
-    const TextPlace place = place_of(given.shown, given.offset + behind);
-    return {.file = kCommandLine, .line = number, .column = place.column, .note = given.shown};
+    const TextPosition location = location_of(given.shown, given.offset + behind);
+    return {.file = kCommandLine, .line = number, .column = location.column, .note = given.shown};
   }
   const std::size_t shift = at >= given.value_at ? given.value_shift : 0;
-  const TextPlace place = place_of(given.shown, given.offset + at + shift);
-  return {.file = kCommandLine, .line = number, .column = place.column, .note = given.shown};
+  const TextPosition location = location_of(given.shown, given.offset + at + shift);
+  return {.file = kCommandLine, .line = number, .column = location.column, .note = given.shown};
 }
 
 ParsedOverride parse_override(const Override& given, int number) {
@@ -210,7 +210,7 @@ ParsedOverride parse_override(const Override& given, int number) {
 
 namespace {
 
-// YAML's words as TOML has them, where the place is for no text of its own.
+// YAML's words as TOML has them, where the location is for no text of its own.
 std::string without_yaml_words(const std::string& text, const SchemaNode& node) {
   const Form form = node.type != nullptr ? node.type->form : Form::value;
   const bool optional = node.type != nullptr && (node.type->optional || form == Form::config);
@@ -256,11 +256,11 @@ Value read_as_written(const std::string& text, const SchemaNode& node) {
   } catch (const ConfigError& error) {
     Diagnostic problem = error.diagnostics().front();
     problem.what = "'" + text + "' is not " +
-                   (form == Form::boolean   ? "true or false"
-                    : form == Form::integer ? "an integer"
-                    : form == Form::floating  ? "a number"
-                    : form == Form::list    ? "a list"
-                                            : "a table");
+                   (form == Form::boolean    ? "true or false"
+                    : form == Form::integer  ? "an integer"
+                    : form == Form::floating ? "a number"
+                    : form == Form::list     ? "a list"
+                                             : "a table");
     problem.hint = form_hint(form);
     throw ConfigError(std::move(problem));
   }
@@ -276,8 +276,8 @@ Value override_value(const Override& given, const ParsedOverride& parsed, const 
   if (given.value) return whole(*given.value, node);
   const Form form = node.type != nullptr ? node.type->form : Form::value;
   if (given.is_bare && form != Form::boolean && form != Form::value) {
-    throw ConfigError(
-        Diagnostic{{}, {}, "this option needs a value behind '='", "write " + given.shown + "=VALUE"});
+    throw ConfigError(Diagnostic{
+        {}, {}, "this option needs a value behind '='", "write " + given.shown + "=VALUE"});
   }
   return read_override_value(parsed.value, node);
 }

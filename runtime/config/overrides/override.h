@@ -6,9 +6,9 @@
 //                                field takes it raw and a list is written [1, 2]
 //   task.model.layers[2].dims=8  reaches into lists
 //   task.model=vision/Cnn        another type starts its table afresh, the one that is there keeps it
-//   trainer.optimizer={type = "optim/Sgd", momentum = 0.9}   in place of the table that is there;
+//   trainer.optimizer={type = "optim/Sgd", momentum = 0.9}   instead of the table that is there;
 //                                without a type, the type stays
-//   **.dropout=0.1               every place with that name, *_input.batch_size=8 within one level
+//   **.dropout=0.1               every location with that name, *_input.batch_size=8 within one level
 //   +xp.note=x                   adds a key to a free table
 //   ~trainer.gradient_clip.norm  takes a value out: its default counts again
 //
@@ -27,7 +27,7 @@
 namespace trivet {
 
 // The "file" in the origins of values from the command line; line is the number of the override,
-// column the place in the text that the user wrote, which is in `note`.
+// column the location in the text that the user wrote, which is in `note`.
 inline constexpr const char* kCommandLine = "command line";
 
 struct Override {
@@ -56,7 +56,7 @@ struct OverrideStep {
   std::size_t at = 0;  // offset in the override's text
 };
 
-// An override taken apart. Throws ConfigError with the place of the mistake.
+// An override taken apart. Throws ConfigError with the location of the mistake.
 struct ParsedOverride {
   enum class Action { set, add, remove };
   Action action = Action::set;
@@ -66,11 +66,11 @@ struct ParsedOverride {
 };
 ParsedOverride parse_override(const Override& given, int number);
 
-// The place `at` bytes into the text of override `number` (from 1).
+// The location `at` bytes into the text of override `number` (from 1).
 Origin override_origin(const Override& given, int number, std::size_t at);
 
-// The text of an override as a value for a place of this kind. Throws ConfigError, its place as for
-// read_toml_value.
+// The text of an override as a value for a location of this kind. Throws ConfigError, its location
+// as for read_toml_value.
 Value read_override_value(const std::string& text, const SchemaNode& node);
 // The same for whatever the override holds.
 Value override_value(const Override& given, const ParsedOverride& parsed, const SchemaNode& node);

@@ -54,15 +54,15 @@ AppliedOverride OverrideApplier::apply() {
   const ParsedOverride& parsed = placed_.parsed;
   if (parsed.action == OverrideAction::remove) return remove();
   const std::vector<OverrideStep>& steps = parsed.steps;
-  Place place{&root_, tree_.root(), {}, is_free_section(steps[0].name)};
-  for (std::size_t i = 0; i + 1 < steps.size(); ++i) descend(place, steps[i]);
+  Location location{&root_, tree_.root(), {}, is_free_section(steps[0].name)};
+  for (std::size_t i = 0; i + 1 < steps.size(); ++i) descend(location, steps[i]);
   const OverrideStep& last = steps.back();
-  if (last.kind == Kind::name && last.name == "type" && place.node.is_config()) {
-    return set_type(place);
+  if (last.kind == Kind::name && last.name == "type" && location.node.is_config()) {
+    return set_type(location);
   }
-  if (last.kind == Kind::name && parsed.action == OverrideAction::set) require_key(place, last);
-  descend(place, last);
-  return set_value(place);
+  if (last.kind == Kind::name && parsed.action == OverrideAction::set) require_key(location, last);
+  descend(location, last);
+  return set_value(location);
 }
 
 void OverrideApplier::fail(std::size_t at, const std::string& path, std::string what,
@@ -86,35 +86,36 @@ void OverrideApplier::refuse_reserved() const {
        first.name == "base" ? "give a further file with --config_file" : "use --experiment NAME");
 }
 
-AppliedOverride OverrideApplier::set_value(Place& place) {
+AppliedOverride OverrideApplier::set_value(Location& location) {
   const ParsedOverride& parsed = placed_.parsed;
   Value value;
   try {
-    value = override_value(*placed_.given, parsed, place.node);
+    value = override_value(*placed_.given, parsed, location.node);
   } catch (const ConfigError& error) {
     const Diagnostic& problem = error.diagnostics().front();
-    fail(parsed.value_at, place.path, problem.what, problem.hint);
+    fail(parsed.value_at, location.path, problem.what, problem.hint);
   }
   set_origins(value, origin(parsed.value_at));
-  AppliedOverride applied{&placed_, place.path, place.node, value};
+  AppliedOverride applied{&placed_, location.path, location.node, value};
   if (value.is_table() && !placed_.given->value) {
-    replace(place, std::move(value));
+    replace(location, std::move(value));
   } else {
-    tree_.merge(*place.value, std::move(value), place.node);
+    tree_.merge(*location.value, std::move(value), location.node);
   }
   return applied;
 }
 
 // A table in one word is the whole part, but for a type that it does not name.
-void OverrideApplier::replace(Place& place, Value value) {
-  const std::string type = place.node.is_config() ? tree_.key_at(*place.value, place.node) : "";
+void OverrideApplier::replace(Location& location, Value value) {
+  const std::string type =
+      location.node.is_config() ? tree_.key_at(*location.value, location.node) : "";
   if (!type.empty() && value.find("type") == nullptr) {
     value.set("type", type).set_origin(value.origin());
   }
-  *place.value = std::move(value);
+  *location.value = std::move(value);
 }
 
-AppliedOverride OverrideApplier::set_type(Place& place) {
+AppliedOverride OverrideApplier::set_type(Location& location) {
   const ParsedOverride& parsed = placed_.parsed;
   const Origin where = origin(parsed.value_at);
   Value type = override_value(*placed_.given, parsed, SchemaNode{&text_type(), nullptr, nullptr});
@@ -122,65 +123,66 @@ AppliedOverride OverrideApplier::set_type(Place& place) {
   Value table = Value::table();
   table.set("type", std::move(type));
   table.set_origin(where);
-  AppliedOverride applied{&placed_, place.path, place.node, table};
-  tree_.merge(*place.value, std::move(table), place.node);
+  AppliedOverride applied{&placed_, location.path, location.node, table};
+  tree_.merge(*location.value, std::move(table), location.node);
   return applied;
 }
 
 // A key that is new to a free table is more often a slip than not.
-void OverrideApplier::require_key(const Place& place, const OverrideStep& step) {
-  const bool free_table = place.free || (place.node.type != nullptr && place.node.is_free());
-  if (!free_table || is_free_section(place.path.substr(0, place.path.find_first_of(".["))) ||
+void OverrideApplier::require_key(const Location& location, const OverrideStep& step) {
+  const bool free_table =
+      location.free || (location.node.type != nullptr && location.node.is_free());
+  if (!free_table || is_free_section(location.path.substr(0, location.path.find_first_of(".["))) ||
       is_free_section(step.name)) {
     return;
   }
-  const std::string path = joined_path(place.path, step.name);
-  if (place.value->find(step.name) != nullptr || filled().find_path(path) != nullptr) return;
+  const std::string path = joined_path(location.path, step.name);
+  if (location.value->find(step.name) != nullptr || filled().find_path(path) != nullptr) return;
   fail(step.at, path, "there is no key '" + step.name + "' in this free table",
        "write +" + path + "=... to add it");
 }
 
-void OverrideApplier::descend(Place& place, const OverrideStep& step) {
-  if (step.kind == Kind::index) return descend_list(place, step);
-  const Value& before = *place.value;
-  tree_.expand(*place.value, place.node);
+void OverrideApplier::descend(Location& location, const OverrideStep& step) {
+  if (step.kind == Kind::index) return descend_list(location, step);
+  const Value& before = *location.value;
+  tree_.expand(*location.value, location.node);
   const bool none = before.is_string() && before.as_string() == "none";
-  if (before.is_null() || (none && place.node.is_config())) {
-    *place.value = Value::table();
-    place.value->set_origin(origin(step.at));
+  if (before.is_null() || (none && location.node.is_config())) {
+    *location.value = Value::table();
+    location.value->set_origin(origin(step.at));
   }
-  if (!place.value->is_table()) {
-    fail(step.at, joined_path(place.path, step.name),
-         "'" + place.path + "' is " + std::string(to_string(place.value->type())) +
+  if (!location.value->is_table()) {
+    fail(step.at, joined_path(location.path, step.name),
+         "'" + location.path + "' is " + std::string(to_string(location.value->type())) +
              " and has no keys");
   }
-  const SchemaNode inner = tree_.child(*place.value, place.node, step.name);
+  const SchemaNode inner = tree_.child(*location.value, location.node, step.name);
   const std::string& name = inner.field != nullptr ? inner.field->name : step.name;
-  place.free = place.free || (place.node.type != nullptr && place.node.is_free());
+  location.free = location.free || (location.node.type != nullptr && location.node.is_free());
   Field wanted;
   wanted.name = name;
-  Value::Member* member = find_member(*place.value, inner.field ? *inner.field : wanted);
+  Value::Member* member = find_member(*location.value, inner.field ? *inner.field : wanted);
   if (member == nullptr) {
-    place.value->members().push_back({name, Value(), {}});
-    member = &place.value->members().back();
+    location.value->members().push_back({name, Value(), {}});
+    member = &location.value->members().back();
   }
   member->key_origin = origin(step.at);
-  place = {&member->value, inner, joined_path(place.path, name), place.free};
+  location = {&member->value, inner, joined_path(location.path, name), location.free};
 }
 
-void OverrideApplier::descend_list(Place& place, const OverrideStep& step) {
-  if (place.value->is_null()) {
-    const Value* standing = filled().find_path(place.path);
-    if (standing != nullptr) *place.value = *standing;
+void OverrideApplier::descend_list(Location& location, const OverrideStep& step) {
+  if (location.value->is_null()) {
+    const Value* standing = filled().find_path(location.path);
+    if (standing != nullptr) *location.value = *standing;
   }
-  const std::string path = joined_path(place.path, step.index);
-  if (!place.value->is_array()) fail(step.at, path, "'" + place.path + "' is not a list");
-  Value::Array& items = place.value->items();
+  const std::string path = joined_path(location.path, step.index);
+  if (!location.value->is_array()) fail(step.at, path, "'" + location.path + "' is not a list");
+  Value::Array& items = location.value->items();
   if (step.index >= items.size()) {
     fail(step.at, path, "the list has " + std::to_string(items.size()) + " elements",
          "they are numbered from 0");
   }
-  place = {&items[step.index], tree_.element(place.node), path, place.free};
+  location = {&items[step.index], tree_.element(location.node), path, location.free};
 }
 
 AppliedOverride OverrideApplier::remove() {

@@ -14,8 +14,8 @@
 
 namespace trivet {
 
-// An override at one place: `parsed` names it, globs replaced.
-struct PlacedOverride {
+// An override at one location: `parsed` names it, globs replaced.
+struct LocatedOverride {
   const Override* given = nullptr;
   int number = 0;  // from 1, in the order of the user
   ParsedOverride parsed{};
@@ -23,7 +23,7 @@ struct PlacedOverride {
 
 // What it has set, and where.
 struct AppliedOverride {
-  const PlacedOverride* placed = nullptr;
+  const LocatedOverride* placed = nullptr;
   std::string path;  // of the value, with the names that the schemas have today
   SchemaNode node;
   Value value;  // a type alone is {type = "..."}; null where something was taken out
@@ -35,15 +35,15 @@ Value filled_copy(const Value& root, const TypedTree& tree);
 class OverrideApplier {
  public:
   // All must outlive it.
-  OverrideApplier(Value& root, const TypedTree& tree, const PlacedOverride& placed)
+  OverrideApplier(Value& root, const TypedTree& tree, const LocatedOverride& placed)
       : root_(root), tree_(tree), placed_(placed) {}
 
-  // Throws ConfigError with the place in the override.
+  // Throws ConfigError with the location in the override.
   AppliedOverride apply();
 
  private:
   // Where a walk has come to.
-  struct Place {
+  struct Location {
     Value* value;
     SchemaNode node;
     std::string path;
@@ -55,18 +55,18 @@ class OverrideApplier {
   Origin origin(std::size_t at) const;
   const Value& filled();
   void refuse_reserved() const;
-  AppliedOverride set_value(Place& place);
-  AppliedOverride set_type(Place& place);
-  void replace(Place& place, Value value);
-  void require_key(const Place& place, const OverrideStep& step);
-  void descend(Place& place, const OverrideStep& step);
-  void descend_list(Place& place, const OverrideStep& step);
+  AppliedOverride set_value(Location& location);
+  AppliedOverride set_type(Location& location);
+  void replace(Location& location, Value value);
+  void require_key(const Location& location, const OverrideStep& step);
+  void descend(Location& location, const OverrideStep& step);
+  void descend_list(Location& location, const OverrideStep& step);
   AppliedOverride remove();
   [[noreturn]] void report_absent(const OverrideStep& step);
 
   Value& root_;
   const TypedTree& tree_;
-  const PlacedOverride& placed_;
+  const LocatedOverride& placed_;
   std::optional<Value> filled_;
 };
 

@@ -41,7 +41,7 @@ Diagnostic vain(const AppliedOverride& one, std::string what) {
 
 // What stands at a path, under today's names of fields or old ones, and what may stand there.
 std::pair<const Value*, SchemaNode> find_at(const Value& root, const TypedTree& tree,
-                                      const std::string& path) {
+                                            const std::string& path) {
   const Value* found = &root;
   SchemaNode node = tree.root();
   for (const PathStep& step : split_path(path)) {
@@ -153,7 +153,7 @@ class EffectCheck {
 
   static bool is_lower(const AppliedOverride& one) { return one.placed->given->is_lower; }
 
-  // The last one applied that touches the place is what replaced it.
+  // The last one applied that touches the location is what replaced it.
   void report(const AppliedOverride& one) {
     if (!reported_.insert(one.placed->number).second) return;
     std::string what = "this has no effect";

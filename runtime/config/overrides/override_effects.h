@@ -14,7 +14,7 @@
 namespace trivet {
 
 // Adds a problem for every override, in the order in which they were applied, of which nothing is
-// left in `root`, or of which something was lost that no override of a place inside says anew.
+// left in `root`, or of which something was lost that no override of a location inside says anew.
 void check_effects(const Value& root, const TypedTree& tree,
                    const std::vector<AppliedOverride>& applied, Diagnostics& diagnostics);
 // The same for what others then took out, all of it or some.

@@ -54,7 +54,8 @@ class ValueReader {
  private:
   [[noreturn]] void fail(std::size_t at, std::string what, std::string hint = {}) const {
     const Override whole{text_, shown_, kOption.size()};
-    throw ConfigError(Diagnostic{override_origin(whole, 1, at), {}, std::move(what), std::move(hint)});
+    throw ConfigError(
+        Diagnostic{override_origin(whole, 1, at), {}, std::move(what), std::move(hint)});
   }
 
   // Behind the quote that closes the one at `at`.
@@ -301,9 +302,9 @@ ParamsOverride parse_params_override(const std::string& text) {
   const std::string shown = std::string(kOption) + text;
   throw ConfigError(
       Diagnostic{override_origin({text, shown, kOption.size()}, 1, text.find_first_not_of(kBlanks)),
-              {},
-              "this is neither key=value pairs, nor JSON text, nor a file",
-              "for example trainer.train_steps=100, seed=3"});
+                 {},
+                 "this is neither key=value pairs, nor JSON text, nor a file",
+                 "for example trainer.train_steps=100, seed=3"});
 }
 
 }  // namespace trivet

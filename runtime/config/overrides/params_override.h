@@ -28,9 +28,9 @@ struct ParamsOverride {
   std::filesystem::path file{};  // the third form
 };
 
-// `text` is what follows the option; blanks alone mean nothing. Throws ConfigError with the place
-// for text that is none of the three. Whether keys and values fit the config is found when the
-// overrides are applied; their places are those in `--params_override=TEXT`.
+// `text` is what follows the option; blanks alone mean nothing. Throws ConfigError with the
+// location for text that is none of the three. Whether keys and values fit the config is found when
+// the overrides are applied; their locations are those in `--params_override=TEXT`.
 ParamsOverride parse_params_override(const std::string& text);
 
 // A number of YAML's as TOML writes it: "1.0e-3" for "1.e-3"; empty for any other text and for what

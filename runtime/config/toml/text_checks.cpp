@@ -104,18 +104,18 @@ std::optional<std::size_t> find_too_deep_nesting(std::string_view text) {
   return NestingScanner(text).scan();
 }
 
-TextPlace place_of(std::string_view text, std::size_t offset) noexcept {
-  TextPlace place;
+TextPosition location_of(std::string_view text, std::size_t offset) noexcept {
+  TextPosition location;
   for (std::size_t i = 0; i < offset && i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (byte == '\n') {
-      ++place.line;
-      place.column = 1;
+      ++location.line;
+      location.column = 1;
     } else if ((byte & 0xC0u) != 0x80u) {
-      ++place.column;
+      ++location.column;
     }
   }
-  return place;
+  return location;
 }
 
 }  // namespace trivet

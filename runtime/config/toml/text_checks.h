@@ -20,10 +20,10 @@ inline constexpr std::size_t kDeepestNesting = 100;
 std::optional<std::size_t> find_too_deep_nesting(std::string_view text);
 
 // Line and column of an offset, both from 1; columns count characters, not bytes.
-struct TextPlace {
+struct TextPosition {
   int line = 1;
   int column = 1;
 };
-TextPlace place_of(std::string_view text, std::size_t offset) noexcept;
+TextPosition location_of(std::string_view text, std::size_t offset) noexcept;
 
 }  // namespace trivet

@@ -21,10 +21,11 @@ Origin origin_of(const toml::source_region& region, const std::string& file) {
           .column = static_cast<int>(region.begin.column)};
 }
 
-// toml++ keeps tables sorted by key; the order of the file comes back from the keys' places.
+// toml++ keeps tables sorted by key; the order of the file comes back from the keys' locations.
 class Converter {
  public:
-  Converter(const std::string& file, Diagnostics& diagnostics) : file_(file), diagnostics_(diagnostics) {}
+  Converter(const std::string& file, Diagnostics& diagnostics)
+      : file_(file), diagnostics_(diagnostics) {}
 
   Value convert(const toml::node& node, const std::string& path) {
     Value value = convert_content(node, path);
@@ -51,7 +52,7 @@ class Converter {
         break;
     }
     diagnostics_.add({origin_of(node.source(), file_), path, "a config has no dates and times",
-                   "write it in quotes, as a string"});
+                      "write it in quotes, as a string"});
     return "";
   }
 
@@ -85,11 +86,11 @@ class Converter {
 
 void check_text(std::string_view text, const std::string& file) {
   const auto refuse = [&](std::size_t offset, std::string what, std::string hint) {
-    const TextPlace place = place_of(text, offset);
-    throw ConfigError(Diagnostic{{.file = file, .line = place.line, .column = place.column},
-                              {},
-                              std::move(what),
-                              std::move(hint)});
+    const TextPosition location = location_of(text, offset);
+    throw ConfigError(Diagnostic{{.file = file, .line = location.line, .column = location.column},
+                                 {},
+                                 std::move(what),
+                                 std::move(hint)});
   };
   if (const auto offset = find_invalid_utf8(text)) {
     refuse(*offset, "this is not UTF-8 text", "save the file as UTF-8");
@@ -130,8 +131,8 @@ Value read_toml(std::string_view text, const std::string& file) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (text.starts_with(kByteOrderMark)) {
     throw ConfigError(Diagnostic{.where = {.file = file, .line = 1, .column = 1},
-                              .what = "two byte order marks, one behind the other",
-                              .hint = "save the file as UTF-8 without any"});
+                                 .what = "two byte order marks, one behind the other",
+                                 .hint = "save the file as UTF-8 without any"});
   }
   check_text(text, file);
   Diagnostics diagnostics;
@@ -143,9 +144,9 @@ Value read_toml(std::string_view text, const std::string& file) {
     return value;
   } catch (const toml::parse_error& error) {
     throw ConfigError(Diagnostic{origin_of(error.source(), file),
-                              {},
-                              std::string(error.description()),
-                              hint_of_other_language(text, error.source().begin.line)});
+                                 {},
+                                 std::string(error.description()),
+                                 hint_of_other_language(text, error.source().begin.line)});
   }
 }
 

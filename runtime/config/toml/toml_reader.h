@@ -13,8 +13,9 @@
 
 namespace trivet {
 
-// The table a file holds. Throws ConfigError with a place: unreadable or oversized files, text that
-// is not UTF-8 or not TOML, keys given twice, dates (a config has none: write them as strings).
+// The table a file holds. Throws ConfigError with a location: unreadable or oversized files, text
+// that is not UTF-8 or not TOML, keys given twice, dates (a config has none: write them as
+// strings).
 Value read_toml_file(const std::filesystem::path& file, const Origin& named_at = {});
 
 // The same for text; `file` is the name in origins.

@@ -37,7 +37,7 @@ bool DefaultsFiller::may_go_deeper(const Value& value, const std::string& path) 
   if (!endless_) {
     const std::string shown = path.size() > 100 ? path.substr(0, 100) + "..." : path;
     diagnostics_.add({value.origin(), shown, "the defaults of a type contain that type without end",
-                   "look for a type among its own defaults"});
+                      "look for a type among its own defaults"});
   }
   endless_ = true;
   return false;
@@ -108,7 +108,8 @@ void DefaultsFiller::fill_fields(Value& table, const std::vector<Field>& fields,
     if (member.key == "type" && find_field(&fields, "type") == nullptr) take(member);
   }
   for (const Field& field : fields) {
-    const SchemaNode node{&field.type, field.default_value ? &*field.default_value : nullptr, &field};
+    const SchemaNode node{&field.type, field.default_value ? &*field.default_value : nullptr,
+                          &field};
     if (Value::Member* member = find_member(table, field)) {
       take(*member);
       ordered.back().key = field.name;

@@ -42,10 +42,11 @@ void list_paths(const Value& value, const std::string& path, std::vector<std::st
 
 class ReferenceResolver {
  public:
-  ReferenceResolver(Value& root, Diagnostics& diagnostics) : root_(root), diagnostics_(diagnostics) {}
+  ReferenceResolver(Value& root, Diagnostics& diagnostics)
+      : root_(root), diagnostics_(diagnostics) {}
 
   void resolve(Value& value, const std::string& path);
-  std::vector<Origin> failed_places() const { return failed_places_; }
+  std::vector<Origin> failed_locations() const { return failed_locations_; }
 
  private:
   struct Link {
@@ -74,7 +75,7 @@ class ReferenceResolver {
   // Only leaves are ever replaced, so addresses of values stay good.
   std::set<const Value*> done_;
   std::set<const Value*> failed_;
-  std::vector<Origin> failed_places_;
+  std::vector<Origin> failed_locations_;
   std::size_t reports_ = 0;
   std::size_t copied_ = 0;
 };
@@ -133,7 +134,7 @@ void ReferenceResolver::resolve_text(Value& value, const std::string& path) {
   chain_.pop_back();
   if (!result || failed_.contains(&value)) {
     failed_.insert(&value);
-    failed_places_.push_back(value.origin());
+    failed_locations_.push_back(value.origin());
     return;
   }
   Origin origin = value.origin();
@@ -219,7 +220,7 @@ std::vector<Origin> resolve_references(Value& root, const std::vector<std::strin
       resolver.resolve(member.value, joined_path("", member.key));
     }
   }
-  return resolver.failed_places();
+  return resolver.failed_locations();
 }
 
 namespace {

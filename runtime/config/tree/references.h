@@ -15,7 +15,7 @@ namespace trivet {
 
 // Replaces every reference below `root`, except under the members of `root` named in `skipped`.
 // A path that leads nowhere (with the nearest ones) and references that lead back to themselves
-// (with the whole chain) are reported; the text then stays. Returns the places of those.
+// (with the whole chain) are reported; the text then stays. Returns the locations of those.
 std::vector<Origin> resolve_references(Value& root, const std::vector<std::string>& skipped,
                                        Diagnostics& diagnostics);
 

@@ -63,7 +63,7 @@ TypedTree::TypedTree(const Schema& root, SchemaLookup& lookup) : lookup_(lookup)
 const Schema* TypedTree::schema(const std::string& kind, const std::string& key) const {
   const auto [entry, is_new] = schemas_.try_emplace({kind, key}, nullptr);
   if (is_new) {
-    Diagnostics ignored;  // validation reports them with their place
+    Diagnostics ignored;  // validation reports them with their location
     entry->second = lookup_.find(kind, key, {}, {}, ignored);
   }
   return entry->second;
@@ -73,7 +73,8 @@ std::optional<ScalarShorthand> TypedTree::for_number(const std::string& kind) co
   try {
     return lookup_.for_number(kind);
   } catch (const Error&) {
-    return std::nullopt;  // more than one item claims numbers: validation says so, with the place
+    return std::nullopt;  // more than one item claims numbers: validation says so, with the
+                          // location
   }
 }
 
@@ -101,7 +102,8 @@ const std::vector<Field>* TypedTree::fields(const Value& value, const SchemaNode
   return found != nullptr ? &found->fields : nullptr;
 }
 
-SchemaNode TypedTree::child(const Value& value, const SchemaNode& node, std::string_view name) const {
+SchemaNode TypedTree::child(const Value& value, const SchemaNode& node,
+                            std::string_view name) const {
   if (node.type != nullptr && node.type->form == Form::map) return element(node);
   const Field* field = find_field(fields(value, node), name);
   if (field == nullptr) return {};

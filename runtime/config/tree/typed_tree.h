@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A config tree side by side with the schemas that describe it: what may stand at a place, and how
-// one layer is laid over another there. The tree may still be wrong or incomplete, so nothing here
-// complains: what is not known is treated as a free value.
+// A config tree side by side with the schemas that describe it: what may stand at a location, and
+// how one layer is laid over another there. The tree may still be wrong or incomplete, so nothing
+// here complains: what is not known is treated as a free value.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@
 
 namespace trivet {
 
-// What the schemas say about one place. Points into schemas and lives as long as they do.
+// What the schemas say about one location. Points into schemas and lives as long as they do.
 struct SchemaNode {
   const FieldType* type = nullptr;  // null: nothing is known
   const Value* default_value = nullptr;
@@ -38,11 +38,12 @@ class TypedTree {
 
   SchemaNode root() const noexcept { return {&root_, nullptr, nullptr}; }
 
-  // The key of the type at a ConfigOf place: as given, else the field's default, else empty.
+  // The key of the type at a ConfigOf location: as given, else the field's default, else empty.
   std::string key_at(const Value& value, const SchemaNode& node) const;
-  // The fields of the table at a place; null when they are not known.
+  // The fields of the table at a location; null when they are not known.
   const std::vector<Field>* fields(const Value& value, const SchemaNode& node) const;
-  // Of the member `name` (or an old name of it) of the table at a place, of an element of a list.
+  // Of the member `name` (or an old name of it) of the table at a location, of an element of a
+  // list.
   SchemaNode child(const Value& value, const SchemaNode& node, std::string_view name) const;
   SchemaNode element(const SchemaNode& node) const noexcept;
 

@@ -8,7 +8,7 @@ void check(const std::string& text, const Origin& where, const std::string& path
            Diagnostics& diagnostics) {
   if (text.find('\0') == std::string::npos) return;
   diagnostics.add({where, path, "this text has a zero byte, at which a program would end it",
-                "leave \\u0000 out"});
+                   "leave \\u0000 out"});
 }
 
 }  // namespace

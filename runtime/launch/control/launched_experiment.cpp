@@ -37,7 +37,7 @@ struct LaunchedExperiment::Impl {
   std::optional<LaunchFiles> files;
   std::vector<JobPlan> plans;
   std::unique_ptr<SubdirFormat> format;
-  ExperimentPlace place;
+  ExperimentLocation location;
   std::unique_ptr<DiskRecords> records;
   std::unique_ptr<OrchestratorContext> context;
   std::unique_ptr<Orchestrator> orchestrator;
@@ -96,17 +96,17 @@ Orchestrator& LaunchedExperiment::orchestrator() {
 // What a further unit is made of; looked at when there is the first one to add.
 void LaunchedExperiment::Impl::plan() {
   const Value* recorded = facts.find("files");
-  place.working_directory = facts.string_or("working_directory");
-  files.emplace(place.working_directory, directory, recorded != nullptr ? *recorded : Value());
+  location.working_directory = facts.string_or("working_directory");
+  files.emplace(location.working_directory, directory, recorded != nullptr ? *recorded : Value());
   plans = plan_jobs(launch, *files);
-  place.xid = facts.find("xid")->as_integer();
-  place.name = facts.string_or("name");
-  place.author = facts.string_or("author");
-  place.directory = directory;
-  place.plugin_dirs = recorded_plugin_dirs(facts);
+  location.xid = facts.find("xid")->as_integer();
+  location.name = facts.string_or("name");
+  location.author = facts.string_or("author");
+  location.directory = directory;
+  location.plugin_dirs = recorded_plugin_dirs(facts);
   const std::string config = facts.string_or("config"), unit = facts.string_or("unit_config");
-  if (!config.empty()) place.config_file = directory / config;
-  if (!unit.empty()) place.unit_file = directory / unit;
+  if (!config.empty()) location.config_file = directory / config;
+  if (!unit.empty()) location.unit_file = directory / unit;
   format = make(launch.experiment.subdir_format);
 }
 
@@ -115,8 +115,8 @@ WorkUnit LaunchedExperiment::Impl::add(DiskRecords& to, const SweepItem& given) 
   SweepItem item = given;
   item.target = launch.run ? SweepTarget::config : SweepTarget::argument;
   const std::vector<std::string> words = texts_in(facts, "overrides");
-  const UnitBuilder builder(launch, plans, *format, place, words);
-  UnitCheck check(catalog, place.config_file, words, {}, nullptr);
+  const UnitBuilder builder(launch, plans, *format, location, words);
+  UnitCheck check(catalog, location.config_file, words, {}, nullptr);
   const UnitWork work = builder.work(item);
   check.check(builder.build(work, 1, 1), 1);
   check.throw_if_any();

@@ -56,7 +56,7 @@ void BackgroundWatch::look_at_all() {
 }
 
 void BackgroundWatch::look(const Batch& batch) {
-  RunWatch watch(places_);
+  RunWatch watch(locations_);
   for (const UnitFiles& unit : batch) {
     if (changed_) return;
     if (watch.has_changed(unit)) changed_ = true;

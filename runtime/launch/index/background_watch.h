@@ -19,7 +19,8 @@ namespace trivet {
 class BackgroundWatch {
  public:
   // Which outlive it.
-  explicit BackgroundWatch(const std::vector<ExperimentStore::Place>& places) : places_(places) {}
+  explicit BackgroundWatch(const std::vector<ExperimentStore::Location>& locations)
+      : locations_(locations) {}
   ~BackgroundWatch();
   BackgroundWatch(const BackgroundWatch&) = delete;
   BackgroundWatch& operator=(const BackgroundWatch&) = delete;
@@ -37,7 +38,7 @@ class BackgroundWatch {
   void look_at_all();
   void close();
 
-  const std::vector<ExperimentStore::Place>& places_;
+  const std::vector<ExperimentStore::Location>& locations_;
   Batch added_;
   std::atomic<bool> changed_ = false;
   std::thread thread_;

@@ -36,10 +36,10 @@ bool is_supervised(const fs::path& experiment) {
 
 // Of an experiment whose supervisor ends between two looks, this one must come before that at the
 // files: an experiment that has no supervisor then shows all that it will ever have.
-std::set<std::int64_t> supervised_of(const std::vector<ExperimentStore::Place>& places) {
+std::set<std::int64_t> supervised_of(const std::vector<ExperimentStore::Location>& locations) {
   std::set<std::int64_t> xids;
-  for (const ExperimentStore::Place& place : places) {
-    if (is_supervised(place.directory)) xids.insert(place.xid);
+  for (const ExperimentStore::Location& location : locations) {
+    if (is_supervised(location.directory)) xids.insert(location.xid);
   }
   return xids;
 }
@@ -67,7 +67,7 @@ ExperimentIndex::ExperimentIndex(fs::path root) : root_(std::move(root)) {
 }
 
 ExperimentIndex::ExperimentIndex(const ExperimentId& id) : ExperimentIndex(id.root) {
-  if (id.root.empty()) only_ = ExperimentStore::Place{id.xid, id.directory};
+  if (id.root.empty()) only_ = ExperimentStore::Location{id.xid, id.directory};
 }
 
 ExperimentIndex::~ExperimentIndex() = default;
@@ -76,13 +76,14 @@ fs::path ExperimentIndex::file(const char* name) const {
   return root_ / ".trivet" / name;
 }
 
-std::vector<ExperimentStore::Place> ExperimentIndex::places(std::optional<std::int64_t> xid) const {
+std::vector<ExperimentStore::Location> ExperimentIndex::locations(
+    std::optional<std::int64_t> xid) const {
   if (only_) return {*only_};
   const ExperimentStore store(root_);
   if (!xid) return store.all();
   const std::optional<fs::path> directory = store.find(*xid);
-  return directory ? std::vector<ExperimentStore::Place>{{*xid, *directory}}
-                   : std::vector<ExperimentStore::Place>();
+  return directory ? std::vector<ExperimentStore::Location>{{*xid, *directory}}
+                   : std::vector<ExperimentStore::Location>();
 }
 
 void ExperimentIndex::open() {
@@ -143,7 +144,7 @@ auto ExperimentIndex::guarded(const Action& action) {
 }
 
 void ExperimentIndex::sync(const IndexUpdate::Scope& scope) {
-  const std::vector<ExperimentStore::Place> where = places(scope.xid);
+  const std::vector<ExperimentStore::Location> where = locations(scope.xid);
   IndexUpdate intake(*database_, where);
   if (!intake.is_behind(scope)) return;
   Transaction whole(*database_);
@@ -156,7 +157,7 @@ void ExperimentIndex::rebuild() {
     if (in_memory_ && !why_in_memory_.empty()) return;
     Transaction whole(*database_);
     make_index_tables(*database_);
-    const std::vector<ExperimentStore::Place> where = places({});
+    const std::vector<ExperimentStore::Location> where = locations({});
     IndexUpdate(*database_, where).take({.xid = {}, .runs = true});
     whole.commit();
   });
@@ -168,7 +169,7 @@ void ExperimentIndex::rebuild() {
 
 std::vector<ExperimentView> ExperimentIndex::experiments() {
   return guarded([&] {
-    const std::set<std::int64_t> supervised = supervised_of(places({}));
+    const std::set<std::int64_t> supervised = supervised_of(locations({}));
     sync({});
     std::vector<ExperimentView> views = experiment_rows(*database_);
     for (ExperimentView& view : views) view.supervised = supervised.contains(view.xid);
@@ -178,7 +179,7 @@ std::vector<ExperimentView> ExperimentIndex::experiments() {
 
 ExperimentView ExperimentIndex::experiment(std::int64_t xid, std::optional<std::int64_t> wid) {
   std::optional<ExperimentView> view = guarded([&] {
-    const bool supervised = !supervised_of(places(xid)).empty();
+    const bool supervised = !supervised_of(locations(xid)).empty();
     sync({.xid = xid});
     std::optional<ExperimentView> row = experiment_row(*database_, xid, wid);
     if (row) row->supervised = supervised;
@@ -193,7 +194,7 @@ std::vector<UnitRun> ExperimentIndex::units(std::optional<std::int64_t> xid) {
   return guarded([&] {
     // Mostly nothing is new, and one look at all units is enough.
     sync({.xid = xid});
-    if (auto rows = current_unit_rows(*database_, xid, places(xid))) return std::move(*rows);
+    if (auto rows = current_unit_rows(*database_, xid, locations(xid))) return std::move(*rows);
     sync({.xid = xid, .runs = true});
     return unit_rows(*database_, xid);
   });

@@ -4,7 +4,7 @@
 // quickly: ROOT/.trivet/index.sqlite. The files are the truth; the index is brought up to date with
 // them, by what stat() tells, before anything is read from it, and can be deleted. One that is
 // damaged or of another version is made anew; where it is locked or cannot be written, one in
-// memory takes its place.
+// memory replaces it.
 #pragma once
 
 #include <cstdint>
@@ -66,10 +66,10 @@ class ExperimentIndex {
   void use_memory(bool copy);
   void sync(const IndexUpdate::Scope& scope);
   std::filesystem::path file(const char* name) const;
-  std::vector<ExperimentStore::Place> places(std::optional<std::int64_t> xid) const;
+  std::vector<ExperimentStore::Location> locations(std::optional<std::int64_t> xid) const;
 
   std::filesystem::path root_;
-  std::optional<ExperimentStore::Place> only_;
+  std::optional<ExperimentStore::Location> only_;
   UniqueFd lock_;
   std::unique_ptr<Database> database_;
   bool replaced_ = false, in_memory_ = false;

@@ -62,13 +62,13 @@ JobStatus status_of_row(Statement& row, int first) {
   return status;
 }
 
-IndexedFiles::IndexedFiles(Database& database, const ExperimentStore::Place& place)
-    : database_(database), place_(place) {
+IndexedFiles::IndexedFiles(Database& database, const ExperimentStore::Location& location)
+    : database_(database), location_(location) {
   Statement row(database,
                 "SELECT directory, facts, facts_problem, lines_problem, bad_units, bad_events, "
                 "facts_mark, units_mark, events_mark FROM experiments WHERE xid = ?");
-  row.bind(1, place.xid);
-  if (!row.step() || row.view(0) != place.directory.native()) return;
+  row.bind(1, location.xid);
+  if (!row.step() || row.view(0) != location.directory.native()) return;
   is_known_ = true;
   facts_ = row.text(1);
   facts_problem_ = row.text(2);
@@ -81,9 +81,9 @@ IndexedFiles::IndexedFiles(Database& database, const ExperimentStore::Place& pla
 }
 
 bool IndexedFiles::is_behind() const {
-  return !is_known_ || stamp_of(place_.directory / "experiment.json") != facts_mark_ ||
-         stamp_of(place_.directory / "units.jsonl") != units_mark_.file ||
-         stamp_of(place_.directory / "events.jsonl") != events_mark_.file;
+  return !is_known_ || stamp_of(location_.directory / "experiment.json") != facts_mark_ ||
+         stamp_of(location_.directory / "units.jsonl") != units_mark_.file ||
+         stamp_of(location_.directory / "events.jsonl") != events_mark_.file;
 }
 
 void IndexedFiles::forget(Database& database, std::int64_t xid) {
@@ -93,14 +93,14 @@ void IndexedFiles::forget(Database& database, std::int64_t xid) {
 }
 
 void IndexedFiles::take() {
-  if (!is_known_) forget(database_, place_.xid);
+  if (!is_known_) forget(database_, location_.xid);
   take_facts();
   take_lines();
   write_row();
 }
 
 void IndexedFiles::take_facts() {
-  const fs::path file = place_.directory / "experiment.json";
+  const fs::path file = location_.directory / "experiment.json";
   const FileStamp mark = stamp_of(file);
   if (is_known_ && mark == facts_mark_) return;
   facts_mark_ = mark.settled();
@@ -116,12 +116,12 @@ void IndexedFiles::take_facts() {
 }
 
 void IndexedFiles::take_lines() {
-  AppendedLines units(place_.directory / "units.jsonl", units_mark_);
-  AppendedLines events(place_.directory / "events.jsonl", events_mark_);
+  AppendedLines units(location_.directory / "units.jsonl", units_mark_);
+  AppendedLines events(location_.directory / "events.jsonl", events_mark_);
   if (units.starts_anew() || events.starts_anew()) {
     for (const char* table : {"units", "jobs", "numbers"}) {
       Statement remove(database_, fmt::format("DELETE FROM {} WHERE xid = ?", table));
-      remove.bind(1, place_.xid).run();
+      remove.bind(1, location_.xid).run();
     }
     bad_units_ = bad_events_ = 0;
     units.start_anew();
@@ -158,21 +158,21 @@ void IndexedFiles::take_unit(std::string_view line) {
     return;
   }
   Statement known(database_, "SELECT 1 FROM units WHERE xid = ? AND wid = ?");
-  if (unit.wid < 1 || known.bind(1, place_.xid).bind(2, unit.wid).step()) {
+  if (unit.wid < 1 || known.bind(1, location_.xid).bind(2, unit.wid).step()) {
     ++bad_units_;
     return;
   }
   Statement row(database_,
                 "INSERT INTO units (xid, wid, directory, sweep, state, changed) "
                 "VALUES (?, ?, ?, ?, 'pending', 0)");
-  row.bind(1, place_.xid).bind(2, unit.wid).bind(3, unit.directory.native());
+  row.bind(1, location_.xid).bind(2, unit.wid).bind(3, unit.directory.native());
   row.bind(4, sweep_text(unit)).run();
   Statement job_row(database_,
                     "INSERT INTO jobs (xid, wid, place, name, directory, retries, state) "
                     "VALUES (?, ?, ?, ?, ?, ?, 'pending')");
-  std::int64_t place = 0;
+  std::int64_t location = 0;
   for (const launch::Job& job : unit.jobs) {
-    job_row.bind(1, place_.xid).bind(2, unit.wid).bind(3, ++place).bind(4, job.name);
+    job_row.bind(1, location_.xid).bind(2, unit.wid).bind(3, ++location).bind(4, job.name);
     job_row.bind(5, job.directory.native()).bind(6, job.retries).run();
   }
 }
@@ -193,7 +193,7 @@ void IndexedFiles::store(const Events& events) {
                                        kStatusColumns));
   for (const auto& [job, status] : events) {
     bind_status(row, 1, status);
-    row.bind(10, place_.xid).bind(11, job.first).bind(12, job.second);
+    row.bind(10, location_.xid).bind(11, job.first).bind(12, job.second);
     if (!row.step()) ++bad_events_;
     row.reset();
   }
@@ -210,13 +210,13 @@ void IndexedFiles::store_states(const Events& events) {
   for (const std::int64_t wid : wids) {
     std::vector<JobStatus> all;
     double changed = 0;
-    jobs.bind(1, place_.xid).bind(2, wid);
+    jobs.bind(1, location_.xid).bind(2, wid);
     while (jobs.step()) {
       changed = std::max(changed, all.emplace_back(status_of_row(jobs, 0)).time);
     }
     jobs.reset();
     unit.bind(1, enum_name(unit_state(all))).bind(2, changed);
-    unit.bind(3, place_.xid).bind(4, wid).run();
+    unit.bind(3, location_.xid).bind(4, wid).run();
   }
 }
 
@@ -225,7 +225,7 @@ void IndexedFiles::write_row() {
                 "INSERT OR REPLACE INTO experiments (xid, directory, facts, facts_problem, "
                 "lines_problem, bad_units, bad_events, facts_mark, units_mark, events_mark) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  row.bind(1, place_.xid).bind(2, place_.directory.native()).bind(3, facts_);
+  row.bind(1, location_.xid).bind(2, location_.directory.native()).bind(3, facts_);
   row.bind(4, facts_problem_).bind(5, lines_problem_).bind(6, bad_units_).bind(7, bad_events_);
   row.bind(8, LineStamp{facts_mark_, 0, {}}.text()).bind(9, units_mark_.text());
   row.bind(10, events_mark_.text()).run();

@@ -20,7 +20,7 @@ namespace trivet {
 class IndexedFiles {
  public:
   // The row of an experiment, if there is one.
-  IndexedFiles(Database& database, const ExperimentStore::Place& place);
+  IndexedFiles(Database& database, const ExperimentStore::Location& location);
 
   bool is_behind() const;
   void take();
@@ -40,7 +40,7 @@ class IndexedFiles {
   void write_row();
 
   Database& database_;
-  const ExperimentStore::Place& place_;
+  const ExperimentStore::Location& location_;
   bool is_known_ = false;
   FileStamp facts_mark_;
   std::string facts_ = "{}", facts_problem_, lines_problem_;

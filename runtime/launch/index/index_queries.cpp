@@ -21,8 +21,8 @@ namespace {
 using launch::JobState;
 using launch::JobStatus;
 
-void bind_number(Statement& statement, int place, std::optional<std::int64_t> number) {
-  if (number) statement.bind(place, *number);
+void bind_number(Statement& statement, int location, std::optional<std::int64_t> number) {
+  if (number) statement.bind(location, *number);
 }
 
 constexpr const char* kExperimentColumns =
@@ -273,8 +273,8 @@ std::optional<ExperimentView> experiment_row(Database& database, std::int64_t xi
 
 std::optional<std::vector<UnitRun>> current_unit_rows(
     Database& database, std::optional<std::int64_t> xid,
-    const std::vector<ExperimentStore::Place>& places) {
-  BackgroundWatch watch(places);
+    const std::vector<ExperimentStore::Location>& locations) {
+  BackgroundWatch watch(locations);
   return rows_of_units(database, xid, {}, &watch);
 }
 

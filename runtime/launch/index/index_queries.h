@@ -57,7 +57,7 @@ std::optional<ExperimentView> experiment_row(Database& database, std::int64_t xi
 // Of all experiments, or of one; nothing when the files of a run are no longer as they were read.
 std::optional<std::vector<UnitRun>> current_unit_rows(
     Database& database, std::optional<std::int64_t> xid,
-    const std::vector<ExperimentStore::Place>& places);
+    const std::vector<ExperimentStore::Location>& locations);
 std::vector<UnitRun> unit_rows(Database& database, std::optional<std::int64_t> xid);
 std::vector<UnitAtWork> units_at_work(Database& database);
 

@@ -157,11 +157,11 @@ UnitFiles unit_files_of_row(Statement& row) {
 
 bool RunWatch::has_changed(const UnitFiles& unit) {
   if (!experiment_ || unit.xid != xid_) {
-    const auto found =
-        std::find_if(places_.begin(), places_.end(),
-                     [&](const ExperimentStore::Place& place) { return place.xid == unit.xid; });
+    const auto found = std::find_if(
+        locations_.begin(), locations_.end(),
+        [&](const ExperimentStore::Location& location) { return location.xid == unit.xid; });
     xid_ = unit.xid;
-    experiment_.emplace(found == places_.end() ? std::string() : found->directory.string());
+    experiment_.emplace(found == locations_.end() ? std::string() : found->directory.string());
   }
   return unit.have_changed(*experiment_);
 }

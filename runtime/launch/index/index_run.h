@@ -41,11 +41,12 @@ UnitFiles unit_files_of_row(Statement& row);  // these columns first
 class RunWatch {
  public:
   // Which outlive it.
-  explicit RunWatch(const std::vector<ExperimentStore::Place>& places) : places_(places) {}
+  explicit RunWatch(const std::vector<ExperimentStore::Location>& locations)
+      : locations_(locations) {}
   bool has_changed(const UnitFiles& unit);
 
  private:
-  const std::vector<ExperimentStore::Place>& places_;
+  const std::vector<ExperimentStore::Location>& locations_;
   std::int64_t xid_ = 0;
   std::optional<StampsBelow> experiment_;
 };

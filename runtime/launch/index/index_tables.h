@@ -11,7 +11,7 @@ namespace trivet {
 // Whether they are there, as this version has them.
 bool has_index_tables(Database& database);
 
-// Empty ones in place of any that are there.
+// Empty ones instead of any that are there.
 void make_index_tables(Database& database);
 
 }  // namespace trivet

@@ -22,8 +22,10 @@ bool IndexUpdate::pass_gone(bool write) {
   Statement known(database_, "SELECT xid FROM experiments");
   while (known.step()) {
     const std::int64_t xid = known.integer(0);
-    const auto is_it = [&](const ExperimentStore::Place& place) { return place.xid == xid; };
-    if (std::none_of(places_.begin(), places_.end(), is_it)) gone.push_back(xid);
+    const auto is_it = [&](const ExperimentStore::Location& location) {
+      return location.xid == xid;
+    };
+    if (std::none_of(locations_.begin(), locations_.end(), is_it)) gone.push_back(xid);
   }
   for (std::size_t i = 0; write && i < gone.size(); ++i) IndexedFiles::forget(database_, gone[i]);
   return !gone.empty();
@@ -31,9 +33,9 @@ bool IndexUpdate::pass_gone(bool write) {
 
 bool IndexUpdate::pass_experiments(const Scope& scope, bool write) {
   bool any = false;
-  for (const ExperimentStore::Place& place : places_) {
-    if (scope.xid && *scope.xid != place.xid) continue;
-    IndexedFiles files(database_, place);
+  for (const ExperimentStore::Location& location : locations_) {
+    if (scope.xid && *scope.xid != location.xid) continue;
+    IndexedFiles files(database_, location);
     if (!files.is_behind()) continue;
     any = true;
     if (!write) break;
@@ -47,7 +49,7 @@ bool IndexUpdate::pass_runs(const Scope& scope, bool write) {
                                          "ORDER BY xid, wid",
                                          kUnitFilesColumns));
   if (scope.xid) units.bind(1, *scope.xid);
-  RunWatch watch(places_);
+  RunWatch watch(locations_);
   std::vector<UnitFiles> changed;
   while (units.step()) {
     UnitFiles unit = unit_files_of_row(units);

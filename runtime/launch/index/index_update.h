@@ -22,8 +22,8 @@ class IndexUpdate {
     bool runs = false;                  // status.json and metrics.jsonl of units, too
   };
   // Both outlive it.
-  IndexUpdate(Database& database, const std::vector<ExperimentStore::Place>& places)
-      : database_(database), places_(places) {}
+  IndexUpdate(Database& database, const std::vector<ExperimentStore::Location>& locations)
+      : database_(database), locations_(locations) {}
 
   // Whether there is something that the tables do not have yet.
   bool is_behind(const Scope& scope) { return pass(scope, false); }
@@ -37,7 +37,7 @@ class IndexUpdate {
   bool pass_runs(const Scope& scope, bool write);
 
   Database& database_;
-  const std::vector<ExperimentStore::Place>& places_;
+  const std::vector<ExperimentStore::Location>& locations_;
 };
 
 }  // namespace trivet

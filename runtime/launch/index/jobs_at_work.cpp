@@ -102,8 +102,8 @@ void JobsAtWork::add_runs(const ProcessTable& processes, std::vector<JobAtWork>&
   std::error_code ignored;
   if (!fs::is_directory(root_, ignored)) return;
   std::set<fs::path> experiments;
-  for (const ExperimentStore::Place& place : ExperimentStore(root_).all()) {
-    experiments.insert(place.directory);
+  for (const ExperimentStore::Location& location : ExperimentStore(root_).all()) {
+    experiments.insert(location.directory);
   }
   for (const fs::path& path : find_runs(root_, experiments)) {
     RunStatus run = run_info(path);

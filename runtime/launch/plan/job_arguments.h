@@ -19,10 +19,10 @@ struct Argument {
 };
 
 // Of `args` in a config: a table, a list of words and tables, or null. A name that is given twice
-// keeps its first place and takes the last value.
+// keeps its first location and takes the last value.
 std::vector<Argument> arguments_of(const Value& args);
 
-// Sets a named value: in its place, or at the end.
+// Sets a named value: where it is, or at the end.
 void set_argument(std::vector<Argument>& arguments, const std::string& name, Value value);
 
 enum class ValueText {

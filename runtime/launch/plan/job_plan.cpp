@@ -39,7 +39,7 @@ class Planner {
     collect();
     if (jobs_.empty()) {
       diagnostics_.add({launch_.xp.origin(), "xp.jobs", "there is no job to launch",
-                     "add [xp.jobs.NAME] with a target, or launch a run's config"});
+                        "add [xp.jobs.NAME] with a target, or launch a run's config"});
       diagnostics_.throw_if_any();
     }
     std::vector<JobPlan> plans;
@@ -79,7 +79,7 @@ class Planner {
     refuse_hidden_options(name, all, job);
     const Value merged = with_fallback(all, job);
     JobPlan plan{.name = name,
-                 .where = place_of(name),
+                 .where = location_of(name),
                  .config = decode<JobConfig>(merged, path),
                  .arguments = {},
                  .after = {},
@@ -99,7 +99,7 @@ class Planner {
     if (plan.config.target.value_or("").empty()) {
       const std::string near = suggestion(name, other_names(name));
       diagnostics_.add({plan.where, path, "job '" + name + "' has no target",
-                     near.empty() ? "name the program: --" + path + "=/path/to/program" : near});
+                        near.empty() ? "name the program: --" + path + "=/path/to/program" : near});
       return;
     }
     try {
@@ -126,14 +126,14 @@ class Planner {
     for (const HiddenValue& hidden : hidden_options(all, job)) {
       const Origin& where = hidden.by->origin();
       diagnostics_.add({hidden.hidden->origin(), "xp." + hidden.path,
-                     fmt::format("the job '{}' has its own {}{}", name, hidden.path,
-                                 where.known() ? " (" + to_string(where) + ")" : ""),
-                     fmt::format("change that one: --xp.jobs.{}.{}=...", name, hidden.path)});
+                        fmt::format("the job '{}' has its own {}{}", name, hidden.path,
+                                    where.known() ? " (" + to_string(where) + ")" : ""),
+                        fmt::format("change that one: --xp.jobs.{}.{}=...", name, hidden.path)});
     }
   }
 
   // Of [xp.jobs.NAME]; that of the provider for its own.
-  Origin place_of(const std::string& name) const {
+  Origin location_of(const std::string& name) const {
     const Value* own = launch_.xp.find("jobs");
     if (own != nullptr && own->is_table()) {
       for (const Value::Member& member : own->members()) {
@@ -161,9 +161,9 @@ class Planner {
         continue;
       }
       diagnostics_.add({plan.where,
-                     joined_path(path + ".files", name),
-                     "there is no file '" + file.text + "'",
-                     {}});
+                        joined_path(path + ".files", name),
+                        "there is no file '" + file.text + "'",
+                        {}});
     }
   }
 
@@ -178,8 +178,8 @@ class Planner {
       for (const launch::Dependency& dependency : plan.after) {
         if (by_name.count(dependency.job) != 0) continue;
         diagnostics_.add({plan.where, joined_path("xp.jobs", plan.name) + ".after",
-                       "there is no job '" + dependency.job + "'",
-                       suggestion(dependency.job, names)});
+                          "there is no job '" + dependency.job + "'",
+                          suggestion(dependency.job, names)});
         return;
       }
     }
@@ -203,9 +203,9 @@ class Planner {
         text += (link == start ? "" : " -> ") + *link;
       }
       diagnostics_.add({plan.where,
-                     joined_path("xp.jobs", plan.name) + ".after",
-                     "jobs wait for each other: " + text,
-                     {}});
+                        joined_path("xp.jobs", plan.name) + ".after",
+                        "jobs wait for each other: " + text,
+                        {}});
       return false;
     }
     for (const launch::Dependency& dependency : plan.after) {

@@ -57,13 +57,13 @@ void ask_orchestrator(LaunchPlan& plan) {
   const bool is_swept = plan.sweep.items.size() != 1 || !plan.sweep.items.front().args.empty();
   if (is_swept || experiment.repeats > 1) {
     const std::string path = is_swept ? "xp.sweep" : "xp.repeats";
-    throw ConfigError(Diagnostic{.where = {},
-                              .path = path,
-                              .what = fmt::format("{} is set, but {} makes the work units itself",
-                                                  path, experiment.orchestrator.key()),
-                              .hint = is_swept
-                                          ? "set xp.sweep to false, or take another orchestrator"
-                                          : "leave it out, or take another orchestrator"});
+    throw ConfigError(
+        Diagnostic{.where = {},
+                   .path = path,
+                   .what = fmt::format("{} is set, but {} makes the work units itself", path,
+                                       experiment.orchestrator.key()),
+                   .hint = is_swept ? "set xp.sweep to false, or take another orchestrator"
+                                    : "leave it out, or take another orchestrator"});
   }
   plan.sweep.items.clear();
 }

@@ -32,8 +32,8 @@ void refuse_lost_names(const SweepItems& sweep, const std::vector<JobPlan>& plan
         continue;
       }
       throw ConfigError(Diagnostic{.path = "xp.jobs",
-                                .what = "'" + name + "' is swept, and no job gets it",
-                                .hint = "add it to the `swept` of a job"});
+                                   .what = "'" + name + "' is swept, and no job gets it",
+                                   .hint = "add it to the `swept` of a job"});
     }
   }
 }
@@ -46,9 +46,9 @@ void refuse_shared_directories(const std::vector<WorkUnit>& units,
     if (fresh) return;
     throw ConfigError(
         Diagnostic{.path = "xp.subdir_format.wu_dirname",
-                .what = fmt::format("work units {} and {} would share the directory {}",
-                                    found->second, unit.wid, unit.directory.string()),
-                .hint = "take {wid} into the name"});
+                   .what = fmt::format("work units {} and {} would share the directory {}",
+                                       found->second, unit.wid, unit.directory.string()),
+                   .hint = "take {wid} into the name"});
   };
   for (const WorkUnit& unit : there) take(unit);
   for (const WorkUnit& unit : units) take(unit);

@@ -136,8 +136,8 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
   if (!launch.experiment.sweep_info.has_value()) {
     if (!asked) return nothing;
     throw ConfigError(Diagnostic{where, "xp.sweep", "there is no sweep to run",
-                              "set xp.sweep_info: sweeps/TrainerSweep varies the run's config, "
-                              "sweeps/ConfigSweep arguments of programs"});
+                                 "set xp.sweep_info: sweeps/TrainerSweep varies the run's config, "
+                                 "sweeps/ConfigSweep arguments of programs"});
   }
   SweepContext context;
   if (launch.run) context.config = launch.run->tree;
@@ -150,15 +150,15 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
   const std::unique_ptr<SweepInfo> sweep = make(launch.experiment.sweep_info, context);
   if (!further.empty() && !sweep->needs_names()) {
     throw ConfigError(Diagnostic{where, "xp.sweep_info",
-                              "this sweep is given in full and takes no --sweep",
-                              "leave --sweep out, or take sweeps/TrainerSweep"});
+                                 "this sweep is given in full and takes no --sweep",
+                                 "leave --sweep out, or take sweeps/TrainerSweep"});
   }
   const bool off = chosen && !chosen->on && further.empty();
   if (off || (sweep->needs_names() && !asked)) return nothing;
   SweepItems found{sweep->items(), sweep->tags()};
   if (found.items.empty()) {
     throw ConfigError(Diagnostic{where, "xp.sweep", "the sweep has no items",
-                              "an empty list of values makes a sweep of nothing"});
+                                 "an empty list of values makes a sweep of nothing"});
   }
   if (found.items.size() > kMostUnits) {
     throw ConfigError(Diagnostic{
@@ -168,8 +168,8 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
   }
   if (vary_config(found.items) && !launch.run) {
     throw ConfigError(Diagnostic{where, "xp.sweep_info",
-                              "the sweep varies a run's config, and there is none",
-                              "name one: --cfg=FILE"});
+                                 "the sweep varies a run's config, and there is none",
+                                 "name one: --cfg=FILE"});
   }
   refuse_conflicts(launch, found.items);
   return found;

@@ -44,10 +44,10 @@ void check_length(const fs::path& directory, const std::string& path) {
   if (!is_long && directory.native().size() + kRoom + launch::kMostJobName < PATH_MAX) return;
   throw ConfigError(
       Diagnostic{.path = path,
-              .what = fmt::format("the path '{}...' is too long: {} bytes",
-                                  directory.string().substr(0, 100), directory.native().size()),
-              .hint = fmt::format("a name may have {} bytes, a path with what is in it {}",
-                                  NAME_MAX, PATH_MAX - 1)});
+                 .what = fmt::format("the path '{}...' is too long: {} bytes",
+                                     directory.string().substr(0, 100), directory.native().size()),
+                 .hint = fmt::format("a name may have {} bytes, a path with what is in it {}",
+                                     NAME_MAX, PATH_MAX - 1)});
 }
 
 // "a/b" may make nested directories; nothing may lead out of the directory above.
@@ -55,8 +55,8 @@ fs::path below(const fs::path& parent, const std::string& name, const std::strin
   const fs::path relative = fs::path(name).lexically_normal();
   if (!stays_below(relative)) {
     throw ConfigError(Diagnostic{.path = path,
-                              .what = "'" + name + "' is no directory below " + parent.string(),
-                              .hint = "a relative name without '..', not empty"});
+                                 .what = "'" + name + "' is no directory below " + parent.string(),
+                                 .hint = "a relative name without '..', not empty"});
   }
   const fs::path directory = parent / (relative.has_filename() ? relative : relative.parent_path());
   check_length(directory, path);
@@ -68,14 +68,14 @@ void refuse_way_out(const fs::path& root, const fs::path& directory, const std::
   const fs::path real = fs::weakly_canonical(directory);
   if (stays_below(real.lexically_relative(fs::weakly_canonical(root)))) return;
   throw ConfigError(Diagnostic{.path = path,
-                            .what = directory.string() + " leads to " + real.string() +
-                                    " by a symbolic link, out of " + root.string()});
+                               .what = directory.string() + " leads to " + real.string() +
+                                       " by a symbolic link, out of " + root.string()});
 }
 
 // What fills the braces in a job's strings beside the placeholders of directories.
 struct Proxies {
   const DirProperties& properties;
-  const ExperimentPlace& place;
+  const ExperimentLocation& location;
   const JobPlan& plan;
   fs::path wu_dir, config_file;
 };
@@ -92,7 +92,7 @@ class JobText final : public SubdirFormat {
 
   Value own_placeholder(std::string_view name, const DirProperties& properties) const override {
     if (name == "wu_dir") return proxies_.wu_dir.string();
-    if (name == "xp_dir") return proxies_.place.directory.string();
+    if (name == "xp_dir") return proxies_.location.directory.string();
     if (name != "cfg") return dirs_.own_placeholder(name, properties);
     if (!proxies_.config_file.empty()) return proxies_.config_file.string();
     throw Error("{cfg} has no value: there is no run's config", {.hint = "name one: --cfg=FILE"});
@@ -102,7 +102,7 @@ class JobText final : public SubdirFormat {
     if (name != "file") return {};
     const std::map<std::string, LaunchFile>& files = proxies_.plan.files;
     const auto found = files.find(std::string(format));
-    if (found != files.end()) return found->second.path(proxies_.place.directory).string();
+    if (found != files.end()) return found->second.path(proxies_.location.directory).string();
     std::vector<std::string> known;
     for (const auto& entry : files) known.push_back(entry.first);
     throw Error(fmt::format("there is no file '{}' in the job's `files`", format),
@@ -214,11 +214,11 @@ fs::path root_directory(const launch::Experiment& experiment, const std::string&
 }
 
 fs::path experiment_directory(const SubdirFormat& format, const fs::path& root,
-                              const ExperimentPlace& place, const std::string& cell) {
+                              const ExperimentLocation& location, const std::string& cell) {
   DirProperties properties;
-  properties.xid = place.xid;
-  properties.name = place.name;
-  properties.author = place.author;
+  properties.xid = location.xid;
+  properties.name = location.name;
+  properties.author = location.author;
   properties.cell = cell;
   constexpr const char* kPath = "xp.subdir_format.xp_dirname";
   const fs::path directory =
@@ -228,12 +228,12 @@ fs::path experiment_directory(const SubdirFormat& format, const fs::path& root,
 }
 
 UnitBuilder::UnitBuilder(const ResolvedLaunch& launch, const std::vector<JobPlan>& plans,
-                         const SubdirFormat& format, const ExperimentPlace& place,
+                         const SubdirFormat& format, const ExperimentLocation& location,
                          std::vector<std::string> overrides)
     : launch_(launch),
       plans_(plans),
       format_(format),
-      place_(place),
+      location_(location),
       overrides_(std::move(overrides)) {
   cell_ = plans.front().config.cell.value_or("");
 }
@@ -247,14 +247,14 @@ std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepIte
     if (!plan.gets(name)) continue;
     if (!sweeps_config && !launch::is_argument_name(name)) {
       throw ConfigError(Diagnostic{.path = "xp.sweep",
-                                .what = "'" + name + "' is swept, and is no name of an argument",
-                                .hint = "leave the dashes out"});
+                                   .what = "'" + name + "' is swept, and is no name of an argument",
+                                   .hint = "leave the dashes out"});
     }
     if (sweeps_config && name == "mode" && has_argument(plan, name)) {
       throw ConfigError(Diagnostic{.path = "xp.sweep",
-                                .what = "the job '" + plan.name + "' has a mode of its own",
-                                .hint = "leave mode out of the sweep, or set "
-                                        "xp.jobs_provider.standalone_eval=false"});
+                                   .what = "the job '" + plan.name + "' has a mode of its own",
+                                   .hint = "leave mode out of the sweep, or set "
+                                           "xp.jobs_provider.standalone_eval=false"});
     }
     if (sweeps_config) {
       set_argument(arguments, "cfg." + name, override_value_text(value));
@@ -264,9 +264,9 @@ std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepIte
                                     [&](const Argument& given) { return given.name == name; });
     if (found != arguments.end() && found->value.origin().file == kCommandLine) {
       throw ConfigError(Diagnostic{.where = found->value.origin(),
-                                .path = joined_path("xp.jobs", plan.name) + ".args",
-                                .what = "'" + name + "' is both swept and set",
-                                .hint = "leave one of them out"});
+                                   .path = joined_path("xp.jobs", plan.name) + ".args",
+                                   .what = "'" + name + "' is both swept and set",
+                                   .hint = "leave one of them out"});
     }
     set_argument(arguments, name, value);
   }
@@ -318,9 +318,9 @@ std::string UnitBuilder::identity(const UnitWork& work) const {
 
 WorkUnit UnitBuilder::build(const UnitWork& work, std::int64_t wid, std::int64_t units) const {
   DirProperties properties;
-  properties.xid = place_.xid;
-  properties.name = place_.name;
-  properties.author = place_.author;
+  properties.xid = location_.xid;
+  properties.name = location_.name;
+  properties.author = location_.author;
   properties.cell = cell_;
   properties.wid = wid;
   properties.units = units;
@@ -331,7 +331,7 @@ WorkUnit UnitBuilder::build(const UnitWork& work, std::int64_t wid, std::int64_t
   unit.wid = wid;
   unit.identity = work.identity;
   unit.repeat = work.repeat;
-  unit.directory = below(place_.directory,
+  unit.directory = below(location_.directory,
                          expanded(format_, format_.config().wu_dirname, properties, kPath), kPath);
   unit.sweep = work.item;
   for (std::size_t i = 0; i < plans_.size(); ++i) {
@@ -342,7 +342,7 @@ WorkUnit UnitBuilder::build(const UnitWork& work, std::int64_t wid, std::int64_t
 
 void UnitBuilder::add_plugin_dirs(Job& job, std::size_t at) const {
   std::vector<std::string> words;
-  for (const std::string& folder : place_.plugin_dirs) words.push_back("--plugin-dir=" + folder);
+  for (const std::string& folder : location_.plugin_dirs) words.push_back("--plugin-dir=" + folder);
   job.argv.insert(job.argv.begin() + static_cast<std::ptrdiff_t>(at), words.begin(), words.end());
 }
 
@@ -351,14 +351,14 @@ Job UnitBuilder::job(const JobPlan& plan, const std::vector<Argument>& arguments
   const JobConfig& config = plan.config;
   const SweepItem& item = properties.sweep;
   const bool sweeps_config = item.target == SweepTarget::config;
-  const bool says_all = sweeps_config && !place_.unit_file.empty() && is_run(plan);
-  const Proxies proxies{properties, place_, plan, directory,
-                        says_all ? place_.unit_file : place_.config_file};
+  const bool says_all = sweeps_config && !location_.unit_file.empty() && is_run(plan);
+  const Proxies proxies{properties, location_, plan, directory,
+                        says_all ? location_.unit_file : location_.config_file};
   const JobText text(format_, proxies);
   const std::string path = joined_path("xp.jobs", plan.name);
   Job job;
   job.name = plan.name;
-  job.argv = program_words(plan.program, place_.directory);
+  job.argv = program_words(plan.program, location_.directory);
   if (plan.program.file.copy.empty() && !plan.program.file.digest.empty()) {
     job.programs = {{plan.program.file.original, plan.program.file.digest}};
   }
@@ -385,7 +385,7 @@ Job UnitBuilder::job(const JobPlan& plan, const std::vector<Argument>& arguments
   }
   job.env_pass = config.env_pass.value_or(std::vector<std::string>());
   add_module_path(job, plan.program);
-  job.working_directory = place_.working_directory;
+  job.working_directory = location_.working_directory;
   job.directory = directory / "jobs" / plan.name;
   const launch::Platform platform =
       launch::parse_platform(config.platform.value_or("")).value_or(launch::Platform());

@@ -19,7 +19,7 @@
 namespace trivet {
 
 // What an experiment is called and where it lies.
-struct ExperimentPlace {
+struct ExperimentLocation {
   std::int64_t xid = 0;
   std::string name;
   std::string author;
@@ -37,7 +37,8 @@ std::filesystem::path root_directory(const launch::Experiment& experiment, const
 // Of the experiment: below root_dir. Throws ConfigError for names that lead out of it.
 std::filesystem::path experiment_directory(const SubdirFormat& format,
                                            const std::filesystem::path& root,
-                                           const ExperimentPlace& place, const std::string& cell);
+                                           const ExperimentLocation& location,
+                                           const std::string& cell);
 
 // What a work unit does, wherever it is put and whatever its number.
 struct UnitWork {
@@ -51,7 +52,7 @@ class UnitBuilder {
  public:
   // All must outlive it, but for `overrides`: what the runs of units say (UnitConfig::words).
   UnitBuilder(const ResolvedLaunch& launch, const std::vector<JobPlan>& plans,
-              const SubdirFormat& format, const ExperimentPlace& place,
+              const SubdirFormat& format, const ExperimentLocation& location,
               std::vector<std::string> overrides = {});
 
   // Throws ConfigError for an argument that is both swept and set on the command line.
@@ -72,7 +73,7 @@ class UnitBuilder {
   const ResolvedLaunch& launch_;
   const std::vector<JobPlan>& plans_;
   const SubdirFormat& format_;
-  const ExperimentPlace& place_;
+  const ExperimentLocation& location_;
   std::vector<std::string> overrides_;
   std::string cell_;
 };

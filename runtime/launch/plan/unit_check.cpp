@@ -32,10 +32,11 @@ void compare(const SweepItem& item, std::size_t number, const Value& config, con
     if (path.find('*') != std::string::npos || text.find("${") != std::string::npos) continue;
     if (says(config, tree, path, value)) continue;
     const Value* found = config.find_path(path);
-    diagnostics.add({value.origin(), path,
-                  fmt::format("item {} of the sweep says {}, and its config has {}", number,
-                              to_toml(value), found != nullptr ? to_toml(*found) : "nothing there"),
-                  "write the value as the config holds it"});
+    diagnostics.add(
+        {value.origin(), path,
+         fmt::format("item {} of the sweep says {}, and its config has {}", number, to_toml(value),
+                     found != nullptr ? to_toml(*found) : "nothing there"),
+         "write the value as the config holds it"});
   }
 }
 
@@ -81,7 +82,8 @@ void UnitCheck::check_job(const launch::WorkUnit& unit, const launch::Job& job,
   try {
     check_config(unit, request_of(job, texts_), number);
   } catch (const UsageError& error) {
-    diagnostics_.add({{}, joined_path("xp.jobs", job.name) + ".args", error.message(), error.hint()});
+    diagnostics_.add(
+        {{}, joined_path("xp.jobs", job.name) + ".args", error.message(), error.hint()});
   }
 }
 
@@ -103,7 +105,8 @@ namespace {
 
 // What is wrong with a value of a sweep in a file is told there. `given`: how many overrides stand
 // before those of the item.
-void set_place(Diagnostic& problem, const SweepItem& item, std::size_t number, std::size_t given) {
+void set_location(Diagnostic& problem, const SweepItem& item, std::size_t number,
+                  std::size_t given) {
   const Origin& where = problem.where;
   const auto line = static_cast<std::size_t>(std::max(where.line, 0));
   if (where.file != kCommandLine || line <= given || line > given + item.args.size()) return;
@@ -131,7 +134,7 @@ void UnitCheck::tell(const launch::WorkUnit& unit, std::size_t number, const Con
     } catch (const ConfigError& as_told) {
       diagnostics = as_told.diagnostics();
       for (Diagnostic& problem : diagnostics) {
-        set_place(problem, unit.sweep, number, told_->overrides.size());
+        set_location(problem, unit.sweep, number, told_->overrides.size());
       }
     }
   }

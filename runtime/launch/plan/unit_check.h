@@ -19,9 +19,9 @@ namespace trivet {
 
 class UnitCheck {
  public:
-  // `config_file` and `words`: as units get them (ExperimentPlace, UnitConfig). `texts`: what files
-  // will hold that are not written yet. `told`: what the launch was told, whose places messages
-  // name; null where only its record is left, else it must outlive this.
+  // `config_file` and `words`: as units get them (ExperimentLocation, UnitConfig). `texts`: what
+  // files will hold that are not written yet. `told`: what the launch was told, whose locations
+  // messages name; null where only its record is left, else it must outlive this.
   UnitCheck(ConfigCatalog& catalog, std::filesystem::path config_file,
             std::vector<std::string> words, std::map<std::filesystem::path, std::string> texts,
             const ConfigRequest* told);
@@ -38,7 +38,7 @@ class UnitCheck {
  private:
   void check_job(const launch::WorkUnit& unit, const launch::Job& job, std::size_t number);
   void check_config(const launch::WorkUnit& unit, const ConfigRequest& request, std::size_t number);
-  // The same mistake at the place where the user made it.
+  // The same mistake at the location where the user made it.
   void tell(const launch::WorkUnit& unit, std::size_t number, const ConfigError& error);
 
   ConfigCatalog& catalog_;

@@ -89,7 +89,7 @@ bool fits(const OverrideStep& pattern, const OverrideStep& step) {
                                     : matches_glob(pattern.name, step.name);
 }
 
-// Whether `path` from step `at` on goes on behind a place that `part` from step `from` on names.
+// Whether `path` from step `at` on goes on behind a location that `part` from step `from` on names.
 bool leads_inside(const Steps& part, std::size_t from, const Steps& path, std::size_t at) {
   if (at >= path.size()) return false;
   if (from == part.size()) return true;

@@ -36,11 +36,11 @@ std::int64_t xid_of(const fs::path& directory) {
   }
 }
 
-ExperimentStore::Place by_number(const std::string& text, const ExperimentStore& store) {
+ExperimentStore::Location by_number(const std::string& text, const ExperimentStore& store) {
   const auto xid = number(text);
   const auto found = xid ? store.find(*xid) : std::nullopt;
   if (found) return {*xid, *found};
-  const std::vector<ExperimentStore::Place> all = store.all();
+  const std::vector<ExperimentStore::Location> all = store.all();
   if (text == "@last" && !all.empty()) return all.back();
   const std::string root = store.root().string();
   if (xid && store.is_unfinished(*xid)) {
@@ -71,10 +71,10 @@ ExperimentId find_experiment(const std::string& text, const fs::path& root) {
                      {.hint = "write XID, XID/WID or XID/WID/JOB"});
   }
   ExperimentId id;
-  const ExperimentStore::Place place = by_number(parts[0], ExperimentStore(root));
+  const ExperimentStore::Location location = by_number(parts[0], ExperimentStore(root));
   id.root = root;
-  id.xid = place.xid;
-  id.directory = fs::absolute(place.directory).lexically_normal();
+  id.xid = location.xid;
+  id.directory = fs::absolute(location.directory).lexically_normal();
   if (parts.size() > 1) {
     id.wid = number(parts[1]);
     if (!id.wid) throw UsageError("'" + parts[1] + "' in '" + text + "' is no work unit's number");

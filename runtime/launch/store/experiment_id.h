@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How people name experiments, work units and jobs: XID[/WID[/JOB]], with @last for the newest
-// experiment, or the directory of an experiment in place of XID.
+// experiment, or the directory of an experiment instead of XID.
 #pragma once
 
 #include <cstdint>

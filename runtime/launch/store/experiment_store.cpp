@@ -95,37 +95,38 @@ std::int64_t ExperimentStore::next_xid() const {
   return std::max(highest_experiment_number(root_), highest_experiment_number(index())) + 1;
 }
 
-void ExperimentStore::enter(const Place& place) const {
-  const bool was_left = entry(place.xid) == place.directory && !holds_experiment(place.directory);
+void ExperimentStore::enter(const Location& location) const {
+  const bool was_left =
+      entry(location.xid) == location.directory && !holds_experiment(location.directory);
   // The entry first: it tells of a directory without an experiment whose it was to be.
-  const fs::path relative = place.directory.lexically_relative(root_);
-  replace_file(index_file(place.xid), relative.string() + "\n", Durability::synced);
+  const fs::path relative = location.directory.lexically_relative(root_);
+  replace_file(index_file(location.xid), relative.string() + "\n", Durability::synced);
   try {
-    make_new_directory(place.directory, was_left);
+    make_new_directory(location.directory, was_left);
   } catch (...) {
-    ::unlink(index_file(place.xid).c_str());
+    ::unlink(index_file(location.xid).c_str());
     throw;
   }
 }
 
-ExperimentStore::Place ExperimentStore::create(
+ExperimentStore::Location ExperimentStore::create(
     const std::function<fs::path(std::int64_t)>& directory_of) const {
   make_directories(index());
   const UniqueFd lock = lock_numbers(root_);
-  Place place;
-  place.xid = next_xid();
-  place.directory = directory_of(place.xid);
-  enter(place);
-  return place;
+  Location location;
+  location.xid = next_xid();
+  location.directory = directory_of(location.xid);
+  enter(location);
+  return location;
 }
 
-ExperimentStore::Place ExperimentStore::create_as(std::int64_t xid,
-                                                  const fs::path& directory) const {
+ExperimentStore::Location ExperimentStore::create_as(std::int64_t xid,
+                                                     const fs::path& directory) const {
   make_directories(index());
   const UniqueFd lock = lock_numbers(root_);
-  const Place place{xid, directory};
-  enter(place);
-  return place;
+  const Location location{xid, directory};
+  enter(location);
+  return location;
 }
 
 // What the index says; nothing for what this program has not written.
@@ -154,8 +155,8 @@ bool ExperimentStore::is_unfinished(std::int64_t xid) const {
   return path && !holds_experiment(*path);
 }
 
-std::vector<ExperimentStore::Place> ExperimentStore::entries(bool finished) const {
-  std::vector<Place> places;
+std::vector<ExperimentStore::Location> ExperimentStore::entries(bool finished) const {
+  std::vector<Location> locations;
   std::error_code error;
   for (fs::directory_iterator each(index(), error), end; !error && each != end;
        each.increment(error)) {
@@ -164,11 +165,11 @@ std::vector<ExperimentStore::Place> ExperimentStore::entries(bool finished) cons
     auto path = entry(xid);
     std::error_code gone;
     if (!path || !fs::is_directory(*path, gone)) continue;
-    if (holds_experiment(*path) == finished) places.push_back({xid, std::move(*path)});
+    if (holds_experiment(*path) == finished) locations.push_back({xid, std::move(*path)});
   }
-  std::sort(places.begin(), places.end(),
-            [](const Place& a, const Place& b) { return a.xid < b.xid; });
-  return places;
+  std::sort(locations.begin(), locations.end(),
+            [](const Location& a, const Location& b) { return a.xid < b.xid; });
+  return locations;
 }
 
 }  // namespace trivet

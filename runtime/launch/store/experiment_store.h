@@ -53,16 +53,16 @@ class ExperimentStore {
   // Above all numbers in use, those of runs in the same directory included.
   std::int64_t next_xid() const;
 
-  struct Place {
+  struct Location {
     std::int64_t xid = 0;
     std::filesystem::path directory;
   };
   // Gives the next number and makes the directory that `directory_of` names for it. Several
   // processes may do this at the same time. Throws RunError when it cannot be made, or is there.
-  Place create(const std::function<std::filesystem::path(std::int64_t)>& directory_of) const;
+  Location create(const std::function<std::filesystem::path(std::int64_t)>& directory_of) const;
   // The same for a number that somebody chose and that is not in use. What a launch that was killed
   // has left of it is used.
-  Place create_as(std::int64_t xid, const std::filesystem::path& directory) const;
+  Location create_as(std::int64_t xid, const std::filesystem::path& directory) const;
 
   // Where an experiment lies; nothing when there is none, or when its file below .trivet says
   // nothing of use.
@@ -70,15 +70,15 @@ class ExperimentStore {
   // Whether the number was given to a launch that was killed before its end.
   bool is_unfinished(std::int64_t xid) const;
   // By number: the experiments, and what such launches have left.
-  std::vector<Place> all() const { return entries(true); }
-  std::vector<Place> unfinished() const { return entries(false); }
+  std::vector<Location> all() const { return entries(true); }
+  std::vector<Location> unfinished() const { return entries(false); }
 
  private:
   std::filesystem::path index() const { return root_ / ".trivet" / "experiments"; }
   std::filesystem::path index_file(std::int64_t xid) const { return index() / std::to_string(xid); }
   std::optional<std::filesystem::path> entry(std::int64_t xid) const;
-  std::vector<Place> entries(bool finished) const;
-  void enter(const Place& place) const;
+  std::vector<Location> entries(bool finished) const;
+  void enter(const Location& location) const;
 
   std::filesystem::path root_;
 };

@@ -35,7 +35,7 @@ struct UnitView {
 struct ExperimentView {
   std::int64_t xid = 0;
   std::filesystem::path directory;
-  Value facts = Value::table();       // experiment.json
+  Value facts = Value::table();          // experiment.json
   std::vector<std::string> diagnostics;  // what is damaged, and what to do about it
   bool supervised = false;
   std::map<launch::JobState, std::int64_t> counts;  // of units by state

@@ -2,8 +2,8 @@
 //
 // Config structs. A config is a plain struct with defaults and, beside it in the same namespace,
 // one list of its fields. Everything else comes from that list: reading TOML, writing it,
-// comparing, validation with places and hints, `trivet explain`, JSON Schema, completion, and the
-// schema that the plugin's file carries.
+// comparing, validation with locations and hints, `trivet explain`, JSON Schema, completion, and
+// the schema that the plugin's file carries.
 //
 //   enum class Padding { same, valid };
 //   TRIVET_ENUM(Padding, same, valid)

@@ -30,7 +30,7 @@ struct SourceExample {
     std::string_view text;
   };
   std::vector<Feature> features;
-  std::string place;  // for messages: "FILE" or "FILE:LINE"
+  std::string location;  // for messages: "FILE" or "FILE:LINE"
 };
 
 class TRIVET_API DataSource : public Object {

@@ -2,8 +2,8 @@
 //
 // The errors of trivet. Libraries and plugins throw them; only `main` prints.
 //
-// An Error says what happened, where (a place in a file, a dotted config path, a plugin) and what
-// to do about it. The subclass decides the exit code of the program:
+// An Error says what happened, where (a location in a file, a dotted config path, a plugin) and
+// what to do about it. The subclass decides the exit code of the program:
 //
 //   Error, RunError, InputError   1   the run failed
 //   UsageError, ConfigError       2   wrong command line or config: a retry never helps
@@ -26,7 +26,7 @@
 
 namespace trivet {
 
-// Where a value came from: a place in a file, or the text of an override or a flag in `note`.
+// Where a value came from: a location in a file, or the text of an override or a flag in `note`.
 struct Origin {
   std::string file{};
   int line = 0;  // counted from 1; 0 means unknown
@@ -68,7 +68,7 @@ class TRIVET_API Error : public std::runtime_error {
   Error& operator=(Error&&) noexcept;
   ~Error() override;
 
-  // Everything in one text: place, path, message, hint, plugin.
+  // Everything in one text: location, path, message, hint, plugin.
   const char* what() const noexcept override;
 
   const std::string& message() const noexcept { return message_; }
@@ -96,7 +96,7 @@ class TRIVET_API Error : public std::runtime_error {
   std::string text_;
 };
 
-// One or many mistakes in a config, ordered by their place.
+// One or many mistakes in a config, ordered by their location.
 class TRIVET_API ConfigError : public Error {
  public:
   explicit ConfigError(std::vector<Diagnostic> diagnostics);

@@ -36,19 +36,18 @@ struct InputConfig {
 
   TRIVET_API void validate(Diagnostics& diagnostics) const;  // infeed_host_index < num_infeed_hosts
 };
-TRIVET_CONFIG(InputConfig, trivet::NoBase,
-              (batch_size, "Examples per batch on this host.", required, at_least(1)),
-              (num_infeed_hosts, "Hosts that share the data.", at_least(1)),
-              (infeed_host_index, "Which of them this one is.", at_least(0)),
-              (shuffle, "A new order every epoch, from the seed alone."),
-              (seed, "Seed of the order and of generated data."),
-              (epochs, "Passes over the data; 0: without end in training, one in evaluation.",
-               at_least(0)),
-              (drop_remainder,
-               "Leaves out the examples of the last batch that do not fill it; else it is filled with "
-               "copies whose weight is 0."),
-              (prefetch, "Batches made ahead on another thread; 0: none.", at_least(0),
-               at_most(64)))
+TRIVET_CONFIG(
+    InputConfig, trivet::NoBase,
+    (batch_size, "Examples per batch on this host.", required, at_least(1)),
+    (num_infeed_hosts, "Hosts that share the data.", at_least(1)),
+    (infeed_host_index, "Which of them this one is.", at_least(0)),
+    (shuffle, "A new order every epoch, from the seed alone."),
+    (seed, "Seed of the order and of generated data."),
+    (epochs, "Passes over the data; 0: without end in training, one in evaluation.", at_least(0)),
+    (drop_remainder,
+     "Leaves out the examples of the last batch that do not fill it; else it is filled with "
+     "copies whose weight is 0."),
+    (prefetch, "Batches made ahead on another thread; 0: none.", at_least(0), at_most(64)))
 
 struct InputContext {
   bool training = true;
@@ -88,8 +87,8 @@ class TRIVET_API Input : public Object {
   virtual std::optional<std::int64_t> batches_per_epoch() const;
 };
 
-// input.get_next(); what it throws gets the name of the input's plugin and its place in the config
-// it was made from.
+// input.get_next(); what it throws gets the name of the input's plugin and its location in the
+// config it was made from.
 TRIVET_API std::optional<Batch> next_batch(Input& input, const ConfigOf<Input>& config);
 
 // The batch that comes next, which is not taken: the input stands where it stood, and makes it

@@ -28,12 +28,13 @@ namespace trivet {
 struct FpropContext {
   bool train = false;
   std::int64_t step = 0;
-  RngKey key{0};  // of the run; already folded with the step and, when accumulating, the micro-batch
+  RngKey key{
+      0};  // of the run; already folded with the step and, when accumulating, the micro-batch
   Tensor positions;    // i32 [B, T] or undefined
   Tensor segment_ids;  // i32 [B, T] or undefined
   Tensor paddings;     // f32 [B, T], 1 = padding, or undefined
-  // Prefix language models: f32 [B, T], 1 = a place of the prefix, which causal attention lets all
-  // places of its segment see; or undefined.
+  // Prefix language models: f32 [B, T], 1 = a position of the prefix, which causal attention lets
+  // all positions of its segment see; or undefined.
   Tensor inputs_indicator;
   // What cross-attention looks at: f32 [B, S, D] and, as above, f32 [B, S] and i32 [B, S]; or
   // undefined.

@@ -79,7 +79,8 @@ class TRIVET_API Tokenizer : public Object {
   virtual std::optional<std::int32_t> unknown_id() const;
 
   // A digest (digest.h) of all that decides the results of the methods above, and of nothing else:
-  // not of a file's name or place. Data and runs keep it to tell another tokenizer from their own.
+  // not of a file's name or location. Data and runs keep it to tell another tokenizer from their
+  // own.
   virtual std::string fingerprint() const = 0;
 
   // The text of a Hugging Face tokenizer.json that makes the same tokenizer, for those who export a

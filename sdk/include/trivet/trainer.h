@@ -41,7 +41,9 @@ struct LearnerConfig {
   ConfigOf<Optimizer> optimizer;
   ConfigOf<Schedule> learning_rate;
 
-  void validate(Diagnostics& diagnostics) const { check_patterns(diagnostics, "variables", variables); }
+  void validate(Diagnostics& diagnostics) const {
+    check_patterns(diagnostics, "variables", variables);
+  }
 };
 TRIVET_CONFIG(LearnerConfig, trivet::NoBase,
               (name, "Name in logs: its rate is learning_rate/NAME.", required, adjustable),
@@ -110,18 +112,21 @@ struct TrainerConfig {
     }
     if (recovery == Recovery::skip && recovery_max_trials == 0) {
       diagnostics.add("recovery", "is skip, and recovery_max_trials = 0 lets no step be left out",
-                   "set trainer.recovery_max_trials to the most steps to leave out");
+                      "set trainer.recovery_max_trials to the most steps to leave out");
     }
     if (!frozen.empty() && !trainable.empty()) {
-      diagnostics.add("trainable", "is set, and frozen, too", "say which are trained, or which not");
+      diagnostics.add("trainable", "is set, and frozen, too",
+                      "say which are trained, or which not");
     }
     if (validation_data == ValidationData::continue_ && validation_steps < 0) {
-      diagnostics.add("validation_data", "an evaluation of all batches has nothing to continue with",
-                   "set validation_steps to the batches of one, or let it start over");
+      diagnostics.add("validation_data",
+                      "an evaluation of all batches has nothing to continue with",
+                      "set validation_steps to the batches of one, or let it start over");
     }
     if (!summary_histograms || summary_interval > 0) return;
-    diagnostics.add("summary_histograms", "needs summaries to be part of, and summary_interval is 0",
-                 "set summary_interval to the steps between them");
+    diagnostics.add("summary_histograms",
+                    "needs summaries to be part of, and summary_interval is 0",
+                    "set summary_interval to the steps between them");
   }
 };
 TRIVET_CONFIG(
@@ -130,7 +135,8 @@ TRIVET_CONFIG(
      adjustable),
     (steps_per_loop, "Steps between two lines of training metrics.", at_least(1), adjustable),
     (validation_steps, "Batches per evaluation; -1: all.", at_least(-1), adjustable),
-    (validation_data, "Whether each evaluation restarts the data or continues where the last one stopped.",
+    (validation_data,
+     "Whether each evaluation restarts the data or continues where the last one stopped.",
      adjustable),
     (validation_interval, "Steps between evaluations in train_and_eval; 0: only at the end.",
      at_least(0), adjustable),
@@ -205,7 +211,7 @@ class TRIVET_API TrainerObserver {
 struct TrainerContext {
   Task& task;
   Device& device;
-  RngKey key;            // of the run's seed
+  RngKey key;         // of the run's seed
   bool train = true;  // which halves to build
   bool eval = true;
   TrainerObserver& observer;

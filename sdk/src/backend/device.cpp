@@ -60,8 +60,8 @@ void check_table(const tv_backend* table, const std::string& key) {
   if (table->struct_size < offsetof(tv_backend, linear_fwd))
     throw Error(key + ": the backend's struct_size " + std::to_string(table->struct_size) +
                 " does not cover the mandatory functions");
-#define TRIVET_NEEDS(kernel)                         \
-  if (table->kernel == nullptr)                      \
+#define TRIVET_NEEDS(kernel)                       \
+  if (table->kernel == nullptr)                    \
   throw Error(key +                                \
               ": the backend lacks the mandatory " \
               "function " #kernel)

@@ -188,7 +188,7 @@ void DeviceMemory::choose_plan(std::uint64_t bytes) {
   phase_ = plan_ == nullptr ? Phase::recording : Phase::replaying;
 }
 
-// True when the storage got its planned place.
+// True when the storage got its planned position.
 bool DeviceMemory::replay_allocation(Storage& storage) {
   const StepRecord& record = plan_->record;
   if (event_ == record.events.size() || record.events[event_] != number_ ||
@@ -256,7 +256,7 @@ void DeviceMemory::finish_recording() {
   for (const StepPlan& plan : plans_) {
     // What outlived one step of a kind may do so again, even if it did not this time.
     if (plan.record.sizes != record_.sizes) continue;
-    for (std::uint64_t offset : plan.offsets) escaped.push_back(offset == StepPlan::kNoPlace);
+    for (std::uint64_t offset : plan.offsets) escaped.push_back(offset == StepPlan::kNoPosition);
   }
   keep_plan(solve(std::move(record_), escaped));
   trim();
@@ -276,7 +276,7 @@ void DeviceMemory::finish_replay() {
   if (arena_->alive == 0) return;
   std::vector<bool> escaped = escaped_from_arena();
   for (std::size_t i = 0; i < escaped.size(); ++i)
-    escaped[i] = escaped[i] || plan_->offsets[i] == StepPlan::kNoPlace;
+    escaped[i] = escaped[i] || plan_->offsets[i] == StepPlan::kNoPosition;
   leave_arena();
   keep_plan(solve(plan_->record, escaped));
   provide_arena();

@@ -24,7 +24,7 @@ void check_axes(const std::vector<std::string>& names, Diagnostics& diagnostics)
   for (auto name = names.begin(); name != names.end(); ++name) {
     if (std::find(kAxes.begin(), kAxes.end(), *name) == kAxes.end()) {
       diagnostics.add("mesh_axis_names", "there is no axis '" + *name + "'",
-                   "known are " + known_axes());
+                      "known are " + known_axes());
     } else if (std::find(names.begin(), name, *name) != name) {
       diagnostics.add("mesh_axis_names", "has '" + *name + "' twice");
     }
@@ -35,9 +35,9 @@ bool fits(const char* field, const std::vector<std::int64_t>& shape, const MeshC
           Diagnostics& diagnostics) {
   if (shape.empty() || shape.size() == mesh.mesh_axis_names.size()) return true;
   diagnostics.add(field,
-               "has " + std::to_string(shape.size()) + " extents for " +
-                   std::to_string(mesh.mesh_axis_names.size()) + " axes",
-               "one for each of mesh_axis_names, 1 where nothing is split");
+                  "has " + std::to_string(shape.size()) + " extents for " +
+                      std::to_string(mesh.mesh_axis_names.size()) + " axes",
+                  "one for each of mesh_axis_names, 1 where nothing is split");
   return false;
 }
 
@@ -54,8 +54,9 @@ void check_batch(const MeshConfig& mesh, Diagnostics& diagnostics) {
   const double examples = mesh.percore_batch_size * static_cast<double>(mesh.devices());
   if (!(examples < 1e15) || std::abs(examples - std::round(examples)) > kRounding ||
       std::round(examples) < 1) {
-    diagnostics.add("percore_batch_size", "times " + std::to_string(mesh.devices()) + " devices is " +
-                                           to_toml(Value(examples)) + ", no number of examples");
+    diagnostics.add("percore_batch_size", "times " + std::to_string(mesh.devices()) +
+                                              " devices is " + to_toml(Value(examples)) +
+                                              ", no number of examples");
     return;
   }
   const BatchShare share = batch_share(mesh);
@@ -63,8 +64,9 @@ void check_batch(const MeshConfig& mesh, Diagnostics& diagnostics) {
     return;
   }
   diagnostics.add("percore_batch_size", "makes a global batch of " + std::to_string(share.global) +
-                                         ", which processes that read " +
-                                         std::to_string(share.batch_size) + " each cannot share");
+                                            ", which processes that read " +
+                                            std::to_string(share.batch_size) +
+                                            " each cannot share");
 }
 
 }  // namespace
@@ -78,12 +80,13 @@ void MeshConfig::validate(Diagnostics& diagnostics) const {
   const std::int64_t in_slice = product(ici_mesh_shape), slices = product(dcn_mesh_shape);
   if (in_slice == 0 || slices == 0 || product({in_slice, slices}) == 0) {
     diagnostics.add(in_slice == 0 ? "ici_mesh_shape" : "dcn_mesh_shape",
-                 "makes more than " + std::to_string(kMostDevices) + " devices");
+                    "makes more than " + std::to_string(kMostDevices) + " devices");
     return;
   }
   if (devices() % processes != 0) {
-    diagnostics.add("processes", "is " + std::to_string(processes) + ", which does not divide the " +
-                                  std::to_string(devices()) + " devices of the mesh");
+    diagnostics.add("processes", "is " + std::to_string(processes) +
+                                     ", which does not divide the " + std::to_string(devices()) +
+                                     " devices of the mesh");
     return;
   }
   if (percore_batch_size > 0) check_batch(*this, diagnostics);

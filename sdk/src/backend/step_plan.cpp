@@ -64,7 +64,7 @@ StepPlan solve(StepRecord record, const std::vector<bool>& escaped) {
   std::vector<Block> blocks = blocks_of(record, escaped);
   StepPlan plan;
   plan.lower_bound = most_alive(blocks, record.events.size());
-  plan.offsets.assign(record.sizes.size(), StepPlan::kNoPlace);
+  plan.offsets.assign(record.sizes.size(), StepPlan::kNoPosition);
   std::stable_sort(blocks.begin(), blocks.end(),
                    [](const Block& a, const Block& b) { return a.bytes > b.bytes; });
   std::vector<Block> placed;
@@ -73,10 +73,10 @@ StepPlan solve(StepRecord record, const std::vector<bool>& escaped) {
     block.offset = lowest_gap(placed, block);
     plan.offsets[static_cast<std::size_t>(block.number)] = block.offset;
     plan.arena_bytes = std::max(plan.arena_bytes, block.offset + block.bytes);
-    auto place =
+    auto position =
         std::upper_bound(placed.begin(), placed.end(), block,
                          [](const Block& a, const Block& b) { return a.offset < b.offset; });
-    placed.insert(place, block);
+    placed.insert(position, block);
   }
   plan.record = std::move(record);
   return plan;

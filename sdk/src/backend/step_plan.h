@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of a step, planned: what a recorded step asked for and gave back, and in which order,
-// and places in one arena that respect it. A replaying step is compared with the record event by
-// event, so a place is handed out only while everything that may lie on it is known to be free.
+// and positions in one arena that respect it. A replaying step is compared with the record event by
+// event, so a position is handed out only while everything that may lie on it is known to be free.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +23,16 @@ struct StepPlan {
   std::uint64_t lower_bound = 0;  // most bytes alive at once
   std::uint64_t last_used = 0;    // step
 
-  static constexpr std::uint64_t kNoPlace = ~std::uint64_t{0};
+  static constexpr std::uint64_t kNoPosition = ~std::uint64_t{0};
   bool escapes(std::int32_t number) const {
-    return offsets[static_cast<std::size_t>(number)] == kNoPlace;
+    return offsets[static_cast<std::size_t>(number)] == kNoPosition;
   }
 };
 
-// Places by decreasing size, each at the lowest offset that is free over its whole lifetime. This
-// comes within a few per cent of the lower bound on training steps; finding the optimum is NP-hard.
-// Cost: square in the number of allocations. An allocation escapes when it was not given back in
-// `record`, or says so in `escaped`.
+// Positions by decreasing size, each at the lowest offset that is free over its whole lifetime.
+// This comes within a few per cent of the lower bound on training steps; finding the optimum is
+// NP-hard. Cost: square in the number of allocations. An allocation escapes when it was not given
+// back in `record`, or says so in `escaped`.
 StepPlan solve(StepRecord record, const std::vector<bool>& escaped);
 
 }  // namespace trivet

@@ -20,7 +20,7 @@ struct Unit {
 // Those that to_string() writes stand first, the largest first; the others are only read.
 constexpr std::size_t kWritten = 8;
 constexpr Unit kUnits[] = {
-    {"TiB", kKibi * kKibi * kKibi * kKibi},
+    {"TiB", kKibi* kKibi* kKibi* kKibi},
     {"GiB", kKibi* kKibi* kKibi},
     {"MiB", kKibi* kKibi},
     {"KiB", kKibi},

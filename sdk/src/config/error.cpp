@@ -86,7 +86,8 @@ void Error::compose() {
 
 ConfigError::ConfigError(std::vector<Diagnostic> diagnostics)
     : Error(joined(diagnostics)), diagnostics_(std::move(diagnostics)) {}
-ConfigError::ConfigError(Diagnostic problem) : ConfigError(std::vector<Diagnostic>{std::move(problem)}) {}
+ConfigError::ConfigError(Diagnostic problem)
+    : ConfigError(std::vector<Diagnostic>{std::move(problem)}) {}
 ConfigError::ConfigError(const ConfigError&) = default;
 ConfigError::~ConfigError() = default;
 int ConfigError::exit_code() const noexcept {

@@ -40,7 +40,7 @@ using Form = FieldType::Form;
 
 constexpr std::pair<std::string_view, Form> kForms[] = {
     {"boolean", Form::boolean}, {"integer", Form::integer}, {"number", Form::floating},
-    {"text", Form::string},       {"path", Form::path},       {"choice", Form::choice},
+    {"text", Form::string},     {"path", Form::path},       {"choice", Form::choice},
     {"list", Form::list},       {"map", Form::map},         {"table", Form::table},
     {"config", Form::config},   {"value", Form::value},
 };
@@ -134,19 +134,20 @@ void Diagnostics::add(std::string_view field, std::string what, std::string hint
     path = step.index < 0 ? joined_path(path, step.name)
                           : joined_path(path, static_cast<std::size_t>(step.index));
     if (at != nullptr) at = at->find_path(name);
-    // A default stands nowhere: then the table around it is the place to look at.
+    // A default stands nowhere: then the table around it is the location to look at.
     if (at != nullptr && (at->origin().line > 0 || where.line == 0)) where = at->origin();
   }
   add({std::move(where), path, std::move(what), std::move(hint)});
 }
 
 void Diagnostics::sort() {
-  const auto place = [](const Diagnostic& p) {
+  const auto location = [](const Diagnostic& p) {
     return std::tuple(!p.where.known(), std::cref(p.where.file).get(), p.where.line,
                       p.where.column);
   };
-  std::stable_sort(list_.begin(), list_.end(),
-                   [&](const Diagnostic& a, const Diagnostic& b) { return place(a) < place(b); });
+  std::stable_sort(list_.begin(), list_.end(), [&](const Diagnostic& a, const Diagnostic& b) {
+    return location(a) < location(b);
+  });
 }
 
 void Diagnostics::throw_if_any() {

@@ -28,31 +28,31 @@ void UnknownKeys::add_key(Origin where, std::size_t table, std::string key) {
 void UnknownKeys::report(Diagnostics& diagnostics) const {
   for (const Key& unknown : keys_) {
     diagnostics.add({unknown.where, joined_path(tables_[unknown.table].path, unknown.name),
-                  "unknown key '" + unknown.name + "'", hint_for(unknown)});
+                     "unknown key '" + unknown.name + "'", hint_for(unknown)});
   }
 }
 
 std::string UnknownKeys::hint_for(const Key& unknown) const {
   const std::vector<std::string> own = names_of(*tables_[unknown.table].fields);
   if (!nearest_names(unknown.name, own).empty()) return suggestion(unknown.name, own);
-  if (const std::string places = other_places(unknown); !places.empty()) {
-    return "it stands in the wrong table: '" + unknown.name + "' belongs to " + places;
+  if (const std::string locations = other_places(unknown); !locations.empty()) {
+    return "it stands in the wrong table: '" + unknown.name + "' belongs to " + locations;
   }
   if (std::string paths = near_paths(unknown); !paths.empty()) return paths;
   return own.empty() ? "this table has no keys" : suggestion(unknown.name, own);
 }
 
 std::string UnknownKeys::other_places(const Key& unknown) const {
-  std::string places;
+  std::string locations;
   int count = 0;
   for (const Table& table : tables_) {
     if (count == 3) break;
     if (table.path == tables_[unknown.table].path) continue;
     if (field_named(*table.fields, unknown.name) == nullptr) continue;
-    places += count++ > 0 ? " or " : "";
-    places += table.path.empty() ? "the top of the file" : "[" + table.path + "]";
+    locations += count++ > 0 ? " or " : "";
+    locations += table.path.empty() ? "the top of the file" : "[" + table.path + "]";
   }
-  return places;
+  return locations;
 }
 
 // A long common path makes any two names look near: the last word decides who takes part.

@@ -19,7 +19,7 @@ class UnknownKeys {
   std::size_t add_table(std::string path, const std::vector<Field>& fields);
   // A key that the fields of a table do not have.
   void add_key(Origin where, std::size_t table, std::string key);
-  // Adds a problem for every key, with the name or the place it was probably meant for.
+  // Adds a problem for every key, with the name or the location it was probably meant for.
   void report(Diagnostics& diagnostics) const;
 
  private:
@@ -34,7 +34,7 @@ class UnknownKeys {
   };
 
   std::string hint_for(const Key& unknown) const;
-  // Where else there are fields of this name; the first three places.
+  // Where else there are fields of this name; the first three locations.
   std::string other_places(const Key& unknown) const;
   std::string near_paths(const Key& unknown) const;
 

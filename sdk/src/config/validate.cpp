@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one place where a config is checked against a schema. The host calls it for whole files,
+// The one location where a config is checked against a schema. The host calls it for whole files,
 // decode() for one struct.
 #include <algorithm>
 #include <cfloat>
@@ -48,7 +48,8 @@ std::string form_text(const FieldType& type) {
 
 class Validator {
  public:
-  Validator(SchemaLookup* lookup, Diagnostics& diagnostics) : lookup_(lookup), diagnostics_(diagnostics) {}
+  Validator(SchemaLookup* lookup, Diagnostics& diagnostics)
+      : lookup_(lookup), diagnostics_(diagnostics) {}
 
   void check_table(const Value& table, const std::vector<Field>& fields, const std::string& path,
                    bool allow_type);
@@ -131,7 +132,7 @@ void Validator::check_table(const Value& table, const std::vector<Field>& fields
   }
 }
 
-// Tables that the file leaves out are candidates for keys in the wrong place, too.
+// Tables that the file leaves out are candidates for keys in the wrong location, too.
 void Validator::note_default_tables(const FieldType& type, const std::string& path) {
   if (type.form != Form::table) return;
   unknown_.add_table(path, type.fields);
@@ -273,7 +274,8 @@ void Validator::check_config(const Value& value, const FieldType& type, const st
   }
   if (!key->is_string()) return add(*key, joined_path(path, "type"), "expected a string");
   if (lookup_ == nullptr) return;
-  const Schema* schema = lookup_->find(type.kind, key->as_string(), key->origin(), path, diagnostics_);
+  const Schema* schema =
+      lookup_->find(type.kind, key->as_string(), key->origin(), path, diagnostics_);
   if (schema == nullptr) return;
   const Value none = Value::table();
   check_table(value.is_table() ? value : none, schema->fields, path, true);
@@ -281,8 +283,8 @@ void Validator::check_config(const Value& value, const FieldType& type, const st
 
 }  // namespace
 
-void validate(const Value& config, const Schema& schema, SchemaLookup* lookup, Diagnostics& diagnostics,
-              const ValidateOptions& options) {
+void validate(const Value& config, const Schema& schema, SchemaLookup* lookup,
+              Diagnostics& diagnostics, const ValidateOptions& options) {
   Validator validator(lookup, diagnostics);
   validator.check_table(config, schema.fields, options.path, options.allow_type);
   validator.report_unknown_keys();

@@ -85,8 +85,8 @@ namespace {
 
 [[noreturn]] void throw_wrong_type(const Value& value, Value::Type wanted) {
   throw ConfigError(Diagnostic{.where = value.origin(),
-                            .what = "expected " + std::string(to_string(wanted)) + ", found " +
-                                    std::string(to_string(value.type()))});
+                               .what = "expected " + std::string(to_string(wanted)) + ", found " +
+                                       std::string(to_string(value.type()))});
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ std::int64_t saved_count(const Value& state, std::string_view key, const std::st
 }  // namespace
 
 ExampleSampler::ExampleSampler(const InputConfig& config, bool training, std::int64_t examples,
-                           std::string data)
+                               std::string data)
     : data_(std::move(data)),
       examples_(examples),
       batch_(config.batch_size),
@@ -44,19 +44,20 @@ std::int64_t ExampleSampler::batches_per_epoch() const {
 
 Value ExampleSampler::save_state() const {
   return Value::table(
-      {{"epoch", place_.epoch}, {"position", place_.position}, {"examples", examples_}});
+      {{"epoch", location_.epoch}, {"position", location_.position}, {"examples", examples_}});
 }
 
 void ExampleSampler::restore_state(const Value& state, const std::string& input) {
-  const Place place{saved_count(state, "epoch", input), saved_count(state, "position", input)};
+  const Location location{saved_count(state, "epoch", input),
+                          saved_count(state, "position", input)};
   const std::int64_t examples = saved_count(state, "examples", input);
   if (examples != examples_)
     throw InputError(input + ": the state was saved with " + std::to_string(examples) +
                          " examples, but " + data_ + " has " + std::to_string(examples_),
                      {.hint = "continue with the same data, or start a new run"});
-  if (place.position >= examples)
+  if (location.position >= examples)
     throw InputError(input + ": the saved state stands behind the last example");
-  place_ = place;
+  location_ = location;
 }
 
 Tensor ExampleSampler::weights(const std::vector<Sample>& samples) {
@@ -71,28 +72,28 @@ Tensor ExampleSampler::weights(const std::vector<Sample>& samples) {
 
 std::int64_t ExampleSampler::example_at(std::int64_t position) {
   if (!shuffle_) return position;
-  if (permutation_epoch_ != place_.epoch) {
-    permutation_.emplace(key_.fold(static_cast<std::uint64_t>(place_.epoch)),
+  if (permutation_epoch_ != location_.epoch) {
+    permutation_.emplace(key_.fold(static_cast<std::uint64_t>(location_.epoch)),
                          static_cast<std::uint64_t>(examples_));
-    permutation_epoch_ = place_.epoch;
+    permutation_epoch_ = location_.epoch;
   }
   return static_cast<std::int64_t>((*permutation_)(static_cast<std::uint64_t>(position)));
 }
 
 bool ExampleSampler::next(std::vector<Sample>& samples) {
   // A state saved with another batch size may stand where no full batch is left.
-  if (!pad_ && place_.position + global_batch_ > examples_) place_ = {place_.epoch + 1, 0};
-  if (epochs_ > 0 && place_.epoch >= epochs_) return false;
+  if (!pad_ && location_.position + global_batch_ > examples_) location_ = {location_.epoch + 1, 0};
+  if (epochs_ > 0 && location_.epoch >= epochs_) return false;
   samples.resize(static_cast<std::size_t>(batch_));
-  std::int64_t position = place_.position + first_of_host_;
+  std::int64_t position = location_.position + first_of_host_;
   for (Sample& sample : samples) {
-    sample = {example_at(position % examples_), position < examples_, place_.epoch};
+    sample = {example_at(position % examples_), position < examples_, location_.epoch};
     ++position;
   }
-  place_.position += global_batch_;
+  location_.position += global_batch_;
   const bool ended =
-      pad_ ? place_.position >= examples_ : place_.position + global_batch_ > examples_;
-  if (ended) place_ = {place_.epoch + 1, 0};
+      pad_ ? location_.position >= examples_ : location_.position + global_batch_ > examples_;
+  if (ended) location_ = {location_.epoch + 1, 0};
   return true;
 }
 

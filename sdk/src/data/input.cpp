@@ -39,17 +39,17 @@ std::optional<Batch> next_batch(Input& input, const ConfigOf<Input>& config) {
 }
 
 std::optional<Batch> peek(Input& input) {
-  const Value place = input.save_state();
+  const Value location = input.save_state();
   std::optional<Batch> batch = input.get_next();
-  input.restore_state(place);
+  input.restore_state(location);
   return batch;
 }
 
 void InputConfig::validate(Diagnostics& diagnostics) const {
   if (infeed_host_index >= num_infeed_hosts) {
     diagnostics.add("infeed_host_index", "must be less than num_infeed_hosts (" +
-                                          std::to_string(num_infeed_hosts) + "), is " +
-                                          std::to_string(infeed_host_index));
+                                             std::to_string(num_infeed_hosts) + "), is " +
+                                             std::to_string(infeed_host_index));
   }
 }
 

@@ -47,14 +47,14 @@ class Reader final : public nlohmann::json_sax<json> {
   bool binary(json::binary_t&) override { return unexpected("binary data"); }
 
   bool number_unsigned(json::number_unsigned_t value) override {
-    if (place_ == Place::shape) {
+    if (location_ == Location::shape) {
       if (extents_.size() == TV_MAX_RANK)
         return fail("has more than " + std::to_string(TV_MAX_RANK) + " axes");
       if (!std::in_range<std::int64_t>(value)) return fail("has an extent beyond 63 bits");
       extents_.push_back(static_cast<std::int64_t>(value));
       return true;
     }
-    if (place_ == Place::offsets) {
+    if (location_ == Location::offsets) {
       if (offsets_.size() == 2) return fail("has more than two data_offsets");
       offsets_.push_back(value);
       return true;
@@ -63,11 +63,11 @@ class Reader final : public nlohmann::json_sax<json> {
   }
 
   bool string(std::string& value) override {
-    if (place_ == Place::metadata) {
+    if (location_ == Location::metadata) {
       header.metadata[key_] = std::move(value);
       return true;
     }
-    if (place_ != Place::entry || key_ != "dtype") return unexpected("a text");
+    if (location_ != Location::entry || key_ != "dtype") return unexpected("a text");
     const auto dtype = dtype_named(value);
     if (!dtype)
       return fail("has the element type " + safetensors_quoted(value) +
@@ -77,33 +77,34 @@ class Reader final : public nlohmann::json_sax<json> {
   }
 
   bool start_object(std::size_t) override {
-    if (place_ == Place::outside) return enter(Place::root);
-    if (place_ != Place::root) return unexpected("an object");
-    if (entry_.name == kSafetensorsMetadata) return enter(Place::metadata);
-    return enter(Place::entry);
+    if (location_ == Location::outside) return enter(Location::root);
+    if (location_ != Location::root) return unexpected("an object");
+    if (entry_.name == kSafetensorsMetadata) return enter(Location::metadata);
+    return enter(Location::entry);
   }
 
   bool key(std::string& name) override {
     key_ = name;
-    if (place_ == Place::root) return begin_entry(std::move(name));
-    if (place_ == Place::entry && name != "dtype" && name != "shape" && name != "data_offsets")
+    if (location_ == Location::root) return begin_entry(std::move(name));
+    if (location_ == Location::entry && name != "dtype" && name != "shape" &&
+        name != "data_offsets")
       return fail("has the unknown field " + safetensors_quoted(name));
     if (!seen_.insert(name).second) return fail("has " + safetensors_quoted(name) + " twice");
     return true;
   }
 
   bool end_object() override {
-    const Place ended = std::exchange(place_, Place::root);
-    return ended == Place::entry ? finish_entry() : true;
+    const Location ended = std::exchange(location_, Location::root);
+    return ended == Location::entry ? finish_entry() : true;
   }
 
   bool start_array(std::size_t) override {
-    if (place_ == Place::entry && key_ == "shape") return enter(Place::shape);
-    if (place_ == Place::entry && key_ == "data_offsets") return enter(Place::offsets);
+    if (location_ == Location::entry && key_ == "shape") return enter(Location::shape);
+    if (location_ == Location::entry && key_ == "data_offsets") return enter(Location::offsets);
     return unexpected("an array");
   }
 
-  bool end_array() override { return enter(Place::entry); }
+  bool end_array() override { return enter(Location::entry); }
 
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
@@ -112,10 +113,10 @@ class Reader final : public nlohmann::json_sax<json> {
   }
 
  private:
-  enum class Place { outside, root, metadata, entry, shape, offsets };
+  enum class Location { outside, root, metadata, entry, shape, offsets };
 
-  bool enter(Place place) {
-    place_ = place;
+  bool enter(Location location) {
+    location_ = location;
     return true;
   }
 
@@ -125,7 +126,7 @@ class Reader final : public nlohmann::json_sax<json> {
   }
 
   bool unexpected(std::string_view what) {
-    if (place_ == Place::outside) {
+    if (location_ == Location::outside) {
       problem = "the header is not a JSON object";
       return false;
     }
@@ -155,7 +156,7 @@ class Reader final : public nlohmann::json_sax<json> {
     return true;
   }
 
-  Place place_ = Place::outside;
+  Location location_ = Location::outside;
   std::string key_;
   SafetensorsHeaderEntry entry_;
   std::vector<std::int64_t> extents_;
@@ -165,8 +166,8 @@ class Reader final : public nlohmann::json_sax<json> {
 };
 
 // One entry against its own shape and the data; `begin` is where the one before ended.
-std::string place_problem(const SafetensorsHeaderEntry& entry, std::uint64_t begin,
-                          std::uint64_t data_bytes) {
+std::string locate_diagnostic(const SafetensorsHeaderEntry& entry, std::uint64_t begin,
+                              std::uint64_t data_bytes) {
   if (entry.end < entry.begin) return "ends before it begins";
   if (entry.end > data_bytes)
     return "ends at byte " + std::to_string(entry.end) + " of " + std::to_string(data_bytes) +
@@ -236,7 +237,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t 
   });
   std::uint64_t end = 0;
   for (const SafetensorsHeaderEntry& entry : entries) {
-    const std::string wrong = place_problem(entry, end, data_bytes);
+    const std::string wrong = locate_diagnostic(entry, end, data_bytes);
     if (!wrong.empty())
       throw Error(file + ": entry " + safetensors_quoted(entry.name) + " " + wrong);
     end = entry.end;

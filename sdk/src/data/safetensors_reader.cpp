@@ -87,7 +87,7 @@ struct SafetensorsFile::Impl {
 
   Mapping mapping;
   std::vector<SafetensorsEntry> entries;
-  std::vector<std::size_t> by_name;  // places in entries
+  std::vector<std::size_t> by_name;  // locations in entries
   std::map<std::string, std::string> metadata;
 };
 

@@ -62,9 +62,10 @@ class AttemptFiles {
   JobFiles get() const { return {directory_.get(), lock_.get(), out_.get(), errors_.get()}; }
 
  private:
-  static UniqueFd open_in(int directory, const fs::path& place, const fs::path& name, int flags) {
+  static UniqueFd open_in(int directory, const fs::path& location, const fs::path& name,
+                          int flags) {
     UniqueFd file = open_at(directory, name, flags);
-    if (!file) throw_errno("open", place / name, errno);
+    if (!file) throw_errno("open", location / name, errno);
     return file;
   }
 
@@ -140,7 +141,7 @@ void keep_only(const JobFiles& files) {
 }
 
 [[noreturn]] void be_shim(const Job& job, std::int64_t attempt, const AttemptOptions& options,
-                            const JobFiles& files) {
+                          const JobFiles& files) {
   try {
     ::setsid();
     const DefaultChildSignal default_child_signal;

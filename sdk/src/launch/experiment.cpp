@@ -13,7 +13,8 @@ constexpr const char* kTagsHint = R"(write tags = ["a", "b"] or tags = "a,b")";
 bool is_string_list(const Value& value) {
   if (!value.is_array()) return false;
   const Value::Array& items = value.items();
-  return std::all_of(items.begin(), items.end(), [](const Value& item) { return item.is_string(); });
+  return std::all_of(items.begin(), items.end(),
+                     [](const Value& item) { return item.is_string(); });
 }
 
 }  // namespace
@@ -24,7 +25,7 @@ void Experiment::validate(Diagnostics& diagnostics) const {
   }
   if (!sweep.is_null() && !sweep.is_string() && !sweep.is_boolean() && !is_string_list(sweep)) {
     diagnostics.add("sweep", "expected true, false, a name or a list of names",
-                 R"(sweep = true, sweep = "lr,seed" or sweep = ["lr", "seed"])");
+                    R"(sweep = true, sweep = "lr,seed" or sweep = ["lr", "seed"])");
   }
   if (!aux.is_null() && !aux.is_table()) diagnostics.add("aux", "expected a table");
   for (const auto& entry : jobs) {
@@ -35,7 +36,7 @@ void Experiment::validate(Diagnostics& diagnostics) const {
     });
     if (good && job.front() != '.' && job.size() <= kMostJobName) continue;
     diagnostics.add(joined_path("jobs", job), "'" + job + "' is no name for a job",
-                 "letters, digits, '_', '-' and '.', none of them '.' in front, at most 100");
+                    "letters, digits, '_', '-' and '.', none of them '.' in front, at most 100");
   }
 }
 

@@ -155,17 +155,18 @@ Job job_from(const Value& value) {
 void check_argument_names(const Value& table, Diagnostics& diagnostics) {
   for (const Value::Member& member : table.members()) {
     if (is_argument_name(member.key)) continue;
-    diagnostics.add("args", "'" + member.key + "' is no name of an argument: it becomes --NAME=VALUE",
-                 R"(leave the dashes out; a word of its own stands in a list: ["-v", { a = 1 }])");
+    diagnostics.add(
+        "args", "'" + member.key + "' is no name of an argument: it becomes --NAME=VALUE",
+        R"(leave the dashes out; a word of its own stands in a list: ["-v", { a = 1 }])");
   }
 }
 
 void check_args(const Value& args, Diagnostics& diagnostics) {
   const auto refuse = [&](const Value& what) {
     diagnostics.add("args",
-                 "expected a table, or a list of texts and tables, found " +
-                     std::string(to_string(what.type())),
-                 R"(write args = { name = value } or args = ["word", { name = value }])");
+                    "expected a table, or a list of texts and tables, found " +
+                        std::string(to_string(what.type())),
+                    R"(write args = { name = value } or args = ["word", { name = value }])");
   };
   if (has_nul(args)) diagnostics.add("args", kNul);
   if (args.is_table()) check_argument_names(args, diagnostics);
@@ -182,7 +183,7 @@ void check_env(const Map<Value>& env, Diagnostics& diagnostics) {
     const std::string path = joined_path("env", name);
     if (!is_variable_name(name)) {
       diagnostics.add(path, "'" + name + "' is no name of an environment variable",
-                   "letters, digits and '_', no digit in front");
+                      "letters, digits and '_', no digit in front");
     }
     if (value.is_array() || value.is_table()) {
       diagnostics.add(path, "an environment variable is a text, a number or a boolean");
@@ -196,7 +197,7 @@ void check_env_pass(const std::vector<std::string>& names, Diagnostics& diagnost
     const bool many = name.ends_with('*') && name.size() > 1;
     if (is_variable_name(many ? name.substr(0, name.size() - 1) : name)) continue;
     diagnostics.add("env_pass", "'" + name + "' names no environment variable",
-                 R"(a name, or how many begin: ["WANDB_API_KEY", "HF_*"])");
+                    R"(a name, or how many begin: ["WANDB_API_KEY", "HF_*"])");
   }
 }
 
@@ -248,16 +249,18 @@ void JobParams::validate(Diagnostics& diagnostics) const {
   check_env(env, diagnostics);
   check_env_pass(env_pass.value_or(std::vector<std::string>()), diagnostics);
   if (!platform.value_or("").empty() && !parse_platform(*platform)) {
-    diagnostics.add("platform", "'" + *platform + "' is no platform",
-                 "\"cpu\", \"cpu=8\" or \"cuda=2\"; GPUs have one dimension, those of one machine");
+    diagnostics.add(
+        "platform", "'" + *platform + "' is no platform",
+        "\"cpu\", \"cpu=8\" or \"cuda=2\"; GPUs have one dimension, those of one machine");
   }
   if (time_limit.value_or(Duration()).seconds < 0) {
     diagnostics.add("time_limit", "must not be negative");
   }
   for (const std::string& text : after.value_or(std::vector<std::string>())) {
     if (parse_dependency(text)) continue;
-    diagnostics.add("after", "'" + text + "' is no dependency",
-                 "the name of a job, alone or behind afterok:, afterany:, afternotok: or after:");
+    diagnostics.add(
+        "after", "'" + text + "' is no dependency",
+        "the name of a job, alone or behind afterok:, afterany:, afternotok: or after:");
   }
 }
 

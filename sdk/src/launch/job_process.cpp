@@ -112,7 +112,7 @@ bool names_variable(std::string_view entry, std::string_view name) {
   return entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=';
 }
 
-// Later ones replace earlier ones: what passes through, what the place says, what the job says.
+// Later ones replace earlier ones: what passes through, what the location says, what the job says.
 std::vector<std::string> environment_of(const Job& job, const AttemptOptions& options,
                                         const std::filesystem::path& directory) {
   std::vector<std::string> entries;

@@ -95,8 +95,8 @@ std::string program() {
   if (::dladdr(reinterpret_cast<const void*>(&version), &library) != 0) {
     const fs::path folder = fs::canonical(library.dli_fname, ignored).parent_path();
     // Installed (lib/ or lib/TRIPLET/ beside bin/), and in a build tree.
-    for (const char* place : {"../bin/trivet", "../../bin/trivet", "../runtime/trivet"}) {
-      if (is_program(folder / place)) return (folder / place).lexically_normal().string();
+    for (const char* location : {"../bin/trivet", "../../bin/trivet", "../runtime/trivet"}) {
+      if (is_program(folder / location)) return (folder / location).lexically_normal().string();
     }
   }
   return "trivet";

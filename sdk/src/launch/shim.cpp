@@ -65,7 +65,7 @@ std::vector<pid_t> children() {
 }  // namespace
 
 Shim::Shim(const Job& job, std::int64_t attempt, const AttemptOptions& options,
-               const JobFiles& files)
+           const JobFiles& files)
     : job_(job), directory_(attempt_directory(job, attempt)), options_(options), files_(files) {}
 
 EndRecord Shim::run() {

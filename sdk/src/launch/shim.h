@@ -17,8 +17,7 @@ namespace trivet::launch {
 class Shim {
  public:
   // All signals must be blocked, and stay so while it runs.
-  Shim(const Job& job, std::int64_t attempt, const AttemptOptions& options,
-         const JobFiles& files);
+  Shim(const Job& job, std::int64_t attempt, const AttemptOptions& options, const JobFiles& files);
 
   // Starts the job, ends it when that is asked for, and writes exit.json. Throws RetryError when
   // there can be no process for it; then nothing has happened.

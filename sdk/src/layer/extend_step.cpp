@@ -51,19 +51,19 @@ Shape extended(std::int64_t rows, std::int64_t length, std::span<const std::int6
   return Shape(all);
 }
 
-std::span<const std::int64_t> per_place(const Shape& shape) {
+std::span<const std::int64_t> per_position(const Shape& shape) {
   return {shape.begin() + 2, shape.end()};
 }
 
 }  // namespace
 
 SequenceBuffer::SequenceBuffer(Device& device, std::int64_t rows, std::int64_t max_length,
-                         std::span<const std::int64_t> extents, DType dtype)
+                               std::span<const std::int64_t> extents, DType dtype)
     : values_(Tensor::zeros(device, extended(rows, max_length, extents), dtype)) {}
 
 void SequenceBuffer::expect_room(std::int64_t n) const {
   if (n <= values_.dim(1) - length_) return;
-  throw Error("[extend_step] " + std::to_string(n) + " places after " + std::to_string(length_) +
+  throw Error("[extend_step] " + std::to_string(n) + " positions after " + std::to_string(length_) +
                   " are more than the cache has room for, which is " +
                   std::to_string(values_.dim(1)),
               {.hint = "make the cache with a larger max_length"});
@@ -78,10 +78,11 @@ void SequenceBuffer::append(const Tensor& values) {
   const Shape& room = values_.shape();
   const std::int64_t n = values.rank() > 1 ? values.dim(1) : 0;
   if (values.dtype() != values_.dtype() ||
-      values.shape() != extended(room[0], n, per_place(room))) {
-    detail::wrong("extend_step",
-                  "places of " + std::to_string(room[0]) + " rows for a cache " + room.to_string(),
-                  values.to_string());
+      values.shape() != extended(room[0], n, per_position(room))) {
+    detail::wrong(
+        "extend_step",
+        "positions of " + std::to_string(room[0]) + " rows for a cache " + room.to_string(),
+        values.to_string());
   }
   expect_room(n);
   NoGrad no_grad;
@@ -97,8 +98,8 @@ void SequenceBuffer::reorder(std::span<const std::int32_t> rows) {
   NoGrad no_grad;
   const Shape& room = values_.shape();
   const auto count = static_cast<std::int64_t>(rows.size());
-  Tensor next =
-      Tensor::zeros(values_.device(), extended(count, room[1], per_place(room)), values_.dtype());
+  Tensor next = Tensor::zeros(values_.device(), extended(count, room[1], per_position(room)),
+                              values_.dtype());
   const Tensor from = values(), to = ops::slice(next, 1, 0, length_);
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t row = rows[static_cast<std::size_t>(i)];

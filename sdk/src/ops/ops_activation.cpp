@@ -85,7 +85,7 @@ void activation_vjp(Vjp& v) {
   const Tensor dx = in_place ? dy : Tensor::empty(device, v.input(0).shape());
   const tv_view to = dx.view(), saved = v.saved(0).view(), from = dy.view();
   const bool native = device.try_kernel("act_bwd", &tv_backend::act_bwd,
-                                      static_cast<tv_activation>(act), &to, &saved, &from);
+                                        static_cast<tv_activation>(act), &to, &saved, &from);
   v.add(0, native ? dx : detail::activation_gradient(act, v.saved(0), dy));
 }
 constexpr OpDef kActivation{"activation", activation_vjp};
@@ -148,7 +148,7 @@ Tensor ops::activation(const Tensor& input, Activation act) {
   Tensor y = Tensor::empty(device, shape);
   const tv_view to = y.mutable_view(), from = x.view();
   if (!device.try_kernel("act_fwd", &tv_backend::act_fwd, static_cast<tv_activation>(act), &to,
-                       &from)) {
+                         &from)) {
     y = {};
     return composed(x, act);
   }

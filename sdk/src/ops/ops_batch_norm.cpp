@@ -110,7 +110,7 @@ BatchNormResult by_kernel(const Tensor& x, const Tensor& gamma, const Tensor& be
   args.variance = static_cast<float*>(detail::memory(out.variance));
   if (!device.try_extension<tv_batch_norm_fwd_fn>(TV_BATCH_NORM_FWD, &args)) return {};
   if (!detail::recording_any({&x, &gamma, &beta})) return out;
-  // The output may be saved only as another header: it is about to get its place on the tape.
+  // The output may be saved only as another header: it is about to get its position on the tape.
   const Tensor kept = act == Activation::none ? Tensor() : ops::stop_gradient(out.y);
   record(kBatchNorm, {x, gamma, beta}, out.y, {x, gamma, out.mean, out.variance, kept},
          Attributes{act, epsilon, gamma.defined(), beta.defined()});

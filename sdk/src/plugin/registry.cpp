@@ -104,7 +104,7 @@ const RegistryItem& Registry::get(std::string_view kind, std::string_view key, c
 }
 
 Diagnostic Registry::missing(std::string_view kind, std::string_view key, const Origin& where,
-                          const std::string& path) {
+                             const std::string& path) {
   std::vector<std::string> known;
   for (const RegistryItem* item : items(kind)) known.push_back(item->key);
   PluginLoader* resolver = state_->current_resolver();
@@ -206,7 +206,8 @@ Value Registry::experiment(std::string_view key) {
   return config;
 }
 
-void Registry::check_experiment(std::string_view key, const Value& config, Diagnostics& diagnostics) {
+void Registry::check_experiment(std::string_view key, const Value& config,
+                                Diagnostics& diagnostics) {
   const RegistryItem& item = get("experiment", key);
   if (item.check == nullptr) return;
   guard(item, {}, {}, [&] { item.check(config, {}, diagnostics); });
@@ -233,13 +234,14 @@ std::optional<ScalarShorthand> Registry::for_number(std::string_view kind) {
   // Which of its own plugins a number means is the resolver's to say, loaded or not.
   for (const RegistryItem* item : items(kind)) {
     const bool decided = std::find(resolved.begin(), resolved.end(), item->key) != resolved.end();
-    if (!item->scalar_shorthand.empty() && !decided) found.push_back({item->key, item->scalar_shorthand});
+    if (!item->scalar_shorthand.empty() && !decided)
+      found.push_back({item->key, item->scalar_shorthand});
   }
   if (found.empty()) return std::nullopt;
   if (found.size() > 1) {
-    throw ConfigError(Diagnostic{.what = "a bare number could mean the " + std::string(kind) + " '" +
-                                      found[0].key + "' or '" + found[1].key + "'",
-                              .hint = "write a table with a 'type'"});
+    throw ConfigError(Diagnostic{.what = "a bare number could mean the " + std::string(kind) +
+                                         " '" + found[0].key + "' or '" + found[1].key + "'",
+                                 .hint = "write a table with a 'type'"});
   }
   return found.front();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The release number comes from meson.build, the one place where it is written.
+// The release number comes from meson.build, the one location where it is written.
 #include "trivet/version.h"
 
 namespace trivet {

@@ -25,16 +25,17 @@ bool is_range(Diagnostics& diagnostics, std::string_view field, const std::vecto
   return false;
 }
 
-void check_numbers(Diagnostics& diagnostics, std::string_view field, const std::vector<double>& range,
-                   bool is_log) {
+void check_numbers(Diagnostics& diagnostics, std::string_view field,
+                   const std::vector<double>& range, bool is_log) {
   const auto is_finite = [](double x) { return std::isfinite(x); };
   if (!std::all_of(range.begin(), range.end(), is_finite)) {
     return diagnostics.add(field, "bounds must be finite, are " + to_toml(Value::array_of(range)));
   }
   if (!is_range(diagnostics, field, range)) return;
   if (is_log && range[0] <= 0) {
-    diagnostics.add(field, "low must be more than 0 on a logarithmic scale, is " + to_toml(range[0]),
-                 "use uniform for ranges that reach zero");
+    diagnostics.add(field,
+                    "low must be more than 0 on a logarithmic scale, is " + to_toml(range[0]),
+                    "use uniform for ranges that reach zero");
   } else if (!std::isfinite(range[1] - range[0])) {
     diagnostics.add(field, "is too wide for a number to hold");
   }
@@ -45,8 +46,8 @@ void check_integers(Diagnostics& diagnostics, std::string_view field,
   if (!is_range(diagnostics, field, range)) return;
   if (is_log && range[0] < 1) {
     diagnostics.add(field,
-                 "low must be at least 1 on a logarithmic scale, is " + std::to_string(range[0]),
-                 "use int for ranges that reach zero");
+                    "low must be at least 1 on a logarithmic scale, is " + std::to_string(range[0]),
+                    "use int for ranges that reach zero");
   } else if (range[0] < -kLargestInteger || range[1] > kLargestInteger) {
     diagnostics.add(field, "bounds must lie between -2^40 and 2^40");
   }
@@ -68,7 +69,7 @@ void DimensionConfig::validate(Diagnostics& diagnostics) const {
                     log_int.has_value() + choice.has_value();
   if (given != 1) {
     diagnostics.add("", given == 0 ? "says nothing of its values" : "says two things of its values",
-                 "set exactly one of uniform, log_uniform, int, log_int and choice");
+                    "set exactly one of uniform, log_uniform, int, log_int and choice");
     return;
   }
   if (uniform) check_numbers(diagnostics, "uniform", *uniform, false);
@@ -79,8 +80,9 @@ void DimensionConfig::validate(Diagnostics& diagnostics) const {
   if (!step) return;
   if (!int_) return diagnostics.add("step", "is for int only");
   if (int_->size() == 2 && (*int_)[0] < (*int_)[1] && *step > (*int_)[1] - (*int_)[0]) {
-    diagnostics.add("step", "is wider than the range: only " + std::to_string((*int_)[0]) + " is left",
-                 "make it less, or give the key that value without searching");
+    diagnostics.add("step",
+                    "is wider than the range: only " + std::to_string((*int_)[0]) + " is left",
+                    "make it less, or give the key that value without searching");
   }
 }
 
@@ -196,10 +198,10 @@ std::string Dimension::text() const {
 SearchSpace::SearchSpace(const Map<DimensionConfig>& dimensions) {
   if (dimensions.empty()) {
     throw ConfigError(Diagnostic{.where = {},
-                              .path = "space",
-                              .what = "there is nothing to search",
-                              .hint = "space.\"trainer.learning_rate\" = { log_uniform = [1e-5, "
-                                      "1e-1] }"});
+                                 .path = "space",
+                                 .what = "there is nothing to search",
+                                 .hint = "space.\"trainer.learning_rate\" = { log_uniform = [1e-5, "
+                                         "1e-1] }"});
   }
   for (const auto& [path, config] : dimensions) dimensions_.emplace_back(path, config);
 }

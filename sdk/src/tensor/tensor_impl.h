@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is behind a Tensor: a header (view, type, place on a tape) and a storage (memory and who
+// What is behind a Tensor: a header (view, type, position on a tape) and a storage (memory and who
 // gets it back). Both are counted intrusively and come from free lists, so a step in its steady
 // state calls malloc for neither.
 #pragma once
@@ -19,7 +19,7 @@ enum class MemoryKind : std::uint8_t {
   host,        // the process-wide host pool
   persistent,  // a device's cache, outside steps
   step,        // a device's cache, counted in the step record
-  arena,       // a planned place
+  arena,       // a planned position
 };
 
 struct Storage {
@@ -58,7 +58,8 @@ struct TensorImpl {
   std::int64_t offset = 0;     // elements from the start of the storage
   Shape shape;
   std::int64_t strides[TV_MAX_RANK] = {};
-  // Place on a tape: output `output` of node `node` of the tape whose run is `tape`; 0: not on one.
+  // Position on a tape: output `output` of node `node` of the tape whose run is `tape`; 0: not on
+  // one.
   std::uint64_t tape = 0;
   std::uint32_t node = 0;
   std::uint32_t output = 0;

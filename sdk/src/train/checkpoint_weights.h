@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CheckpointWeights: the weights that a path means (find_weights), with their moving averages in
-// place of those that have one, where a config wants them.
+// location of those that have one, where a config wants them.
 #pragma once
 
 #include <cstdint>

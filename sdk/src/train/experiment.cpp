@@ -11,10 +11,11 @@ void check_parts(const ExperimentConfig& config, Diagnostics& diagnostics) {
   if (batch_size == nullptr || parts == nullptr) return;
   if (!batch_size->is_integer() || !parts->is_integer() || parts->as_integer() < 1) return;
   if (batch_size->as_integer() % parts->as_integer() == 0) return;
-  diagnostics.add("trainer.gradient_accumulation",
-               "is " + to_toml(*parts) +
-                   ", which does not divide task.train_input.batch_size = " + to_toml(*batch_size),
-               "every part of a batch must have as many examples");
+  diagnostics.add(
+      "trainer.gradient_accumulation",
+      "is " + to_toml(*parts) +
+          ", which does not divide task.train_input.batch_size = " + to_toml(*batch_size),
+      "every part of a batch must have as many examples");
 }
 
 // What an input has of the global batch is said twice, by the mesh and by the input.
@@ -29,9 +30,9 @@ void check_share(const ExperimentConfig& config, Diagnostics& diagnostics) {
     const Value* value = config.task.fields().find_path(path);
     if (value == nullptr || !value->is_integer() || value->as_integer() == wanted) return;
     diagnostics.add("task." + path, "is " + to_toml(*value) +
-                                     ", and mesh.percore_batch_size makes it " +
-                                     std::to_string(wanted) + " (a global batch of " +
-                                     std::to_string(share.global) + ")");
+                                        ", and mesh.percore_batch_size makes it " +
+                                        std::to_string(wanted) + " (a global batch of " +
+                                        std::to_string(share.global) + ")");
   };
   expect("batch_size", share.batch_size);
   expect("num_infeed_hosts", share.num_infeed_hosts);

@@ -22,8 +22,8 @@ std::set<Parameter*> matched(const ParameterStore& store, const std::vector<std:
     }
     if (any) continue;
     throw ConfigError(Diagnostic{.path = field,
-                              .what = "'" + text + "' matches no variable",
-                              .hint = "a pattern must match a whole path, e.g. \"body/.*\""});
+                                 .what = "'" + text + "' matches no variable",
+                                 .hint = "a pattern must match a whole path, e.g. \"body/.*\""});
   }
   return found;
 }
@@ -32,7 +32,8 @@ void expect_trainable(const ParameterStore& store, const char* field) {
   for (const auto& parameter : store.parameters()) {
     if (parameter->trainable()) return;
   }
-  throw ConfigError(Diagnostic{.path = field, .what = "every variable is frozen: nothing is trained"});
+  throw ConfigError(
+      Diagnostic{.path = field, .what = "every variable is frozen: nothing is trained"});
 }
 
 }  // namespace

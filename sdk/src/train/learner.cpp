@@ -53,9 +53,9 @@ std::vector<std::vector<Parameter*>> shares(const ParameterStore& store,
   if (none.empty() && several.empty()) return out;
   throw ConfigError(
       Diagnostic{.path = "trainer.learners",
-              .what = "every variable must belong to exactly one learner:" + none + several,
-              .hint = "patterns must match whole paths; trainer.optimizer takes "
-                      "those that no learner matches"});
+                 .what = "every variable must belong to exactly one learner:" + none + several,
+                 .hint = "patterns must match whole paths; trainer.optimizer takes "
+                         "those that no learner matches"});
 }
 
 }  // namespace
@@ -88,10 +88,10 @@ Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
   auto variables = shares(store, rules);
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (variables[i].empty() && !rules[i].variables.empty()) {
-      throw ConfigError(
-          Diagnostic{.path = "trainer.learners",
-                  .what = "learner " + title_of(rules[i].name) + " matches no trainable variable",
-                  .hint = "patterns must match whole paths, e.g. \"head/.*\""});
+      throw ConfigError(Diagnostic{
+          .path = "trainer.learners",
+          .what = "learner " + title_of(rules[i].name) + " matches no trainable variable",
+          .hint = "patterns must match whole paths, e.g. \"head/.*\""});
     }
     runners.emplace_back(store, std::move(rules[i]), std::move(variables[i]));
   }

@@ -48,8 +48,8 @@ void Task::initialize(ParameterStore& store) {
 std::unique_ptr<Optimizer> Task::create_optimizer(const ConfigOf<Optimizer>& config) {
   if (!config.has_value()) {
     throw ConfigError(Diagnostic{.path = "trainer.optimizer",
-                              .what = "no optimizer is configured, and training needs one",
-                              .hint = "for example optimizer = \"optim/Adam\""});
+                                 .what = "no optimizer is configured, and training needs one",
+                                 .hint = "for example optimizer = \"optim/Adam\""});
   }
   return make(config);
 }
@@ -57,8 +57,8 @@ std::unique_ptr<Optimizer> Task::create_optimizer(const ConfigOf<Optimizer>& con
 std::unique_ptr<Model> Task::build_model(const ConfigOf<Model>& config, Scope& scope) {
   if (!config.has_value()) {
     throw ConfigError(Diagnostic{.path = "task.model",
-                              .what = "no model is configured",
-                              .hint = "set [task.model] with a type"});
+                                 .what = "no model is configured",
+                                 .hint = "set [task.model] with a type"});
   }
   return make(config, scope);
 }
@@ -66,8 +66,8 @@ std::unique_ptr<Model> Task::build_model(const ConfigOf<Model>& config, Scope& s
 std::unique_ptr<Input> Task::build_inputs(const ConfigOf<Input>& config, InputContext& context) {
   if (!config.has_value()) {
     throw ConfigError(Diagnostic{.path = context.name,
-                              .what = "no input is configured",
-                              .hint = "set [" + context.name + "] with a type"});
+                                 .what = "no input is configured",
+                                 .hint = "set [" + context.name + "] with a type"});
   }
   return make(config, context);
 }

@@ -15,7 +15,7 @@ struct AttentionCase {
   std::int64_t window = 0, q_offset = 0;
   float softcap = 0;
   bool segments = false;
-  bool strided = false;  // heads in front of places: [B, H, T, D] seen as [B, T, H, D]
+  bool strided = false;  // heads in front of positions: [B, H, T, D] seen as [B, T, H, D]
 };
 
 const AttentionCase kAttentionCases[] = {
@@ -71,9 +71,9 @@ struct Attention {
 
  private:
   bool sees(std::int64_t b, std::int64_t i, std::int64_t j) const {
-    const std::int64_t place = i + c.q_offset;
-    if (c.causal && j > place) return false;
-    if (c.window > 0 && place - j >= c.window) return false;
+    const std::int64_t position = i + c.q_offset;
+    if (c.causal && j > position) return false;
+    if (c.window > 0 && position - j >= c.window) return false;
     return !c.segments || at(q_segments, b * c.queries + i) == at(kv_segments, b * c.keys + j);
   }
 
@@ -113,12 +113,13 @@ struct Attention {
 };
 
 // [B, H, T, D] as [B, T, H, D].
-Values by_place(const Values& x, std::int64_t batch, std::int64_t heads, std::int64_t places,
+Values by_place(const Values& x, std::int64_t batch, std::int64_t heads, std::int64_t positions,
                 std::int64_t depth) {
   Values y(x.size(), 0.0);
-  for (std::int64_t i = 0; i < batch * heads * places * depth; ++i) {
-    const std::int64_t d = i % depth, t = i / depth % places, h = i / (depth * places) % heads;
-    at(y, ((i / (depth * places * heads) * places + t) * heads + h) * depth + d) = at(x, i);
+  for (std::int64_t i = 0; i < batch * heads * positions * depth; ++i) {
+    const std::int64_t d = i % depth, t = i / depth % positions,
+                       h = i / (depth * positions) % heads;
+    at(y, ((i / (depth * positions * heads) * positions + t) * heads + h) * depth + d) = at(x, i);
   }
   return y;
 }
@@ -128,15 +129,16 @@ struct AttentionArguments {
   const Attention& a;
   Run& run;
 
-  tv_view view(const Array& array, std::int64_t heads, std::int64_t places) const {
-    const Extents shape = {a.c.batch, places, heads, a.c.depth};
+  tv_view view(const Array& array, std::int64_t heads, std::int64_t positions) const {
+    const Extents shape = {a.c.batch, positions, heads, a.c.depth};
     if (!a.c.strided) return array.view(shape);
-    return array.strided(shape, {heads * places * a.c.depth, a.c.depth, places * a.c.depth, 1});
+    return array.strided(shape,
+                         {heads * positions * a.c.depth, a.c.depth, positions * a.c.depth, 1});
   }
-  tv_view input(const Values& x, std::int64_t heads, std::int64_t places) const {
+  tv_view input(const Values& x, std::int64_t heads, std::int64_t positions) const {
     const bool moved = !a.c.strided;
-    return view(run.input(moved ? by_place(x, a.c.batch, heads, places, a.c.depth) : x), heads,
-                places);
+    return view(run.input(moved ? by_place(x, a.c.batch, heads, positions, a.c.depth) : x), heads,
+                positions);
   }
   void fill(tv_attention& d) const {
     d.struct_size = sizeof(d);

@@ -43,9 +43,9 @@ struct Diagnostic {
 
 Diagnostic drawn(const Classifier& c) {
   Diagnostic p{random_values(161, c.rows * c.in, -c.spread, c.spread),
-            random_values(162, c.in * c.classes),
-            random_integers(163, c.rows, 0, static_cast<int>(c.classes)),
-            random_values(164, c.rows, 0, 2), random_values(165, c.in * c.classes)};
+               random_values(162, c.in * c.classes),
+               random_integers(163, c.rows, 0, static_cast<int>(c.classes)),
+               random_values(164, c.rows, 0, 2), random_values(165, c.in * c.classes)};
   if (c.rows > 4) p.targets[3] = -1;
   return p;
 }

@@ -9,7 +9,7 @@ namespace trivet::testing {
 namespace {
 
 struct RopeCase {
-  std::int64_t batch, places, heads, width, rotary;
+  std::int64_t batch, positions, heads, width, rotary;
   std::int64_t most;  // positions are drawn below it
   float theta = 10000, sign = 1;
   bool in_place = false;
@@ -31,15 +31,15 @@ const RopeCase kRopeCases[] = {
 
 std::string case_text(const RopeCase& c) {
   const auto n = [](std::int64_t x) { return std::to_string(x); };
-  return n(c.batch) + " of " + n(c.places) + " places, " + n(c.heads) + " heads of " + n(c.width) +
-         ", " + n(c.rotary) + " of them turned, positions below " + n(c.most) +
+  return n(c.batch) + " of " + n(c.positions) + " positions, " + n(c.heads) + " heads of " +
+         n(c.width) + ", " + n(c.rotary) + " of them turned, positions below " + n(c.most) +
          (c.sign < 0 ? ", back" : "") + (c.in_place ? ", in place" : "");
 }
 
 Values turned(const RopeCase& c, const Values& x, const Values& positions) {
   Values y = x;
   const std::int64_t half = c.rotary / 2;
-  for (std::int64_t row = 0; row < c.batch * c.places * c.heads; ++row) {
+  for (std::int64_t row = 0; row < c.batch * c.positions * c.heads; ++row) {
     for (std::int64_t i = 0; i < half; ++i) {
       const double share = 2 * static_cast<double>(i) / static_cast<double>(c.rotary);
       const double angle = static_cast<double>(c.sign) *
@@ -59,9 +59,9 @@ Values turned(const RopeCase& c, const Values& x, const Values& positions) {
 void check_rope(Kit& kit) {
   if (!kit.wants_kernel("rope", kit.table().rope != nullptr)) return;
   for (const RopeCase& c : kRopeCases) {
-    const Extents shape = {c.batch, c.places, c.heads, c.width};
+    const Extents shape = {c.batch, c.positions, c.heads, c.width};
     const Values x = random_values(181, product(shape), -2, 2);
-    const Values positions = random_integers(182, c.batch * c.places, 0, c.most);
+    const Values positions = random_integers(182, c.batch * c.positions, 0, c.most);
     // An angle below 2^20 in f32 is rounded to a sixteenth.
     const double tolerance = c.most > 1000 ? 0.2 : 1e-5;
     kit.check("rope", case_text(c), tolerance, {turned(c, x, positions)}, [&](Run& run) {

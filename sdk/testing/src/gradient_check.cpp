@@ -72,7 +72,7 @@ double difference(const Function& f, std::vector<Tensor>& inputs, std::size_t in
   return (sums[0] - sums[1]) / (double{points[0]} - double{points[1]});
 }
 
-std::string place(std::size_t element, const Shape& shape) {
+std::string position(std::size_t element, const Shape& shape) {
   std::string text;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     const auto extent = static_cast<std::size_t>(shape[axis]);
@@ -103,8 +103,9 @@ std::string check_gradients(const Function& f, std::span<const Tensor> inputs,
       const double ratio = std::abs(expected - got) / allowed;
       if (ratio <= worst) continue;  // false for a NaN, which is thus reported
       worst = std::isnan(ratio) ? worst : ratio;
-      text = "input " + std::to_string(input) + " " + place(i, inputs[input].shape()) + ": tape " +
-             std::to_string(got) + ", central difference " + std::to_string(expected) + "\n";
+      text = "input " + std::to_string(input) + " " + position(i, inputs[input].shape()) +
+             ": tape " + std::to_string(got) + ", central difference " + std::to_string(expected) +
+             "\n";
     }
     report += text;
   }

@@ -82,7 +82,7 @@ TEST_CASE("dlib's search goes other ways with another seed") {
 TEST_CASE("dlib's quadratic and its bound take turns") {
   const auto sampler = sampler_of(branin_space());
   const std::vector<Trial> history = run_search(*sampler, branin, 12);
-  // Nothing about the top of a quadratic is random; the bound is looked at in random places.
+  // Nothing about the top of a quadratic is random; the bound is looked at in random locations.
   CHECK(sampler->ask(12, history) == sampler->ask(14, history));
   CHECK(sampler->ask(13, history) != sampler->ask(12, history));
   CHECK(sampler->ask(13, history) != sampler->ask(15, history));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transformer block in double, place by place, from its published formulas.
+// A transformer block in double, position by position, from its published formulas.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace trivet::test {
 
 using Row = std::vector<double>;
-using Rows = std::vector<Row>;  // the places of one sequence
+using Rows = std::vector<Row>;  // the positions of one sequence
 // The parameter below a path, e.g. "attention/query/w".
 using Weights = std::function<std::vector<float>(const std::string&)>;
 
@@ -52,11 +52,11 @@ inline Rows layer_norm(const Rows& x, const std::vector<float>& scale,
 
 struct Heads {
   std::size_t heads, kv_heads;
-  // Whether place i sees place j.
+  // Whether position i sees position j.
   std::function<bool(std::size_t, std::size_t)> sees = [](std::size_t, std::size_t) {
     return true;
   };
-  // What becomes of one head of a query or of a key at place i before they meet.
+  // What becomes of one head of a query or of a key at position i before they meet.
   std::function<Row(const Row&, std::size_t, bool)> prepared = [](const Row& head, std::size_t,
                                                                   bool) { return head; };
   // What becomes of q k / sqrt(d) of head, query i and key j.
@@ -67,7 +67,7 @@ struct Heads {
       [](double weight, std::size_t, std::size_t, std::size_t) { return weight; };
 };
 
-// Features [at, at + depth) of each place, prepared.
+// Features [at, at + depth) of each position, prepared.
 inline Rows head_of(const Rows& x, std::size_t at, std::size_t depth, const Heads& h, bool query) {
   Rows heads;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -136,7 +136,7 @@ inline Rows transformer_block(const Rows& x, const Weights& weight, const Heads&
   return sum(h, affine(y, weight("mlp_out/w"), weight("mlp_out/b")));
 }
 
-// Row-major numbers as sequences of `length` places, and back.
+// Row-major numbers as sequences of `length` positions, and back.
 inline std::vector<Rows> sequences(const std::vector<float>& values, std::size_t length,
                                    std::size_t dims) {
   std::vector<Rows> batch;

@@ -37,7 +37,7 @@ struct FakeTree {
     dir.write(group + "/cgroup.procs", "");
     dir.write(group + "/cgroup.subtree_control", handed_out);
   }
-  CgroupLocation place(const std::string& own) const {
+  CgroupLocation location(const std::string& own) const {
     return find_cgroup_location({.version = 2, .mount = dir / "m", .own = dir / own});
   }
 
@@ -102,14 +102,14 @@ TEST_CASE("v2: the nearest cgroup upwards that hands out memory is chosen") {
   tree.add("m/slice", "memory pids");
   tree.add("m/slice/scope", "");
   tree.dir.write("m/slice/scope/memory.max", "max\n");
-  CHECK(tree.place("m/slice/scope").parent == tree.dir / "m/slice");
+  CHECK(tree.location("m/slice/scope").parent == tree.dir / "m/slice");
   tree.add("m/slice/scope", "memory");
-  CHECK(tree.place("m/slice/scope").parent == tree.dir / "m/slice/scope");
+  CHECK(tree.location("m/slice/scope").parent == tree.dir / "m/slice/scope");
   tree.add("m/slice/scope", "memory_like");
   tree.add("m/slice", "pids");
-  CHECK(tree.place("m/slice/scope").parent == tree.dir / "m");
+  CHECK(tree.location("m/slice/scope").parent == tree.dir / "m");
   tree.add("m", "");
-  const CgroupLocation none = tree.place("m/slice/scope");
+  const CgroupLocation none = tree.location("m/slice/scope");
   CHECK(none.parent.empty());
   CHECK_THAT(none.why_not, Contains("m/slice/scope up to ") && Contains("lets this user"));
 }
@@ -120,7 +120,7 @@ TEST_CASE("v2: a cgroup where processes may not be put is passed over") {
   tree.add("m/own", "");
   tree.dir.write("m/slice/cgroup.subtree_control", "memory");
   tree.add("m/slice/own", "");
-  CHECK(tree.place("m/slice/own").parent == tree.dir / "m");
+  CHECK(tree.location("m/slice/own").parent == tree.dir / "m");
 }
 
 TEST_CASE("v2: a cgroup with a limit is not left, nor is a service") {
@@ -128,16 +128,16 @@ TEST_CASE("v2: a cgroup with a limit is not left, nor is a service") {
   tree.add("m", "memory");
   tree.add("m/own", "");
   tree.add("m/work.service", "");
-  CHECK(tree.place("m/own").parent == tree.dir / "m");
-  CHECK_THAT(tree.place("m/work.service").why_not, Contains("work.service"));
+  CHECK(tree.location("m/own").parent == tree.dir / "m");
+  CHECK_THAT(tree.location("m/work.service").why_not, Contains("work.service"));
   const std::string file =
       GENERATE("memory.max", "memory.high", "memory.swap.max", "cpu.max", "cpuset.cpus");
   INFO(file);
   tree.dir.write("m/own/" + file, file == "cpu.max" ? "max 100000\n" : "max\n");
-  CHECK(tree.place("m/own").parent == tree.dir / "m");
+  CHECK(tree.location("m/own").parent == tree.dir / "m");
   tree.dir.write("m/own/" + file, "1000 2000\n");
-  CHECK(tree.place("m/own").parent.empty());
-  CHECK_FALSE(tree.place("m/own").why_not.empty());
+  CHECK(tree.location("m/own").parent.empty());
+  CHECK_FALSE(tree.location("m/own").why_not.empty());
 }
 
 TEST_CASE("v1: the process's own cgroup is chosen, unless limits do not reach into it") {

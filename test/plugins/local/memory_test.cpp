@@ -33,15 +33,15 @@ const std::string kUntilGo = ": > up; while [ ! -e go ]; do sleep 0.01; done; ";
 const std::string kWhere = "cat /proc/self/cgroup > where; ";
 
 // Asked once: whoever asks also tidies up.
-const local::CgroupLocation& place() {
+const local::CgroupLocation& location() {
   static const local::CgroupLocation found = local::cgroup_location();
   return found;
 }
 
 bool has_cgroups() {
-  if (!place().parent.empty()) return true;
-  WARN("no real cgroups are tested: " << place().why_not);
-  CHECK_FALSE(place().why_not.empty());
+  if (!location().parent.empty()) return true;
+  WARN("no real cgroups are tested: " << location().why_not);
+  CHECK_FALSE(location().why_not.empty());
   return false;
 }
 
@@ -55,7 +55,7 @@ struct LimitedExperiment : LocalExperiment {
     const std::string where = text("where");
     const std::size_t name = where.find("/trivet-");
     if (name == std::string::npos) return {};
-    return place().parent / where.substr(name + 1, where.find('\n', name) - name - 1);
+    return location().parent / where.substr(name + 1, where.find('\n', name) - name - 1);
   }
 };
 

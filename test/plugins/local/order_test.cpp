@@ -25,8 +25,9 @@ constexpr const char* kAlone =
 std::string problems_of(LocalExperiment& experiment) {
   Diagnostics diagnostics;
   FileRecords records = experiment.records();
-  experiment.with(
-      records, [&](Orchestrator& orchestrator) { orchestrator.check(experiment.units, diagnostics); });
+  experiment.with(records, [&](Orchestrator& orchestrator) {
+    orchestrator.check(experiment.units, diagnostics);
+  });
   std::string text;
   for (const Diagnostic& problem : diagnostics.list()) {
     text += problem.path + ": " + problem.what + "\n";
@@ -130,12 +131,12 @@ TEST_CASE("local: jobs of a unit start together, and only together") {
     CHECK(experiment.state(wid, "second") == JobState::completed);
   }
   const std::vector<std::string> history = experiment.records().history();
-  const auto place_of = [&](const std::string& event) {
+  const auto location_of = [&](const std::string& event) {
     return std::find(history.begin(), history.end(), event) - history.begin();
   };
-  CHECK(place_of("2/second running 1") == place_of("2/main running 1") + 1);
-  CHECK(place_of("2/main running 1") >
-        std::min(place_of("1/main completed 1"), place_of("1/second completed 1")));
+  CHECK(location_of("2/second running 1") == location_of("2/main running 1") + 1);
+  CHECK(location_of("2/main running 1") >
+        std::min(location_of("1/main completed 1"), location_of("1/second completed 1")));
 }
 
 TEST_CASE("local: a job waits for those that it is after, and is skipped when that is in vain") {

@@ -9,8 +9,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "local/resource_ledger.h"
 #include "local/capacity.h"
+#include "local/resource_ledger.h"
 #include "support/jobs.h"
 #include "support/shell.h"
 #include "trivet/error.h"
@@ -179,8 +179,8 @@ TEST_CASE("ledger: writing wakes those who wait") {
 }
 
 TEST_CASE("room: what runs takes its part") {
-  Capacity capacity(kMachine, kLimits, {{.owner = {}, .taken = {2, 600, 1}, .cpus = {0, 2}, .gpus = {"x"}}},
-            {}, {});
+  Capacity capacity(kMachine, kLimits,
+                    {{.owner = {}, .taken = {2, 600, 1}, .cpus = {0, 2}, .gpus = {"x"}}}, {}, {});
   CHECK(capacity.ask({1, 400, 1}, 1));
   const Allocation allocation = capacity.take({1, 400, 1});
   CHECK(allocation.cpus == std::vector<int>{1});
@@ -190,8 +190,8 @@ TEST_CASE("room: what runs takes its part") {
 }
 
 TEST_CASE("room: a job that finds none is not overtaken by one that takes what it waits for") {
-  Capacity capacity(kMachine, kLimits, {{.owner = {}, .taken = {1, 0, 2}, .cpus = {0}, .gpus = {"x", "y"}}},
-            {}, {});
+  Capacity capacity(kMachine, kLimits,
+                    {{.owner = {}, .taken = {1, 0, 2}, .cpus = {0}, .gpus = {"x", "y"}}}, {}, {});
   CHECK_FALSE(capacity.ask({2, 0, 1}, 1));
   // One core is left beside those two, and no GPU.
   CHECK(capacity.ask({1, 0, 0}, 1));
@@ -203,21 +203,21 @@ TEST_CASE("room: a job that finds none is not overtaken by one that takes what i
 TEST_CASE("room: experiments keep to their own limits and to what others leave") {
   const Limits limits{{2, 1000, 2}, 2, true};
   SECTION("own limit") {
-    Capacity capacity(kMachine, limits, {{.owner = {}, .taken = {2, 0, 0}, .cpus = {0, 1}, .gpus = {}}}, {},
-              {});
+    Capacity capacity(kMachine, limits,
+                      {{.owner = {}, .taken = {2, 0, 0}, .cpus = {0, 1}, .gpus = {}}}, {}, {});
     CHECK_FALSE(capacity.ask({1, 0, 0}, 1));
     CHECK_FALSE(capacity.waits_for_others());
   }
   SECTION("others") {
     Capacity capacity(kMachine, limits, {},
-              {{.owner = {}, .taken = {3, 0, 0}, .cpus = {0, 1, 2}, .gpus = {}}}, {});
+                      {{.owner = {}, .taken = {3, 0, 0}, .cpus = {0, 1, 2}, .gpus = {}}}, {});
     CHECK_FALSE(capacity.ask({2, 0, 0}, 1));
     REQUIRE(capacity.waits_for_others());
     CHECK(capacity.waits_for_others()->cores == 2);
   }
   SECTION("others that have all") {
-    Capacity capacity(kMachine, limits, {}, {{.owner = {}, .taken = {4, 0, 0}, .cpus = {}, .gpus = {}}},
-              {});
+    Capacity capacity(kMachine, limits, {},
+                      {{.owner = {}, .taken = {4, 0, 0}, .cpus = {}, .gpus = {}}}, {});
     // The first must ask, or nobody knows that it waits.
     CHECK_FALSE(capacity.is_full());
     CHECK_FALSE(capacity.ask({1, 0, 0}, 1));

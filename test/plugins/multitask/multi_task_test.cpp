@@ -445,7 +445,8 @@ TEST_CASE("a joint batch is cut into no more parts than its smallest task has ro
 
 TEST_CASE("the first loss of several tasks is that of one of them, or of all") {
   const auto first = [](Bench& bench) {
-    return static_cast<const ExpectedInitialLoss*>(bench.task->extension(kTaskExpectedInitialLoss))->expected_initial_loss();
+    return static_cast<const ExpectedInitialLoss*>(bench.task->extension(kTaskExpectedInitialLoss))
+        ->expected_initial_loss();
   };
   Bench interleaved("multitask/Interleaved", two()), joint("multitask/Joint", two(2, 0.5));
   const ExpectedInitialLoss::Range chance = chance_of(3);
@@ -456,7 +457,7 @@ TEST_CASE("the first loss of several tasks is that of one of them, or of all") {
   CHECK_THAT(first(joint).reason, Contains("a: ln(3)") && Contains("b: ln(3)"));
 }
 
-TEST_CASE("lists of tasks that make no sense are refused with the place") {
+TEST_CASE("lists of tasks that make no sense are refused with the position") {
   CHECK_THAT(problems_of(Value::table({{"tasks", Value::array({})}})), Contains("task.tasks"));
   Value fields = two();
   fields.set_path("tasks[1].name", "a");

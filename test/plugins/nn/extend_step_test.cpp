@@ -69,7 +69,7 @@ std::vector<Value> layers() {
   };
 }
 
-// The places of x, and of what the context holds, in chunks of `sizes`.
+// The positions of x, and of what the context holds, in chunks of `sizes`.
 std::vector<float> in_chunks(const LayerFixture& fixture, const Tensor& x,
                              const FpropContext& whole, const std::vector<std::int64_t>& sizes) {
   const auto cache = trivet::make_cache(fixture.layer(), "layer", x.dim(0), x.dim(1));
@@ -151,7 +151,8 @@ TEST_CASE("rows with prompts of different lengths give what each gives alone") {
                                                            block({}), block({})})}}));
   const std::vector<float> values = random_values(2 * 6 * kDims, 5);
   const Tensor x = fixture.tensor(values, {2, 6, kDims});
-  // Row 1 has two places of padding at the left of its prompt of two; then two more places each.
+  // Row 1 has two positions of padding at the left of its prompt of two; then two more positions
+  // each.
   const auto cache = trivet::make_cache(fixture.layer(), "layer", 2, 6);
   FpropContext context;
   context.paddings = fixture.tensor({0, 0, 0, 0, 1, 1, 0, 0}, {2, 4});
@@ -240,11 +241,12 @@ TEST_CASE("layers that cannot decode with a cache, and caches that are full, say
   const auto cache = trivet::make_cache(fixture.layer(), "layer", 1, 2);
   FpropContext context;
   const Tensor x = Tensor::zeros(fixture.device(), {1, 3, kDims});
-  CHECK_THROWS_WITH(trivet::extend_step(fixture.layer(), x, cache.get(), context),
-                    Contains("3 places after 0 are more than the cache has room for, which is 2"));
+  CHECK_THROWS_WITH(
+      trivet::extend_step(fixture.layer(), x, cache.get(), context),
+      Contains("3 positions after 0 are more than the cache has room for, which is 2"));
   const Tensor rows = Tensor::zeros(fixture.device(), {2, 1, kDims});
   CHECK_THROWS_WITH(trivet::extend_step(fixture.layer(), rows, cache.get(), context),
-                    Contains("places of 1 rows for a cache [1, 2, 2, 4]"));
+                    Contains("positions of 1 rows for a cache [1, 2, 2, 4]"));
   const LayerFixture positions =
       made("tiny/Backend",
            with("nn/TrainablePositionalEmbedding", {{"input_dims", kDims}, {"max_seq_length", 4}}));
@@ -252,7 +254,7 @@ TEST_CASE("layers that cannot decode with a cache, and caches that are full, say
   const Tensor own = Tensor::zeros(positions.device(), {1, 3, kDims});
   trivet::extend_step(positions.layer(), own, count.get(), context);
   CHECK_THROWS_WITH(trivet::extend_step(positions.layer(), own, count.get(), context),
-                    Contains("6 places, but max_seq_length is 4"));
+                    Contains("6 positions, but max_seq_length is 4"));
 }
 
 }  // namespace nn_extend_step_test

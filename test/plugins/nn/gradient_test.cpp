@@ -113,8 +113,8 @@ std::vector<float> spread_values(std::int64_t n) {
   const trivet::Permutation order(trivet::RngKey(4), static_cast<std::uint64_t>(n));
   std::vector<float> values;
   for (std::int64_t i = 0; i < n; ++i) {
-    const auto place = static_cast<double>(order(static_cast<std::uint64_t>(i)));
-    values.push_back(static_cast<float>(0.1 * (place - static_cast<double>(n) / 2) + 0.05));
+    const auto position = static_cast<double>(order(static_cast<std::uint64_t>(i)));
+    values.push_back(static_cast<float>(0.1 * (position - static_cast<double>(n) / 2) + 0.05));
   }
   return values;
 }

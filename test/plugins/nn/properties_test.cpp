@@ -89,7 +89,7 @@ double difference(const Tensor& got, const Tensor& want) {
 
 }  // namespace
 
-TEST_CASE("a future place never changes a past one") {
+TEST_CASE("a future position never changes a past one") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   for (const Value& config : stacks()) {
     INFO(backend << " " << trivet::to_toml(config));

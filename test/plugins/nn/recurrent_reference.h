@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers in double, place by place, and what their tests compare with that.
+// Recurrent layers in double, position by position, and what their tests compare with that.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,7 @@ inline Row joined(const Row& a, const Row& b) {
   return both;
 }
 
-// The state after one place; the first kOut of it are the output.
+// The state after one position; the first kOut of it are the output.
 using Cell = std::function<Row(const Row& x, const Row& state)>;
 
 struct LstmKind {

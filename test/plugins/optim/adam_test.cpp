@@ -17,9 +17,9 @@ namespace optim_adam_test {
 namespace {
 
 using trivet::Init;
-using trivet::RngKey;
 using trivet::Optimizer;
 using trivet::Parameter;
+using trivet::RngKey;
 using trivet::Tensor;
 using trivet::Value;
 using Numbers = std::vector<double>;

@@ -13,8 +13,8 @@
 namespace {
 
 using trivet::Init;
-using trivet::RngKey;
 using trivet::Parameter;
+using trivet::RngKey;
 using trivet::Shape;
 using trivet::Value;
 using Values = std::vector<float>;

@@ -16,11 +16,11 @@ namespace {
 
 using trivet::ConfigOf;
 using trivet::Init;
-using trivet::RngKey;
 using trivet::Optimizer;
 using trivet::OptimizerSegment;
 using trivet::OptimizerStep;
 using trivet::Parameter;
+using trivet::RngKey;
 using trivet::Value;
 
 std::unique_ptr<Optimizer> optimizer(const std::string& name, Value fields) {
@@ -206,7 +206,7 @@ TEST_CASE("Adam is the textbook one, with epsilon inside the bias correction") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   check(three_updates(backend, optimizer("Adam", Value::table())), 0.900000002, 0.9366103542405654,
         0.8946447927181046);
-  // A large epsilon tells its places apart: outside the correction the first value would be
+  // A large epsilon tells its positions apart: outside the correction the first value would be
   // 0.98635.
   check(three_updates(backend, optimizer("Adam", Value::table({{"epsilon", 0.1}}))),
         0.9166666666666666, 0.9491666742648452, 0.9101494815304508);

@@ -98,7 +98,7 @@ TEST_CASE("a kernel is as wide as the way to its farther neighbor") {
   const auto widths = search::neighbor_widths(std::vector<double>{0.6, 0.2});
   CHECK(widths[0] == Approx(0.4));
   CHECK(widths[1] == Approx(1.0 / 3));
-  // Nine at one place: the first looks back to 0, the last on to 0.5, the others have no way.
+  // Nine at one location: the first looks back to 0, the last on to 0.5, the others have no way.
   const auto crowd = search::neighbor_widths(std::vector<double>(9, 0.3));
   CHECK(crowd[0] == Approx(0.3));
   CHECK(crowd[8] == Approx(0.2));

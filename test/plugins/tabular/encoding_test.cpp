@@ -70,7 +70,7 @@ TEST_CASE("evaluation rows are encoded by the training rows, in whatever order t
   CHECK(batch.at("label").to_host<float>()[0] == 0);
 }
 
-TEST_CASE("labels of a classification are places among the classes") {
+TEST_CASE("labels of a classification are locations among the classes") {
   const Batch batch =
       encoded("age,code,city,income\n1,1,,Ulm\n",
               "id,age,code,city,income\na,1,1,x,Ulm\nb,2,1,x,Aue\n", Target::classes);

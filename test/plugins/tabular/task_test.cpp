@@ -164,7 +164,8 @@ TEST_CASE("a classification has as many logits as the training rows have labels"
       csv(fixture.file.path(), Value::table({{"drop_missing", Value::array({"city"})}}));
   Classification& task = fixture.start();
   CHECK(fixture.store->find("output/w")->shape() == Shape{5, 2});
-  const auto* first = static_cast<const ExpectedInitialLoss*>(task.extension(kTaskExpectedInitialLoss));
+  const auto* first =
+      static_cast<const ExpectedInitialLoss*>(task.extension(kTaskExpectedInitialLoss));
   CHECK(first->expected_initial_loss().reason == "ln(2) = 0.69 for 2 classes");
 
   // Two batches of an evaluation: Ulm scores above Bonn in three of four pairs.

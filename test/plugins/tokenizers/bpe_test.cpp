@@ -31,7 +31,7 @@ std::unique_ptr<Tokenizer> tiny(const Merges& merges = kMerges,
 }
 
 // encoder.py of GPT-2, `bpe`, in its own words: as long as a merge applies, the earliest one is
-// applied to all places from left to right.
+// applied to all positions from left to right.
 Ids reference(const Merges& merges, const std::string& word) {
   std::map<std::pair<std::string, std::string>, std::size_t> ranks;
   std::map<std::string, std::int32_t> ids;

@@ -147,7 +147,7 @@ TEST_CASE("special tokens come first and the bytes in the order of their charact
 
 TEST_CASE("words are counted the same in one text, in pieces and from files", "[tokenizers]") {
   const TempDir dir;
-  // More than one piece of a file, with few places to cut and none.
+  // More than one piece of a file, with few locations to cut and none.
   std::string text;
   for (int i = 0; text.size() < 3 << 20; ++i)
     text +=

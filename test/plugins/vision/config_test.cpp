@@ -91,7 +91,7 @@ TEST_CASE("blocks that halve the image to nothing are refused") {
   CHECK(diagnostics(config).empty());  // 7 -> 3 -> 1
   config.channels = {4, 4, 4};
   CHECK(diagnostics(config) == Texts{"channels: has 3 blocks, which halve 7 pixels to nothing "
-                                  "(use fewer blocks or larger images)"});
+                                     "(use fewer blocks or larger images)"});
   config.channels.assign(100, 4);
   CHECK(diagnostics(config).size() == 1);
 }
@@ -134,11 +134,13 @@ TEST_CASE("a Vit's patches cover the image, and its heads the depth") {
   vision::VitConfig config;
   CHECK(diagnostics(config).empty());
   config.patch = 5;
-  CHECK(diagnostics(config) == Texts{"patch: is 5, which does not divide an image of 28 x 28 pixels"});
+  CHECK(diagnostics(config) ==
+        Texts{"patch: is 5, which does not divide an image of 28 x 28 pixels"});
   config.patch = 7;
   config.num_heads = 5;
   CHECK(diagnostics(config) == Texts{"num_heads: is 5, which does not divide dims = 64"});
   config.image_shape = {28};
   config.num_heads = 4;
-  CHECK(diagnostics(config) == Texts{"image_shape: must be [height, width, channels], has 1 numbers"});
+  CHECK(diagnostics(config) ==
+        Texts{"image_shape: must be [height, width, channels], has 1 numbers"});
 }

@@ -102,7 +102,7 @@ class Reference {
     return relu(y);
   }
 
-  // 3 x 3, stride 2, one place outside on every side.
+  // 3 x 3, stride 2, one position outside on every side.
   static Images max_pool(const Images& x) {
     Images y{x.n, (x.h + 1) / 2, (x.w + 1) / 2, x.c, {}};
     for (std::size_t i = 0; i < y.n * y.h * y.w * y.c; ++i) {

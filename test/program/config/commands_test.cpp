@@ -59,22 +59,22 @@ std::vector<std::string> lines(const std::string& text) {
 }  // namespace
 
 TEST_CASE("help names every command, and each has a page") {
-  const Workplace place;
-  const ShellResult help = place.run("--help");
+  const Workplace location;
+  const ShellResult help = location.run("--help");
   CHECK(help.exit_code == 0);
   for (const char* command : {"config", "plugins", "explain", "schema", "completions", "help"}) {
     CHECK_THAT(help.output, Contains(std::string("\n  ") + command));
     const std::string name = command;
-    CHECK_THAT(place.run("help " + name).output, StartsWith("usage: trivet " + name));
-    CHECK(place.run(name + " --help").output == place.run("help " + name).output);
+    CHECK_THAT(location.run("help " + name).output, StartsWith("usage: trivet " + name));
+    CHECK(location.run(name + " --help").output == location.run("help " + name).output);
   }
-  CHECK(place.run("").output == help.output);
+  CHECK(location.run("").output == help.output);
   CHECK_THAT(help.output, !Contains("__complete"));
-  CHECK_THAT(place.run("--version").output, StartsWith("trivet 0."));
+  CHECK_THAT(location.run("--version").output, StartsWith("trivet 0."));
 }
 
 TEST_CASE("a wrong command line exits with 2 and says what would be right") {
-  const Workplace place;
+  const Workplace location;
   struct Row {
     const char* words;
     const char* output;
@@ -109,7 +109,7 @@ TEST_CASE("a wrong command line exits with 2 and says what would be right") {
       Row{"schema demo/Rely",
           "error: there is no 'demo/Rely'\n       did you mean 'demo/Relu'?\n"});
   CAPTURE(row.words);
-  const ShellResult result = place.run(row.words);
+  const ShellResult result = location.run(row.words);
   CHECK(result.exit_code == 2);
   CHECK_THAT(result.output, StartsWith(row.output));
 }
@@ -121,31 +121,31 @@ TEST_CASE("output that cannot be written is an error") {
 }
 
 TEST_CASE("config show prints a complete config, with origins on request") {
-  const Workplace place;
-  const ShellResult plain = place.run("config show c.toml trainer.train_steps=7 --xp.lr=0.5");
+  const Workplace location;
+  const ShellResult plain = location.run("config show c.toml trainer.train_steps=7 --xp.lr=0.5");
   INFO(plain.output);
   CHECK(plain.exit_code == 0);
   CHECK_THAT(plain.output, Contains("train_steps = 7\n") && Contains("\n[xp]\n") &&
                                Contains("lr = 0.5\n") && Contains("[task.model.activation]\n"));
-  const ShellResult origins = place.run("config show c.toml --origin --set trainer.train_steps=7");
+  const ShellResult origins =
+      location.run("config show c.toml --origin --set trainer.train_steps=7");
   CHECK_THAT(origins.output,
              Contains("batch_size = 4  # c.toml:7:14\n") &&
                  Contains("train_steps = 7  # command line:1:27 (--set trainer.train_steps=7)\n") &&
                  Contains("max_to_keep = 5  # default\n"));
-  place.folder().write("again.toml", origins.output);
-  const std::string first = place.run("config show c.toml trainer.train_steps=7").output;
-  CHECK(place.run("config show again.toml").output == first);
+  location.folder().write("again.toml", origins.output);
+  const std::string first = location.run("config show c.toml trainer.train_steps=7").output;
+  CHECK(location.run("config show again.toml").output == first);
 }
 
 TEST_CASE("flags of the seeds mean overrides") {
-  const Workplace place;
-  const std::string wanted = place.run("config show c.toml trainer.train_steps=7 xp.a=1").output;
-  CHECK(place.run("config show --cfg.trainer.train_steps=7 c.toml --xp.a=1").output == wanted);
-  place.folder().write("more.toml", "xp.a = 1\n");
-  CHECK(
-      place.run("config show c.toml --config_file more.toml --set=trainer.train_steps=7").output ==
-      wanted);
-  CHECK_THAT(place.run("config show c.toml --set seed=2 seed=3").output,
+  const Workplace location;
+  const std::string wanted = location.run("config show c.toml trainer.train_steps=7 xp.a=1").output;
+  CHECK(location.run("config show --cfg.trainer.train_steps=7 c.toml --xp.a=1").output == wanted);
+  location.folder().write("more.toml", "xp.a = 1\n");
+  CHECK(location.run("config show c.toml --config_file more.toml --set=trainer.train_steps=7")
+            .output == wanted);
+  CHECK_THAT(location.run("config show c.toml --set seed=2 seed=3").output,
              Contains("seed: this has no effect: 'seed=3' replaces it"));
 }
 
@@ -154,10 +154,10 @@ TEST_CASE("any TOML reader understands the shown config, and finds what the JSON
     WARN("no python3 with tomllib: not compared");
     return;
   }
-  const Workplace place;
-  CHECK(place.run("config show c.toml > shown.toml").exit_code == 0);
-  CHECK(place.run("config show c.toml --format json > shown.json").exit_code == 0);
-  const ShellResult result = place.shell(
+  const Workplace location;
+  CHECK(location.run("config show c.toml > shown.toml").exit_code == 0);
+  CHECK(location.run("config show c.toml --format json > shown.json").exit_code == 0);
+  const ShellResult result = location.shell(
       "python3 -c 'import json, tomllib\n"
       "toml = tomllib.load(open(\"shown.toml\", \"rb\"))\n"
       "assert toml == json.load(open(\"shown.json\"))\n"
@@ -166,8 +166,8 @@ TEST_CASE("any TOML reader understands the shown config, and finds what the JSON
 }
 
 TEST_CASE("the schema of configs describes every registered type") {
-  const Workplace place;
-  const ShellResult result = place.run("schema");
+  const Workplace location;
+  const ShellResult result = location.run("schema");
   REQUIRE(result.exit_code == 0);
   const auto schema = nlohmann::json::parse(result.output);
   CHECK(schema["$schema"] == "http://json-schema.org/draft-07/schema#");
@@ -200,18 +200,18 @@ TEST_CASE("the schema of configs describes every registered type") {
 }
 
 TEST_CASE("the schema of one type insists on its required keys") {
-  const Workplace place;
-  const auto schema = nlohmann::json::parse(place.run("schema demo/Noise").output);
+  const Workplace location;
+  const auto schema = nlohmann::json::parse(location.run("schema demo/Noise").output);
   CHECK(schema["definitions"]["input:demo.Noise"]["required"] ==
         nlohmann::json::array({"type", "batch_size"}));
-  const auto kind = nlohmann::json::parse(place.run("schema schedule").output);
+  const auto kind = nlohmann::json::parse(location.run("schema schedule").output);
   CHECK(kind["definitions"].contains("schedule:demo.Constant"));
 }
 
 TEST_CASE("completion knows commands, options, keys, paths and values") {
-  const Workplace place;
+  const Workplace location;
   const auto complete = [&](const std::string& words) {
-    return lines(place.run("__complete -- " + words).output);
+    return lines(location.run("__complete -- " + words).output);
   };
   using Lines = std::vector<std::string>;
   CHECK(complete("co") == Lines{"config", "completions"});
@@ -236,13 +236,13 @@ TEST_CASE("completion knows commands, options, keys, paths and values") {
   CHECK(complete("explain demo/M") == Lines{"demo/Mlp"});
   CHECK(complete("completions b") == Lines{"bash"});
   CHECK(complete("nonsense x").empty());
-  CHECK(place.opened().empty());
+  CHECK(location.opened().empty());
 }
 
 TEST_CASE("every mode is offered for --mode, and its help names it") {
-  const Workplace place;
-  const ShellResult offered = place.run("__complete -- run c.toml --mode ''");
-  const ShellResult help = place.run("run --help");
+  const Workplace location;
+  const ShellResult offered = location.run("__complete -- run c.toml --mode ''");
+  const ShellResult help = location.run("run --help");
   std::string all;
   for (const std::string_view mode : trivet::enum_names<trivet::Mode>()) {
     all += std::string(mode) + "\n";
@@ -252,30 +252,30 @@ TEST_CASE("every mode is offered for --mode, and its help names it") {
 }
 
 TEST_CASE("schemas open no library of a plugin, configs only those that they name") {
-  const Workplace place;
+  const Workplace location;
   for (const char* words : {"schema", "schema layer"}) {
-    CHECK(place.run(words).exit_code == 0);
-    CHECK(place.opened().empty());
+    CHECK(location.run(words).exit_code == 0);
+    CHECK(location.opened().empty());
   }
   const PluginFolder others;
   others.copy("alpha");
-  CHECK(place
+  CHECK(location
             .run("config show c.toml trainer.learning_rate=demo/Constant --plugin-dir " +
                  quoted(others.path().string()))
             .exit_code == 0);
-  CHECK(place.opened() == "demo\n");
+  CHECK(location.opened() == "demo\n");
 }
 
 TEST_CASE("the script for bash completes behind '='") {
-  const Workplace place;
+  const Workplace location;
   const auto complete = [&](const std::string& line) {
-    place.folder().write("script.sh", "trivet() { " + place.program() +
-                                          " \"$@\"; }\neval \"$(trivet completions bash)\"\n"
-                                          "compopt() { :; }\nCOMP_LINE=" +
-                                          quoted(line) +
-                                          "\nCOMP_POINT=${#COMP_LINE}\n_trivet\n"
-                                          "printf '%s\\n' \"${COMPREPLY[@]}\"\n");
-    return lines(place.shell("bash script.sh").output);
+    location.folder().write("script.sh", "trivet() { " + location.program() +
+                                             " \"$@\"; }\neval \"$(trivet completions bash)\"\n"
+                                             "compopt() { :; }\nCOMP_LINE=" +
+                                             quoted(line) +
+                                             "\nCOMP_POINT=${#COMP_LINE}\n_trivet\n"
+                                             "printf '%s\\n' \"${COMPREPLY[@]}\"\n");
+    return lines(location.shell("bash script.sh").output);
   };
   CHECK(complete("trivet expl") == std::vector<std::string>{"explain"});
   CHECK(complete("trivet config show c.toml mode=tr") ==
@@ -285,12 +285,12 @@ TEST_CASE("the script for bash completes behind '='") {
 }
 
 TEST_CASE("explain --config tells a field's meaning, its value and the line it is from") {
-  const Workplace place;
+  const Workplace location;
   const auto explained = [&](const std::string& words) {
-    return place.run("explain --config c.toml " + words).output;
+    return location.run("explain --config c.toml " + words).output;
   };
   CHECK(explained("trainer.train_steps") == "trainer." +
-                                                place.run("explain trainer.train_steps").output +
+                                                location.run("explain trainer.train_steps").output +
                                                 "  value  10\n  from   c.toml:10:15\n");
   // A type that only the config names, a default, an override on either side.
   CHECK_THAT(explained("trainer.learning_rate.value"),
@@ -308,24 +308,25 @@ TEST_CASE("explain --config tells a field's meaning, its value and the line it i
 }
 
 TEST_CASE("explain knows what is part of the program") {
-  const Workplace place;
-  const ShellResult key = place.run("explain trivet/Trainer");
+  const Workplace location;
+  const ShellResult key = location.run("explain trivet/Trainer");
   CHECK(key.exit_code == 0);
   CHECK_THAT(key.output, StartsWith("trivet/Trainer (trainer)\n") &&
                              Contains("\n  train_steps  (") && Contains("Part of the program"));
-  CHECK_THAT(place.run("explain trainer").output, Contains("trivet/Trainer"));
-  CHECK_THAT(place.run("explain trainer.train_steps").output, StartsWith("train_steps  (integer"));
-  CHECK_THAT(place.run("explain defaults").output, StartsWith("defaults  ("));
-  CHECK_THAT(place.run("explain xp.jobs.train.target").output,
+  CHECK_THAT(location.run("explain trainer").output, Contains("trivet/Trainer"));
+  CHECK_THAT(location.run("explain trainer.train_steps").output,
+             StartsWith("train_steps  (integer"));
+  CHECK_THAT(location.run("explain defaults").output, StartsWith("defaults  ("));
+  CHECK_THAT(location.run("explain xp.jobs.train.target").output,
              StartsWith("target  (optional text"));
-  CHECK(place.run("explain a..b").exit_code == 2);
-  CHECK(place.run("explain ''").exit_code == 2);
+  CHECK(location.run("explain a..b").exit_code == 2);
+  CHECK(location.run("explain ''").exit_code == 2);
 }
 
 TEST_CASE("explain --config says what is wrong with a path or a config") {
-  const Workplace place;
+  const Workplace location;
   const auto fails = [&](const std::string& words, const std::string& text) {
-    const ShellResult result = place.run("explain " + words);
+    const ShellResult result = location.run("explain " + words);
     INFO(result.output);
     CHECK(result.exit_code == 2);
     CHECK_THAT(result.output, Contains(text));

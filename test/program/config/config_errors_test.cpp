@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program says about wrong configs, word for word: place, quoted line, caret, suggestion,
-// exit code 2, and nothing created.
+// What the program says about wrong configs, word for word: location, quoted line, caret,
+// suggestion, exit code 2, and nothing created.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -200,30 +200,30 @@ TEST_CASE("a bad reference and a reference cycle", "[nosan]") {
 }
 
 TEST_CASE("a base cycle and a base that is missing") {
-  Workplace place("base = ['sub/b.toml']\n");
-  place.folder().write("sub/b.toml", "seed = 1\nbase = [\"../c.toml\"]\n");
-  CHECK(place.refused() ==
+  Workplace location("base = ['sub/b.toml']\n");
+  location.folder().write("sub/b.toml", "seed = 1\nbase = [\"../c.toml\"]\n");
+  CHECK(location.refused() ==
         "error: sub/b.toml:2:9: base: base cycle: c.toml -> sub/b.toml -> c.toml\n"
         "    2 | base = [\"../c.toml\"]\n"
         "      |         ^^^^^^^^^^^ a config cannot be based on itself\n");
-  place.folder().write("sub/b.toml", "base = [\"d.toml\"]\n");
-  CHECK(place.refused() ==
+  location.folder().write("sub/b.toml", "base = [\"d.toml\"]\n");
+  CHECK(location.refused() ==
         "error: sub/b.toml:1:9: 'sub/d.toml': cannot open this config: No such file or directory\n"
         "    1 | base = [\"d.toml\"]\n"
         "      |         ^^^^^^^^ did you mean 'b.toml'?\n");
 }
 
 TEST_CASE("mistakes in overrides show the override with a caret") {
-  const Workplace place;
-  CHECK(place.refused("c.toml seed=1 trainer.train_stepz=4") ==
+  const Workplace location;
+  CHECK(location.refused("c.toml seed=1 trainer.train_stepz=4") ==
         "error: command line:2:9: trainer.train_stepz: unknown key 'train_stepz'\n"
         "      | trainer.train_stepz=4\n"
         "      |         ^^^^^^^^^^^ did you mean 'train_steps'?\n");
-  CHECK(place.refused("c.toml --cfg.trainer.train_steps=x") ==
+  CHECK(location.refused("c.toml --cfg.trainer.train_steps=x") ==
         "error: command line:1:27: trainer.train_steps: 'x' is not an integer\n"
         "      | --cfg.trainer.train_steps=x\n"
         "      |                           ^ write an integer\n");
-  CHECK(place.refused("c.toml 'seed[1' ~task.eval_input") ==
+  CHECK(location.refused("c.toml 'seed[1' ~task.eval_input") ==
         "error: command line:1:5: bad override: ']' is missing\n"
         "      | seed[1\n"
         "      |     ^\n"
@@ -249,14 +249,14 @@ TEST_CASE("10 MB, 10,000 levels, a folder, nothing there") {
         "       data belongs in files of its own that the config names\n");
   CHECK_THAT(refused("seed = " + std::string(10000, '[')),
              StartsWith("error: c.toml:1:108: nested deeper than 100 levels\n    1 | ...[[["));
-  const Workplace place;
-  CHECK(place.refused(".") == "error: .: this is a directory, not a config file\n");
-  CHECK(place.refused("d.toml") ==
+  const Workplace location;
+  CHECK(location.refused(".") == "error: .: this is a directory, not a config file\n");
+  CHECK(location.refused("d.toml") ==
         "error: d.toml: cannot open this config: No such file or directory\n"
         "       did you mean 'c.toml'?\n");
 }
 
-TEST_CASE("everything that is wrong is reported in one go, in the order of the places") {
+TEST_CASE("everything that is wrong is reported in one go, in the order of the locations") {
   const std::string text = Workplace("seed = 'x'\n" + kGood + "[zzz]\n")
                                .refused("c.toml trainer.max_to_keep=-1 mode=trane");
   CHECK_THAT(text, StartsWith("error: c.toml:1:8: seed: ") &&
@@ -303,19 +303,19 @@ TEST_CASE("a table that its schema refuses is not asked for its rules as well") 
 }
 
 TEST_CASE("a plugin that cannot be loaded is found before anything exists, after other mistakes") {
-  const Workplace place;
+  const Workplace location;
   const PluginFolder others;
   others.copy("undefined_symbol");
   const std::string words = " c.toml trainer.learning_rate=undefined_symbol/Lost --plugin-dir " +
                             quoted(others.path().string());
   for (const char* command : {"config show", "run"}) {
-    const ShellResult result = place.run(command + words);
+    const ShellResult result = location.run(command + words);
     CHECK(result.exit_code == 3);
     CHECK_THAT(result.output, Contains("trainer.learning_rate: the plugin cannot be used: ") &&
                                   Contains("undefined symbol nowhere::to_be_found(int)"));
-    CHECK_FALSE(std::filesystem::exists(place.folder() / "runs"));
+    CHECK_FALSE(std::filesystem::exists(location.folder() / "runs"));
   }
-  CHECK_THAT(place.refused(words + " seed=x"),
+  CHECK_THAT(location.refused(words + " seed=x"),
              StartsWith("error: command line:2:6: seed: 'x' is not an integer\n"));
 }
 

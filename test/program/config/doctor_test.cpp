@@ -56,7 +56,8 @@ TEST_CASE("the doctor measures a peak and keeps it by backend and threads") {
 
   doctor("--peak --threads 1 --backend tiny/Backend", cache);
   doctor("--peak --threads 1", cache);
-  CHECK(json_of(peaks_of(cache)).at("peaks").size() == 2);  // a new one takes the old one's place
+  CHECK(json_of(peaks_of(cache)).at("peaks").size() ==
+        2);  // a new one takes the old one's location
 }
 
 TEST_CASE("MFU is tokens a second times FLOPs a token over the measured peak") {

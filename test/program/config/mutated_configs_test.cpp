@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shipped configs with one mistake each, made by rules and a fixed seed: always exit code 2 and the
-// place of it, never a crash, never a directory.
+// location of it, never a crash, never a directory.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <random>
@@ -71,7 +71,7 @@ const Mistake kMistakes[] = {
      [](const std::string& line) { return std::string(line).replace(line.find(" = "), 3, " "); }},
     {"a key twice", is_pair, [](const std::string& line) { return line + "\n" + line; }},
     {"a reference to nothing", is_pair,
-     [](const std::string& line) { return with_value(line, "\"${no.such.place}\""); }},
+     [](const std::string& line) { return with_value(line, "\"${no.such.location}\""); }},
     {"an endless list", is_pair,
      [](const std::string& line) { return with_value(line, "[1, [2, 3"); }},
     {"a byte that is no UTF-8", [](const std::string&) { return true; },
@@ -107,12 +107,12 @@ const Victim kVictims[] = {
 
 }  // namespace
 
-TEST_CASE("two hundred configs with a mistake are refused with its place, and leave nothing") {
+TEST_CASE("two hundred configs with a mistake are refused with its location, and leave nothing") {
   const TempDir dir;
   const fs::path copy = dir / "configs";
   fs::copy(source_root() / "configs", copy, fs::copy_options::recursive);
   const fs::path workdir = dir / "run";
-  const std::regex place("error: [^\n]*\\.toml:\\d+:\\d+: ");
+  const std::regex location("error: [^\n]*\\.toml:\\d+:\\d+: ");
   std::mt19937 random(20);
   const auto below = [&](std::size_t count) { return static_cast<std::size_t>(random() % count); };
   for (int made = 0; made < 200;) {
@@ -128,7 +128,7 @@ TEST_CASE("two hundred configs with a mistake are refused with its place, and le
     const ShellResult result = run(copy / victim.run, workdir);
     INFO(result.output);
     CHECK(result.exit_code == 2);
-    CHECK(std::regex_search(result.output, place));
+    CHECK(std::regex_search(result.output, location));
     CHECK_FALSE(fs::exists(workdir));
     fs::copy_file(source_root() / "configs" / victim.file, file,
                   fs::copy_options::overwrite_existing);

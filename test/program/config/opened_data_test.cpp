@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data of training and of evaluations is opened before anything is trained: what is wrong with it
-// is the config's fault, at the place of the field, and a run that could not begin leaves nothing.
+// is the config's fault, at the location of the field, and a run that could not begin leaves
+// nothing.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A table to learn from, and what may stand in its place.
+// A table to learn from, and what may stand instead.
 struct Tables {
   TempDir dir;
   fs::path good = dir.write("good.csv", "x,y\n1,2\n2,4\n3,6\n4,8\n");
@@ -119,14 +120,14 @@ TEST_CASE("check finds data that cannot be opened where run does") {
 
 TEST_CASE("a run without --workdir that was refused leaves no folder of runs") {
   const Tables tables;
-  const fs::path place = tables.dir / "place";
-  fs::create_directory(place);
+  const fs::path location = tables.dir / "location";
+  fs::create_directory(location);
   const ShellResult result =
       trivet::test::trivet("run " + quoted(tables.config.string()) + " " +
                                word_of("task.eval_input.file", tables.missing),
-                           "env -C " + quoted(place.string()) + " ");
+                           "env -C " + quoted(location.string()) + " ");
   check_refused(result, "task.eval_input.file");
-  CHECK(fs::is_empty(place));
+  CHECK(fs::is_empty(location));
 }
 
 TEST_CASE("a run that cannot go on for its data leaves what it has done as it was") {

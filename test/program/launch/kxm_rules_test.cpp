@@ -56,7 +56,7 @@ TEST_CASE("arguments: the proxies stand anywhere in a text, in lists and tables 
               "--id=1.1.ada"});
 }
 
-TEST_CASE("a sweep reaches every job of a unit, and replaces values in their place") {
+TEST_CASE("a sweep reaches every job of a unit, and replaces values where they are") {
   const Launching at;
   const Json plan = at.plan(
       at.xp("[xp]\ntarget = '/bin/echo'\n[xp.jobs.train]\nargs = { seed = 5, x = 1 }\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be wrong with the place and the records of experiments: unusual, long and dangerous
+// What can be wrong with the location and the records of experiments: unusual, long and dangerous
 // names, a full disk, damaged records, too many units; and who may read what.
 #include <catch2/catch.hpp>
 

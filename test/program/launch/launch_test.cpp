@@ -168,14 +168,14 @@ TEST_CASE("plugins bring placeholders and sweeps of their own") {
   const ShellResult launched = at.launch("--xp=" + xp);
   INFO(launched.output);
   REQUIRE(launched.exit_code == 0);
-  const std::string places = "TRIVET_ROOT=" + quoted(at.root()) +
-                             " XDG_RUNTIME_DIR=" + quoted(at.folder.path().string()) + " ";
+  const std::string locations = "TRIVET_ROOT=" + quoted(at.root()) +
+                                " XDG_RUNTIME_DIR=" + quoted(at.folder.path().string()) + " ";
   const std::string plugins = " --plugin-dir=" + quoted(at.plugins.path().string());
   const Json units =
-      Json::parse(trivet::test::trivet("status 1 --json" + plugins, places).output).at("units");
+      Json::parse(trivet::test::trivet("status 1 --json" + plugins, locations).output).at("units");
   CHECK(units[0].at("sweep") == Json{{"round", 1}});
   CHECK(units[1].at("sweep") == Json{{"r", "two"}});
-  CHECK_THAT(trivet::test::trivet("ls", places).output, Contains("two"));
+  CHECK_THAT(trivet::test::trivet("ls", locations).output, Contains("two"));
 }
 
 TEST_CASE("launching again adds what is missing") {

@@ -80,7 +80,7 @@ TEST_CASE("arguments for a run of this program add to those it is started with")
   wanted.emplace_back("--mode=eval");
   CHECK(argv_of(at.plan(local_config() + "--xp.jobs.train.args.mode=eval"), "train") == wanted);
   CHECK(argv_of(at.plan(local_config() + "--xp.args.mode=eval"), "train") == wanted);
-  // In the place of the one that is there.
+  // In the location of the one that is there.
   const Words moved = argv_of(
       at.plan(local_config() + "--xp.jobs.train.args.workdir=/w --xp.args.root=/r"), "train");
   CHECK(moved == Words{plain[0], "run", plain[2], plain[3], "--workdir=/w", "--root=/r"});

@@ -111,7 +111,7 @@ TEST_CASE("a Cnn of ten classes is tuned for two by rules, and every variable is
     CHECK(json_of(dir / "two" / "summary.json").at("eval").at("accuracy") > 0.9);
   }
   SECTION("rules give names of the checkpoint, the first that matches counts") {
-    // The second and third convolution change places; both are 3 x 3 from 8 to 8.
+    // The second and third convolution change locations; both are 3 x 3 from 8 to 8.
     const ShellResult tuned =
         start(file, dir / "swapped",
               from +

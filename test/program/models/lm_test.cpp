@@ -24,7 +24,7 @@ std::string alphabet_text() {
   return text;
 }
 
-// `text` with the folder of the texts in place of "@".
+// `text` with the folder of the texts instead of "@".
 std::string with_folder(std::string text, const fs::path& folder) {
   for (std::size_t at; (at = text.find('@')) != std::string::npos;) {
     text.replace(at, 1, folder.string());

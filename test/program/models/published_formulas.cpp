@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formulas place by place, in double.
+// The formulas location by location, in double.
 #include <cmath>
 
 #include "published_models.h"
@@ -14,7 +14,7 @@ std::size_t size_in(const PublishedModel& model, const char* field) {
   return model.config.at(field).get<std::size_t>();
 }
 
-// A place of a tensor, row by row.
+// A location of a tensor, row by row.
 double at(const StoredTensor& tensor, std::size_t i) {
   return static_cast<double>(tensor.values[i]);
 }
@@ -73,7 +73,7 @@ void add_to(Row& x, const Row& y) {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += y[i];
 }
 
-// Head `head` of the place `t`, over the places up to it.
+// Head `head` of the location `t`, over the locations up to it.
 Row attended(const Rows& q, const Rows& k, const Rows& v, std::size_t t, std::size_t head,
              std::size_t kv_head, std::size_t depth) {
   Row weights;
@@ -156,8 +156,8 @@ std::vector<double> gpt2_logits(const PublishedModel& model, const std::vector<s
   for (std::size_t i = 0; i < size_in(model, "n_layer"); ++i) {
     const std::string h = "transformer.h." + std::to_string(i) + ".";
     Rows q, k, v;
-    for (const Row& place : x) {
-      const Row qkv = product(norm(place, h + "ln_1"), h + "attn.c_attn");
+    for (const Row& location : x) {
+      const Row qkv = product(norm(location, h + "ln_1"), h + "attn.c_attn");
       const auto part = [&](std::size_t n) {
         const auto begin = qkv.begin() + static_cast<std::ptrdiff_t>(n * dims);
         return Row(begin, begin + static_cast<std::ptrdiff_t>(dims));
@@ -176,7 +176,7 @@ std::vector<double> gpt2_logits(const PublishedModel& model, const std::vector<s
     }
   }
   Rows logits;
-  for (const Row& place : x) logits.push_back(linear(norm(place, "transformer.ln_f"), wte));
+  for (const Row& location : x) logits.push_back(linear(norm(location, "transformer.ln_f"), wte));
   return appended(logits);
 }
 
@@ -221,7 +221,7 @@ std::vector<double> llama_logits(const PublishedModel& model,
   const bool tied = model.config.at("tie_word_embeddings");
   const StoredTensor& head = tied ? table : all.at("lm_head.weight");
   Rows logits;
-  for (const Row& place : x) logits.push_back(linear(norm(place, "model.norm"), head));
+  for (const Row& location : x) logits.push_back(linear(norm(location, "model.norm"), head));
   return appended(logits);
 }
 

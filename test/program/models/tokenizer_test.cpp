@@ -104,7 +104,7 @@ TEST_CASE("an alphabet is written as the text of its characters") {
              Contains("--vocab-size is for --type bpe"));
 }
 
-TEST_CASE("the tokenizer of a config is found by its place, or by being the only one") {
+TEST_CASE("the tokenizer of a config is found by its location, or by being the only one") {
   const PluginFolder folder;
   folder.copy("speaker");
   const TempDir dir;

@@ -54,14 +54,14 @@ class HostileRun {
   test::ShellResult result_;
 };
 
-struct Place {
+struct Location {
   std::string path;  // of the item in the config
   std::string method;
   std::string kind;
   std::string name;  // of the item
 };
 
-const std::vector<Place> kPlaces = {
+const std::vector<Location> kPlaces = {
     {"task.model.layer", "fprop", "layer", "Layer"},
     {"task.model", "fprop", "model", "Model"},
     {"task.train_input", "get_next", "input", "Input"},
@@ -71,8 +71,8 @@ const std::vector<Place> kPlaces = {
     {"trainer.learning_rate", "value", "schedule", "Schedule"},
 };
 
-std::string fault(const Place& place, const std::string& how) {
-  return place.path + ".fault.in=" + place.method + " " + place.path + ".fault.how=" + how;
+std::string fault(const Location& location, const std::string& how) {
+  return location.path + ".fault.in=" + location.method + " " + location.path + ".fault.how=" + how;
 }
 
 void check_blamed(const HostileRun& run, const std::string& key) {
@@ -93,12 +93,12 @@ TEST_CASE("the hostile plugin trains as long as it is not told to do harm",
 
 TEST_CASE("a program that ends anywhere in a plugin is a failure that names it",
           "[containment][slow][nosan]") {
-  for (const Place& place : kPlaces) {
+  for (const Location& location : kPlaces) {
     for (const char* how : {"exit", "quick_exit", "_exit", "execl"}) {
-      const HostileRun run(fault(place, how));
-      check_blamed(run, "hostile/" + place.name);
+      const HostileRun run(fault(location, how));
+      check_blamed(run, "hostile/" + location.name);
       CHECK_THAT(run.output(), Contains("the plugin 'hostile' ended the program in " +
-                                        place.method + " of its " + place.kind + "\n"));
+                                        location.method + " of its " + location.kind + "\n"));
       CHECK_THAT(run.output(), Contains("file " + run.file() + "\n"));
       CHECK(run.state() != "done");
     }
@@ -132,25 +132,28 @@ TEST_CASE("a run whose process just goes is lost, never done", "[containment][sl
   CHECK_THAT(listed.output, Contains("lost"));
 }
 
-TEST_CASE("a crash in training names plugin, method, key and place", "[containment][slow][nosan]") {
-  for (const Place& place : kPlaces) {
-    const HostileRun run(fault(place, "segv"));
-    check_blamed(run, "hostile/" + place.name);
-    CHECK_THAT(run.output(), Contains("the plugin 'hostile' crashed in " + place.method +
-                                      " of its " + place.kind + " (SIGSEGV)\n"));
+TEST_CASE("a crash in training names plugin, method, key and location",
+          "[containment][slow][nosan]") {
+  for (const Location& location : kPlaces) {
+    const HostileRun run(fault(location, "segv"));
+    check_blamed(run, "hostile/" + location.name);
+    CHECK_THAT(run.output(), Contains("the plugin 'hostile' crashed in " + location.method +
+                                      " of its " + location.kind + " (SIGSEGV)\n"));
     CHECK_THAT(run.output(), Contains("file " + run.file() + "\n"));
-    const std::string at = place.kind == "metric" ? "task" : place.path;
+    const std::string at = location.kind == "metric" ? "task" : location.path;
     CHECK_THAT(run.output(), Contains("at   " + at + "\n"));
   }
 }
 
-TEST_CASE("exceptions of any type in training name plugin, key and place", "[containment][slow]") {
-  for (const Place& place : kPlaces) {
+TEST_CASE("exceptions of any type in training name plugin, key and location",
+          "[containment][slow]") {
+  for (const Location& location : kPlaces) {
     for (const char* how : {"throw", "throw_int"}) {
-      const HostileRun run(fault(place, how));
-      check_blamed(run, "[plugin hostile, hostile/" + place.name + "]");
-      CHECK_THAT(run.output(), Contains("its " + place.method));
-      CHECK_THAT(run.output(), Contains(place.kind == "metric" ? "task: " : place.path + ": "));
+      const HostileRun run(fault(location, how));
+      check_blamed(run, "[plugin hostile, hostile/" + location.name + "]");
+      CHECK_THAT(run.output(), Contains("its " + location.method));
+      CHECK_THAT(run.output(),
+                 Contains(location.kind == "metric" ? "task: " : location.path + ": "));
       if (how == std::string("throw")) CHECK_THAT(run.output(), Contains("the moon is full"));
     }
   }
@@ -182,7 +185,7 @@ TEST_CASE("a plugin's own thread that crashes or throws is told by its library",
   check_blamed(stopped, "crashed in fprop of its layer (SIGABRT)");
 }
 
-TEST_CASE("nothing in the place of an object is an error of who gave it", "[containment][slow]") {
+TEST_CASE("nothing instead of an object is an error of who gave it", "[containment][slow]") {
   struct Case {
     std::string path, method, key;
   };

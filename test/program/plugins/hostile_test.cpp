@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program in surroundings it was not made for: streams that are closed, full or not read, a
-// bare environment, inputs that are no configs, places where no run can be. Each time a clear error
-// and the right exit code, and nothing of a run is damaged.
+// bare environment, inputs that are no configs, locations where no run can be. Each time a clear
+// error and the right exit code, and nothing of a run is damaged.
 #include <sys/mount.h>
 
 #include <catch2/catch.hpp>
@@ -120,7 +120,7 @@ TEST_CASE("what is no config is named, whichever command is given it") {
   }
 }
 
-TEST_CASE("a place where no run can be is named") {
+TEST_CASE("a location where no run can be is named") {
   const test::TempDir temp;
   temp.write("file", "");
   fs::create_symlink("nowhere", temp / "dangling");
@@ -142,10 +142,10 @@ TEST_CASE("a file system that cannot be written is named", "[nosan]") {
   fs::create_directory(temp / "disk");
   // Only where mounting is allowed; elsewhere the kernel's own read-only folders serve.
   const bool mounted = ::mount("none", (temp / "disk").c_str(), "tmpfs", MS_RDONLY, nullptr) == 0;
-  const fs::path place = mounted ? temp / "disk" : fs::path("/sys/kernel");
-  const auto result = test::trivet(short_run(place / "run"));
+  const fs::path location = mounted ? temp / "disk" : fs::path("/sys/kernel");
+  const auto result = test::trivet(short_run(location / "run"));
   if (mounted) ::umount2((temp / "disk").c_str(), MNT_DETACH);
-  check_error(result, 1, (place / "run").string());
+  check_error(result, 1, (location / "run").string());
 }
 
 TEST_CASE("memory that cannot be had is an error of the run that says for what", "[nosan]") {

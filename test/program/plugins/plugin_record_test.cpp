@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run and the listings tell of the plugins that are there: their builds, those that take the
-// place of shipped ones, what they claim, and nothing that a terminal would obey.
+// location of shipped ones, what they claim, and nothing that a terminal would obey.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Puts `to` in the place of `from`, which is as long, wherever it stands in a file.
+// Puts `to` instead of `from`, which is as long, wherever it stands in a file.
 void patch(const fs::path& file, const std::string& from, const std::string& to) {
   REQUIRE(from.size() == to.size());
   std::string bytes = test::read_file(file);
@@ -86,8 +86,8 @@ TEST_CASE("a run records its plugins, and a resume tells what changed", "[slow][
   CHECK(resumed.exit_code == 0);
   CHECK_THAT(resumed.output, Contains("warning: plugins changed since the checkpoint was written:"
                                       "\n  optim: 1."));
-  CHECK_THAT(resumed.output, Contains("optim 9") && Contains("in " + file) &&
-                                 Contains("takes the place of the shipped one"));
+  CHECK_THAT(resumed.output,
+             Contains("optim 9") && Contains("in " + file) && Contains("replaces the shipped one"));
 
   REQUIRE(short_run(other, "trainer.train_steps=6").exit_code == 0);
   const auto diff = test::trivet("diff " + quoted(workdir.string()) + " " + quoted(other.string()));
@@ -114,12 +114,12 @@ TEST_CASE("a plugin that claims numbers changes the meaning of no config", "[slo
       Contains("warning: a bare number for a schedule means optim/Constant; alpha/Constant"));
 }
 
-TEST_CASE("a plugin that takes the place of a shipped one is listed as that", "[slow]") {
+TEST_CASE("a plugin that replaces a shipped one is listed as that", "[slow]") {
   const test::TempDir folder;
   other_optim(folder);
   const auto listed = test::trivet("plugins --plugin-dir " + quoted(folder.path().string()));
   INFO(listed.output);
-  CHECK_THAT(listed.output, Contains("takes the place of the shipped plugin in " +
+  CHECK_THAT(listed.output, Contains("replaces the shipped plugin in " +
                                      fs::canonical(test::plugin_dir() / "optim.so").string()));
 }
 

@@ -199,7 +199,7 @@ TEST_CASE("a condition on a metric decides by its number") {
   CHECK(exports_in(temp / "run") == std::set<std::string>{"between-20", "between-40"});
 }
 
-TEST_CASE("a wrong action is refused with its place before anything is made") {
+TEST_CASE("a wrong action is refused with its location before anything is made") {
   const TempDir temp;
   const std::pair<const char*, const char*> mistakes[] = {
       {"type = 'trivet/When'\nmetric = 'loss'\nactions = ['trivet/Export']", "set above or below"},

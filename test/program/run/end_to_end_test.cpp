@@ -13,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using Catch::Contains;
-using trivet::test::fallback_kernels;
 using trivet::test::config;
+using trivet::test::fallback_kernels;
 using trivet::test::json_of;
 using trivet::test::quoted;
 using trivet::test::read_file;
@@ -48,7 +48,7 @@ std::string model_bytes(const fs::path& workdir, const std::string& step) {
 
 // The loss of each of the first 20 steps.
 std::vector<double> expected_initial_losses(const fs::path& file, const fs::path& workdir,
-                                 const std::string& backend) {
+                                            const std::string& backend) {
   require_run(
       file, workdir,
       "mode=train trainer.train_steps=20 trainer.steps_per_loop=1 runtime.backend=" + backend);

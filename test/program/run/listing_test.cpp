@@ -146,11 +146,11 @@ TEST_CASE("a damaged experiment is shown as such, and hides no other") {
   const Listed at;
   at.files.add(4, 2);
   at.files.add_event(4, 1, "running");
-  const fs::path place = at.files.directory(4);
+  const fs::path location = at.files.directory(4);
   fs::create_directories(at.files.attempt(4, 1));
   const auto replace = [&](const std::string& name, const std::string& text) {
-    fs::remove_all(place / name);
-    append(place / name, text);
+    fs::remove_all(location / name);
+    append(location / name, text);
   };
   const auto [file, damage] = GENERATE(table<std::string, std::string>({
       {"experiment.json", "truncated"},
@@ -179,7 +179,7 @@ TEST_CASE("a damaged experiment is shown as such, and hides no other") {
   INFO(name << " " << damage);
   if (damage == "truncated") {
     const std::string text =
-        fs::exists(place / name) ? read_file(place / name) : std::string("{\"pid\": 12345}");
+        fs::exists(location / name) ? read_file(location / name) : std::string("{\"pid\": 12345}");
     replace(name, text.substr(0, text.size() / 2) + (name == "units.jsonl" ? "}\n" : ""));
   } else if (damage == "empty") {
     replace(name, "");
@@ -187,25 +187,25 @@ TEST_CASE("a damaged experiment is shown as such, and hides no other") {
     replace(name, "{\"xid\": 4, \"name\": \"\xff\xfe\"}\n");
   } else if (damage == "huge") {
     replace(name, "{\"xid\": 4");
-    fs::resize_file(place / name, std::uint64_t{5} << 30);  // takes no place on the disk
+    fs::resize_file(location / name, std::uint64_t{5} << 30);  // takes no place on the disk
   } else if (damage == "missing") {
-    fs::remove(place / name);
+    fs::remove(location / name);
   } else if (damage == "a directory") {
-    fs::remove_all(place / name);
-    fs::create_directories(place / name);
+    fs::remove_all(location / name);
+    fs::create_directories(location / name);
   } else {
-    fs::remove(place / name);
-    REQUIRE(::mkfifo((place / name).c_str(), 0600) == 0);
+    fs::remove(location / name);
+    REQUIRE(::mkfifo((location / name).c_str(), 0600) == 0);
   }
   const std::string all = at.shown("status");
   CHECK_THAT(all, Contains("made-3") && Contains("2 completed"));
   // Without that file a launch has not come to its end.
   const bool unfinished =
-      name == "experiment.json" && !fs::is_regular_file(place / "experiment.json");
+      name == "experiment.json" && !fs::is_regular_file(location / "experiment.json");
   const ShellResult one = at.trivet("status 4");
   CHECK(one.exit_code == (unfinished ? 2 : 0));
   CHECK_THAT(name == "experiment.json" || name.ends_with(".jsonl") ? all : one.output,
-             Contains((place / name).string()));
+             Contains((location / name).string()));
   CHECK_THAT(at.shown("ls"), Contains("3/1  completed") && Contains("3/3  pending"));
   CHECK_THAT(at.shown("top"), Contains("at work in"));
   const Json rows = at.json("status");

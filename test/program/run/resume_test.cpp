@@ -31,7 +31,7 @@ TEST_CASE("a run killed at twenty moments ends in the bytes of one left alone") 
     for (int i = 0; i < 20; ++i) {
       WatchedRun run(workdir, run_words(workdir, threads), temp.path() / "out");
       // Some are hit while they start, the others behind a step of their own, of those every other
-      // one at a random place of the save that comes next.
+      // one at a random location of the save that comes next.
       bool alive = i % 5 == 0 || run.wait_for_step(i * kRunSteps / 21);
       if (i % 5 != 0 && i % 2 == 0) alive = alive && run.wait_for_save();
       alive = alive && run.wait_for_events(random() % 12);

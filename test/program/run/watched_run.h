@@ -14,7 +14,7 @@
 
 namespace trivet::test {
 
-// Enough steps that a process can be caught at many places, small enough to be over in a second.
+// Enough steps that a process can be caught at many locations, small enough to be over in a second.
 inline constexpr std::int64_t kRunSteps = 8000;
 
 // The command line of a training of so many steps from configs/vision/local.toml, made small, with

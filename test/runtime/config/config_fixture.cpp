@@ -152,7 +152,7 @@ const Schema* DemoCatalog::find(std::string_view kind, std::string_view key, con
   const auto found = items_.find({std::string(kind), std::string(key)});
   if (found != items_.end()) return &found->second.schema;
   diagnostics.add({where, path, "there is no " + std::string(kind) + " '" + std::string(key) + "'",
-                suggestion(key, keys(kind))});
+                   suggestion(key, keys(kind))});
   return nullptr;
 }
 

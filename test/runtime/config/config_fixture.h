@@ -26,9 +26,11 @@ class DemoCatalog : public ConfigCatalog, private SchemaLookup {
   SchemaLookup& schemas() override { return *this; }
   std::vector<std::string> keys(std::string_view kind) override;
   std::vector<std::string> kinds_of(std::string_view key) override;
-  void check_rules(std::string_view kind, const ConfigValue& config, Diagnostics& diagnostics) override;
+  void check_rules(std::string_view kind, const ConfigValue& config,
+                   Diagnostics& diagnostics) override;
   Experiment experiment(const std::string& key) override;
-  void check_experiment(const std::string& key, const Value& config, Diagnostics& diagnostics) override;
+  void check_experiment(const std::string& key, const Value& config,
+                        Diagnostics& diagnostics) override;
 
   std::map<std::string, std::filesystem::path> experiment_files{};  // beside demo/small
 
@@ -61,7 +63,7 @@ class Configs {
 
   // Resolves main.toml with these overrides.
   ResolvedConfig resolve(const std::vector<std::string>& overrides = {});
-  // The problems of that, one a line: "place: path: what (hint)".
+  // The problems of that, one a line: "location: path: what (hint)".
   std::string diagnostics(const std::vector<std::string>& overrides = {});
   // "main.toml:3:4" or "default" ...
   std::string origin(const ResolvedConfig& config, std::string_view path) const;

@@ -64,7 +64,7 @@ TEST_CASE("every lookup of an experiment gives a fresh config") {
   CHECK(text_at(configs.resolve().tree, "trainer.train_steps") == "300");
 }
 
-TEST_CASE("restrictions of an experiment hold for what is laid over it, with the place") {
+TEST_CASE("restrictions of an experiment hold for what is laid over it, with the location") {
   Configs configs;
   configs.write("main.toml", "experiment = 'demo/small'\n[task]\nclasses = 9\n");
   CHECK(configs.diagnostics() == "main.toml:3:11: task.classes: must be 10 (it is small)\n");
@@ -123,7 +123,7 @@ TEST_CASE("restrictions that cannot be checked are an error, unless they are lef
   CHECK_THAT(bytes.diagnostics(), Catch::StartsWith("main.toml:1:23: this is not UTF-8 text"));
 }
 
-TEST_CASE("a batch that gradient accumulation cannot cut evenly is refused with the place") {
+TEST_CASE("a batch that gradient accumulation cannot cut evenly is refused with the location") {
   Configs configs(trivet::test::kGoodConfig);
   CHECK(configs.diagnostics({"trainer.gradient_accumulation=4"}) == "no problem");
   CHECK(

@@ -70,7 +70,7 @@ TEST_CASE("globs reach what no override names, whatever types the others set") {
   CHECK(either_way({"**.dims=2", "**.activation=demo/Linear"}, "task.model.activation.dims") ==
         "2");
   CHECK_THAT(either_way({"**.momentum=0.5", "trainer.optimizer.momentum=0.25"}, ""),
-             Catch::Contains("other overrides name every place that it matches"));
+             Catch::Contains("other overrides name every location that it matches"));
 }
 
 TEST_CASE("elements are taken out by their numbers in the list as it stands") {
@@ -107,7 +107,7 @@ TEST_CASE("JSON of --params_override merges, and its keys may be paths") {
     Configs configs(kGoodConfig);
     configs.request.overrides = parse_params_override(json).overrides;
     return configs.diagnostics() == "no problem" ? to_toml(configs.resolve().tree)
-                                              : configs.diagnostics();
+                                                 : configs.diagnostics();
   };
   CHECK_THAT(with(R"({"task": {"model": {"dropout": 0.5}}})"),
              Catch::Contains("hidden_dims = [64, 32]") && Catch::Contains("dropout = 0.5"));
@@ -132,7 +132,8 @@ TEST_CASE("numbers and words are read alike in every way to give them") {
   CHECK(text_at(tree, "task.model.dropout") == "0.25");
   CHECK(text_at(tree, "task.model.limit") == "\"none\"");
   CHECK(text_at(tree, "task.model.activation") == "\"none\"");
-  CHECK_THAT(configs.diagnostics({"trainer.train_steps=1.5"}), Catch::Contains("expected an integer"));
+  CHECK_THAT(configs.diagnostics({"trainer.train_steps=1.5"}),
+             Catch::Contains("expected an integer"));
 }
 
 TEST_CASE("a run's config.toml keeps references, with what they mean") {

@@ -42,7 +42,7 @@ void use(const PluginNote& note) {
   }
 }
 
-std::size_t place_of_note(const std::string& bytes) {
+std::size_t offset_of_note(const std::string& bytes) {
   const std::size_t at = bytes.find(std::string("trivet\0", 7) + '\0' + "{\"name\"");
   REQUIRE(at != std::string::npos);
   return at - sizeof(Elf64_Nhdr);
@@ -91,7 +91,7 @@ TEST_CASE("the note is found through the section headers when its segment is gon
 
 TEST_CASE("sizes and offsets near the end of the number range are survived") {
   const std::string good = test::read_file(test::fixture("alpha"));
-  const std::size_t note = place_of_note(good);
+  const std::size_t note = offset_of_note(good);
   for (const std::uint64_t value : {~0ULL, ~0ULL - 3, 1ULL << 63, 1ULL << 62, 0ULL, 1ULL}) {
     for (const std::size_t offset :
          {offsetof(Elf64_Ehdr, e_phoff), offsetof(Elf64_Ehdr, e_shoff)}) {
@@ -124,7 +124,7 @@ TEST_CASE("a file of another machine or kind is told so") {
 
 TEST_CASE("damaged headers and notes are answered, never followed", "[fuzz]") {
   const std::string good = test::read_file(test::fixture("alpha"));
-  const std::size_t note = place_of_note(good);
+  const std::size_t note = offset_of_note(good);
   std::mt19937_64 random(20240811);
   const auto below = [&](std::size_t limit) { return static_cast<std::size_t>(random() % limit); };
   int read = 0;

@@ -135,7 +135,7 @@ TEST_CASE("a directory is taken back only by the run that made it") {
   CHECK_FALSE(fs::exists(temp.path() / "new"));
 }
 
-TEST_CASE("a file in the place of a run directory is refused") {
+TEST_CASE("a file instead of a run directory is refused") {
   test::TempDir temp;
   write_file(temp.path() / "file", "x", Durability::cached);
   CHECK_THROWS_WITH(RunDirectory::at(temp.path() / "file"), Contains("is not a directory"));
@@ -221,7 +221,7 @@ TEST_CASE("a heartbeat that cannot be written is reported with its reason", "[ts
   test::TempDir temp;
   const fs::path path = temp.path() / "status.json";
   StatusFile status(path, "train", 1);
-  fs::create_directory(path);  // which no file can take the place of
+  fs::create_directory(path);  // which no file can replace
   CHECK_THROWS_AS(status.set_state("running"), RunError);
   CHECK(status.take_heartbeat_error().empty());
   test::DirectoryWatch watch(temp.path());

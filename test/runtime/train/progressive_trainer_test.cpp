@@ -181,7 +181,7 @@ TEST_CASE("a stage that must find all its weights and does not is an error with 
                                                  Contains("trainer.stages[1].transfer"));
 }
 
-TEST_CASE("a pattern of a stage that matches no variable is an error that names the place") {
+TEST_CASE("a pattern of a stage that matches no variable is an error that names the location") {
   StageConfig wrong = curved(0);
   wrong.transfer.ignore = {"bb"};
   Bench bench(stages({stage(2), wrong}));
@@ -201,7 +201,7 @@ TEST_CASE("a variable may be frozen in one stage and trained in the next") {
   CHECK(bench.weight("w") != 0.5f);
 }
 
-TEST_CASE("what a stage says is trainable stands in the place of what the trainer says is frozen") {
+TEST_CASE("what a stage says is trainable stands instead of what the trainer says is frozen") {
   StageConfig first = stage(3);
   first.trainable = std::vector<std::string>{"b"};
   ProgressiveConfig config = stages({first, stage(0)});

@@ -41,7 +41,8 @@ struct TrainedRun {
     observer.wants = wants;
     TaskContext task_context{*device, {}};
     task = make(test::task_config(), task_context);
-    TrainerContext context{.task = *task, .device = *device, .key = RngKey(1), .observer = observer};
+    TrainerContext context{
+        .task = *task, .device = *device, .key = RngKey(1), .observer = observer};
     trainer = std::make_unique<DefaultTrainer>(config, context);
     trainer->initialize();
     trainer->train(7);

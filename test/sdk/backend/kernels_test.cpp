@@ -157,7 +157,8 @@ TEST_CASE("any one optional function may be missing", "[kernels]") {
 #endif
 
 #ifdef TRIVET_TEST_CPU
-TEST_CASE("batch norm's gradient is composed where there is the forward kernel alone", "[kernels]") {
+TEST_CASE("batch norm's gradient is composed where there is the forward kernel alone",
+          "[kernels]") {
   tv_backend table = *cpu::get();
   table.extension = [](tv_ctx* context, const char* name) -> const void* {
     const bool backward = std::strcmp(name, TV_BATCH_NORM_BWD) == 0;

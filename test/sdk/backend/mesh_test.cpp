@@ -13,7 +13,8 @@ std::string problems_of(const MeshConfig& mesh) {
   Diagnostics diagnostics;
   mesh.validate(diagnostics);
   std::string text;
-  for (const Diagnostic& problem : diagnostics.list()) text += problem.path + ": " + problem.what + "\n";
+  for (const Diagnostic& problem : diagnostics.list())
+    text += problem.path + ": " + problem.what + "\n";
   return text;
 }
 
@@ -87,7 +88,8 @@ TEST_CASE("the inputs' batch size must be what the mesh makes it", "[mesh]") {
     Diagnostics found;
     config.validate(found);
     std::string text;
-    for (const Diagnostic& problem : found.list()) text += problem.path + ": " + problem.what + "\n";
+    for (const Diagnostic& problem : found.list())
+      text += problem.path + ": " + problem.what + "\n";
     return text;
   };
   CHECK(diagnostics(64, 8).empty());

@@ -46,7 +46,7 @@ FlopCount step_flops(Device& device) {
 TEST_CASE("FLOPs are the products', by hand, on every backend and on a meta device", "[meta]") {
   // linear: 6 rows, 8 x 8, and two products of that size back; head: 6 rows, 8 x 10, likewise.
   const double products = 3 * (2 * 6 * 8 * 8) + 3 * (2 * 6 * 8 * 10);
-  // 12 B H D for each pair of places, of which 1 + 2 + 3 of 3 * 3 see each other.
+  // 12 B H D for each pair of positions, of which 1 + 2 + 3 of 3 * 3 see each other.
   const double pair = 12 * 2 * 2 * 4;
   for (const NamedBackend& backend : named_backends()) {
     for (const bool meta : {false, true}) {
@@ -90,7 +90,8 @@ TEST_CASE("tensors on a meta device read as zeros, and wrong shapes are errors a
                     Catch::Contains("lacks the mandatory") && Catch::Contains("matmul"));
 }
 
-TEST_CASE("a step on a meta device composes what the backend would, and plans as much memory", "[meta]") {
+TEST_CASE("a step on a meta device composes what the backend would, and plans as much memory",
+          "[meta]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     std::vector<std::uint64_t> arena;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a config is told, all at once, with place, path and a hint.
+// What is wrong with a config is told, all at once, with location, path and a hint.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -41,7 +41,7 @@ Value at(Value value, int line, int column = 1) {
 
 }  // namespace
 
-TEST_CASE("a typo in a key is reported with its place and the nearest name") {
+TEST_CASE("a typo in a key is reported with its location and the nearest name") {
   Value table = Value::table({{"big", 1}});
   table.members().push_back(
       {"realm", at(Value(1), 7, 9), {.file = "c.toml", .line = 7, .column = 1}});
@@ -154,7 +154,8 @@ TEST_CASE("a rule over several fields is checked at every depth and names the fi
   const auto diagnostics = problems_of<Block>(
       Value::table({{"attention", bad}, {"more", Value::array({Value::table(), bad})}}), "model");
   REQUIRE(diagnostics.size() == 2);
-  CHECK(to_string(diagnostics[0]) == "c.toml:2:1: model.attention.dims: must be a multiple of heads");
+  CHECK(to_string(diagnostics[0]) ==
+        "c.toml:2:1: model.attention.dims: must be a multiple of heads");
   CHECK(diagnostics[1].path == "model.more[1].dims");
 }
 
@@ -163,7 +164,7 @@ TEST_CASE("a bare number for a kind without an item for numbers is refused") {
   CHECK(problem.what.find("no plugin says what a bare number means") != std::string::npos);
 }
 
-TEST_CASE("a rule may speak of a place further down, which is found as far as it is written") {
+TEST_CASE("a rule may speak of a location further down, which is found as far as it is written") {
   const trivet::Value written = [] {
     trivet::Value inner = trivet::Value::table({{"size", 3}});
     inner.set_origin({.file = "c.toml", .line = 4, .column = 1});

@@ -51,7 +51,7 @@ TEST_CASE("a value for every field type arrives in its member") {
   CHECK(config.grid == std::vector<std::vector<int>>{{1, 2}, {}});
   CHECK(config.weights == trivet::Map<double>{{"a", 1}, {"b", 2}});
   CHECK(config.weights.begin()->first == "b");  // the order of the file
-  CHECK(config.places.at("home").x == 0.0);
+  CHECK(config.locations.at("home").x == 0.0);
   CHECK(config.limit == 3);
   CHECK_FALSE(config.rate.has_value());
   CHECK(config.center->x == 1);
@@ -153,7 +153,7 @@ TEST_CASE("the schema tells everything about the fields") {
   CHECK(schema.find("point")->type.fields[0].default_value == Value(0.75));
   CHECK(form("points") == Form::list);
   CHECK(schema.find("points")->type.element[0].fields[0].default_value == Value(0.5));
-  CHECK(form("places") == Form::map);
+  CHECK(form("locations") == Form::map);
   CHECK(form("gadget") == Form::config);
   CHECK(schema.find("gadget")->type.kind == "gadget");
   CHECK(schema.find("gadgets")->type.element[0].kind == "gadget");
@@ -185,7 +185,8 @@ TEST_CASE("the schema's defaults are those of the struct, to the last bit") {
     INFO(field.name);
     REQUIRE(field.default_value.has_value());
     if (field.type.form == FieldType::Form::config && field.default_value->is_string()) {
-      CHECK(field.default_value->as_string() == defaults.find(field.name)->find("type")->as_string());
+      CHECK(field.default_value->as_string() ==
+            defaults.find(field.name)->find("type")->as_string());
     } else {
       CHECK(*field.default_value == *defaults.find(field.name));
     }

@@ -49,7 +49,7 @@ struct Everything : Common {
   std::vector<Point> points{};
   std::vector<std::vector<int>> grid{};
   trivet::Map<double> weights{};
-  trivet::Map<Point> places{};
+  trivet::Map<Point> locations{};
   std::optional<int> limit{};
   std::optional<double> rate = 0.5;
   std::optional<Point> center{};
@@ -69,7 +69,7 @@ TRIVET_CONFIG(Everything, Common, (flag, "A boolean."), (small, "8 bits."), (por
               (file, "A file."), (wait, "A time.", at_least(1)), (point, "A struct."),
               (words, "Texts.", alias("old_words")), (points, "Structs."),
               (grid, "Lists of lists.", at_most(9)), (weights, "Numbers by name.", at_least(0)),
-              (places, "Structs by name."), (limit, "Maybe a number."),
+              (locations, "Structs by name."), (limit, "Maybe a number."),
               (rate, "Maybe, by default."), (center, "Maybe a struct."), (note, "Maybe a text."),
               (gadget, "A template."), (nothing, "Empty."), (gadgets, "Templates."),
               (named, "Templates by name."), (free, "Anything."), (long_, "A C++ word."))
@@ -119,7 +119,7 @@ inline trivet::Value everything_value() {
       {"points", Value::array({Value::table({{"x", 0.25}}), Value::table()})},
       {"grid", Value::array({Value::array({1, 2}), Value::array()})},
       {"weights", Value::table({{"b", 2.0}, {"a", 1}})},
-      {"places", Value::table({{"home", Value::table({{"x", 0.0}})}})},
+      {"locations", Value::table({{"home", Value::table({{"x", 0.0}})}})},
       {"limit", 3},
       {"rate", "none"},
       {"center", Value::table({{"x", 1}})},

@@ -21,7 +21,7 @@ TEST_CASE("a value holds what it was made from") {
   CHECK_THROWS_AS(Value(std::numeric_limits<std::uint64_t>::max()), trivet::Error);
 }
 
-TEST_CASE("asking a value for another type throws with its place") {
+TEST_CASE("asking a value for another type throws with its location") {
   Value value(1);
   value.set_origin({.file = "f.toml", .line = 4, .column = 2});
   CHECK_THROWS_WITH(value.as_string(), "f.toml:4:2: expected a string, found an integer");
@@ -66,7 +66,7 @@ TEST_CASE("a malformed path is refused") {
   }
 }
 
-TEST_CASE("comparison ignores places and the order of keys but not types") {
+TEST_CASE("comparison ignores locations and the order of keys but not types") {
   Value a = Value::table({{"x", 1}, {"y", "t"}});
   Value b = Value::table({{"y", "t"}, {"x", 1}});
   b.find("x")->set_origin({.file = "elsewhere"});

@@ -225,7 +225,8 @@ TEST_CASE("a file cut anywhere is refused, and so is one with bytes behind its e
   CHECK(complaint_about(whole).empty());
 }
 
-TEST_CASE("no change of a single byte of the header crashes the reader or gets data out of place") {
+TEST_CASE(
+    "no change of a single byte of the header crashes the reader or gets data out of location") {
   TempDir dir;
   trivet::write_safetensors(dir.path() / "a", Example().entries(), {{"k", "v"}});
   const std::string whole = bytes_of(dir.path() / "a");
@@ -313,7 +314,7 @@ TEST_CASE("entries that overlap, repeat, lack fields or have odd names are refus
              Catch::Contains("\"k\" twice"));
 }
 
-TEST_CASE("zero bytes in the place of the blanks behind a header are refused") {
+TEST_CASE("zero bytes instead of the blanks behind a header are refused") {
   TempDir temp;
   const fs::path file = temp / "f.safetensors";
   put(file, file_of("{}      ", ""));

@@ -129,7 +129,7 @@ TEST_CASE("words of a job arrive as they are") {
   CHECK(out_of(job) == expected);
 }
 
-TEST_CASE("a job gets the variables that pass through, those of its place and its own") {
+TEST_CASE("a job gets the variables that pass through, those of its location and its own") {
   ::setenv("ATTEMPT_TEST_SECRET", "x", 1);
   ::setenv("TZ", "UTC", 1);
   const TempDir dir;
@@ -197,7 +197,7 @@ TEST_CASE("a program that cannot be started is a failed attempt that says why") 
     reason = "cannot start " + file.string() + ": Permission denied";
   }
   if (how == "its directory is gone") {
-    job.working_directory = "/no/such/place";
+    job.working_directory = "/no/such/location";
     reason = "cannot change to the working directory of /bin/sh: No such file or directory";
   }
   const AttemptInfo info = finish(job);

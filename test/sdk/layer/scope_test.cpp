@@ -14,10 +14,10 @@ namespace {
 
 using trivet::ConfigOf;
 using trivet::Init;
-using trivet::RngKey;
 using trivet::Layer;
 using trivet::Parameter;
 using trivet::ParameterStore;
+using trivet::RngKey;
 using trivet::Scope;
 using trivet::Tensor;
 using trivet::Value;
@@ -151,11 +151,11 @@ TEST_CASE_METHOD(Fixture, "a gradient that no op wrote is zero, one that was wri
 TEST_CASE_METHOD(Fixture, "assign copies values in place and checks shape and type") {
   Parameter& s = root.state("s", {2}, 0);
   store.build();
-  const void* place = s.value().view().data;
+  const void* position = s.value().view().data;
   const std::vector<float> values{1, 2};
   s.assign(Tensor::from(*device, std::span<const float>(values), {2}));
   CHECK(s.value().to_host<float>() == values);
-  CHECK(s.value().view().data == place);
+  CHECK(s.value().view().data == position);
   Tensor host = Tensor::host({2});
   host.mutable_span<float>()[0] = 3;
   host.mutable_span<float>()[1] = 4;
@@ -178,7 +178,7 @@ TEST_CASE_METHOD(Fixture, "layers shared by name are one layer with one set of w
   CHECK(other != first);
 }
 
-TEST_CASE_METHOD(Fixture, "a shared name with two configs is refused, naming both places") {
+TEST_CASE_METHOD(Fixture, "a shared name with two configs is refused, naming both positions") {
   root.layer("a", linear(3, 4, "tied"));
   const std::string text = error_of([&] { root.layer("b", linear(3, 5, "tied")); });
   CHECK_THAT(text, Catch::Contains("'tied'") && Catch::Contains("'a'") && Catch::Contains("'b'"));

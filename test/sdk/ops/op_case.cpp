@@ -80,12 +80,12 @@ void check_on(Device& device, const OpCase& op, std::span<const Array> arrays, c
 
 double Array::at(std::span<const std::int64_t> index) const {
   const int missing = static_cast<int>(index.size()) - shape.rank();
-  std::int64_t place = 0;
+  std::int64_t position = 0;
   for (int axis = 0; axis < shape.rank(); ++axis) {
     const std::int64_t i = shape[axis] == 1 ? 0 : index[static_cast<std::size_t>(axis + missing)];
-    place = place * shape[axis] + i;
+    position = position * shape[axis] + i;
   }
-  return values[static_cast<std::size_t>(place)];
+  return values[static_cast<std::size_t>(position)];
 }
 
 void check(const OpCase& op) {

@@ -85,14 +85,14 @@ TEST_CASE("attention mixes the values that each query sees", "[ops]") {
   check_attention("segments", {2, 1, {.causal = true, .q_offset = 2}, true});
 }
 
-TEST_CASE("weights of attention are dropped by the bits of their place", "[ops]") {
+TEST_CASE("weights of attention are dropped by the bits of their position", "[ops]") {
   // With values of 1 in each feature of its own, the output is the weights.
   const Shape shape{1, 4, 2, 4};
   const auto device = open_any();
   std::vector<float> values;
-  for (int place = 0; place < 4; ++place) {
+  for (int position = 0; position < 4; ++position) {
     for (int head = 0; head < 2; ++head) {
-      for (int d = 0; d < 4; ++d) values.push_back(d == place ? 1 : 0);
+      for (int d = 0; d < 4; ++d) values.push_back(d == position ? 1 : 0);
     }
   }
   const Tensor q = Tensor::zeros(*device, shape), v = Tensor::from<float>(*device, values, shape);

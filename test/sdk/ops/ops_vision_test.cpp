@@ -27,7 +27,7 @@ Extent extent(std::int64_t in, std::int64_t kernel, const WindowOptions& o, std:
   return {out, std::max<std::int64_t>(0, (out - 1) * stride + reach - in) / 2};
 }
 
-// Calls f(row, column, kernel place) for the pixels of a window that lie inside the image.
+// Calls f(row, column, kernel position) for the pixels of a window that lie inside the image.
 template <class F>
 void window(const Shape& image, std::int64_t kh, std::int64_t kw, const WindowOptions& o,
             Indices at, F f) {

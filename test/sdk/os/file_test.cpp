@@ -13,7 +13,7 @@ using Catch::Contains;
 using test::TempDir;
 namespace fs = std::filesystem;
 
-TEST_CASE("a text comes back from its file, and a new one takes its place") {
+TEST_CASE("a text comes back from its file, and a new one replaces it") {
   const TempDir dir;
   const fs::path file = dir / "a.txt";
   const std::string long_text(300000, 'x');

@@ -119,7 +119,8 @@ constexpr auto tool(std::string_view name, std::string_view doc, A... attribute)
 
 TRIVET_PLUGIN(({.name = "bench", .version = "1.2.3", .license = "MIT", .doc = "Tools \\ more."}),
               registry_test::tool<registry_test::Hammer>("Hammer", "Hits."),
-              registry_test::tool<registry_test::Saw>("Saw", "Cuts.", trivet::scalar_shorthand("teeth")),
+              registry_test::tool<registry_test::Saw>("Saw", "Cuts.",
+                                                      trivet::scalar_shorthand("teeth")),
               trivet::backend<&registry_test::table>("Plain", "A table."),
               trivet::backend<&registry_test::no_table>("Missing", "No table."),
               trivet::experiment<&registry_test::small_saw>("small_saw", "A whole config."))

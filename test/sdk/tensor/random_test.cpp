@@ -47,8 +47,9 @@ TEST_CASE("any part of an array of bits can be drawn alone", "[random]") {
 
 TEST_CASE("keys differ by every name and number folded in, and by their order", "[random]") {
   const RngKey key(0);
-  const RngKey keys[] = {key,         key.fold("a"),         key.fold("b"),         key.fold(1),
-                      key.fold(2), key.fold("a").fold(1), key.fold(1).fold("a"), RngKey(1).fold("a")};
+  const RngKey keys[] = {
+      key,         key.fold("a"),         key.fold("b"),         key.fold(1),
+      key.fold(2), key.fold("a").fold(1), key.fold(1).fold("a"), RngKey(1).fold("a")};
   for (const RngKey& a : keys) CHECK(std::count(std::begin(keys), std::end(keys), a) == 1);
   CHECK(key.fold("params/w") == RngKey(0).fold("params/w"));
 }
@@ -135,10 +136,10 @@ TEST_CASE("a keyed permutation is one to one, for every size", "[random]") {
     const Permutation permutation(RngKey(n), n);
     std::vector<bool> seen(n, false);
     for (std::uint64_t i = 0; i < n; ++i) {
-      const std::uint64_t place = permutation(i);
-      REQUIRE(place < n);
-      REQUIRE(!seen[place]);
-      seen[place] = true;
+      const std::uint64_t position = permutation(i);
+      REQUIRE(position < n);
+      REQUIRE(!seen[position]);
+      seen[position] = true;
     }
   }
 }

@@ -134,7 +134,7 @@ TEST_CASE("what is missing or of another shape is an error that lists every vari
   CHECK(store["out"] == 0);
 }
 
-TEST_CASE("moving averages take the place of the weights they are averages of") {
+TEST_CASE("moving averages replace the weights they are averages of") {
   const test::TempDir temp;
   file_with(temp, {{"a", 2}, {"b", 2}});
   const std::vector<float> average(2, 7.0F);

@@ -14,11 +14,11 @@
 namespace learner_rules_test {
 namespace {
 
-using trivet::RngKey;
 using trivet::LearnerRule;
 using trivet::OptimizerSegment;
 using trivet::OptimizerStep;
 using trivet::Patterns;
+using trivet::RngKey;
 using Values = std::vector<float>;
 
 // w -= lr scale g, counting updates of each number in a slot.
@@ -234,7 +234,7 @@ TEST_CASE_METHOD(Fixture, "the average of weights follows its formula from the f
   averages({.decay = 0.15, .start_step = 2}, {0.95, 1.04, 0.8785});
 }
 
-TEST_CASE_METHOD(Fixture, "averages take the weights' place for a while, bit for bit") {
+TEST_CASE_METHOD(Fixture, "averages take the weights' location for a while, bit for bit") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 0.3)), {.ema = {.decay = 0.9}});
   {

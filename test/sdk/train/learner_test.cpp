@@ -12,10 +12,10 @@ namespace learner_test {
 namespace {
 
 using trivet::GradientClipConfig;
-using trivet::RngKey;
 using trivet::OptimizerSegment;
 using trivet::OptimizerStep;
 using trivet::Parameter;
+using trivet::RngKey;
 
 // Remembers what it was given, and takes plain steps: w -= lr * scale * g.
 class Recorder final : public trivet::Optimizer {

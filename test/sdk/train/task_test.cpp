@@ -18,8 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 using trivet::Batch;
 using trivet::FpropContext;
-using trivet::RngKey;
 using trivet::NestedMap;
+using trivet::RngKey;
 using trivet::Tensor;
 
 // y = x * w, w [2].

@@ -251,7 +251,7 @@ typedef struct tv_attention_grad {
 
 /* Rotary positions: pairs (x[i], x[i + rotary/2]) of the first `rotary` features of the last axis
  * turn by sign * position * theta^(-2 i / rotary). x and out [B, T, H, D]; positions i32 [B, T]. In
- * place is allowed. */
+ * position is allowed. */
 typedef struct tv_rope {
   uint32_t struct_size;
   tv_view x, out;
@@ -376,7 +376,7 @@ typedef struct tv_backend {
   tv_status (*norm_bwd)(tv_ctx*, const tv_norm_grad*);
   tv_status (*act_fwd)(tv_ctx*, tv_activation, const tv_view* y, const tv_view* x);
   /* `saved` is y or x, as the activation needs; dx may be dy for the forms that are not gated (in
-   * place). */
+   * position). */
   tv_status (*act_bwd)(tv_ctx*, tv_activation, const tv_view* dx, const tv_view* saved,
                        const tv_view* dy);
   tv_status (*attention_fwd)(tv_ctx*, const tv_attention*);

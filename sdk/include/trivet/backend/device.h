@@ -6,11 +6,12 @@
 // between begin_step() and end_step() is step memory: the first step (and any step that differs
 // from the one before) takes it from a caching allocator and records sizes and lifetimes; then a
 // plan is solved (greedy by size over lifetimes) and later steps replay it in one arena. The n-th
-// allocation gets the n-th planned place, so a steady step asks nothing of the system, touches no
-// new page, and has the same addresses every time. A tensor that outlives its step is found out at
-// end_step(): the arena is then left to it, and from then on that allocation has memory of its own
-// in steps of this kind. A few kinds of steps (training, its last batch, evaluation) have a plan
-// each; they are told apart by their first allocation. Tensors live at most as long as the device.
+// allocation gets the n-th planned position, so a steady step asks nothing of the system, touches
+// no new page, and has the same addresses every time. A tensor that outlives its step is found out
+// at end_step(): the arena is then left to it, and from then on that allocation has memory of its
+// own in steps of this kind. A few kinds of steps (training, its last batch, evaluation) have a
+// plan each; they are told apart by their first allocation. Tensors live at most as long as the
+// device.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,8 @@ struct DeviceOptions {
   std::uint64_t memory_limit = 0;      // bytes of device memory; 0 = none
 };
 
-// How often an optional function was answered by the backend, and how often the SDK fell back to others.
+// How often an optional function was answered by the backend, and how often the SDK fell back to
+// others.
 struct KernelUse {
   std::string kernel;  // "linear_fwd", "extension conv2d_fwd/1"
   std::uint64_t native = 0, fallback = 0;
@@ -50,7 +52,7 @@ struct MemoryReport {
 
 // Floating-point operations of the model as defined (no recomputation), as the ops declare them.
 struct FlopCount {
-  double flops = 0;  // attention over the pairs of places that see each other
+  double flops = 0;  // attention over the pairs of positions that see each other
   // Attention over all pairs: what the closed form 6 N + 12 L H Q T counts, and model FLOPs
   // utilization with it (Chowdhery et al. 2022, appendix B).
   double model_flops = 0;

@@ -7,8 +7,8 @@
 //   processes = 8                    # 4 devices each
 //   percore_batch_size = 16          # 512 examples in a global batch
 //
-// A mesh of more than one device is for looking at on a meta device (trivet/backend/meta_device.h): `trivet
-// check` and `trivet summary` tell what a device of it would have to hold and to do.
+// A mesh of more than one device is for looking at on a meta device (trivet/backend/meta_device.h):
+// `trivet check` and `trivet summary` tell what a device of it would have to hold and to do.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ TRIVET_CONFIG(MeshConfig, trivet::NoBase,
               (mesh_axis_names,
                "What the axes are for: replica (data alone is split), data (data and weights), mdl "
                "(weights and depths), data_expert (as data, and experts), stage (layers), seq "
-               "(places)."),
+               "(positions)."),
               (processes, "Processes that the devices are shared by, equally.", at_least(1)),
               (percore_batch_size,
                "Examples of a global batch per device, also below 1; 0: the inputs' batch_size "

@@ -20,7 +20,7 @@ namespace trivet {
 // not passed on, as nothing takes them. Throws Error as Device::open does for a table that lacks
 // mandatory functions.
 TRIVET_API std::unique_ptr<Device> open_meta_device(const tv_backend* like,
-                                                 DeviceOptions options = {});
+                                                    DeviceOptions options = {});
 
 TRIVET_API bool is_meta(const Device& device);
 

@@ -16,8 +16,8 @@
 //   activation = "nn/Gelu"
 //   activation = "none"
 //
-// and, where a plugin marked one of its items with scalar_shorthand, a bare number. In C++ it is made
-// from a config struct of the same plugin, or from a key and a table of fields:
+// and, where a plugin marked one of its items with scalar_shorthand, a bare number. In C++ it is
+// made from a config struct of the same plugin, or from a key and a table of fields:
 //
 //   GeluConfig gelu;
 //   gelu.approximate = true;
@@ -79,7 +79,7 @@ class TRIVET_API ConfigValue {
   // Reads what TOML may hold for a ConfigOf of this kind; throws ConfigError for anything else.
   static ConfigValue from_value(const Value& value, std::string_view kind, std::string path);
 
-  // Same key and same fields; the place does not matter.
+  // Same key and same fields; the location does not matter.
   friend TRIVET_API bool operator==(const ConfigValue& a, const ConfigValue& b);
 
  protected:

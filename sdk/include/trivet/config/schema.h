@@ -95,8 +95,8 @@ struct TRIVET_API Schema {
   friend bool operator==(const Schema&, const Schema&) = default;
 };
 
-// Collects mistakes. A config struct may have a member `void validate(Diagnostics&) const` for rules
-// that concern several fields; it names a field of its own struct and the place is found:
+// Collects mistakes. A config struct may have a member `void validate(Diagnostics&) const` for
+// rules that concern several fields; it names a field of its own struct and the location is found:
 //
 //   void validate(trivet::Diagnostics& problems) const {
 //     if (heads > 0 && dims % heads != 0) problems.add("dims", "must be a multiple of heads");
@@ -109,7 +109,7 @@ class TRIVET_API Diagnostics {
 
   bool empty() const noexcept { return list_.empty(); }
   const std::vector<Diagnostic>& list() const noexcept { return list_; }
-  void sort();          // by file, line and column; those without a place stay last
+  void sort();          // by file, line and column; those without a location stay last
   void throw_if_any();  // sorted, as one ConfigError
 
   // While it lives, `add(field, ...)` speaks of the fields of `table`, which stands at `path`. Both
@@ -145,7 +145,7 @@ class TRIVET_API SchemaLookup {
  public:
   virtual ~SchemaLookup();
   // The schema of an item. Null when there is none; then a problem that says why has been added,
-  // with `where` and `path` as its place. The schema lives as long as the lookup.
+  // with `where` and `path` as its location. The schema lives as long as the lookup.
   virtual const Schema* find(std::string_view kind, std::string_view key, const Origin& where,
                              const std::string& path, Diagnostics& diagnostics) = 0;
   // Throws Error when more than one item claims numbers.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Values to config structs and back, and comparison. What a value must look like is checked before
-// by validate(), which is not a template; here values are only moved to their places.
+// by validate(), which is not a template; here values are only moved to their locations.
 #pragma once
 
 #include <cmath>
@@ -25,8 +25,8 @@ TRIVET_API bool is_none(const Value& value) noexcept;
 TRIVET_API const Value* find_field(const Value& table, const Field& field) noexcept;
 
 template <class T>
-void read(const Value& value, const FieldType& type, const std::string& path, Diagnostics& diagnostics,
-          T& out);
+void read(const Value& value, const FieldType& type, const std::string& path,
+          Diagnostics& diagnostics, T& out);
 
 template <Described C>
 struct FieldReader {
@@ -58,8 +58,8 @@ void read_struct(const Value& table, const std::vector<Field>& fields, const std
 }
 
 template <class T>
-void read(const Value& value, const FieldType& type, const std::string& path, Diagnostics& diagnostics,
-          T& out) {
+void read(const Value& value, const FieldType& type, const std::string& path,
+          Diagnostics& diagnostics, T& out) {
   if constexpr (ScalarField<T>) {
     out = FieldTraits<T>::read(value);
   } else if constexpr (IsVector<T>::value) {
@@ -73,7 +73,8 @@ void read(const Value& value, const FieldType& type, const std::string& path, Di
   } else if constexpr (IsMap<T>::value) {
     out.clear();
     for (const Value::Member& member : value.members()) {
-      read(member.value, type.element[0], joined_path(path, member.key), diagnostics, out[member.key]);
+      read(member.value, type.element[0], joined_path(path, member.key), diagnostics,
+           out[member.key]);
     }
   } else if constexpr (IsOptional<T>::value) {
     if (value.is_null() || (is_none(value) && type.form != FieldType::Form::string)) {

@@ -78,7 +78,7 @@ TRIVET_ENUM(AttemptPhase, fresh, running, ended, lost)
 struct AttemptInfo {
   AttemptPhase phase = AttemptPhase::fresh;
   JobStatus status;   // its state, exit code, times and host; `failures` is the caller's to know
-  pid_t shim = 0;   // while it runs on this machine, else 0
+  pid_t shim = 0;     // while it runs on this machine, else 0
   pid_t process = 0;  // leader of the job's process group, likewise
 };
 
@@ -89,10 +89,10 @@ struct AttemptOptions {
   // (memory_cgroup.h); empty, or a job without one: no limit. A job never fails because a cgroup
   // cannot be made: it runs without, and its stderr says so.
   std::filesystem::path cgroup_parent{};
-  // Beside Job::env, which wins: what only the place where it runs knows (CUDA_VISIBLE_DEVICES).
+  // Beside Job::env, which wins: what only the location where it runs knows (CUDA_VISIBLE_DEVICES).
   std::vector<std::pair<std::string, std::string>> env{};
-  // For run_attempt: signals by which the place announces that it ends the job, and the `reason` of
-  // exit.json for each: {SIGTERM, "preempted"}. The job gets SIGTERM then, and SIGKILL when
+  // For run_attempt: signals by which the location announces that it ends the job, and the `reason`
+  // of exit.json for each: {SIGTERM, "preempted"}. The job gets SIGTERM then, and SIGKILL when
   // grace_seconds are over. Signals that are not listed are passed on as they are.
   std::vector<std::pair<int, std::string>> end_signals{};
 };

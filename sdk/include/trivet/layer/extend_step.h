@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding with a cache: a layer is given a sequence a few places at a time and does not compute
+// Decoding with a cache: a layer is given a sequence a few positions at a time and does not compute
 // again what it knows of the earlier ones.
 //
 //   auto cache = make_cache(*layer, "decoder", batch, max_length);
@@ -7,16 +7,16 @@
 //   y = extend_step(*layer, next, cache.get(), context);               // [B, 1, ..]
 //
 // Cut into chunks of any sizes, a sequence gives what fprop gives for the whole of it. A layer
-// whose output at a place depends on its input at other places implements ExtendStep; one that is
-// local in time (Linear, norms, activations, embeddings) says so with kLayerLocalInTime, and its
-// fprop is called. Any other layer cannot decode with a cache, which make_cache says.
+// whose output at a position depends on its input at other positions implements ExtendStep; one
+// that is local in time (Linear, norms, activations, embeddings) says so with kLayerLocalInTime,
+// and its fprop is called. Any other layer cannot decode with a cache, which make_cache says.
 //
-// What an FpropContext holds for [B, T] is here that of the new places, [B, n]:
-//   positions     where the rows' places stand in their sequences; undefined: in all rows, those
-//                 that follow the places in the cache.
-//   paddings      1 = the place is put in the cache, and no other place ever sees it. So rows whose
+// What an FpropContext holds for [B, T] is here that of the new positions, [B, n]:
+//   positions     where the rows' positions stand in their sequences; undefined: in all rows, those
+//                 that follow the positions in the cache.
+//   paddings      1 = the position is put in the cache, and no other position ever sees it. So rows whose
 //                 prompts have different lengths are padded to one length, at the left, with
-//                 positions that count each row's own places. (Sliding windows count padding, too;
+//                 positions that count each row's own positions. (Sliding windows count padding, too;
 //                 at the left it is in nobody's way.)
 //   segment_ids   a cache that began with them goes on with them.
 //   inputs_indicator   a prefix that sees itself (prefix language models) comes in one chunk.
@@ -35,8 +35,8 @@
 
 namespace trivet {
 
-// What a layer knows of the places it was given. It is made and used outside training steps, whose
-// memory ends with them (device.h). [run thread]
+// What a layer knows of the positions it was given. It is made and used outside training steps,
+// whose memory ends with them (device.h). [run thread]
 class TRIVET_API LayerCache {
  public:
   virtual ~LayerCache();
@@ -53,18 +53,18 @@ class TRIVET_API LayerCache {
 
 // Id for Layer::extension; what it returns points to an ExtendStep.
 inline constexpr std::string_view kLayerExtendStep = "trivet.layer.extend_step/1";
-// Id for Layer::extension; not null: outside training, fprop computes each place of [B, T, ..] (or
-// of ids [B, T]) from that place alone.
+// Id for Layer::extension; not null: outside training, fprop computes each position of [B, T, ..]
+// (or of ids [B, T]) from that position alone.
 inline constexpr std::string_view kLayerLocalInTime = "trivet.layer.local_in_time/1";
 
 class ExtendStep {
  public:
-  // Room for max_length places in each of `batch` rows. Throws Error where the layer, as it is
-  // configured, sees places that are still to come.
+  // Room for max_length positions in each of `batch` rows. Throws Error where the layer, as it is
+  // configured, sees positions that are still to come.
   virtual std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
                                                  std::int64_t max_length) const = 0;
-  // x holds the places after those in the cache, which is one of this layer's make_cache, and then
-  // also holds these. Throws Error when they are more than it has room for.
+  // x holds the positions after those in the cache, which is one of this layer's make_cache, and
+  // then also holds these. Throws Error when they are more than it has room for.
   virtual Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) = 0;
 
  protected:
@@ -92,18 +92,18 @@ class TRIVET_API LayerCaches final : public LayerCache {
   std::vector<std::unique_ptr<LayerCache>> caches_;
 };
 
-// For caches: the values of the places so far, in memory for all that may come.
+// For caches: the values of the positions so far, in memory for all that may come.
 class TRIVET_API SequenceBuffer {
  public:
   // [rows, max_length, extents..] of `dtype`.
   SequenceBuffer(Device& device, std::int64_t rows, std::int64_t max_length,
-              std::span<const std::int64_t> extents, DType dtype = DType::f32);
+                 std::span<const std::int64_t> extents, DType dtype = DType::f32);
 
   std::int64_t rows() const { return values_.dim(0); }
   std::int64_t length() const { return length_; }
   // values [rows, n, extents..]. Throws Error when they do not fit.
   void append(const Tensor& values);
-  void append_zeros(std::int64_t n);  // the same for n places of zeros
+  void append_zeros(std::int64_t n);  // the same for n positions of zeros
   Tensor values() const;              // [rows, length, extents..], a view
   void reorder(std::span<const std::int32_t> rows);
 

@@ -40,7 +40,7 @@ TRIVET_CONFIG(InitConfig, trivet::NoBase, (method, "Distribution of the starting
               (scale, "Factor, standard deviation, bound or value, as the method says."))
 
 // Fills `out` (row-major, of `shape`). `fan_in` and `fan_out` replace the counted ones where not 0.
-TRIVET_API void initialize(const InitConfig& init, RngKey key, const Shape& shape, std::int64_t fan_in,
-                           std::int64_t fan_out, std::span<float> out);
+TRIVET_API void initialize(const InitConfig& init, RngKey key, const Shape& shape,
+                           std::int64_t fan_in, std::int64_t fan_out, std::span<float> out);
 
 }  // namespace trivet

@@ -62,8 +62,9 @@ decltype(auto) in_plugin(const RegistryItem* item, const char* method, const std
   }
 }
 
-// The same where it is not known from which place in the config the object was made: `usual_path`
-// is where such objects usually stand. Whoever knows better puts it into the errors of trivet.
+// The same where it is not known from which location in the config the object was made:
+// `usual_path` is where such objects usually stand. Whoever knows better puts it into the errors of
+// trivet.
 template <class Body>
 decltype(auto) in_plugin(const RegistryItem* item, const char* method, const char* usual_path,
                          Body&& body) {

@@ -56,7 +56,7 @@ struct RegistryItem {
   std::string kind{};
   std::string key{};
   std::string doc{};
-  std::string scalar_shorthand{};            // the field that a bare number sets, or empty
+  std::string scalar_shorthand{};       // the field that a bare number sets, or empty
   const void* config_token = nullptr;   // tells the config struct of this library
   const Schema& (*schema)() = nullptr;  // null for items without a config
   // The rules of the config struct, see check_rules() in config.h; null for items without a config.
@@ -137,7 +137,7 @@ class TRIVET_API Registry {
   std::string key_of_token(std::string_view kind, const void* token) const;
   // The text of the error for a key that nothing offers.
   Diagnostic missing(std::string_view kind, std::string_view key, const Origin& where,
-                  const std::string& path);
+                     const std::string& path);
 
   // Runs `body` and gives whatever leaves it the name of the item's plugin. Use it around calls of
   // methods, too.

@@ -42,7 +42,7 @@ class TRIVET_API ExampleSampler {
   // padding share one tensor.
   Tensor weights(const std::vector<Sample>& samples);
 
-  void reset() { place_ = {}; }
+  void reset() { location_ = {}; }
   std::int64_t batches_per_epoch() const;
   std::int64_t examples() const { return examples_; }
 
@@ -53,7 +53,7 @@ class TRIVET_API ExampleSampler {
   void restore_state(const Value& state, const std::string& input);
 
  private:
-  struct Place {
+  struct Location {
     std::int64_t epoch = 0;
     std::int64_t position = 0;  // of the global sequence in this epoch
   };
@@ -64,7 +64,7 @@ class TRIVET_API ExampleSampler {
   std::int64_t epochs_;  // 0: without end
   bool shuffle_, pad_;
   RngKey key_;
-  Place place_;
+  Location location_;
   std::optional<Permutation> permutation_;  // of permutation_epoch_
   std::int64_t permutation_epoch_ = -1;
   Tensor ones_;  // the weights of a batch without padding

@@ -65,7 +65,9 @@ struct VariationalNoiseConfig {
   std::vector<std::string> variables;
   std::int64_t start_step = 0;
 
-  void validate(Diagnostics& diagnostics) const { check_patterns(diagnostics, "variables", variables); }
+  void validate(Diagnostics& diagnostics) const {
+    check_patterns(diagnostics, "variables", variables);
+  }
 };
 TRIVET_CONFIG(VariationalNoiseConfig, trivet::NoBase,
               (scale, "Standard deviation of the noise; 0: none.", at_least(0)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSV text as a table: what is read as RFC 4180 says, and what is refused, with its place.
+// CSV text as a table: what is read as RFC 4180 says, and what is refused, with its location.
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
@@ -181,9 +181,9 @@ TEST_CASE("cells with a marker are missing, and rows can be left out for it") {
 TEST_CASE("rows keep their line and number when others are left out") {
   CsvFile file("a,b\n\"x\ny\",1\nNA,2\n\nz,3\n");
   file.config.drop_missing = {"a"};
-  std::vector<std::pair<std::int64_t, std::int64_t>> places;
-  file.input().scan([&](const TableRow& row) { places.emplace_back(row.line, row.number); });
-  CHECK(places == std::vector<std::pair<std::int64_t, std::int64_t>>{{2, 1}, {6, 3}});
+  std::vector<std::pair<std::int64_t, std::int64_t>> locations;
+  file.input().scan([&](const TableRow& row) { locations.emplace_back(row.line, row.number); });
+  CHECK(locations == std::vector<std::pair<std::int64_t, std::int64_t>>{{2, 1}, {6, 3}});
 }
 
 TEST_CASE("numbers are decimal, finite, and written with the configured mark") {

@@ -59,15 +59,15 @@ TEST_CASE("every label counts once whatever the overlap", "[data-text]") {
         while (const auto batch = input.get_next()) {
           const auto labels = batch->at("labels").to_host<std::int32_t>();
           const auto weights = batch->at("weights").to_host<float>();
-          const auto places = batch->at("segment_pos").to_host<std::int32_t>();
+          const auto locations = batch->at("segment_pos").to_host<std::int32_t>();
           const auto ids = batch->at("ids").to_host<std::int32_t>();
           bool starts = false;
           for (std::size_t i = 0; i < labels.size(); ++i) {
-            if (places[i] == 0) starts = ids[i] == 1;
+            if (locations[i] == 0) starts = ids[i] == 1;
             if (weights[i] == 0) continue;
             // A label of a later window has at least `overlap` tokens before the one that it
             // follows.
-            if (!starts) RC_ASSERT(places[i] >= folder.config.overlap);
+            if (!starts) RC_ASSERT(locations[i] >= folder.config.overlap);
             counted += labels[i] == 2 ? '$' : static_cast<char>(labels[i] - 10);
           }
         }
@@ -113,10 +113,10 @@ TEST_CASE("random offsets are those of the seed, on any number of hosts and afte
   folder.config.shuffle = true;
   folder.config.batch_size = 6;
   auto one = folder.input(true);
-  Value place;
+  Value location;
   Texts expected;
   for (int i = 0; i < 30; ++i) {
-    if (i == 17) place = one.save_state();
+    if (i == 17) location = one.save_state();
     for (const std::string& row : rows_of(*one.get_next()).labels) expected.push_back(row);
   }
   folder.config.batch_size = 3;
@@ -124,8 +124,8 @@ TEST_CASE("random offsets are those of the seed, on any number of hosts and afte
   auto first = folder.input(true);
   folder.config.infeed_host_index = 1;
   auto second = folder.input(true);
-  first.restore_state(place);
-  second.restore_state(place);
+  first.restore_state(location);
+  second.restore_state(location);
   Texts got;
   for (int i = 17; i < 30; ++i)
     for (Input* input : std::initializer_list<Input*>{&first, &second})
@@ -133,7 +133,7 @@ TEST_CASE("random offsets are those of the seed, on any number of hosts and afte
   CHECK(got == Texts(expected.begin() + 17 * 6, expected.end()));
 
   folder.config.seed = 1;
-  CHECK_THAT(input_error([&] { folder.input(true).restore_state(place); }),
+  CHECK_THAT(input_error([&] { folder.input(true).restore_state(location); }),
              Contains("the state was saved with other text"));
 }
 

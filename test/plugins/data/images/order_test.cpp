@@ -152,13 +152,13 @@ TEST_CASE("a batch that is peeked at is not taken") {
   Seen seen;
   for (bool more = true; more;) {
     const auto first = peek(*input), second = peek(*input);
-    const Value place = input->save_state();
+    const Value position = input->save_state();
     const auto batch = input->get_next();
     more = batch.has_value();
     REQUIRE(first.has_value() == more);
     REQUIRE(second.has_value() == more);
     if (!more) break;
-    CHECK_FALSE(place == input->save_state());
+    CHECK_FALSE(position == input->save_state());
     note(*batch, seen);
     Seen both[2], taken;
     note(*first, both[0]);

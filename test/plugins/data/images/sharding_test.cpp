@@ -56,13 +56,13 @@ class Hosts {
     return taken;
   }
   // All hosts stand at the same place.
-  Value place() const {
+  Value position() const {
     const Value first = inputs_[0]->save_state();
     for (const auto& input : inputs_) CHECK(input->save_state() == first);
     return first;
   }
-  void go_to(const Value& place) {
-    for (const auto& input : inputs_) input->restore_state(place);
+  void go_to(const Value& position) {
+    for (const auto& input : inputs_) input->restore_state(position);
   }
 
  private:
@@ -112,7 +112,7 @@ TEST_CASE("a run goes on with another number of hosts where it stood", "[data-sh
     const std::vector<Step> all = straight.take(steps + 6);
     stopped.take(steps);
     Hosts resumed(config, std::int64_t{1} << then % 4, true);
-    resumed.go_to(stopped.place());
+    resumed.go_to(stopped.position());
     RC_ASSERT(resumed.take(6) == std::vector<Step>(all.begin() + steps, all.end()));
   });
 }

@@ -194,7 +194,7 @@ TEST_CASE("tags that do not fit are told by file and line", "[data-labeled]") {
   CHECK_THAT(unknown.complaint(), Contains("'B-PRE' is none of the class_names"));
 }
 
-TEST_CASE("labeled rows come again from a saved place, and not from others", "[data-labeled]") {
+TEST_CASE("labeled rows come again from a saved location, and not from others", "[data-labeled]") {
   std::string lines;
   for (char c = 'a'; c <= 'z'; ++c) {
     lines.append(R"({"text_a": ")").append(1, c);
@@ -204,14 +204,14 @@ TEST_CASE("labeled rows come again from a saved place, and not from others", "[d
   sentences.config.shuffle = true;
   auto input = sentences.input(true);
   for (int i = 0; i < 9; ++i) input.get_next();
-  const Value place = input.save_state();
+  const Value location = input.save_state();
   auto resumed = sentences.input(true);
-  resumed.restore_state(place);
+  resumed.restore_state(location);
   for (int i = 0; i < 9; ++i) {
     CHECK(fingerprint(*resumed.get_next()) == fingerprint(*input.get_next()));
   }
   sentences.config.label = "1";
-  CHECK_THAT(input_error([&] { sentences.input(true).restore_state(place); }),
+  CHECK_THAT(input_error([&] { sentences.input(true).restore_state(location); }),
              Contains("saved with other text"));
 }
 

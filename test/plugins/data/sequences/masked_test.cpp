@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/MaskedLanguageModel: which tokens are to be guessed, and what stands in their place.
+// data/MaskedLanguageModel: which tokens are to be guessed, and what stands instead.
 #include <catch2/catch.hpp>
 #include <cmath>
 

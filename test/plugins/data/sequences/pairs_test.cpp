@@ -122,20 +122,20 @@ TEST_CASE("packed pairs are all pairs, in order, each whole", "[data-pairs]") {
   });
 }
 
-TEST_CASE("pairs come again from a saved place, and not from other pairs", "[data-pairs]") {
+TEST_CASE("pairs come again from a saved position, and not from other pairs", "[data-pairs]") {
   std::string lines;
   for (char c = 'a'; c <= 'z'; ++c) lines += pair(std::string(3, c), std::string(2, c));
   Pairs pairs(lines);
   pairs.config.shuffle = true;
   auto input = pairs.input(true);
   for (int i = 0; i < 9; ++i) input.get_next();
-  const Value place = input.save_state();
+  const Value position = input.save_state();
   auto resumed = pairs.input(true);
-  resumed.restore_state(place);
+  resumed.restore_state(position);
   for (int i = 0; i < 9; ++i)
     CHECK(fingerprint(*resumed.get_next()) == fingerprint(*input.get_next()));
   pairs.config.inputs_len = 7;
-  CHECK_THAT(input_error([&] { pairs.input(true).restore_state(place); }),
+  CHECK_THAT(input_error([&] { pairs.input(true).restore_state(position); }),
              Contains("saved with other text"));
 }
 

@@ -25,7 +25,7 @@ std::string text_complaint(const data::TextConfig& config) {
   return complaint<data::TextFilesInput>(config);
 }
 
-// The documents of a config, each with its place.
+// The documents of a config, each with its position.
 Texts documents(const TextFolder& folder) {
   Texts texts;
   data::TextFilesConfig config;
@@ -36,7 +36,7 @@ Texts documents(const TextFolder& folder) {
   data::TextFiles(config).read([&](const SourceExample& example) {
     REQUIRE(example.features.size() == 1);
     CHECK(example.features[0].name == "text");
-    texts.push_back(example.place.substr(example.place.rfind('/') + 1) + " " +
+    texts.push_back(example.location.substr(example.location.rfind('/') + 1) + " " +
                     std::string(example.features[0].text));
   });
   return texts;
@@ -349,12 +349,12 @@ TEST_CASE("rows hold every token of every document once, in order", "[data-text]
       const auto label = batch->at("labels").to_host<std::int32_t>();
       const auto weights = batch->at("weights").to_host<float>();
       const auto paddings = batch->at("paddings").to_host<float>();
-      const auto places = batch->at("segment_pos").to_host<std::int32_t>();
+      const auto positions = batch->at("segment_pos").to_host<std::int32_t>();
       for (std::size_t i = 0; i < ids.size(); ++i) {
         if (weights[i] == 0) continue;
         RC_ASSERT(paddings[i] == 0);
         // What stands before a label is the label before it, or BOS before a document's first.
-        if (places[i] > 0) RC_ASSERT(ids[i] == label[i - 1]);
+        if (positions[i] > 0) RC_ASSERT(ids[i] == label[i - 1]);
         if (ids[i] == 1) RC_ASSERT((labels.empty() || labels.back() == '$'));
         labels += label[i] == 2 ? '$' : static_cast<char>(label[i] - 10);
       }
@@ -363,7 +363,8 @@ TEST_CASE("rows hold every token of every document once, in order", "[data-text]
   });
 }
 
-TEST_CASE("from a saved place in mid-epoch come the batches that would have come", "[data-text]") {
+TEST_CASE("from a saved position in mid-epoch come the batches that would have come",
+          "[data-text]") {
   std::string numbers;
   for (int i = 100; i < 300; ++i) numbers += std::to_string(i);
   TextFolder folder({numbers});
@@ -372,14 +373,14 @@ TEST_CASE("from a saved place in mid-epoch come the batches that would have come
   CHECK(input.batches_per_epoch() == 38);
   const Texts first = taken(input, 45);
   CHECK(std::set<std::string>(first.begin(), first.end()).size() == 45);
-  const Value place = input.save_state();
+  const Value position = input.save_state();
   auto resumed = folder.input(true);
-  resumed.restore_state(place);
+  resumed.restore_state(position);
   CHECK(taken(resumed, 50) == taken(input, 50));
 
   std::reverse(numbers.begin(), numbers.end());
   folder.folder().write("0.txt", numbers);
-  CHECK_THAT(input_error([&] { folder.input(true).restore_state(place); }),
+  CHECK_THAT(input_error([&] { folder.input(true).restore_state(position); }),
              Contains("task.train_input: the state was saved with other text"));
 }
 

@@ -271,20 +271,20 @@ TEST_CASE("files of two tokenizers are not mixed", "[data-tokens]") {
   CHECK_THAT(folder.complaint(), Contains("b.bin: is of another tokenizer than"));
 }
 
-TEST_CASE("a saved place in token files is not one in others", "[data-tokens]") {
+TEST_CASE("a saved position in token files is not one in others", "[data-tokens]") {
   TokenFolder folder;
   folder.own("a.bin", {"abcdefghijklmnopqrstuvwxyz"});
   folder.config.shuffle = true;
   auto input = folder.input(true);
   input.get_next();
-  const Value place = input.save_state();
+  const Value position = input.save_state();
   auto resumed = folder.input(true);
-  resumed.restore_state(place);
+  resumed.restore_state(position);
   CHECK(fingerprint(*resumed.get_next()) == fingerprint(*input.get_next()));
   folder.own("a.bin", {"abcdefghijklmnopqrstuvwxyy"});
   for (const bool verify : {true, false}) {
     folder.config.verify = verify;
-    CHECK_THAT(input_error([&] { folder.input(true).restore_state(place); }),
+    CHECK_THAT(input_error([&] { folder.input(true).restore_state(position); }),
                Contains("saved with other text"));
   }
 }

@@ -42,7 +42,7 @@ struct MixtureFolder {
     Texts seen;
     data::Mixture mixture(config);
     mixture.read([&](const SourceExample& example) {
-      std::string text = example.place.substr(example.place.rfind('/') + 1);
+      std::string text = example.location.substr(example.location.rfind('/') + 1);
       for (const auto& feature : example.features)
         text += " " + std::string(feature.name) + "=" + std::string(feature.text);
       seen.push_back(text);
@@ -72,7 +72,7 @@ TEST_CASE("what happens when a source is exhausted is as asked for", "[data-mixt
   }
 }
 
-TEST_CASE("at every place sources have had about their shares", "[data-mixture]") {
+TEST_CASE("at every location sources have had about their shares", "[data-mixture]") {
   check_property([](const std::vector<std::uint8_t>& given) {
     std::vector<double> rates;
     for (const std::uint8_t rate : given) rates.push_back(1 + rate);

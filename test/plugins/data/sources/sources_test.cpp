@@ -26,7 +26,7 @@ namespace {
 Texts examples(DataSource& source) {
   Texts texts;
   source.read([&](const SourceExample& example) {
-    std::string text = example.place.substr(example.place.rfind('/') + 1) + ":";
+    std::string text = example.location.substr(example.location.rfind('/') + 1) + ":";
     for (const auto& feature : example.features)
       text += " " + std::string(feature.name) + "=" + std::string(feature.text);
     texts.push_back(text);
@@ -211,7 +211,7 @@ class Numbers final : public Tokenizer {
 }  // namespace
 
 // What SeqIO's LanguageModelFeatures makes of inputs that end with EOS: the numbers of its own
-// tests' form, with inputs cut to seven places and the EOS kept.
+// tests' form, with inputs cut to seven locations and the EOS kept.
 TEST_CASE("inputs end with EOS where asked for, also where they are cut", "[data-sources]") {
   using Ids = std::vector<std::int32_t>;
   const auto batch_of = [](const char* line, std::int64_t inputs_len) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/Csv as an input: splits of a file, batches, places in the data, and encoders.
+// data/Csv as an input: splits of a file, batches, locations in the data, and encoders.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -95,7 +95,7 @@ TEST_CASE("without an encoder a cell that is no number is refused by row and col
   CHECK_THAT(complaint_of([&] { file.input().get_next(); }), Contains("'1e39' is no number"));
 }
 
-TEST_CASE("shuffled rows come once an epoch, and from a saved place as they would have") {
+TEST_CASE("shuffled rows come once an epoch, and from a saved location as they would have") {
   CsvFile file(numbered_rows(20));
   file.config.shuffle = true;
   auto input = file.input();
@@ -103,13 +103,13 @@ TEST_CASE("shuffled rows come once an epoch, and from a saved place as they woul
   CHECK_FALSE(std::is_sorted(first.rows.begin(), first.rows.end()));
   CHECK(std::set<int>(first.rows.begin(), first.rows.end()).size() == 20);
   take(input, 2);
-  const Value place = input.save_state();
+  const Value location = input.save_state();
   auto resumed = file.input();
-  resumed.restore_state(place);
+  resumed.restore_state(location);
   CHECK(take(resumed, 7) == take(input, 7));
 
   file.rewrite(numbered_rows(19));
-  CHECK_THAT(complaint_of([&] { file.input().restore_state(place); }),
+  CHECK_THAT(complaint_of([&] { file.input().restore_state(location); }),
              Contains("saved with 20 examples") && Contains("has 19"));
 }
 

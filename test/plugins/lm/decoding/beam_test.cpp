@@ -176,7 +176,7 @@ TEST_CASE("a flat beam that is wide enough holds every sequence", "[lm]") {
 
 // From 1: 0.1 end, 0.5 to 2, 0.4 to 3. From 2: 0.6 end, 0.2, 0.2. From 3 as above. By hand: {2} and
 // {3} go on, {3, 0} (0.36) and {2, 0} (0.3) push all else out, and both have ended.
-TEST_CASE("a flat beam by hand: ended sequences keep their places", "[lm]") {
+TEST_CASE("a flat beam by hand: ended sequences keep their positions", "[lm]") {
   const std::vector<std::vector<float>> table = {
       {1, 0, 0, 0}, {0.1F, 0, 0.5F, 0.4F}, {0.6F, 0, 0.2F, 0.2F}, {0.9F, 0, 0.05F, 0.05F}};
   DecodeConfig config;

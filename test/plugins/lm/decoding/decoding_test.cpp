@@ -222,7 +222,7 @@ TEST_CASE("a model without a cache says what it says with one", "[lm-decoding]")
   for (std::size_t i = 0; i < kPrompts.size(); ++i) CHECK(forgetful[i].text == cached[i].text);
 }
 
-// Experts that choose places have no cache, and choose among all places they are given.
+// Experts that choose positions have no cache, and choose among all positions they are given.
 TEST_CASE("experts that choose give a prompt among others what they give it alone",
           "[lm-decoding]") {
   const std::string type = GENERATE(from_range(kModels));
@@ -260,7 +260,7 @@ TEST_CASE("texts that an encoder's decoder writes have the probability of an eva
 }
 
 // Its last token sees the first one, and the first the last: as in training.
-TEST_CASE("the places of a prefix see all of it while its text is written", "[lm-decoding]") {
+TEST_CASE("the positions of a prefix see all of it while its text is written", "[lm-decoding]") {
   const auto first_text = [](const std::string& type, const std::vector<std::string>& prompts) {
     auto fixture = language_model(language_models(type)[0], false, "tiny/Backend");
     return fixture.generate(prompts, {.max_tokens = 6, .temperature = 0.0}).at(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The published layouts at the size of published models, on a meta device: names, numbers of weights, and
-// that the model of a config.json is recognized again.
+// The published layouts at the size of published models, on a meta device: names, numbers of
+// weights, and that the model of a config.json is recognized again.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>

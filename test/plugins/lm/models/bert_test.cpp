@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bert and its encoder: logits and loss against float64, what a place sees, what counts in the
+// Bert and its encoder: logits and loss against float64, what a position sees, what counts in the
 // loss, gradients, and what is said of batches and configs that do not fit.
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -74,19 +74,19 @@ TEST_CASE("the logits of Bert are those of the published formulas in float64", "
   }
 }
 
-TEST_CASE("Bert loses the mean of -log p over the places with a weight", "[lm-encoder]") {
+TEST_CASE("Bert loses the mean of -log p over the positions with a weight", "[lm-encoder]") {
   Fixture fixture(small_config());
   set_bias(fixture);
   const Tokens ids = some_tokens(12, 4, kVocabulary), types(6, 0);
   Tokens labels = some_tokens(12, 5, kVocabulary);
   const std::vector<float> weights = {0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0};
   double sum = 0;
-  for (const std::size_t place : {1U, 4U, 9U}) {
-    const auto begin = ids.begin() + (place < 6 ? 0 : 6);
-    const Row z = reference_logits(fixture, Tokens(begin, begin + 6), types)[place % 6];
+  for (const std::size_t position : {1U, 4U, 9U}) {
+    const auto begin = ids.begin() + (position < 6 ? 0 : 6);
+    const Row z = reference_logits(fixture, Tokens(begin, begin + 6), types)[position % 6];
     double total = 0;
     for (const double logit : z) total += std::exp(logit);
-    sum += std::log(total) - z[static_cast<std::size_t>(labels[place])];
+    sum += std::log(total) - z[static_cast<std::size_t>(labels[position])];
   }
   const auto outputs = [&] {
     FpropContext context;
@@ -119,7 +119,7 @@ TEST_CASE("the gradients of Bert's weights are those of central differences", "[
   }
 }
 
-TEST_CASE("a place of an encoder sees what comes, but neither padding nor other segments",
+TEST_CASE("a position of an encoder sees what comes, but neither padding nor other segments",
           "[lm-encoder]") {
   Fixture fixture(small_config());
   const Tokens first = some_tokens(5, 8, kVocabulary), second = some_tokens(6, 9, kVocabulary);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LanguageModel and its task: the loss against float64, what a place may see, steps with a cache
+// LanguageModel and its task: the loss against float64, what a position may see, steps with a cache
 // against the whole sequence, and what is said of models and tokenizers that do not fit.
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -331,7 +331,7 @@ TEST_CASE("generated texts do not depend on the other prompts, and are those of 
     CHECK(together[i].end == FinishReason::max_tokens);
   }
   CHECK(fixture.generate({"a"}, {.max_tokens = 6, .seed = 5})[0].text != together[0].text);
-  // Twelve places in all.
+  // Twelve positions in all.
   const auto longest = fixture.generate({"abcde"}, {.max_tokens = 50});
   CHECK(longest[0].tokens == 7);
   CHECK(longest[0].end == FinishReason::model_length);

@@ -196,7 +196,7 @@ TEST_CASE("targets written step by step are those of the whole sequence", "[lm-s
               fixture.logits(source, Tokens(rows.begin() + 6 * row, rows.begin() + 6 * row + end));
           want.insert(want.end(), all.end() - kVocabulary, all.end());
         }
-        INFO(backend << ", with a cache: " << cached << ", " << end << " places");
+        INFO(backend << ", with a cache: " << cached << ", " << end << " positions");
         CHECK(largest_error(got, want) < 1e-5);
       }
     }

@@ -76,7 +76,7 @@ Tensor ids(const LayerFixture& fixture, const std::vector<std::int32_t>& values)
 
 }  // namespace
 
-TEST_CASE("MultiHeadAttention mixes the places of a sequence, head by head") {
+TEST_CASE("MultiHeadAttention mixes the positions of a sequence, head by head") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   check_values(Attention(backend, fields({})), {4, 4});
   check_values(Attention(backend, fields({{"has_bias", false}})), {4, 4});
@@ -102,7 +102,7 @@ TEST_CASE("the parameters of a MultiHeadAttention are those of its four products
                                                      {"layer/output/b", "[8]"}});
 }
 
-TEST_CASE("places of other segments, and padding, are not seen") {
+TEST_CASE("positions of other segments, and padding, are not seen") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const Attention fixture(backend, fields({}));
   const std::vector<int> segment{7, 7, 7, 9, 9}, padded{0, 0, 1, 0, 1};

@@ -191,7 +191,7 @@ TEST_CASE("windows bound the distance and caps the scores") {
       .check(heads);
 }
 
-TEST_CASE("a prefix is seen by all places of its segment") {
+TEST_CASE("a prefix is seen by all positions of its segment") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const Attention layer(backend, fields({{"causal", true}}));
   FpropContext context;

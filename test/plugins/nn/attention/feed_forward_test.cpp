@@ -263,7 +263,7 @@ TEST_CASE("learned positions are rows of a table") {
   CHECK(layer.layer().fprop(x, context).to_host<float>() ==
         std::vector<float>{16, 17, 10, 11, 16, 17});
   CHECK_THROWS_WITH(layer.fprop(Tensor::zeros(layer.device(), {1, 5, 2})),
-                    Contains("'layer': 5 places, but max_seq_length is 4"));
+                    Contains("'layer': 5 positions, but max_seq_length is 4"));
   context.positions = Tensor::from<std::int32_t>(layer.device(), beyond, {1, 3});
   CHECK_THROWS_WITH(layer.layer().fprop(x, context), Contains("gather_rows"));
 }

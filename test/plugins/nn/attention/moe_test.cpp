@@ -31,7 +31,7 @@ constexpr double kTolerance = 2e-5;
 constexpr std::size_t kDims = 4, kHidden = 3, kExperts = 3, kPlaces = 12;
 
 struct Rules {
-  bool choose_places = false;
+  bool choose_positions = false;
   std::size_t groups = 1, capacity = 100;
   double cap = 0;
   bool gated = false;
@@ -83,16 +83,16 @@ class Moe : public LayerFixture {
     return affine(h, own("out"), {});
   }
 
-  // kept[place][e]: expert e takes the place.
+  // kept[position][e]: expert e takes the position.
   std::vector<std::vector<bool>> kept(const Rows& g, const Rules& rules) const {
     std::vector<std::vector<bool>> kept(g.size(), std::vector<bool>(kExperts));
     const std::size_t size = g.size() / rules.groups;
     for (std::size_t first = 0; first < g.size(); first += size) {
       std::vector<std::size_t> count(kExperts);
-      const auto take = [&](std::size_t place, std::size_t e) {
-        if (count[e]++ < rules.capacity) kept[place][e] = true;
+      const auto take = [&](std::size_t position, std::size_t e) {
+        if (count[e]++ < rules.capacity) kept[position][e] = true;
       };
-      if (!rules.choose_places) {
+      if (!rules.choose_positions) {
         for (std::size_t rank = 0; rank < 2; ++rank) {
           for (std::size_t s = first; s < first + size; ++s) {
             if (rules.padding[s] == 0) take(s, order(g[s])[rank]);
@@ -101,13 +101,13 @@ class Moe : public LayerFixture {
         continue;
       }
       for (std::size_t e = 0; e < kExperts; ++e) {
-        std::vector<std::size_t> places;
+        std::vector<std::size_t> positions;
         for (std::size_t s = first; s < first + size; ++s) {
-          if (rules.padding[s] == 0) places.push_back(s);
+          if (rules.padding[s] == 0) positions.push_back(s);
         }
-        std::sort(places.begin(), places.end(),
+        std::sort(positions.begin(), positions.end(),
                   [&](std::size_t a, std::size_t b) { return g[a][e] > g[b][e]; });
-        for (const std::size_t place : places) take(place, e);
+        for (const std::size_t position : positions) take(position, e);
       }
     }
     return kept;
@@ -132,7 +132,7 @@ class Moe : public LayerFixture {
       for (std::size_t e = 0; e < kExperts; ++e) {
         if (!taken[s][e]) continue;
         const Row part = expert(e, x[s], rules);
-        const double weight = rules.choose_places ? g[s][e] : g[s][e] / both;
+        const double weight = rules.choose_positions ? g[s][e] : g[s][e] / both;
         for (std::size_t d = 0; d < kDims; ++d) sum[d] += weight * part[d];
       }
       y.insert(y.end(), sum.begin(), sum.end());
@@ -170,8 +170,8 @@ class Moe : public LayerFixture {
     const Tensor y = layer().fprop(tensor(values, {2, 6, kDims}), context);
     CHECK(y.shape() == trivet::Shape{2, 6, kDims});
     CHECK(largest_error(y.to_host<float>(), wanted(x, rules)) < kTolerance);
-    CHECK(context.aux_losses.size() == (rules.choose_places ? 0 : 1));
-    if (rules.choose_places) return;
+    CHECK(context.aux_losses.size() == (rules.choose_positions ? 0 : 1));
+    if (rules.choose_positions) return;
     CHECK(static_cast<double>(context.aux_losses.at("layer").item()) ==
           Approx(wanted_loss(x, rules)).epsilon(kTolerance));
   }
@@ -195,9 +195,9 @@ class WithAux final : public trivet::Layer {
 
 }  // namespace
 
-TEST_CASE("each place is given to the two experts with the largest gates") {
+TEST_CASE("each position is given to the two experts with the largest gates") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
-  // 12 places: int(12 * 5 / 3) = 20, as many as there can be.
+  // 12 positions: int(12 * 5 / 3) = 20, as many as there can be.
   Moe(backend, {{"expert_capacity_factor", 5.0}}).check({});
   Moe(backend,
       {{"expert_capacity_factor", 5.0}, {"use_gated_activation", true}, {"gating_logit_cap", 0.5}})
@@ -205,7 +205,7 @@ TEST_CASE("each place is given to the two experts with the largest gates") {
   Moe(backend, {{"expert_capacity_factor", 5.0}}).check({.padding = kPadding});
 }
 
-TEST_CASE("experts that are full drop the later places") {
+TEST_CASE("experts that are full drop the later positions") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   // int(12 * 0.5 / 3) = 2, rounded up to 4.
   Moe(backend, {{"expert_capacity_factor", 0.5}}).check({.capacity = 4});
@@ -213,7 +213,7 @@ TEST_CASE("experts that are full drop the later places") {
   // int(6 * 0.5 / 3) = 1, less than what each takes at least, which is not rounded.
   Moe(backend, {{"expert_capacity_factor", 0.5}, {"num_groups", 2}, {"expert_capacity_dim", 3}})
       .check({.groups = 2, .capacity = 3});
-  // 5 groups do not divide 12 places, 4 are too small.
+  // 5 groups do not divide 12 positions, 4 are too small.
   Moe(backend, {{"expert_capacity_factor", 0.5},
                 {"num_groups", 5},
                 {"min_group_size", 4},
@@ -224,12 +224,12 @@ TEST_CASE("experts that are full drop the later places") {
   none.check({.capacity = 0});
 }
 
-TEST_CASE("experts choose places where they are to") {
+TEST_CASE("experts choose positions where they are to") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   Moe(backend, {{"gating_func", "expert_choice"}, {"expert_capacity_factor", 1.0}})
-      .check({.choose_places = true, .capacity = 4});
+      .check({.choose_positions = true, .capacity = 4});
   Moe(backend, {{"gating_func", "expert_choice"}, {"num_groups", 2}})
-      .check({.choose_places = true, .groups = 2, .capacity = 4, .padding = kPadding});
+      .check({.choose_positions = true, .groups = 2, .capacity = 4, .padding = kPadding});
 }
 
 TEST_CASE("gradients of experts and of their auxiliary loss are those of central differences") {
@@ -261,10 +261,10 @@ TEST_CASE("experts decode with a cache, and drop nothing then") {
                       moe.fprop(x).to_host<float>()) < 1e-5);
   const Moe choosing(backend, {{"gating_func", "expert_choice"}});
   CHECK_THROWS_WITH(trivet::make_cache(choosing.layer(), "layer", 2, 6),
-                    Contains("'layer': experts that choose among places"));
+                    Contains("'layer': experts that choose among positions"));
 }
 
-TEST_CASE("blocks have experts in place of an Mlp") {
+TEST_CASE("blocks have experts instead of an Mlp") {
   const LayerFixture block(
       "tiny/Backend",
       {"nn/TransformerBlock", Value::table({{"input_dims", 4},

@@ -11,8 +11,8 @@ namespace {
 
 using trivet::ConfigOf;
 using trivet::FpropContext;
-using trivet::RngKey;
 using trivet::Layer;
+using trivet::RngKey;
 using trivet::Tensor;
 using trivet::Value;
 using trivet::test::largest_error;

@@ -50,7 +50,7 @@ struct Images {
   }
 };
 
-// Calls visit(n, oy, ox, taps) with the places (kernel y, kernel x, y, x) inside the image.
+// Calls visit(n, oy, ox, taps) with the positions (kernel y, kernel x, y, x) inside the image.
 template <class Visit>
 void for_each_window(const Images& in, const Window& window, Visit visit) {
   const Axis rows = axis_of(window, 0, in.height), columns = axis_of(window, 1, in.width);
@@ -80,8 +80,8 @@ std::vector<double> conv_reference(const Images& in, const Window& window,
       double sum = static_cast<double>(b[static_cast<std::size_t>(o)]);
       for (const auto& [ky, kx, y, x] : taps) {
         for (std::int64_t c = 0; c < in.channels; ++c) {
-          const auto place = ((ky * window.kernel[1] + kx) * in.channels + c) * outputs + o;
-          sum += in.at(n, y, x, c) * static_cast<double>(w[static_cast<std::size_t>(place)]);
+          const auto position = ((ky * window.kernel[1] + kx) * in.channels + c) * outputs + o;
+          sum += in.at(n, y, x, c) * static_cast<double>(w[static_cast<std::size_t>(position)]);
         }
       }
       out.push_back(sum);

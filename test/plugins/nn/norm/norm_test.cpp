@@ -102,24 +102,24 @@ TEST_CASE("LayerNorm starts as the plain normalization, with or without paramete
 
 TEST_CASE("GroupNorm normalizes groups of channels of each example alone") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
-  constexpr std::size_t examples = 3, places = 4, groups = 3, depth = 2, dim = groups * depth;
+  constexpr std::size_t examples = 3, positions = 4, groups = 3, depth = 2, dim = groups * depth;
   LayerFixture fixture(backend, {"nn/GroupNorm", Value::table({{"dim", 6}, {"num_groups", 3}})});
   const std::vector<float> scale = random_values(dim, 1), bias = random_values(dim, 2);
   fixture.set("scale", scale);
   fixture.set("bias", bias);
-  const std::vector<float> x = random_values(examples * places * dim, 3, 4);
+  const std::vector<float> x = random_values(examples * positions * dim, 3, 4);
   std::vector<double> want(x.size());
   for (std::size_t b = 0; b < examples; ++b) {
     for (std::size_t g = 0; g < groups; ++g) {
       const auto each = [&](auto&& visit) {
-        for (std::size_t p = 0; p < places; ++p) {
-          for (std::size_t c = 0; c < depth; ++c) visit((b * places + p) * dim + g * depth + c);
+        for (std::size_t p = 0; p < positions; ++p) {
+          for (std::size_t c = 0; c < depth; ++c) visit((b * positions + p) * dim + g * depth + c);
         }
       };
       double mean = 0, variance = 0;
-      each([&](std::size_t i) { mean += static_cast<double>(x[i]) / (places * depth); });
+      each([&](std::size_t i) { mean += static_cast<double>(x[i]) / (positions * depth); });
       each([&](std::size_t i) {
-        variance += std::pow(static_cast<double>(x[i]) - mean, 2) / (places * depth);
+        variance += std::pow(static_cast<double>(x[i]) - mean, 2) / (positions * depth);
       });
       each([&](std::size_t i) {
         want[i] = (static_cast<double>(x[i]) - mean) / std::sqrt(variance + 1e-3) *
@@ -246,7 +246,7 @@ TEST_CASE("BatchNorm's states are saved with the weights but not trained") {
   CHECK(fixture.values("moving_variance") == std::vector<float>{1, 1});
 }
 
-TEST_CASE("padded places do not count in BatchNorm's moments") {
+TEST_CASE("padded positions do not count in BatchNorm's moments") {
   LayerFixture fixture(GENERATE(from_range(trivet::test::backends())),
                        {"nn/BatchNorm", Value::table({{"dim", 2}, {"momentum", 0.0}})});
   const std::vector<float> x = random_values(2 * 4 * 2, 5);

@@ -59,18 +59,18 @@ struct Recurrent {
   // Y [T, 1, B, H] and the last state [1, B, H], or, batches first, [B, T, 1, H] and [B, 1, H].
   Arrays outputs(const LayerFixture& layer) const {
     const Array y = array_of(layer.fprop(tensor_of(layer, x)));
-    const std::int64_t batch = y.dims[0], places = y.dims[1];
+    const std::int64_t batch = y.dims[0], positions = y.dims[1];
     Array last;
     last.dims = {1, batch, hidden};
     for (std::int64_t row = 0; row < batch; ++row) {
-      const std::int64_t place = reverse ? 0 : places - 1;
-      const auto at = y.values.begin() + (row * places + place) * hidden;
+      const std::int64_t position = reverse ? 0 : positions - 1;
+      const auto at = y.values.begin() + (row * positions + position) * hidden;
       last.values.insert(last.values.end(), at, at + hidden);
     }
     if (batch_first) {
-      return {reshaped(y, {batch, places, 1, hidden}), reshaped(last, {batch, 1, hidden})};
+      return {reshaped(y, {batch, positions, 1, hidden}), reshaped(last, {batch, 1, hidden})};
     }
-    return {reshaped(turned(y, {1, 0, 2}), {places, 1, batch, hidden}), last};
+    return {reshaped(turned(y, {1, 0, 2}), {positions, 1, batch, hidden}), last};
   }
 
   const LayerCall& c;
@@ -102,7 +102,7 @@ Arrays lstm(const LayerCall& c) {
 }
 
 // The reset gate stands behind the product with the state, as ONNX has it with
-// linear_before_reset. Without it only a single place, whose state is 0, gives the same.
+// linear_before_reset. Without it only a single position, whose state is 0, gives the same.
 Arrays gru(const LayerCall& c) {
   const Recurrent r(c, 3);
   const bool behind = c.node.integer("linear_before_reset", 0) != 0;

@@ -34,8 +34,9 @@ FpropContext training(std::uint64_t key = 5) {
   return context;
 }
 
-// An Lstm whose cell counts: every place adds kTick to it. Its output gate opens from place to
-// place, so that an output grows unless it stays, and tells then how far the cell has counted.
+// An Lstm whose cell counts: every position adds kTick to it. Its output gate opens from position
+// to position, so that an output grows unless it stays, and tells then how far the cell has
+// counted.
 class Counter : public LayerFixture {
  public:
   static constexpr std::int64_t kRows = 16, kPlaces = 60, kDims = 8;
@@ -62,7 +63,7 @@ class Counter : public LayerFixture {
     }
     return layer().fprop(tensor(x, {kRows, kPlaces, 1}), context).to_host<float>();
   }
-  // [rows, places] with `value` at the places [begin, end) of all rows, 0 elsewhere.
+  // [rows, positions] with `value` at the positions [begin, end) of all rows, 0 elsewhere.
   template <class T>
   Tensor marked(std::int64_t begin, std::int64_t end, T value) const {
     std::vector<T> marks;
@@ -73,7 +74,7 @@ class Counter : public LayerFixture {
     return Tensor::from<T>(device(), marks, {kRows, kPlaces});
   }
 
-  // The outputs of one element of the state at all places, as many as elements in all rows.
+  // The outputs of one element of the state at all positions, as many as elements in all rows.
   static std::vector<std::vector<float>> elements(const std::vector<float>& y) {
     std::vector<std::vector<float>> all(kRows * kDims);
     for (std::size_t i = 0; i < y.size(); ++i) {
@@ -167,7 +168,7 @@ TEST_CASE("zoneout keeps about its share of outputs and of cells, each by itself
       if (y[t] == y[t - 1]) continue;
       ++changes_here;
       ++changes_at[t];
-      // The place before changed the output, too: the two tell what became of the cell.
+      // The position before changed the output, too: the two tell what became of the cell.
       if (t < 2 || y[t - 1] == y[t - 2]) continue;
       ++pairs;
       ticks += static_cast<double>(Counter::count(y[t], t) - Counter::count(y[t - 1], t - 1));
@@ -207,7 +208,7 @@ TEST_CASE("padding leaves a state alone and segments start anew, with zoneout, t
   bool none_changed = true, none_counted = true;
   for (const auto& y : padded) {
     for (std::size_t t = 10; t < 40; ++t) none_changed = none_changed && y[t] == y[9];
-    // Ten places before the padding, and as many behind it as there are.
+    // Ten positions before the padding, and as many behind it as there are.
     for (std::size_t t = 40; t < y.size(); ++t) {
       if (y[t] == y[t - 1]) continue;
       none_counted = none_counted && Counter::count(y[t], t) <= static_cast<std::int64_t>(t) - 29;

@@ -19,7 +19,7 @@ using trivet::test::largest_error;
 using trivet::test::LayerFixture;
 using namespace trivet::test::recurrent;
 
-TEST_CASE("Lstm and Gru read a sequence place by place") {
+TEST_CASE("Lstm and Gru read a sequence position by position") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const bool reverse = GENERATE(false, true);
   const Made plain(backend, "nn/Lstm", {{"reverse", reverse}});

@@ -147,7 +147,7 @@ TEST_CASE("a pipe gets key=value lines at round steps") {
   CHECK_THAT(text, !Contains("\r") && !Contains("\x1b") && !Contains("people"));
 }
 
-TEST_CASE("tokens a second take the place of examples on a terminal, MFU beside them") {
+TEST_CASE("tokens a second replace examples on a terminal, MFU beside them") {
   RunProgress now = state();
   now.tokens_per_second = 41200;
   CHECK_THAT(live_line(now, 120, kAscii),

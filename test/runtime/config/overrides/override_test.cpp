@@ -89,7 +89,7 @@ TEST_CASE("a type given by an override starts its table afresh") {
         "{type = \"demo/Cosine\", peak = 0.1, decay_steps = 5}");
 }
 
-TEST_CASE("globs change every place they match, and only those") {
+TEST_CASE("globs change every location they match, and only those") {
   Configs configs;
   configs.write("main.toml",
                 "[task]\ntype = 'demo/Task'\nmodel = {type = 'demo/Stack', layers = [{type = "
@@ -125,7 +125,7 @@ TEST_CASE("~ takes a value out, so that its default counts again") {
                              "is nothing to take out"));
 }
 
-TEST_CASE("a wrong override is reported with its place") {
+TEST_CASE("a wrong override is reported with its location") {
   struct Row {
     const char* text;
     const char* expected;  // behind "command line:1:"
@@ -209,7 +209,7 @@ TEST_CASE("all wrong overrides are reported at once") {
         "like a.b=value)\n");
 }
 
-TEST_CASE("the place in an override counts from what the user wrote") {
+TEST_CASE("the location in an override counts from what the user wrote") {
   Configs configs(kGoodConfig);
   configs.request.files = {configs.path("main.toml")};
   configs.request.overrides = {{"seed=x", "--cfg.seed=x", 6}};

@@ -99,7 +99,7 @@ TEST_CASE("single overrides win over it, and it over the files") {
   CHECK(config.experiment.name == "b");
 }
 
-TEST_CASE("mistakes in it have their place in the text as it was given") {
+TEST_CASE("mistakes in it have their location in the text as it was given") {
   const auto at = [](const std::string& text, const std::string& rest) {
     INFO(text);
     CHECK(diagnostics(text).find("(--params_override=" + text + "): " + rest) != std::string::npos);

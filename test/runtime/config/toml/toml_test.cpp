@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TOML text to Value and back: places, order, limits, hostile text.
+// TOML text to Value and back: locations, order, limits, hostile text.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -29,7 +29,7 @@ Diagnostic problem_of(std::string_view text) {
   return {};
 }
 
-std::string place(const Diagnostic& problem) {
+std::string location(const Diagnostic& problem) {
   return to_string(problem.where);
 }
 
@@ -79,12 +79,12 @@ TEST_CASE("dates are refused with a hint, all of them at once") {
     REQUIRE(error.diagnostics().size() == 2);
     CHECK(to_string(error.diagnostics()[0]) ==
           "x.toml:1:7: day: a config has no dates and times (write it in quotes, as a string)");
-    CHECK(place(error.diagnostics()[1]) == "x.toml:2:9");
+    CHECK(location(error.diagnostics()[1]) == "x.toml:2:9");
     CHECK(error.diagnostics()[1].path == "list[0]");
   }
 }
 
-TEST_CASE("a key given twice is reported at its second place") {
+TEST_CASE("a key given twice is reported at its second location") {
   const Diagnostic problem = problem_of("[task]\nname = 1\nname = 2\n");
   CHECK(problem.where.line == 3);
   CHECK_THAT(problem.what, Catch::Contains("name"));
@@ -107,8 +107,8 @@ TEST_CASE("a second byte order mark is refused") {
 }
 
 TEST_CASE("text that is not UTF-8 is refused at its first bad byte") {
-  CHECK(place(problem_of("a = 1\nb = \"x\xFFy\"\n")) == "x.toml:2:7");
-  CHECK(place(problem_of("# \xC3\xA9\xED\xA0\x80")) == "x.toml:1:4");
+  CHECK(location(problem_of("a = 1\nb = \"x\xFFy\"\n")) == "x.toml:2:7");
+  CHECK(location(problem_of("# \xC3\xA9\xED\xA0\x80")) == "x.toml:1:4");
   for (const char* bad : {"\xC0\xAF", "\xE0\x80\xAF", "\xF0\x80\x80\xAF", "\xF4\x90\x80\x80",
                           "\xC3", "\xE2\x82", "\x80", "\xED\xBF\xBF", "[\xDD\xBF]\x80"}) {
     CHECK(trivet::find_invalid_utf8(bad).has_value());
@@ -203,7 +203,7 @@ TEST_CASE("numbers read back to the same bits") {
   }
 }
 
-TEST_CASE("a written config has keys before sections and places on request") {
+TEST_CASE("a written config has keys before sections and locations on request") {
   Value root = trivet::read_toml(
       "[task]\ntype = 'a/B'\n[task.model]\nw = [1]\n[[task.layers]]\nx = "
       "1\n[[task.layers]]\n[e.f]\n",

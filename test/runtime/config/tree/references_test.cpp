@@ -56,7 +56,7 @@ TEST_CASE("a type and a whole part can be references") {
   CHECK(text_at(config.tree, "task.eval_input.prefetch") == "2");
 }
 
-TEST_CASE("bad references are reported with their place and the nearest paths") {
+TEST_CASE("bad references are reported with their location and the nearest paths") {
   Configs configs(
       with_xp("a = '${trainer.train_step}'\nb = '${}'\nc = '${seed'\nd = '${a..b}'\n"
               "e = 'x${task}'\n"));

@@ -17,7 +17,7 @@ std::string with_layers(const std::string& layers) {
 
 }  // namespace
 
-TEST_CASE("rules are checked at every depth, each with its place") {
+TEST_CASE("rules are checked at every depth, each with its location") {
   CHECK(Configs(with_layers("{type = 'demo/Linear', dims = 1, has_bias = false, dropout = 0.5},\n"
                             "{type = 'demo/Residual', body = {type = 'demo/Linear', dims = 1, "
                             "has_bias = false, dropout = 0.25}}"))
@@ -51,7 +51,7 @@ TEST_CASE(
         "command line:1:6 (seed=x): seed: 'x' is not an integer (write an integer)\n");
 }
 
-TEST_CASE("a zero byte in a text is refused with its place") {
+TEST_CASE("a zero byte in a text is refused with its location") {
   Configs configs(std::string(trivet::test::kGoodConfig) + "[xp]\nargs = {x = \"a\\u0000b\"}\n");
   CHECK_THAT(configs.diagnostics(),
              Catch::StartsWith("main.toml:15:13: xp.args.x: this text has a zero byte"));
