@@ -46,7 +46,7 @@ TRIVET_CONFIG(
      "there are, jobs share them and are bound to none.",
      at_least(0)),
     (memory, "Memory for what jobs declare, \"16GiB\"; 0: all of the machine's.", at_least(0)),
-    (grace, "What a job is given to save when it is cancelled or its time is up."),
+    (grace, "Time that a job has to save when it is cancelled or its time is up."),
     (fail_fast,
      "Once a job has failed for good, cancels the rest: what runs and what has not started."),
     (cgroups,

@@ -54,7 +54,8 @@ struct SubtaskConfig {
 TRIVET_CONFIG(SubtaskConfig, trivet::NoBase,
               (name, "Stands before its logs and variables.", required),
               (task, "The problem, with its data and, if it is not shared, its model.", required),
-              (weight, "Of its loss, or in the sampler.", more_than(0), adjustable),
+              (weight, "Weight of the task: of its loss, or in the sampler.", more_than(0),
+               adjustable),
               (eval_steps, "Batches per evaluation; -1: all.", at_least(-1), adjustable))
 
 struct MultiTaskConfig : TaskConfig {
@@ -62,7 +63,7 @@ struct MultiTaskConfig : TaskConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(MultiTaskConfig, trivet::TaskConfig, (tasks, "What is trained together.", required))
+TRIVET_CONFIG(MultiTaskConfig, trivet::TaskConfig, (tasks, "Tasks, trained together.", required))
 
 class MultiTask : public Task, public ExpectedInitialLoss {
  public:
@@ -113,7 +114,7 @@ struct InterleavedConfig : MultiTaskConfig {
   SamplerConfig sampler;
 };
 TRIVET_CONFIG(InterleavedConfig, MultiTaskConfig,
-              (sampler, "Which task a step is given to.", adjustable))
+              (sampler, "Choice of the task for each step.", adjustable))
 
 class Interleaved final : public MultiTask {
  public:

@@ -37,7 +37,7 @@ TRIVET_CONFIG(SamplerConfig, trivet::NoBase,
               (alpha, "proportional: the power of the weights; 0 is uniform.", at_least(0)),
               (steps_per_epoch, "annealing: steps after which probabilities change.", at_least(1)),
               (total_steps, "annealing: steps after which they change no more.", at_least(1)),
-              (seed, "Of the draws."))
+              (seed, "Seed of the sampler."))
 
 class TaskSampler {
  public:

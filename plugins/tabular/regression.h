@@ -22,7 +22,8 @@ struct RegressionConfig : TabularConfig {
   double huber_delta = 1;
 };
 TRIVET_CONFIG(RegressionConfig, TabularConfig,
-              (loss, "Of an error in standard deviations of the label: e^2, |e|, or Huber's.",
+              (loss,
+               "Loss of an error e in standard deviations of the label: e^2, |e|, or Huber's.",
                adjustable),
               (huber_delta, "Where Huber's loss becomes linear, in standard deviations.",
                more_than(0), adjustable))

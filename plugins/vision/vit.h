@@ -51,7 +51,7 @@ TRIVET_CONFIG(VitConfig, trivet::ModelConfig,
               (depth, "How many blocks.", between(0, 10000)),
               (num_heads, "Heads of each block's attention; divides dims.", at_least(1)),
               (hidden_dims, "Depth inside each block's Mlp; 0: 4 * dims.", at_least(0)),
-              (pooling, "What the classifier sees."), (activation, "Inside each block's Mlp."),
+              (pooling, "Input of the classifier."), (activation, "Inside each block's Mlp."),
               (dropout,
                "Share of the elements dropped in training, after the positions and in the "
                "blocks.",

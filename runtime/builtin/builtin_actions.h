@@ -24,7 +24,7 @@ struct PeriodicConfig : ActionConfig {
 TRIVET_CONFIG(PeriodicConfig, ActionConfig,
               (interval, "Steps between two times; every crossed multiple counts.", required,
                at_least(1)),
-              (actions, "What is done.", required))
+              (actions, "Actions for a new best value, in order.", required))
 
 class Periodic final : public PeriodicAction {
  public:
@@ -45,7 +45,7 @@ TRIVET_CONFIG(WhenConfig, ActionConfig,
                names_metric),
               (above, "Done when the number is more than this."),
               (below, "Done when the number is less than this; both: when it lies between."),
-              (actions, "What is done.", required))
+              (actions, "Actions for a new best value, in order.", required))
 
 class When final : public ConditionalAction {
  public:
@@ -61,7 +61,7 @@ struct NewBestConfig : ActionConfig {
 TRIVET_CONFIG(NewBestConfig, ActionConfig,
               (metric, "The number to compare.", required, names_metric),
               (goal, "Whether a lower (min) or a higher (max) number is better."),
-              (actions, "What is done.", required))
+              (actions, "Actions for a new best value, in order.", required))
 
 // The best value so far stands in the run's directory, in best_METRIC.json. It is written when the
 // actions are done: a run that is killed between does them again.

@@ -40,7 +40,7 @@ Field xp_field() {
   const Schema& schema = schema_of<launch::Experiment>();
   type.struct_name = schema.name;
   type.fields = schema.fields;
-  return file_field("xp", "What trivet launch does: jobs, sweep, directories, orchestrator.",
+  return file_field("xp", "Settings of trivet launch: jobs, sweep, directories, orchestrator.",
                     std::move(type));
 }
 
@@ -65,7 +65,7 @@ Schema with_file_fields(Schema schema, Field xp) {
   schema.fields.push_back(file_field(
       "defaults", "Defaults for every table of a type: [defaults.\"plugin/Name\"].", free_tables));
   schema.fields.push_back(
-      file_field("sweep", "What a sweep varies: [sweep.NAME].", holding(Form::map, free)));
+      file_field("sweep", "Named sweeps: [sweep.NAME].", holding(Form::map, free)));
   schema.fields.push_back(std::move(xp));
   schema.fields.push_back(
       file_field("backend", "Options of a backend: [backend.\"plugin/Name\"].", free_tables));

@@ -69,7 +69,7 @@ struct StageConfig {
 TRIVET_CONFIG(
     StageConfig, trivet::NoBase, (name, "Name in messages; empty: its number."),
     (steps, "How long it lasts; the last one goes on until train_steps.", at_least(0)),
-    (model, "What is trained; not set: the task's."),
+    (model, "Model to train; not set: the task's."),
     (train_input, "Where training batches come from; not set: the task's."),
     (eval_input, "Where evaluation batches come from; not set: the task's."),
     (optimizer, "How gradients change weights; not set: the trainer's."),
@@ -78,7 +78,7 @@ TRIVET_CONFIG(
      "Patterns of variables that are not trained; where neither this nor trainable is set, "
      "the trainer's are."),
     (trainable, "Patterns of those that are, all others are frozen."),
-    (transfer, "Which weights of the stage before it starts from."))
+    (transfer, "Weights of the stage before that this stage starts from."))
 
 struct ProgressiveConfig : TrainerConfig {
   std::vector<StageConfig> stages;
@@ -86,7 +86,7 @@ struct ProgressiveConfig : TrainerConfig {
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(ProgressiveConfig, TrainerConfig,
-              (stages, "What is trained in turn.", required, adjustable))
+              (stages, "Stages, trained in turn.", required, adjustable))
 
 class ProgressiveTrainer final : public Trainer {
  public:

@@ -36,12 +36,14 @@ struct DatasetConfig : InputConfig {
   std::int64_t num_classes = 0;
   AugmentConfig augment;
 };
-TRIVET_CONFIG(DatasetConfig, trivet::InputConfig,
-              (scale, "Values are multiplied by it first; unset: 1/255 for bytes, 1 for others."),
-              (mean, "Then this is subtracted: one number, or one per channel."),
-              (std, "Then divided by this: one number, or one per channel.", more_than(0)),
-              (num_classes, "Labels must be below it; 0: any label.", at_least(0)),
-              (augment, "Changes of images at random, in training only."))
+TRIVET_CONFIG(
+    DatasetConfig, trivet::InputConfig,
+    (scale, "Values are multiplied by it first; unset: 1/255 for bytes, 1 for others."),
+    (mean, "Subtracted from the scaled pixels: one number, or one per channel."),
+    (std, "Divisor of the pixels after the mean is subtracted: one number, or one per channel.",
+     more_than(0)),
+    (num_classes, "Labels must be below it; 0: any label.", at_least(0)),
+    (augment, "Changes of images at random, in training only."))
 
 struct IdxConfig : DatasetConfig {
   Path images;
@@ -116,7 +118,7 @@ TRIVET_CONFIG(CsvConfig, trivet::InputConfig,
                "Rows of text in UTF-8, one a line, gzip or zstd or plain; quotes as in RFC 4180.",
                required),
               (delimiter, "One character between cells, e.g. \";\" or \"\\t\"."),
-              (decimal_mark, "What numbers are written with.", choices(".", ",")),
+              (decimal_mark, "Decimal mark of numbers.", choices(".", ",")),
               (trim, "Spaces and tabs around cells are dropped."),
               (skip_lines, "Lines before the header that are no part of the table.", at_least(0)),
               (header, "The first row holds the names of the columns."),
@@ -124,7 +126,7 @@ TRIVET_CONFIG(CsvConfig, trivet::InputConfig,
                "Names of all columns, instead of those of the header or where there is none."),
               (missing, "Cells with one of these texts have no value."),
               (drop_missing, "Rows without a value in one of these columns are left out."),
-              (part, "Which rows: all of them, or one side of a split of the file."),
+              (part, "Rows to read: all of them, or one side of a split of the file."),
               (eval_share, "Share of the rows that the split gives to evaluation.", more_than(0),
                less_than(1)),
               (split_by, "Rows that agree in this column stay on one side; empty: in all columns."),

@@ -70,7 +70,8 @@ struct SentencePairsConfig : LabeledConfig {
 TRIVET_CONFIG(SentencePairsConfig, LabeledConfig,
               (text_a, "The sentence, with names of the source's features in braces."),
               (text_b, "The second one, such as \"{text_b}\"; empty: there is none."),
-              (label, "What is to be told of them."), (label_type, "What labels are."))
+              (label, "Label of the pair: a class or a number."),
+              (label_type, "Type of the labels."))
 
 // data/TaggedSequences: words with a tag each. `words` and `tags` are texts of equally many parts
 // between blanks. Each word is tokenized for itself, with `separator` in front of all but the
@@ -90,7 +91,7 @@ struct TaggedSequencesConfig : LabeledConfig {
 };
 TRIVET_CONFIG(TaggedSequencesConfig, LabeledConfig,
               (words, "The words, with names of the source's features in braces."),
-              (tags, "Their tags."),
-              (separator, "What stands in front of each word but the first."))
+              (tags, "Tags of the words."),
+              (separator, "Separator in front of each word but the first."))
 
 }  // namespace trivet::data

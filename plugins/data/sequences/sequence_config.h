@@ -69,7 +69,7 @@ struct SequenceConfig : InputConfig {
 TRIVET_CONFIG(SequenceConfig, trivet::InputConfig,
               (seq_len, "Positions in a row.", required, at_least(1)),
               (pack, "Several documents a row, told apart by segment_ids; else one."),
-              (long_documents, "What becomes of documents with more positions than a row."),
+              (long_documents, "Treatment of documents with more positions than a row."),
               (add_bos, "Documents start with BOS; unset: if there is one."),
               (add_eos, "Documents end with EOS; unset: if there is one."),
               (bos_id, "Id of BOS; unset: that of the tokenizer.", at_least(0)),
@@ -109,7 +109,7 @@ TRIVET_CONFIG(
      "Text files, gzip or zstd or plain, and patterns (*, ?, [a-z]); read in the order of "
      "their names.",
      required),
-    (documents, "What in a file is one document."),
+    (documents, "Part of a file that is one document."),
     (encoding, "Whether files must be text, or may hold any bytes."),
     (part_begin, "Where in each file reading starts, as a share of its bytes.", between(0.0, 1.0)),
     (part_end, "Where it ends: 0 to 0.9 is for training, 0.9 to 1 for evaluation, say.",
@@ -138,8 +138,8 @@ struct LanguageModelConfig : TextSequenceConfig {
 };
 TRIVET_CONFIG(LanguageModelConfig, TextSequenceConfig,
               (source, "Where examples come from.", required),
-              (inputs, "What stands before the targets, such as \"{question} \"; empty: nothing."),
-              (targets, "What is learnt, such as \"{answer}\"."),
+              (inputs, "Text before the targets, such as \"{question} \"; empty: none."),
+              (targets, "Text to learn, such as \"{answer}\"."),
               (inputs_len, "Tokens that inputs may have, more are left out; 0: any number.",
                at_least(0)),
               (inputs_eos, "Inputs end with EOS, which counts in inputs_len and stays when cut."),
@@ -160,14 +160,13 @@ struct MaskedLanguageModelConfig : TextSequenceConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(MaskedLanguageModelConfig, TextSequenceConfig,
-              (source, "Where examples come from.", required),
-              (targets, "The text of an example, with names of features in braces."),
-              (mask_rate, "Share of the tokens that are to be guessed.", more_than(0), at_most(1)),
-              (mask_share, "Of those, how many are masked.", between(0.0, 1.0)),
-              (random_share, "Of those, how many become another token.", between(0.0, 1.0)),
-              (mask_id, "Id of the mask; unset: the tokenizer's \"[MASK]\" or \"<mask>\".",
-               at_least(0)))
+TRIVET_CONFIG(
+    MaskedLanguageModelConfig, TextSequenceConfig, (source, "Where examples come from.", required),
+    (targets, "The text of an example, with names of features in braces."),
+    (mask_rate, "Share of the tokens that are to be guessed.", more_than(0), at_most(1)),
+    (mask_share, "Share of the chosen tokens that are masked.", between(0.0, 1.0)),
+    (random_share, "Share of the chosen tokens that become another token.", between(0.0, 1.0)),
+    (mask_id, "Id of the mask; unset: the tokenizer's \"[MASK]\" or \"<mask>\".", at_least(0)))
 
 // data/SequenceToSequence: pairs for models that read one text and write another, as SeqIO's
 // SequenceModelFeatures makes them. Batches have, with S = inputs_len and T = targets_len,
@@ -201,8 +200,8 @@ TRIVET_CONFIG(SequenceToSequenceConfig, trivet::InputConfig,
               (source, "Where examples come from.", required),
               (tokenizer, "Makes token ids of the inputs; unset: the task's."),
               (target_tokenizer, "Makes those of the targets; unset: the same."),
-              (inputs, "What is read, with names of features in braces."),
-              (targets, "What is written."),
+              (inputs, "Text of the source, with names of features in braces."),
+              (targets, "Text of the target, with names of features in braces."),
               (inputs_len, "Positions of inputs.", required, at_least(1)),
               (targets_len, "Positions of targets.", required, at_least(1)),
               (pack, "Several pairs a row, told apart by segment_ids; else one."),
@@ -226,7 +225,7 @@ struct TokensConfig : SequenceConfig {
 TRIVET_CONFIG(
     TokensConfig, SequenceConfig,
     (files, "Token files and patterns (*, ?, [a-z]); read in the order of their names.", required),
-    (layout, "What the files look like: they tell, or 16-bit ids as nanoGPT has them."),
+    (layout, "Layout of the files: as their header says, or 16-bit ids as nanoGPT has them."),
     (document_end, "The id that ends a document, in files that do not tell; unset: a file is one.",
      at_least(0)),
     (vocabulary_size, "Ids must be below it; 0: what files or tokenizer say.", at_least(0)),

@@ -45,7 +45,7 @@ TRIVET_CONFIG(
      "Text files, gzip or zstd or plain, and patterns (*, ?, [a-z]); read in the order of "
      "their names.",
      required),
-    (documents, "What in a file is one document."),
+    (documents, "Part of a file that is one document."),
     (encoding, "Whether files must be text, or may hold any bytes."),
     (part_begin, "Where in each file reading starts, as a share of its bytes.", between(0.0, 1.0)),
     (part_end, "Where it ends: 0 to 0.9 is for training, 0.9 to 1 for evaluation, say.",
@@ -82,11 +82,11 @@ struct MixtureItem {
 };
 TRIVET_CONFIG(
     MixtureItem, trivet::NoBase, (source, "Where examples come from.", required),
-    (rate, "Its share, in proportion to the other rates; unset: its number of examples.",
+    (rate, "Share of the source, in proportion to the other rates; unset: its number of examples.",
      more_than(0)),
     (features,
-     "What its examples are made to, such as { targets = \"{answer}\" }: names, and texts "
-     "with names of features in braces; empty: they stay as they are."))
+     "Features made of each example, such as { targets = \"{answer}\" }: names, and texts with "
+     "names of features in braces; empty: examples stay as they are."))
 
 // What happens when a source has no more examples before the others.
 enum class Exhausted {
@@ -102,7 +102,7 @@ struct MixtureConfig : DataSourceConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(MixtureConfig, DataSourceConfig, (sources, "What is mixed.", required),
-              (exhausted, "What happens when a source has no more examples before the others."))
+TRIVET_CONFIG(MixtureConfig, DataSourceConfig, (sources, "Sources to mix.", required),
+              (exhausted, "Rule for a source that has no more examples before the others."))
 
 }  // namespace trivet::data

@@ -26,8 +26,8 @@ TRIVET_CONFIG(
     (temperature, "Divides the logits; 0: the likeliest token is chosen always.", at_least(0)),
     (k, "Only the k largest logits are drawn from; 0: all.", at_least(0)),
     (p,
-     "Of these only the likeliest, as few as together have at least this share of the "
-     "probability; 1: all.",
+     "Nucleus sampling: keeps the likeliest tokens, as few as together have at least this share of "
+     "the probability; 1: all.",
      more_than(0), at_most(1)),
     (beam_size, "Sequences kept by beam search; 1: tokens are drawn, without it.", at_least(1)),
     (tokens_per_beam, "Continuations tried of each; 0: beam_size.", at_least(0)),

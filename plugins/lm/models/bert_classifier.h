@@ -33,7 +33,7 @@ struct EncoderHeadConfig : EncoderConfig {
 };
 TRIVET_CONFIG(EncoderHeadConfig, EncoderConfig,
               (num_classes, "How many there are to tell apart; 0: as the task says.", at_least(0)),
-              (embedding_tpl, "Of token ids."),
+              (embedding_tpl, "Embedding of token ids."),
               (head_dropout, "Share of what the head reads that is dropped in training.",
                at_least(0), less_than(1), adjustable),
               (head_init, "How the head's weights start; by default as nn/Linear's."))

@@ -35,7 +35,7 @@ TRIVET_CONFIG(EncoderConfig, TransformerConfig,
                "first and a second sentence; 0: they are not looked at.",
                at_least(0)),
               (position_emb_tpl, "Added to the embedding; none: positions are the blocks'."),
-              (embedding_norm_tpl, "Of the sum of embeddings."))
+              (embedding_norm_tpl, "Norm of the sum of embeddings."))
 
 class Encoder {
  public:

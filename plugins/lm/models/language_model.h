@@ -38,8 +38,10 @@ struct LanguageModelConfig : TransformerConfig {
   ConfigOf<Layer> position_emb_tpl;
   ConfigOf<Layer> softmax_tpl = "nn/SharedEmbeddingSoftmax";
 };
-TRIVET_CONFIG(LanguageModelConfig, TransformerConfig, (model_type, "What a position sees."),
-              (embedding_tpl, "Of token ids; none: the table of the softmax, which must have one."),
+TRIVET_CONFIG(LanguageModelConfig, TransformerConfig,
+              (model_type, "Positions that a position attends to."),
+              (embedding_tpl,
+               "Embedding of token ids; none: the table of the softmax, which must have one."),
               (position_emb_tpl,
                "Added to the embedding: nn/TrainablePositionalEmbedding, nn/PositionalEmbedding; "
                "none: positions are the blocks' (rotary) or nobody's."),

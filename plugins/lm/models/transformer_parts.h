@@ -44,8 +44,8 @@ TRIVET_CONFIG(TransformerConfig, trivet::ModelConfig,
                "the blocks.",
                at_least(0), less_than(1), adjustable),
               (stacked_transformer_tpl,
-               "What is between embedding and final norm: num_layers blocks, and what is kept of "
-               "them for gradients."),
+               "Blocks between embedding and final norm: num_layers of them, and the activations "
+               "kept for gradients."),
               (block_tpl, "The block, unless stacked_transformer_tpl names one."),
               (final_norm_tpl, "Behind the blocks."),
               (init, "How the weights start; by default as each layer's."))

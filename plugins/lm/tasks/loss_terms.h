@@ -18,7 +18,7 @@ struct LossTerm {
 };
 TRIVET_CONFIG(LossTerm, trivet::NoBase,
               (name, "A scalar of the model's outputs, such as \"avg_xent\".", required),
-              (weight, "It counts so many times."))
+              (weight, "Factor of the loss in the sum."))
 
 // Sum of weight * outputs[name]. Throws UsageError, with the names that there are, for one that
 // there is not or that is no scalar.

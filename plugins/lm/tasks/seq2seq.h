@@ -24,7 +24,7 @@ struct Seq2SeqConfig : TokenTaskConfig {
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(Seq2SeqConfig, TokenTaskConfig,
-              (target_tokenizer, "That of the targets; none: the same as of the sources."),
+              (target_tokenizer, "Tokenizer of the targets; none: that of the sources."),
               (decode, "How targets are written.", adjustable),
               (bos_id, "Id that targets start with; unset: the tokenizer's BOS.", at_least(0)),
               (eos_id, "Id that ends both sides; unset: EOS of their tokenizers.", at_least(0)))

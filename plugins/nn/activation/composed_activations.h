@@ -33,7 +33,7 @@ struct EluConfig : LayerConfig {
   double alpha = 1;
 };
 TRIVET_CONFIG(EluConfig, trivet::LayerConfig,
-              (alpha, "What the values far below 0 come near to, negated.", at_least(0)))
+              (alpha, "Negated limit of the values far below 0.", at_least(0)))
 
 struct SquaredReluConfig : LayerConfig {};
 TRIVET_CONFIG(SquaredReluConfig, trivet::LayerConfig)

@@ -41,7 +41,7 @@ TRIVET_CONFIG(FeedForwardConfig, trivet::LayerConfig,
                less_than(1), adjustable),
               (init, "How the weights start; by default as nn/Linear's."),
               (output_init, "How those of the last product start; by default as init."),
-              (lora, "Thin matrices beside the weights, for fine-tuning."))
+              (lora, "Low-rank matrices beside the weights, for fine-tuning."))
 
 class FeedForward final : public Layer {
  public:

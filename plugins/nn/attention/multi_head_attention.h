@@ -93,7 +93,7 @@ TRIVET_CONFIG(
     (cross_dims, "Depth of cross_inputs; 0: input_dims.", at_least(0)),
     (init, "How the weights start; by default as nn/Linear's."),
     (output_init, "How those of the last product start; by default as init."),
-    (lora, "Thin matrices beside the weights of the products, for fine-tuning."))
+    (lora, "Low-rank matrices beside the weights of the products, for fine-tuning."))
 
 class MultiHeadAttention final : public Layer, public ExtendStep {
  public:

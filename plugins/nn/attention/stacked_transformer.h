@@ -39,7 +39,8 @@ TRIVET_CONFIG(StackedTransformerConfig, trivet::LayerConfig,
                at_least(0), less_than(1), adjustable),
               (moe_layers, "Numbers of the blocks with experts, from 0.", at_least(0)),
               (moe_layer_tpl, "The feed-forward part of these, e.g. nn/MoeFeedForward."),
-              (checkpoint_policy, "What is kept of each block for its gradients.", adjustable))
+              (checkpoint_policy, "Activations of each block that are kept for its gradients.",
+               adjustable))
 
 class StackedTransformer final : public InTurn {
  public:

@@ -69,9 +69,10 @@ struct RepeatConfig : LayerConfig {
   std::int64_t x_times = 0;
   CheckpointPolicy checkpoint_policy = CheckpointPolicy::save_everything;
 };
-TRIVET_CONFIG(RepeatConfig, trivet::LayerConfig, (sub, "What is repeated.", required),
+TRIVET_CONFIG(RepeatConfig, trivet::LayerConfig, (sub, "Layer to repeat.", required),
               (x_times, "How often.", required, between(0, 100000)),
-              (checkpoint_policy, "What is kept of each repetition for its gradients.", adjustable))
+              (checkpoint_policy, "Activations of each repetition that are kept for its gradients.",
+               adjustable))
 
 class Repeat final : public InTurn {
  public:
@@ -84,7 +85,8 @@ struct ResidualConfig : LayerConfig {
   ConfigOf<Layer> shortcut;
   double residual_weight = 1;
 };
-TRIVET_CONFIG(ResidualConfig, trivet::LayerConfig, (sub, "What is added to the input.", required),
+TRIVET_CONFIG(ResidualConfig, trivet::LayerConfig,
+              (sub, "Layer whose output is added to the input.", required),
               (shortcut, "Applied to the input, e.g. where the shape changes; none: nothing."),
               (residual_weight, "Factor of the sub-layer's output."))
 

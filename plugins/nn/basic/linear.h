@@ -32,7 +32,7 @@ TRIVET_CONFIG(LinearConfig, trivet::LayerConfig,
               (has_bias, "Adds a bias vector."), (activation, "Applied to the output."),
               (init, "How the weights start; by default xavier_uniform."),
               (bias_init, "How the bias starts; by default 0."),
-              (lora, "Thin matrices beside the weights, for fine-tuning."))
+              (lora, "Low-rank matrices beside the weights, for fine-tuning."))
 
 class Linear final : public Layer {
  public:

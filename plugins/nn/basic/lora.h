@@ -33,12 +33,12 @@ struct LoraConfig {
 TRIVET_CONFIG(LoraConfig, trivet::NoBase,
               (rank, "Columns of the first low-rank matrix and rows of the second; 0: no LoRA.",
                at_least(0)),
-              (alpha, "Their product counts alpha / rank times; 0: as rank, which is once.",
+              (alpha, "The product of the two matrices is scaled by alpha / rank; 0: by 1.",
                at_least(0)),
               (dropout, "Share of the input's elements dropped for them in training.", at_least(0),
                less_than(1), adjustable),
               (layers,
-               "Which products inside a layer have it: query, key, value and output of attention, "
+               "Products inside a layer that have LoRA: query, key, value and output of attention, "
                "in, gate and out of the feed-forward part; empty: all."))
 
 // For the product `name` of a layer that has `config`: nothing, or the same for this one alone.

@@ -33,7 +33,7 @@ TRIVET_CONFIG(Conv1dConfig, trivet::LayerConfig,
               (output_dims, "Depth of the output.", required, at_least(1)),
               (kernel, "How many positions a position looks at.", between(1, 1000000)),
               (dilation, "Distance between these.", between(1, 1000000)),
-              (causal, "They are the position itself and those before it."),
+              (causal, "Each position sees itself and those before it only."),
               (has_bias, "Adds a bias vector."), (activation, "Applied to the output."),
               (init, "How the weights start; by default xavier_uniform."))
 

@@ -25,7 +25,7 @@ TRIVET_CONFIG(Pool2dConfig, trivet::LayerConfig,
               (window, "Height and width of the window; one number for both.", at_least(1)),
               (stride, "Steps of the window; empty: the window, so that none overlap.",
                at_least(1)),
-              (padding, "What happens at the border."),
+              (padding, "Padding at the border."),
               (pad, "Positions above and below, and left and right, for padding = \"explicit\".",
                at_least(0)))
 

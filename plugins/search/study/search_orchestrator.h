@@ -59,23 +59,24 @@ struct SearchConfig : OrchestratorConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(
-    SearchConfig, OrchestratorConfig, (orchestrator, "Where the trials run."),
-    (objective,
-     "A number in metrics.jsonl: \"accuracy\" or \"eval/accuracy\" of evaluations, "
-     "\"train/training_loss\" of training.",
-     required, names_metric),
-    (goal, "Whether a lower (min) or a higher (max) value is better.", required),
-    (trials, "How many points are tried.", required, at_least(1)),
-    (parallel, "Trials at once. A point is chosen without the results of those that run.",
-     at_least(1)),
-    (sampler, "Where the next trial is made."),
-    (stopper, "Ends trials early that will not become good. Default: none does."),
-    (seed, "Of what is random in the sampler."),
-    (max_failures, "The search ends after so many failures in a row; 0: it goes on.", at_least(0)),
-    (refresh_interval, "How often a cluster is asked for news of the trials."),
-    (space, "What is searched: a path in the run's config, or an argument of the jobs -> values.",
-     required))
+TRIVET_CONFIG(SearchConfig, OrchestratorConfig, (orchestrator, "Where the trials run."),
+              (objective,
+               "A number in metrics.jsonl: \"accuracy\" or \"eval/accuracy\" of evaluations, "
+               "\"train/training_loss\" of training.",
+               required, names_metric),
+              (goal, "Whether a lower (min) or a higher (max) value is better.", required),
+              (trials, "How many points are tried.", required, at_least(1)),
+              (parallel, "Trials at once. A point is chosen without the results of those that run.",
+               at_least(1)),
+              (sampler, "Where the next trial is made."),
+              (stopper, "Ends trials early that will not become good. Default: none does."),
+              (seed, "Seed of the sampler."),
+              (max_failures, "The search ends after so many failures in a row; 0: it goes on.",
+               at_least(0)),
+              (refresh_interval, "How often a cluster is asked for news of the trials."),
+              (space,
+               "Search space: a path in the run's config, or an argument of the jobs -> values.",
+               required))
 
 class SearchOrchestrator final : public Orchestrator {
  public:

@@ -37,7 +37,7 @@ TRIVET_CONFIG(CharactersConfig, MarkTokensConfig, (alphabet, "The characters, in
               (files,
                "Texts, gzip or zstd or plain, whose characters are added to the alphabet; what is "
                "no UTF-8 in them is left out."),
-              (unknown, "What becomes of characters that are not in the alphabet."))
+              (unknown, "Treatment of characters that are not in the alphabet."))
 
 // The characters of a text, each once, by code point; bytes that are no UTF-8 are left out.
 std::vector<char32_t> characters_of(std::string_view text);

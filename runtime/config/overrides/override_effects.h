@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Overrides that were given in vain.
+// Overrides that have no effect.
 #pragma once
 
 #include <string>

@@ -26,7 +26,7 @@ bool vary_config(const std::vector<SweepItem>& items);
 SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::string>& further);
 
 // Throws ConfigError for a value of the run's config that items change and the command line sets:
-// it would be set in vain.
+// it would have no effect.
 void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>& items);
 
 }  // namespace trivet

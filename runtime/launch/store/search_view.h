@@ -3,7 +3,7 @@
 // What an experiment that searches tells of itself in its directory, for listings:
 //
 //   XP_DIR/search.json    {"objective": "eval/accuracy", "goal": "max", "trials": 30}, and
-//                         "failure": why, when it has ended in vain
+//                         "failure": why, when it has failed
 //   XP_DIR/search.jsonl   a line for each trial's begin and one for its end
 //                         {"trial": 0, "state": "running", "point": {"lr": 0.01}, "time": ...}
 //                         {"trial": 0, "state": "complete", "wid": 1, "value": 0.25, "detail": ""}

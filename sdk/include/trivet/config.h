@@ -17,7 +17,7 @@
 //   TRIVET_CONFIG(ConvConfig, trivet::LayerConfig,      // trivet::NoBase when there is none
 //     (channels, "Number of filters.", required, at_least(1)),
 //     (kernel, "Height and width of the window.", at_least(1)),
-//     (padding, "What happens at the border."),
+//     (padding, "Padding at the border."),
 //     (activation, "Applied to the output."))
 //
 // Members may be bool, integers, float, double, std::string, enums listed by TRIVET_ENUM,

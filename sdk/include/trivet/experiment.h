@@ -68,7 +68,7 @@ struct RuntimeConfig {
 };
 TRIVET_CONFIG(
     RuntimeConfig, trivet::NoBase, (backend, "The compute backend, plugin/Name."),
-    (device, "Which of the backend's devices.", at_least(0)),
+    (device, "Index of the backend's device.", at_least(0)),
     (threads, "Compute threads; 0: one per core this process may use. Results do not depend on it.",
      at_least(0), at_most(1024)),
     (dtype, "Type that layers compute in."),
@@ -93,7 +93,7 @@ struct ExperimentConfig {
 };
 TRIVET_CONFIG(ExperimentConfig, trivet::NoBase,
               (name, "Name of the run's directory; empty: the file's.", adjustable),
-              (mode, "What trivet run does.", adjustable),
+              (mode, "Work of trivet run.", adjustable),
               (seed, "Seed of weights and dropout; inputs have their own.", adjustable),
               (task, "The problem.", required), (trainer, "How it is trained."),
               (runtime, "Backend, threads and memory.", adjustable),

@@ -40,7 +40,7 @@ TRIVET_CONFIG(
     InputConfig, trivet::NoBase,
     (batch_size, "Examples per batch on this host.", required, at_least(1)),
     (num_infeed_hosts, "Hosts that share the data.", at_least(1)),
-    (infeed_host_index, "Which of them this one is.", at_least(0)),
+    (infeed_host_index, "Index of this host.", at_least(0)),
     (shuffle, "A new order every epoch, from the seed alone."),
     (seed, "Seed of the order and of generated data."),
     (epochs, "Passes over the data; 0: without end in training, one in evaluation.", at_least(0)),

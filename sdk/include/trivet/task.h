@@ -42,12 +42,12 @@ struct TaskConfig {
 };
 TRIVET_CONFIG(
     TaskConfig, trivet::NoBase, (name, "Name in logs; empty: the type's.", adjustable),
-    (model, "What is trained."), (train_input, "Where training batches come from.", adjustable),
+    (model, "Model to train."), (train_input, "Where training batches come from.", adjustable),
     (eval_input, "Where evaluation batches come from.", adjustable),
     (init_checkpoint,
      "A checkpoint, or a directory of them (the newest), whose weights a new run starts from.",
      adjustable),
-    (init_load, "Which variables init_checkpoint gives, and by which names.", adjustable))
+    (init_load, "Rules for the variables that init_checkpoint gives, and their names.", adjustable))
 
 struct TaskContext {
   Device& device;

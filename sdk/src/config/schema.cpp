@@ -39,8 +39,8 @@ namespace {
 using Form = FieldType::Form;
 
 constexpr std::pair<std::string_view, Form> kForms[] = {
-    {"boolean", Form::boolean}, {"integer", Form::integer}, {"number", Form::floating},
-    {"text", Form::string},     {"path", Form::path},       {"choice", Form::choice},
+    {"boolean", Form::boolean}, {"integer", Form::integer}, {"float", Form::floating},
+    {"string", Form::string},   {"path", Form::path},       {"choice", Form::choice},
     {"list", Form::list},       {"map", Form::map},         {"table", Form::table},
     {"config", Form::config},   {"value", Form::value},
 };

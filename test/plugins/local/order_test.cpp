@@ -139,7 +139,7 @@ TEST_CASE("local: jobs of a unit start together, and only together") {
         std::min(location_of("1/main completed 1"), location_of("1/second completed 1")));
 }
 
-TEST_CASE("local: a job waits for those that it is after, and is skipped when that is in vain") {
+TEST_CASE("local: a job waits for those that it is after, and is skipped when they fail") {
   LocalExperiment experiment;
   experiment.add_unit("sleep 0.05; echo main >> log");
   const auto add = [&](const std::string& name, AfterKind kind, const std::string& other,

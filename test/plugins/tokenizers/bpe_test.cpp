@@ -130,7 +130,7 @@ TEST_CASE("every byte string comes back", "[tokenizers]") {
     CAPTURE(text);
     CHECK(tokenizer->decode(tokenizer->encode(text)) == text);
   }
-  for (const auto& [name, text] : licences()) {
+  for (const auto& [name, text] : licenses()) {
     CAPTURE(name);
     CHECK(tokenizer->decode(tokenizer->encode(text)) == text);
   }

@@ -44,7 +44,7 @@ TEST_CASE("with bytes for the unknown every byte string comes back", "[tokenizer
     CAPTURE(text);
     CHECK(tokenizer->decode(tokenizer->encode(text)) == text);
   }
-  for (const auto& [name, text] : licences()) {
+  for (const auto& [name, text] : licenses()) {
     CAPTURE(name);
     CHECK(tokenizer->decode(tokenizer->encode(text)) == text);
   }

@@ -40,6 +40,6 @@ std::string tokenizer_json(const Merges& merges, const std::vector<std::string>&
 std::vector<std::string> hard_texts();
 
 // Every file under /usr/share/common-licenses, with its name.
-std::vector<std::pair<std::string, std::string>> licences();
+std::vector<std::pair<std::string, std::string>> licenses();
 
 }  // namespace trivet::test

@@ -79,7 +79,7 @@ TEST_CASE("with GPT-2's files all ids are those of another tokenizer", "[tokeniz
   const auto gpt2 = make_tokenizer("tokenizers/Bpe", gpt2_fields(*folder));
   const TempDir dir;
   std::vector<fs::path> files;
-  for (const auto& [name, text] : licences()) files.emplace_back(name);
+  for (const auto& [name, text] : licenses()) files.emplace_back(name);
   REQUIRE(files.size() >= 10);
   // The other one takes text alone, not bytes that are none.
   for (const std::string& text : hard_texts()) {
@@ -105,7 +105,7 @@ TEST_CASE("GPT-2's vocabulary written as tokenizer.json is the same tokenizer", 
   const auto again = bpe_of(file);
   CHECK(again->fingerprint() == gpt2->fingerprint());
   CHECK(again->tokenizer_json() == gpt2->tokenizer_json());
-  for (const auto& [name, text] : licences()) {
+  for (const auto& [name, text] : licenses()) {
     CAPTURE(name);
     CHECK(again->encode(text) == gpt2->encode(text));
   }

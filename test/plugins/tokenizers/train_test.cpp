@@ -74,7 +74,7 @@ Merges reference(const Words& words, const BpeVocabulary& trained, std::size_t c
 
 BpeVocabulary trained_on_licences(std::int64_t size, const std::vector<std::string>& special = {}) {
   WordCounts words(special);
-  for (const auto& [name, text] : licences()) words.add(text);
+  for (const auto& [name, text] : licenses()) words.add(text);
   return train_bpe(words.sorted(), {.vocabulary_size = size, .special_tokens = special});
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("training agrees with counting everything anew for each merge", "[toke
   });
   const BpeVocabulary trained = trained_on_licences(400);
   WordCounts words({});
-  for (const auto& [name, text] : licences()) words.add(text);
+  for (const auto& [name, text] : licenses()) words.add(text);
   CHECK(trained.merges.size() == 144);
   CHECK(merges_of(trained) == reference(words.sorted(), trained, 144, 2));
 }
@@ -179,7 +179,7 @@ TEST_CASE("what was trained is read back as the same tokenizer", "[tokenizers]")
   CHECK(read->eos_id() == 0);
   CHECK(read->pad_id() == 1);
   std::size_t bytes = 0, tokens = 0;
-  for (const auto& [name, text] : licences()) {
+  for (const auto& [name, text] : licenses()) {
     CAPTURE(name);
     const Ids ids = read->encode(text);
     CHECK(ids == direct.encode(text));
@@ -213,7 +213,7 @@ TEST_CASE("Hugging Face's library reads what is written and gives the same ids",
       "  console.log(JSON.stringify([Array.from(ids), tokenizer.decode(ids, options)]));\n"
       "}\n");
   std::vector<std::string> texts = {"a<|endoftext|>b <two words>", "It's 12 o'clock \u00e9\u4f60"};
-  for (const auto& [name, text] : licences()) texts.push_back(text);
+  for (const auto& [name, text] : licenses()) texts.push_back(text);
   std::string words = "node " + quoted(script.string()) + " " + quoted(file.string());
   for (std::size_t i = 0; i < texts.size(); ++i)
     words += " " + quoted(dir.write("text" + std::to_string(i), texts[i]).string());

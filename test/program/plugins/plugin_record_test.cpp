@@ -164,7 +164,7 @@ TEST_CASE("one bad schema costs its plugin, nobody else") {
   const test::PluginFolder folder;
   folder.copy("demo");
   const std::string file = folder.copy("alpha").string();
-  patch(file, "\"type\":\"number\"", "\"type\":\"nimber\"");
+  patch(file, "\"type\":\"float\"", "\"type\":\"flout\"");
   const auto schema = test::shell(folder.trivet() + " schema");
   INFO(schema.output);
   CHECK(schema.exit_code == 0);

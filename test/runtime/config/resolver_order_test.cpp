@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overrides of one source: their order does not matter, and none is given in vain.
+// Overrides of one source: their order does not matter, and none is without effect.
 #include <algorithm>
 #include <catch2/catch.hpp>
 

@@ -368,7 +368,7 @@ TEST_CASE("a text that is no schema is refused, not believed") {
         "{\"name\":\"x\",\"fields\":[{\"name\":\"a\"}]}",
         "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"what\"}]}",
         "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"list\"}]}",
-        "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"number\",\"low\":\"12\"}]}",
+        "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"float\",\"low\":\"12\"}]}",
         "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"integer\",\"default\":\"x\"}]}",
         "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"integer\",\"adjustable\":1}]}",
         "{\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"text\",\"names_metric\":1}]}"}) {

@@ -39,20 +39,19 @@ struct MeshConfig {
   // Of an axis; 1 for one that the mesh does not have.
   TRIVET_API std::int64_t extent(std::string_view axis) const;
 };
-TRIVET_CONFIG(MeshConfig, trivet::NoBase,
-              (ici_mesh_shape,
-               "Devices along each axis within a slice, e.g. [1, 4, 1]; none: one device.",
-               at_least(1)),
-              (dcn_mesh_shape, "Slices along each axis; none: one slice.", at_least(1)),
-              (mesh_axis_names,
-               "What the axes are for: replica (data alone is split), data (data and weights), mdl "
-               "(weights and depths), data_expert (as data, and experts), stage (layers), seq "
-               "(positions)."),
-              (processes, "Processes that the devices are shared by, equally.", at_least(1)),
-              (percore_batch_size,
-               "Examples of a global batch per device, also below 1; 0: the inputs' batch_size "
-               "says.",
-               at_least(0)))
+TRIVET_CONFIG(
+    MeshConfig, trivet::NoBase,
+    (ici_mesh_shape, "Devices along each axis within a slice, e.g. [1, 4, 1]; none: one device.",
+     at_least(1)),
+    (dcn_mesh_shape, "Slices along each axis; none: one slice.", at_least(1)),
+    (mesh_axis_names,
+     "Roles of the axes: replica (data alone is split), data (data and weights), mdl (weights and "
+     "depths), data_expert (as data, and experts), stage (layers), seq (positions)."),
+    (processes, "Processes that the devices are shared by, equally.", at_least(1)),
+    (percore_batch_size,
+     "Examples of a global batch per device, also below 1; 0: the inputs' batch_size "
+     "says.",
+     at_least(0)))
 
 // The global batch and what an input of each process has of it. As Pax computes it, hosts that have
 // less than an example for each device read a batch of one per device, and fewer of them read.

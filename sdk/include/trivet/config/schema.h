@@ -30,8 +30,8 @@ struct TRIVET_API FieldType {
   enum class Form {
     boolean,
     integer,
-    number,
-    text,
+    floating,
+    string,
     path,      // a file or folder; text in a file
     duration,  // "1h30m" or a number of seconds
     interval,  // a number of steps, or "10m"

@@ -29,7 +29,7 @@ namespace trivet {
 
 class TRIVET_API Value {
  public:
-  enum class Type { null, boolean, integer, number, text, array, table };
+  enum class Type { null, boolean, integer, floating, string, array, table };
   struct Member;
   using Array = std::vector<Value>;
   using Table = std::vector<Member>;

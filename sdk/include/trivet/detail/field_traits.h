@@ -80,7 +80,7 @@ struct FieldTraits<T> {
 template <class T>
 requires std::same_as<T, float> || std::same_as<T, double>
 struct FieldTraits<T> {
-  static constexpr std::string_view kForm = "number";
+  static constexpr std::string_view kForm = "float";
   static constexpr bool kHasBounds = true;
   template <class Sink>
   static constexpr void write_json(Sink& out, T value) {
@@ -96,7 +96,7 @@ struct FieldTraits<T> {
 
 template <>
 struct FieldTraits<std::string> {
-  static constexpr std::string_view kForm = "text";
+  static constexpr std::string_view kForm = "string";
   static constexpr bool kHasBounds = false;
   template <class Sink>
   static constexpr void write_json(Sink& out, const std::string& value) {

@@ -64,8 +64,9 @@ struct Experiment : JobParams {
 };
 TRIVET_CONFIG(
     Experiment, JobParams,
-    (name, "What people call it; default: the name of the run's config file."),
-    (tags, "A list of texts, or a text with commas."), (note, "What it is about."),
+    (name, "Name of the experiment; default: that of the run's config file."),
+    (tags, "A list of texts, or a text with commas."),
+    (note, "Note on the experiment, for people."),
     (jobs, "The processes of every work unit, by name; the first is the main job."),
     (jobs_provider, "More jobs, made from the run's config; `jobs` is laid over them."),
     (root_dir,
@@ -74,12 +75,12 @@ TRIVET_CONFIG(
      "given below it. Required."),
     (subdir_format, "Names of the directories below root_dir."),
     (sweep,
-     "Which sweep is run. A name, several with commas or as a list (their product), \"*\" (all), "
-     "true (the unnamed one), false (none). Default: an explicit sweep_info is run, a named one "
-     "is not."),
+     "The sweep to run: a name, several with commas or as a list (their product), \"*\" (all), "
+     "true (the unnamed one), false (none). Default: an explicit sweep_info is run, a named one is "
+     "not."),
     (sweep_info,
-     "What is swept over. Default with --sweep: sweeps/TrainerSweep where there is a run's config, "
-     "else sweeps/ConfigSweep."),
+     "The sweep. Default with --sweep: sweeps/TrainerSweep where there is a run's config, else "
+     "sweeps/ConfigSweep."),
     (orchestrator, "Where the jobs run."),
     (importance, "Kept in the record, for people: low, normal, high."),
     (repeats,
@@ -87,14 +88,14 @@ TRIVET_CONFIG(
      "items that say the same are one work unit.",
      at_least(1), at_most(100000)),
     (snapshot,
-     "What is copied into the experiment's directory at the launch, for its jobs to use: `files`, "
+     "Copies that the launch makes in the experiment's directory, for its jobs to use: `files`, "
      "and scripts, and programs. A script or program that runs from where it lies is compared with "
      "what it was at the launch, and the job's stderr says so when it has changed."),
     (shared,
      "Others may read the records and what jobs print, as far as the umask lets them. Default: the "
      "owner only."),
     (xid, "Adds what is missing to this experiment instead of making a new one.", at_least(1)),
-    (author, "Who launches it; default: the user.", alias("user")),
+    (author, "User who launches it; default: the current one.", alias("user")),
     (aux, "A free table for references, ${xp.aux.x}, and for own tools."))
 
 struct Launched {

@@ -57,7 +57,7 @@ struct JobParams {
 TRIVET_CONFIG(
     JobParams, trivet::NoBase,
     (target,
-     "What is started: an executable (a path, or a name on PATH), a script ending in .py, or "
+     "Program to start: an executable (a path, or a name on PATH), a script ending in .py, or "
      "\"trivet\", this program."),
     (interpreter,
      "Starts the target as a script: \"python3\", \"bash\". Default: what the first line of an "
@@ -85,7 +85,7 @@ TRIVET_CONFIG(
      "cgroups.",
      at_least(0), alias("ram")),
     (gpus, "GPUs it takes; default 0, or what platform says.", at_least(0)),
-    (time_limit, "It is ended after this time: \"90s\", \"4h\"; default: none."),
+    (time_limit, "The job is killed after this time: \"90s\", \"4h\"; default: none."),
     (priority, "200 production (the default), 115 batch, 25 freebie: what is higher starts first.",
      at_least(0)),
     (cell, "Where it runs: a cluster's partition."),
@@ -108,7 +108,7 @@ struct JobConfig : JobParams {
 };
 TRIVET_CONFIG(JobConfig, JobParams,
               (swept,
-               "Which names of the sweep the job gets: true (all, the default), false (none), or a "
+               "Names of the sweep that the job gets: true (all, the default), false (none), or a "
                "list of names."))
 
 enum class AfterKind { afterok, afterany, afternotok, after };

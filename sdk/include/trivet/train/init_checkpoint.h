@@ -38,7 +38,8 @@ struct LoadRule {
 };
 TRIVET_CONFIG(LoadRule, trivet::NoBase,
               (pattern, "Matches whole paths of the model's variables.", required),
-              (name, "Their name in the checkpoint; $1 is the pattern's first group.", required))
+              (name, "Name of the variables in the checkpoint; $1 is the pattern's first group.",
+               required))
 
 struct InitLoadConfig {
   std::vector<LoadRule> rules;
