@@ -17,7 +17,7 @@ void read_logs(const OrderedJson& record, const char* part, Logs& logs) {
   const auto found = record.find(part);
   if (found == record.end() || !found->is_object()) return;
   for (const auto& [name, value] : found->items()) {
-    if (value.is_float()) logs.set(name, value.get<double>());
+    if (value.is_number()) logs.set(name, value.get<double>());
     if (value.is_null()) logs.set(name, std::numeric_limits<double>::quiet_NaN());
   }
 }
@@ -25,7 +25,8 @@ void read_logs(const OrderedJson& record, const char* part, Logs& logs) {
 // Of a line without `values`: {"step": 50, "loss": 0.3}.
 void read_flat_values(const OrderedJson& record, Logs& values) {
   for (const auto& [name, value] : record.items()) {
-    if (name != "step" && name != "time" && value.is_float()) values.set(name, value.get<double>());
+    if (name != "step" && name != "time" && value.is_number())
+      values.set(name, value.get<double>());
   }
 }
 

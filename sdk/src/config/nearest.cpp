@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "trivet/config/schema.h"
+#include "trivet/text/strings.h"
 
 namespace trivet {
 namespace {
@@ -24,6 +25,21 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+// "steps" of "train_steps" or "steps_per_loop".
+bool begins_or_ends_with(const std::string& known, const std::string& wanted) {
+  return wanted.size() > 2 && wanted.size() < known.size() &&
+         (known.ends_with("_" + wanted) || known.starts_with(wanted + "_"));
+}
+
+// "lr" of "learning_rate".
+bool has_initials(std::string_view known, std::string_view wanted) {
+  const std::vector<std::string_view> words = split(known, '_');
+  return wanted.size() > 1 && words.size() == wanted.size() &&
+         std::ranges::equal(words, wanted, [](std::string_view word, char initial) {
+           return !word.empty() && word.front() == initial;
+         });
+}
+
 // Smaller is nearer; kLongest and above are no candidates.
 std::size_t score(std::string_view wanted, std::string_view known) {
   const std::string a = lower(wanted), b = lower(known);
@@ -31,6 +47,7 @@ std::size_t score(std::string_view wanted, std::string_view known) {
   const std::size_t whole = name_distance(a, b);
   const std::size_t bound = a.size() <= 3 ? 1 : std::max<std::size_t>(2, a.size() / 3);
   if (whole <= bound) return whole;
+  if (begins_or_ends_with(b, a) || has_initials(b, a)) return bound;
   const std::string_view a_word = last_word(a), b_word = last_word(b);
   if (a_word.size() == a.size() && b_word.size() == b.size()) return kLongest;
   const std::size_t word = name_distance(a_word, b_word);

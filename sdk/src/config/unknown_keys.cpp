@@ -21,8 +21,8 @@ std::size_t UnknownKeys::add_table(std::string path, const std::vector<Field>& f
   return tables_.size() - 1;
 }
 
-void UnknownKeys::add_key(Origin where, std::size_t table, std::string key) {
-  keys_.push_back({std::move(where), table, std::move(key)});
+void UnknownKeys::add_key(Origin where, std::size_t table, std::string key, bool is_table) {
+  keys_.push_back({std::move(where), table, std::move(key), is_table});
 }
 
 void UnknownKeys::report(Diagnostics& diagnostics) const {
@@ -34,15 +34,20 @@ void UnknownKeys::report(Diagnostics& diagnostics) const {
 
 std::string UnknownKeys::hint_for(const Key& unknown) const {
   const std::vector<std::string> own = names_of(*tables_[unknown.table].fields);
-  if (!nearest_names(unknown.name, own).empty()) return suggestion(unknown.name, own);
-  if (const std::string locations = other_places(unknown); !locations.empty()) {
-    return "it stands in the wrong table: '" + unknown.name + "' belongs to " + locations;
+  const std::string locations = other_locations(unknown);
+  // A table of this very name elsewhere is meant, rather than a key of a similar name here.
+  const bool is_elsewhere = unknown.is_table && !locations.empty();
+  if (!is_elsewhere && !nearest_names(unknown.name, own).empty()) {
+    return suggestion(unknown.name, own);
+  }
+  if (!locations.empty()) {
+    return "it is in the wrong table: '" + unknown.name + "' belongs to " + locations;
   }
   if (std::string paths = near_paths(unknown); !paths.empty()) return paths;
   return own.empty() ? "this table has no keys" : suggestion(unknown.name, own);
 }
 
-std::string UnknownKeys::other_places(const Key& unknown) const {
+std::string UnknownKeys::other_locations(const Key& unknown) const {
   std::string locations;
   int count = 0;
   for (const Table& table : tables_) {

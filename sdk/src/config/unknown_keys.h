@@ -17,8 +17,8 @@ class UnknownKeys {
  public:
   // A table that may hold these fields, whether the config has it or not. Returns its index.
   std::size_t add_table(std::string path, const std::vector<Field>& fields);
-  // A key that the fields of a table do not have.
-  void add_key(Origin where, std::size_t table, std::string key);
+  // A key that the fields of a table do not have. `is_table`: its value.
+  void add_key(Origin where, std::size_t table, std::string key, bool is_table);
   // Adds a problem for every key, with the name or the location it was probably meant for.
   void report(Diagnostics& diagnostics) const;
 
@@ -31,11 +31,12 @@ class UnknownKeys {
     Origin where;
     std::size_t table;
     std::string name;
+    bool is_table;
   };
 
   std::string hint_for(const Key& unknown) const;
   // Where else there are fields of this name; the first three locations.
-  std::string other_places(const Key& unknown) const;
+  std::string other_locations(const Key& unknown) const;
   std::string near_paths(const Key& unknown) const;
 
   std::vector<Table> tables_;

@@ -124,7 +124,7 @@ void Validator::check_table(const Value& table, const std::vector<Field>& fields
     const Field* field = field_named(fields, member.key);
     if (field == nullptr) {
       unknown_.add_key(member.key_origin.known() ? member.key_origin : member.value.origin(), index,
-                       member.key);
+                       member.key, member.value.is_table());
     } else if (&member.value != detail::find_field(table, *field)) {
       add(member.value, joined_path(path, member.key),
           "is an old name of '" + field->name + "', which is set, too");

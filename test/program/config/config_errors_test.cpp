@@ -121,11 +121,23 @@ TEST_CASE("an unknown key, far") {
 }
 
 TEST_CASE("a key in the wrong table") {
-  CHECK(
-      refused(replaced("train_steps = 100", "train_steps = 100\nhidden_dims = [3]")) ==
-      "error: c.toml:11:1: trainer.hidden_dims: unknown key 'hidden_dims'\n"
-      "   11 | hidden_dims = [3]\n"
-      "      | ^^^^^^^^^^^ it stands in the wrong table: 'hidden_dims' belongs to [task.model]\n");
+  CHECK(refused(replaced("train_steps = 100", "train_steps = 100\nhidden_dims = [3]")) ==
+        "error: c.toml:11:1: trainer.hidden_dims: unknown key 'hidden_dims'\n"
+        "   11 | hidden_dims = [3]\n"
+        "      | ^^^^^^^^^^^ it is in the wrong table: 'hidden_dims' belongs to [task.model]\n");
+}
+
+TEST_CASE("a table at the top that belongs further down") {
+  CHECK_THAT(refused("[model]\nhidden_dims = [3]\n" + kGood),
+             Contains("model: unknown key 'model'") &&
+                 Contains("it is in the wrong table: 'model' belongs to [task]"));
+}
+
+TEST_CASE("an unknown key, abbreviated") {
+  CHECK_THAT(refused(replaced("train_steps = 100", "train_steps = 100\nsteps = 3")),
+             Contains("did you mean 'train_steps'"));
+  CHECK_THAT(refused(replaced("batch_size = 16", "batch_size = 16\nbs = 3")),
+             Contains("did you mean 'batch_size'?"));
 }
 
 TEST_CASE("the caret stands below its word behind characters that are two columns wide, or none") {

@@ -16,7 +16,8 @@ using nlohmann::json;
 namespace {
 
 // Descriptions by where one stands.
-void collect(const json& schema, const std::string& path, std::map<std::string, std::string>& docs) {
+void collect(const json& schema, const std::string& path,
+             std::map<std::string, std::string>& docs) {
   if (schema.is_array()) {
     for (std::size_t i = 0; i < schema.size(); ++i) {
       collect(schema[i], path + "/" + std::to_string(i), docs);
@@ -41,9 +42,9 @@ TEST_CASE("the doc of each field names its subject and is a sentence") {
   std::map<std::string, std::string> docs;
   collect(json::parse(schema.output), "", docs);
   CHECK(docs.size() > 500);
-  constexpr std::array kLeaning{"They", "Then",  "It",   "Its",   "Their", "Of",    "The same",
-                                "This", "That",  "Those", "These", "Else",  "What",  "Which",
-                                "Who",  "Whose", "And",  "Or",    "But"};
+  constexpr std::array kLeaning{"They", "Then",  "It",    "Its",   "Their", "Of",   "The same",
+                                "This", "That",  "Those", "These", "Else",  "What", "Which",
+                                "Who",  "Whose", "And",   "Or",    "But"};
   for (const auto& [doc, path] : docs) {
     INFO(path << ": " << doc);
     CHECK(std::none_of(kLeaning.begin(), kLeaning.end(),

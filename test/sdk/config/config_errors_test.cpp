@@ -62,7 +62,14 @@ TEST_CASE("a key in the wrong table is sent to the right one") {
   CHECK(problem.hint.find("wrong table") == std::string::npos);
   const auto diagnostics = problems_of<Block>(Value::table({{"heads", 3}}));
   REQUIRE(diagnostics.size() == 1);
-  CHECK(diagnostics[0].hint == "it stands in the wrong table: 'heads' belongs to [attention]");
+  CHECK(diagnostics[0].hint == "it is in the wrong table: 'heads' belongs to [attention]");
+}
+
+TEST_CASE("a table in the wrong table is no key of a similar name") {
+  const auto diagnostics =
+      problems_of<Block>(Value::table({{"attentoin", Value::table({{"heads", 3}})}}));
+  REQUIRE(diagnostics.size() == 1);
+  CHECK(diagnostics[0].hint == "did you mean 'attention'?");
 }
 
 TEST_CASE("a value of the wrong type says what was expected and what was found") {

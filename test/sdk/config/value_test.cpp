@@ -127,6 +127,10 @@ TEST_CASE("near names are found by distance, by the last word and by case") {
   CHECK(trivet::nearest_names(std::string(1 << 20, 'x'), known).empty());
   CHECK(trivet::suggestion("zzz", known) == "known: nn/Linear, nn/LayerNorm, acme/Conv2d");
   CHECK(trivet::suggestion("x", {}).empty());
+  const Names fields = {"train_steps", "steps_per_loop", "learning_rate", "mode"};
+  CHECK(trivet::nearest_names("steps", fields) == Names{"train_steps", "steps_per_loop"});
+  CHECK(trivet::nearest_names("lr", fields) == Names{"learning_rate"});
+  CHECK(trivet::nearest_names("lp", fields).empty());
   // Of many the first twelve.
   const Names many(13, "b");
   std::string listed = "known: b";

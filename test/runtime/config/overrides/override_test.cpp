@@ -171,7 +171,7 @@ TEST_CASE("a wrong override is reported with its location") {
           "9 (trainer.optmizer.momentum=1): trainer.optmizer: unknown key 'optmizer' (did you mean "
           "'optimizer'?)"},
       Row{"batch_size=1",
-          "1 (batch_size=1): batch_size: unknown key 'batch_size' (it stands in the wrong table: "
+          "1 (batch_size=1): batch_size: unknown key 'batch_size' (it is in the wrong table: "
           "'batch_size' belongs to [task.train_input]"},
       Row{"task.model.weights.a=1",
           "20 (task.model.weights.a=1): task.model.weights.a: there is no key 'a' in this free "
