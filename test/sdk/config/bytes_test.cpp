@@ -20,7 +20,7 @@ struct RoomConfig {
 };
 TRIVET_CONFIG(RoomConfig, NoBase, (limit, "Most bytes.", at_least(1)), (none, "Nothing."))
 
-RoomConfig read(Value limit) {
+RoomConfig read_limit(Value limit) {
   return decode<RoomConfig>(Value::table({{"limit", std::move(limit)}}));
 }
 
@@ -64,16 +64,16 @@ TEST_CASE("amounts of memory have decimal and binary units") {
 }
 
 TEST_CASE("bytes are a whole number or a text with a unit") {
-  CHECK(read(1000).limit == Bytes(1000));
-  CHECK(read("1000").limit == Bytes(1000));
-  CHECK(read("2MiB").limit == Bytes(std::int64_t{2} << 20));
+  CHECK(read_limit(1000).limit == Bytes(1000));
+  CHECK(read_limit("1000").limit == Bytes(1000));
+  CHECK(read_limit("2MiB").limit == Bytes(std::int64_t{2} << 20));
   CHECK(decode<RoomConfig>(Value::table()).limit == Bytes(std::int64_t{4} << 30));
 }
 
 TEST_CASE("what is no amount of bytes is refused with the field") {
   const auto refused = [](Value value) {
     try {
-      read(std::move(value));
+      read_limit(std::move(value));
     } catch (const ConfigError& error) {
       return std::string(error.what());
     }

@@ -86,9 +86,9 @@ TEST_CASE("a conditional action asks every time and runs all its actions when to
 
 TEST_CASE("the best metric is strict, starts anywhere and is never NaN") {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  for (const bool higher : {true, false}) {
-    const double sign = higher ? 1 : -1;
-    NewBestMetric best("loss", higher);
+  for (const Goal goal : {Goal::max, Goal::min}) {
+    const double sign = goal == Goal::max ? 1 : -1;
+    NewBestMetric best("loss", goal);
     CHECK_FALSE(best.test(loss(kNan)));
     CHECK_FALSE(best({.step = 1, .logs = loss(kNan)}));
     CHECK_FALSE(best.has_value());
@@ -107,19 +107,19 @@ TEST_CASE("the best metric survives in its file, and an empty file holds none") 
   test::TempDir temp;
   const fs::path file = temp / "best.json";
   {
-    NewBestMetric best("loss", false, file);
+    NewBestMetric best("loss", Goal::min, file);
     CHECK(best({.step = 1, .logs = loss(0.5)}));
   }
-  NewBestMetric again("loss", false, file);
+  NewBestMetric again("loss", Goal::min, file);
   REQUIRE(again.has_value());
   CHECK(again.value() == 0.5);
   CHECK_FALSE(again.test(loss(0.5)));
   CHECK(again.test(loss(0.25)));
-  CHECK_THROWS_WITH(NewBestMetric("accuracy", true, file), Contains("holds the best 'loss'"));
+  CHECK_THROWS_WITH(NewBestMetric("accuracy", Goal::max, file), Contains("holds the best 'loss'"));
   temp.write("empty.json", "");
-  CHECK_FALSE(NewBestMetric("loss", true, temp / "empty.json").has_value());
+  CHECK_FALSE(NewBestMetric("loss", Goal::max, temp / "empty.json").has_value());
   temp.write("torn.json", "{\"metric\": \"lo");
-  CHECK_THROWS_WITH(NewBestMetric("loss", true, temp / "torn.json"), Contains("torn.json"));
+  CHECK_THROWS_WITH(NewBestMetric("loss", Goal::max, temp / "torn.json"), Contains("torn.json"));
 }
 
 TEST_CASE("a metric that is not there is an error with the names that are") {
