@@ -294,7 +294,7 @@ TEST_CASE("explain --config tells a field's meaning, its value and the line it i
                                                 "  value  10\n  from   c.toml:10:15\n");
   // A type that only the config names, a default, an override on either side.
   CHECK_THAT(explained("trainer.learning_rate.value"),
-             StartsWith("trainer.learning_rate.value  (number") &&
+             StartsWith("trainer.learning_rate.value  (float") &&
                  Contains("  value  0.5\n  from   c.toml:11:17\n"));
   CHECK_THAT(explained("seed"), Contains("default: 0") && Contains("value  0\n  from   default\n"));
   CHECK_THAT(explained("seed seed=7"), Contains("  value  7\n  from   command line:1:6"));
@@ -304,7 +304,7 @@ TEST_CASE("explain --config tells a field's meaning, its value and the line it i
              Contains("from   c.toml:5:1\n") && Contains("batch_size = 4  # c.toml:7:14\n"));
   CHECK_THAT(explained("task.model.hidden_dims[0]"),
              StartsWith("task.model.hidden_dims[0]  (integer)\n  value  "));
-  CHECK_THAT(explained("xp.note"), StartsWith("xp.note  (text") && Contains("  value  \"é"));
+  CHECK_THAT(explained("xp.note"), StartsWith("xp.note  (string") && Contains("  value  \"é"));
 }
 
 TEST_CASE("explain knows what is part of the program") {
@@ -318,7 +318,7 @@ TEST_CASE("explain knows what is part of the program") {
              StartsWith("train_steps  (integer"));
   CHECK_THAT(location.run("explain defaults").output, StartsWith("defaults  ("));
   CHECK_THAT(location.run("explain xp.jobs.train.target").output,
-             StartsWith("target  (optional text"));
+             StartsWith("target  (optional string"));
   CHECK(location.run("explain a..b").exit_code == 2);
   CHECK(location.run("explain ''").exit_code == 2);
 }

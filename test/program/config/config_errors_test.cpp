@@ -117,7 +117,7 @@ TEST_CASE("an unknown key, far") {
   CHECK(refused(replaced("type = \"demo/Mlp\"", "type = \"demo/Mlp\"\n  color = 1")) ==
         "error: c.toml:5:3: task.model.color: unknown key 'color'\n"
         "    5 |   color = 1\n"
-        "      |   ^^^^^^ known: hidden_dims, activation, dropout, shape, has_bias\n");
+        "      |   ^^^^^ known: hidden_dims, activation, dropout, shape, has_bias\n");
 }
 
 TEST_CASE("a key in the wrong table") {

@@ -103,7 +103,7 @@ TEST_CASE("trivet explain shows the fields of an item from its note alone") {
   CHECK(result.exit_code == 0);
   CHECK_THAT(result.output, Contains("alpha/Constant (schedule)\n  The same at every step."));
   CHECK_THAT(result.output, Contains("A bare number stands for it and sets 'value'."));
-  CHECK_THAT(result.output, Contains("value  (number in [0, 10], required)\n"
+  CHECK_THAT(result.output, Contains("value  (float in [0, 10], required)\n"
                                      "      The value at every step."));
   CHECK_THAT(result.output, Contains("one of: calm, wild\n      may change when a run goes on"));
   const ShellResult schema = trivet_with(folder, "schema alpha/Constant");

@@ -89,7 +89,8 @@ TEST_CASE("a work unit comes back from its record as it was") {
 TEST_CASE("mistakes in a job are told with their field") {
   const auto mistake = [](Value fields) {
     Diagnostics diagnostics;
-    check_rules<launch::JobConfig>(fields, "xp.jobs.a", diagnostics);
+    validate(fields, schema_of<launch::JobConfig>(), nullptr, diagnostics, {.path = "xp.jobs.a"});
+    if (diagnostics.empty()) check_rules<launch::JobConfig>(fields, "xp.jobs.a", diagnostics);
     return diagnostics.empty() ? std::string() : to_string(diagnostics.list().front());
   };
   using Catch::Contains;
