@@ -346,6 +346,7 @@ tv_status scatter_add_rows(tv_ctx* ctx, const tv_view* table, const tv_view* idx
 
 }  // namespace
 
+// [table]
 // Slots that are not named stay null: the SDK composes them from the functions above.
 const tv_backend* get() {
   static const tv_backend table = [] {
@@ -367,5 +368,6 @@ const tv_backend* get() {
   }();
   return &table;
 }
+// [/table]
 
 }  // namespace tiny

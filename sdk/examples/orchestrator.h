@@ -107,7 +107,6 @@ class OneByOne final : public trivet::Orchestrator {
     return start(unit, job, status);
   }
 
-  // [start]
   Progress start(const Unit& unit, const Job& job, Status status) {
     try {
       shim_ = launch::start_attempt(job, status.attempt + 1, {.grace_seconds = grace_});
@@ -127,7 +126,6 @@ class OneByOne final : public trivet::Orchestrator {
     record(unit, job, status);
     return Progress::runs;
   }
-  // [/start]
 
   // As the records say it, and the files of the job's attempts, which know more after a crash.
   Status current_status(const Unit& unit, const Job& job) {
@@ -174,7 +172,9 @@ class OneByOne final : public trivet::Orchestrator {
     const long pidfd = shim_ > 0 ? ::syscall(SYS_pidfd_open, shim_, 0) : -1;
     const trivet::UniqueFd job(static_cast<int>(pidfd));
     std::array files{pollfd{wake_fd, POLLIN, 0}, pollfd{job.get(), POLLIN, 0}};
-    ::poll(files.data(), files.size(), 1000);
+    const auto pause = std::chrono::ceil<std::chrono::milliseconds>(not_before_ - Clock::now());
+    const bool pauses = pause.count() > 0 && pause.count() < 1000;
+    ::poll(files.data(), files.size(), pauses ? static_cast<int>(pause.count()) : 1000);
     if (shim_ > 0) ::waitpid(shim_, nullptr, WNOHANG);  // it is a child of who started it
   }
 
