@@ -15,9 +15,12 @@
 namespace acme {
 
 // [class]
+struct NormsConfig : trivet::CommandConfig {};
+TRIVET_CONFIG(NormsConfig, trivet::CommandConfig)
+
 class Norms final : public trivet::Command {
  public:
-  using Config = trivet::CommandConfig;
+  using Config = NormsConfig;
 
   Norms(const Config&, trivet::CommandContext& context) : context_(context) {}
 
