@@ -4,7 +4,7 @@
 //
 // Copy this file to write a backend of your own. Get the conformance kit
 // (<trivet/testing/backend_conformance.h>) green after every function you replace; then fill
-// optional slots one by one, those first that the run summary counts most. The order below is the
+// optional kernels one by one, those first that the run summary counts most. The order below is the
 // order of the table. "Device memory" is ordinary memory here, whose functions come from
 // <trivet/backend/backend_support.h>, and the loops run on the calling thread: tv_host.parallel_for
 // is there for when you want more.
@@ -346,7 +346,8 @@ tv_status scatter_add_rows(tv_ctx* ctx, const tv_view* table, const tv_view* idx
 
 }  // namespace
 
-// Slots that are not named stay null: the SDK composes them from the functions above.
+// [table]
+// Kernels that are not named stay null: the SDK falls back to the functions above.
 const tv_backend* get() {
   static const tv_backend table = [] {
     tv_backend t = trivet::backends::empty_table();
@@ -367,5 +368,6 @@ const tv_backend* get() {
   }();
   return &table;
 }
+// [/table]
 
 }  // namespace tiny

@@ -4,6 +4,8 @@
 
 #include "backend.h"
 
+// [plugin]
 TRIVET_PLUGIN(
     ({.name = "tiny", .version = "1.0.0", .license = "Apache-2.0", .doc = "A backend to copy."}),
     trivet::backend<&tiny::get>("Backend", "The mandatory functions only, in plain loops."))
+// [/plugin]

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "doc_blocks.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <regex>
 #include <sstream>
+
+#include "support/paths.h"
 
 namespace trivet::test {
 namespace {
@@ -143,6 +146,15 @@ std::vector<DocBlock> blocks_of(const std::filesystem::path& page) {
     }
   }
   return blocks;
+}
+
+std::vector<std::filesystem::path> doc_pages() {
+  std::vector<std::filesystem::path> found = {source_root() / "README.md"};
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(source_root() / "docs")) {
+    if (entry.path().extension() == ".md") found.push_back(entry.path());
+  }
+  std::sort(found.begin() + 1, found.end());
+  return found;
 }
 
 bool is_as_shown(const std::string& shown, const std::string& line) {

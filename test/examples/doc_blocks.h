@@ -39,6 +39,9 @@ struct DocBlock {
 
 std::vector<DocBlock> blocks_of(const std::filesystem::path& page);
 
+// The README, and behind it the pages of docs/ and of its folders.
+std::vector<std::filesystem::path> doc_pages();
+
 // Whether a line of output is the one that a page shows. What depends on the machine may differ:
 // times, rates, memory and where the home directory is; numbers with a fraction may do so by five
 // in a hundred, and "..." stands for anything up to the end.

@@ -11,6 +11,7 @@
 #include "doc_blocks.h"
 #include "program/run/run_fixture.h"
 #include "support/paths.h"
+#include "support/plugin_folder.h"
 #include "support/shell.h"
 
 namespace docs_test {
@@ -20,29 +21,22 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::vector<fs::path> pages() {
-  std::vector<fs::path> found = {source_root() / "README.md"};
-  for (const auto& entry : fs::directory_iterator(source_root() / "docs")) {
-    if (entry.path().extension() == ".md") found.push_back(entry.path());
-  }
-  std::sort(found.begin() + 1, found.end());
-  return found;
-}
-
-// A reader with a built trivet, at the top of its sources.
+// A reader with a built trivet and the plugin of sdk/examples, at the top of its sources.
 class Reader {
  public:
   Reader() {
+    plugins_.copy("examples");
     fs::create_directory_symlink(source_root() / "configs", folder_ / "configs");
+    fs::create_directory_symlink(source_root() / "sdk", folder_ / "sdk");
     fs::create_directory(folder_ / "home");
   }
   ~Reader() { call("for xid in 1 2 3; do trivet cancel $xid; done"); }
 
   ShellResult call(const std::string& command) const {
     const std::string here = quoted(folder_.path().string());
-    return shell("cd " + here + " && export HOME=" + here +
-                 "/home PATH=" + quoted(program().parent_path().string()) +
-                 ":$PATH TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) +
+    return shell("cd " + here + " && export HOME=" + here + "/home PATH=" +
+                 quoted(program().parent_path().string()) + ":$PATH TRIVET_PLUGIN_PATH=" +
+                 quoted(plugin_dir().string() + ":" + plugins_.path().string()) +
                  " XDG_RUNTIME_DIR=" + here + "; unset TRIVET_ROOT XDG_CACHE_HOME; " + command);
   }
 
@@ -117,6 +111,7 @@ class Reader {
   }
 
   TempDir folder_;
+  PluginFolder plugins_;
 };
 
 void follow_page(const fs::path& page) {
@@ -132,11 +127,11 @@ void follow_page(const fs::path& page) {
 }  // namespace
 
 TEST_CASE("what the README says can be done as it stands there", "[slow]") {
-  follow_page(pages().front());
+  follow_page(doc_pages().front());
 }
 
 TEST_CASE("what the pages of docs say can be done as it stands there", "[slow]") {
-  const std::vector<fs::path> all = pages();
+  const std::vector<fs::path> all = doc_pages();
   REQUIRE(all.size() > 4);
   for (std::size_t i = 1; i < all.size(); ++i) follow_page(all[i]);
 }

@@ -156,6 +156,19 @@ TEST_CASE("a stranger's plugin builds with each compiler and shows its two symbo
   }
 }
 
+TEST_CASE("the examples build from where they are installed, with each compiler", "[slow]") {
+  const std::filesystem::path source =
+      std::filesystem::path(tree().variable("prefix")) / "share/doc/trivet/examples/plugin.cpp";
+  for (const std::string& compiler : compilers()) {
+    const ShellResult built =
+        shell(compiler + " -O2 -shared -Wall -Wextra -Werror " + quoted(source.string()) + " -o " +
+              quoted((tree().scratch() / "examples.so").string()) + " " +
+              tree().flags("--cflags --libs"));
+    INFO(compiler << ": " << built.output);
+    CHECK(built.exit_code == 0);
+  }
+}
+
 namespace {
 
 // The block of C++ in the README that begins with the name of this file.
