@@ -138,7 +138,7 @@ TEST_CASE("ledger: one that is damaged or of before a restart is empty") {
     text.replace(text.find(trivet::boot_id()), 4, "ffff");
   }
   if (how == "types") {
-    text.replace(text.find("\"rows\":["), 8, "\"rows\":[1,");
+    text.replace(text.find("\"allocations\":["), 15, "\"allocations\":[1,");
   }
   dir.write("l/ledger.json", text);
   ResourceLedger ledger(dir / "l");
