@@ -9,7 +9,7 @@
 namespace trivet::data {
 namespace {
 
-std::optional<std::int32_t> special_token(const std::optional<std::int32_t>& wish, const char* name,
+std::optional<std::int32_t> checked_token(const std::optional<std::int32_t>& wish, const char* name,
                                           const std::optional<std::int32_t>& otherwise,
                                           const Tokenizer& tokenizer, const std::string& field) {
   if (wish && *wish >= tokenizer.vocabulary_size())
@@ -32,8 +32,8 @@ void LabeledConfig::validate(Diagnostics& diagnostics) const {
 
 TextSpecialTokens text_special_tokens(const LabeledConfig& config, const Tokenizer& tokenizer,
                                       const std::string& input) {
-  return {special_token(config.cls_id, "[CLS]", tokenizer.bos_id(), tokenizer, input + ".cls_id"),
-          special_token(config.sep_id, "[SEP]", tokenizer.eos_id(), tokenizer, input + ".sep_id")};
+  return {checked_token(config.cls_id, "[CLS]", tokenizer.bos_id(), tokenizer, input + ".cls_id"),
+          checked_token(config.sep_id, "[SEP]", tokenizer.eos_id(), tokenizer, input + ".sep_id")};
 }
 
 void check_room(const LabeledConfig& config, std::int64_t special, const std::string& input) {
