@@ -220,6 +220,19 @@ TEST_CASE("the plugin in the README builds outside of this tree and trains", "[s
   }
 }
 
+TEST_CASE("the pages of docs are installed") {
+  const std::filesystem::path pages =
+      std::filesystem::path(tree().variable("prefix")) / "share" / "doc" / "trivet";
+  INFO(pages);
+  for (const auto& entry :
+       std::filesystem::directory_iterator(trivet::test::source_root() / "docs")) {
+    const std::filesystem::path name = entry.path().filename();
+    INFO(name);
+    CHECK(std::filesystem::exists(pages / name));
+  }
+  CHECK(std::filesystem::is_regular_file(pages / "getting-started.md"));
+}
+
 TEST_CASE("the test of the README's plugin builds outside of this tree and passes", "[slow]") {
   const TempDir dir;
   dir.write("mish.cpp", readme_source("mish.cpp"));
