@@ -45,8 +45,9 @@ TEST_CASE("the doc of each field names its subject and is a sentence") {
   constexpr std::array kLeaning{"They", "Then",  "It",    "Its",   "Their", "Of",   "The same",
                                 "This", "That",  "Those", "These", "Else",  "What", "Which",
                                 "Who",  "Whose", "And",   "Or",    "But"};
-  for (const auto& [doc, path] : docs) {
-    INFO(path << ": " << doc);
+  for (const auto& entry : docs) {
+    const std::string& doc = entry.first;
+    INFO(entry.second << ": " << doc);
     CHECK(std::none_of(kLeaning.begin(), kLeaning.end(),
                        [&](const char* word) { return begins_with_word(doc, word); }));
     CHECK((doc.ends_with('.') || doc.ends_with(')') || doc.ends_with('"')));
