@@ -60,7 +60,7 @@ class TRIVET_API Action : public Object {
 
   ~Action() override;
 
-  // An exception ends the run. [run thread]
+  // An exception ends the run. [run-thread]
   virtual void run(const ActionEvent& event) = 0;
 };
 

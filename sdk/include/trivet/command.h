@@ -32,17 +32,22 @@ namespace trivet {
 struct CommandConfig {};
 TRIVET_CONFIG(CommandConfig, trivet::NoBase)
 
-// What a run has learnt, as `trivet generate` uses it.
+// The trained weights of a run, as `trivet generate` uses them.
 class TRIVET_API TrainedRun {
  public:
   virtual ~TrainedRun();
-  virtual const std::filesystem::path& directory() const = 0;  // of the run
-  // Complete, references resolved.
+  // Of the run. [main-thread]
+  virtual const std::filesystem::path& directory() const = 0;
+  // Complete, references resolved. [main-thread]
   virtual const Value& config() const = 0;
-  // The variables of its model by path, in the model's order. They live as long as this does.
+  // The variables of its model by path, in the model's order. They live as long as this object.
+  // [main-thread]
   virtual const NamedTensors& weights() const = 0;
+  // The training steps behind the weights. [main-thread]
   virtual std::int64_t step() const = 0;
-  virtual bool averaged() const = 0;  // whether the weights are moving averages
+  // Whether the weights are moving averages. [main-thread]
+  virtual bool averaged() const = 0;
+  // Where the weights are. [main-thread]
   virtual Device& device() = 0;
 };
 
@@ -52,16 +57,17 @@ class TRIVET_API CommandContext {
   virtual ~CommandContext();
   // The config that the words name, as `trivet config show` prints it: CONFIG [K=V ...] with the
   // options of every command that takes one. Complete, references resolved. Throws UsageError and
-  // ConfigError. [main thread]
+  // ConfigError. [main-thread]
   virtual Value config(std::span<const std::string> words) = 0;
   // A run by its directory, by one of its checkpoints, or as XID/WID; `overrides` as those of
   // --set. Its moving averages are its weights where it has them and task.init_load.averages is not
   // false. Throws as `trivet generate`.
-  // [main thread]
+  // [main-thread]
   virtual std::unique_ptr<TrainedRun> trained(const std::string& run,
                                               std::span<const std::string> overrides) = 0;
   // Writes a checkpoint of a model into a run's directory, which must have none: what `trained`,
   // `trivet ckpt` and task.init_checkpoint find there. Whole or not at all. Throws RunError.
+  // [main-thread]
   virtual void save_checkpoint(const std::filesystem::path& run,
                                std::span<const SafetensorsEntry> model, std::int64_t step) = 0;
 };
@@ -75,7 +81,7 @@ class TRIVET_API Command : public Object {
   ~Command() override;
   // Gets the words behind the subcommand's name, `--help` among them if it was given; --plugin-dir
   // is the program's. Returns the exit code, or throws Error, which the program prints and turns
-  // into one. Writes to stdout itself; the program tells when that failed. [main thread]
+  // into one. Writes to stdout itself; the program tells when that failed. [main-thread]
   virtual int run(std::span<const std::string> words) = 0;
 };
 

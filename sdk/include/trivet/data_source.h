@@ -41,13 +41,15 @@ class TRIVET_API DataSource : public Object {
 
   ~DataSource() override;
 
-  virtual const std::string& name() const = 0;  // for messages, such as "a.txt and 3 more"
+  // For messages, such as "a.txt and 3 more". [any-thread]
+  virtual const std::string& name() const = 0;
   // About how many bytes the examples have, as far as that is known without reading them.
+  // [any-thread]
   virtual std::uint64_t bytes() const = 0;
 
   using Visit = std::function<void(const SourceExample& example)>;
   // Calls `visit` with each example, the same ones every time. Throws InputError with file and
-  // record for what cannot be read, and whatever `visit` throws. [any thread, one at a time]
+  // record for what cannot be read, and whatever `visit` throws. [any-thread, one at a time]
   virtual void read(const Visit& visit) = 0;
 };
 

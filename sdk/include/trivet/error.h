@@ -82,6 +82,7 @@ class TRIVET_API Error : public std::runtime_error {
   // Fills in the details that are still empty. The innermost caller knows best, so it wins.
   void amend(const ErrorDetails& details);
 
+  // Of the program that ends by this error. [any-thread]
   virtual int exit_code() const noexcept;
 
  protected:

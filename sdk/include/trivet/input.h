@@ -66,24 +66,24 @@ class TRIVET_API Input : public Object {
   ~Input() override;
 
   // Called at most once, before the first batch is asked for, when the rest of the run is made: an
-  // input that works ahead begins here. Default: nothing. [run thread]
+  // input that works ahead begins here. Default: nothing. [run-thread]
   virtual void start();
 
   // The next batch, in host tensors (Tensor::host) whose first extent is batch_size, or nothing at
   // the end of the data. "weight" f32 [batch_size], where present, is 1 for real examples and 0 for
-  // padding. Throws InputError (file and record) for unreadable data. [input thread]
+  // padding. Throws InputError (file and record) for unreadable data. [input-thread]
   virtual std::optional<Batch> get_next() = 0;
 
-  // Starts over. Called between evaluations, never in training. [input thread]
+  // Starts over. Called between evaluations, never in training. [input-thread]
   virtual void reset() = 0;
 
-  // Where the input stands, such that restore_state on any Input of the same config, fresh or not,
-  // gives the batches that would have come next. Small (a few numbers), not the data. [input
-  // thread]
+  // The position in the data, from which restore_state on any Input of the same config, fresh or
+  // not, gives the batches that would have come next. Small (a few numbers), not the data.
+  // restore_state throws Error for a state that it cannot take. [input-thread]
   virtual Value save_state() const = 0;
   virtual void restore_state(const Value& state) = 0;
 
-  // Batches per pass over the data on this host; nothing for endless or unknown.
+  // Batches per pass over the data on this host; nothing for endless or unknown. [run-thread]
   virtual std::optional<std::int64_t> batches_per_epoch() const;
 };
 
@@ -92,7 +92,7 @@ class TRIVET_API Input : public Object {
 TRIVET_API std::optional<Batch> next_batch(Input& input, const ConfigOf<Input>& config);
 
 // The batch that comes next, which is not taken: the input stands where it stood, and makes it
-// again for get_next. Nothing at the end of the data. [input thread]
+// again for get_next. Nothing at the end of the data. [input-thread]
 TRIVET_API std::optional<Batch> peek(Input& input);
 
 }  // namespace trivet

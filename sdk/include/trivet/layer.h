@@ -65,7 +65,7 @@ class TRIVET_API Layer : public Object {
   ~Layer() override;
 
   // The shape of the result is the layer's to document. Throws Error (naming the layer's path) for
-  // an input it cannot take.
+  // an input it cannot take. [run-thread]
   virtual Tensor fprop(const Tensor& x, FpropContext& context) = 0;
 };
 

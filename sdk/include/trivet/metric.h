@@ -31,11 +31,15 @@ class TRIVET_API Metric : public Object {
 
   ~Metric() override;
 
-  // Examples whose batch "weight" is 0 do not count. Runs off the tape. [run thread]
+  // Adds a batch and the model's outputs for it. Examples whose batch "weight" is 0 do not count.
+  // Runs off the tape. [run-thread]
   virtual void update_state(const Batch& batch, const NestedMap& outputs) = 0;
+  // The numbers since the last reset, by name. [run-thread]
   virtual Logs result() const = 0;
+  // Forgets all batches. [run-thread]
   virtual void reset_state() = 0;
-  // So that a run stopped in the middle of a loop continues exactly.
+  // The sums so far, so that a run stopped in the middle of a loop continues exactly. restore_state
+  // throws Error for a state that it cannot take. [run-thread]
   virtual Value save_state() const = 0;
   virtual void restore_state(const Value& state) = 0;
 };

@@ -24,8 +24,8 @@ class TRIVET_API Model : public Object {
 
   ~Model() override;
 
-  // Reads what it needs from the batch and returns its outputs by name (e.g. "logits"). [run
-  // thread]
+  // Reads what it needs from the batch and returns its outputs by name (e.g. "logits").
+  // [run-thread]
   virtual NestedMap fprop(const Batch& batch, FpropContext& context) = 0;
 };
 

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Object: the base of every kind of class that plugins bring: layers, tasks, inputs,
 // orchestrators...
+//
+// The comment of every virtual function ends with the thread that calls it:
+//
+//   [main-thread]    The thread of the command, such as `trivet launch`.
+//   [run-thread]     The thread that trains and evaluates, one for an object's whole life.
+//   [input-thread]   The thread that prefetches batches, or the run's; never two at once.
+//   [any-thread]     Any number of threads at once.
 #pragma once
 
 #include <string_view>

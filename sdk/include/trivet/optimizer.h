@@ -47,24 +47,28 @@ class TRIVET_API Optimizer : public Object {
 
   ~Optimizer() override;
 
-  // Names of the slots, e.g. {"m", "v"}; they are saved as "<path>/<slot>". All start at
-  // `slot_start`.
+  // Names of the slots, e.g. {"m", "v"}; they are saved as "<path>/<slot>". [run-thread]
   virtual std::vector<std::string> slots() const = 0;
-  virtual double slot_start(std::string_view slot) const;  // 0
-  // Asked only where `per_variable`: the shape of a slot, if it is not the variable's own (sums
+  // The value that all elements of a slot start with. Default: 0. [run-thread]
+  virtual double slot_start(std::string_view slot) const;
+  // Called only where `per_variable`: the shape of a slot, if it is not the variable's own (sums
   // over rows). {0}: this variable has no such slot; it is not saved, and is undefined in the
-  // segment.
+  // segment. [run-thread]
   virtual Shape slot_shape(std::string_view slot, const Parameter& parameter) const;
 
   // Parameters of one group are updated alike (e.g. 1 = without weight decay). Neighbors of one
-  // group become one segment, unless `per_variable` asks for a segment each (LAMB, LARS).
-  virtual std::int64_t group_of(const Parameter& parameter) const;  // 0
-  virtual bool per_variable() const;                                // false
+  // group become one segment. Default: 0 for all. [run-thread]
+  virtual std::int64_t group_of(const Parameter& parameter) const;
+  // Whether each variable is a segment of its own (LAMB, LARS). Default: false. [run-thread]
+  virtual bool per_variable() const;
 
+  // One step: changes `value` and `slots` of each segment. The formula and its source are the
+  // optimizer's to document. [run-thread]
   virtual void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) = 0;
 
   // Called once, before `slots`, with all variables that it updates. Throws ConfigError, with the
   // name of its own field as path, for a field that fits none of them. Default: nothing.
+  // [run-thread]
   virtual void check_variables(std::span<const Parameter* const> variables) const;
 };
 

@@ -22,7 +22,7 @@ class TRIVET_API Schedule : public Object {
   using Context = NoContext;
 
   ~Schedule() override;
-  // `step` counts updates already done: the first update uses step 0. [any thread]
+  // `step` counts updates already done: the first update uses step 0. [any-thread]
   virtual double value(std::int64_t step) const = 0;
 };
 

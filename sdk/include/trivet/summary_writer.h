@@ -3,8 +3,7 @@
 // all. Listed in trainer.summary_writers.
 //
 // Calls come in the order of the run, steps ascending from one begin() to the next. An exception
-// ends the run: records that are lost unnoticed are worth less than none. All calls come from the
-// run thread.
+// ends the run: records that are lost unnoticed are worth less than none.
 #pragma once
 
 #include <cstdint>
@@ -38,16 +37,17 @@ class TRIVET_API SummaryWriter : public Object {
 
   // The run goes on after `step`, 0 for a new one: what was written of later steps, by this process
   // or another, no longer counts. Called first, and again whenever a run goes back to a checkpoint.
-  // Default: nothing.
+  // Default: nothing. [run-thread]
   virtual void begin(std::int64_t step);
 
   // `group` is "train" or "eval". The numbers are those of a record in metrics.jsonl, the rates
-  // included.
+  // included. [run-thread]
   virtual void scalars(std::string_view group, std::int64_t step, const Logs& logs) = 0;
-  // Entries of kinds that a writer cannot show are left out. Default: all of them.
+  // Entries of kinds that a writer cannot show are left out. Default: all of them. [run-thread]
   virtual void summaries(std::string_view group, std::int64_t step, const Summaries& summaries);
 
-  // Puts what was given on the disk: before every checkpoint and at the end of the run.
+  // Writes what was given to the disk: before every checkpoint and at the end of the run.
+  // [run-thread]
   virtual void flush() = 0;
 };
 

@@ -59,7 +59,7 @@ struct OpDef {
   void (*vjp)(Vjp&);  // adds gradients to the inputs that want one
 };
 
-// What an op's vjp sees. Valid during the call. [run thread]
+// What an op's vjp sees. Valid during the call. [run-thread]
 class TRIVET_API Vjp {
  public:
   const Tensor& grad_output(

@@ -107,50 +107,53 @@ class TRIVET_API Task : public Object {
   const std::filesystem::path& followed_dir() const { return followed_dir_; }
   std::string name() const { return config_.name; }
 
-  // Default: make<Optimizer>.
+  // Default: make<Optimizer>. [run-thread]
   virtual std::unique_ptr<Optimizer> create_optimizer(const ConfigOf<Optimizer>& config);
 
   // Called once for a run without a checkpoint of its own, after the parameters have their starting
   // values. Default: load_weights() of init_checkpoint, if set, by the rules of init_load; more in
-  // the file than the model has is tolerated.
+  // the file than the model has is tolerated. [run-thread]
   virtual void initialize(ParameterStore& store);
   // What the default initialize loaded; nothing where it loaded nothing. One that overrides it may
   // set its own.
   const std::optional<LoadReport>& init_report() const { return init_report_; }
 
-  // `config` is task.model, or that of a stage of training. Default: make<Model>; an Error when
-  // none is configured.
+  // `config` is task.model, or that of a stage of training. Default: make<Model>; throws Error when
+  // none is configured. [run-thread]
   virtual std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope);
-  // The same for task.train_input and task.eval_input. Default: make<Input>. Where device() is on
-  // paper (trivet/backend/meta_device.h) the data need not be there: a task that knows what its
-  // batches look like may give an input that makes some.
+  // The same for task.train_input and task.eval_input. Default: make<Input>. Where device() is the
+  // meta device (trivet/backend/meta_device.h) the data need not exist: a task that knows the
+  // shapes of its batches may return an input that makes some. [run-thread]
   virtual std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config, InputContext& context);
 
-  // The scalar to minimize, auxiliary losses (context.aux_losses) included; its weight is the
-  // number of real examples that it is the mean over.
+  // The scalar f32 [] to minimize, auxiliary losses (context.aux_losses) included; its weight is
+  // the number of real examples that it is the mean over. `outputs` are the model's. [run-thread]
   virtual WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
                                       const FpropContext& context) = 0;
-  virtual Metrics build_metrics(bool training);  // none
-  virtual void process_metrics(Metrics& metrics, const Batch& batch,
-                               const NestedMap& outputs);  // update_state on each
+  // Metrics of training or of evaluations. Default: none. [run-thread]
+  virtual Metrics build_metrics(bool training);
+  // Default: update_state() of each metric. [run-thread]
+  virtual void process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs);
 
   // For gradient accumulation: at most `parts` batches, each for a train_step of its own. Default:
   // neighboring rows, as equal as can be, which share the memory of `batch`, a batch on the host;
   // tensors whose first extent is not that of the first tensor are given to every part whole.
+  // [run-thread]
   virtual std::vector<Batch> split_batch(const Batch& batch, std::int64_t parts);
   // Default: forward on a tape, build_losses, backward, process_metrics, learner->apply_gradients.
+  // [run-thread]
   virtual StepOutput train_step(const Batch& batch, StepState& state);
-  // Default: inference_step, build_losses, process_metrics.
+  // Default: inference_step, build_losses, process_metrics. [run-thread]
   virtual StepOutput validation_step(const Batch& batch, StepState& state);
-  // Default: the model, not training, off the tape.
+  // Default: the model, not training, off the tape. [run-thread]
   virtual NestedMap inference_step(const Batch& batch, Model& model, FpropContext& context);
 
   // Host metrics: called after each evaluation step with the state so far (null at first); returns
-  // the next state.
+  // the next state. Default: returns `state` as it is. [run-thread]
   virtual std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
                                                          const StepOutput& step);
   // Once at the end of an evaluation that ran at least one step and has a state; merged into the
-  // evaluation's logs.
+  // evaluation's logs. [run-thread]
   virtual Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step);
 
  protected:

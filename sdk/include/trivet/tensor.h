@@ -39,7 +39,7 @@ class TRIVET_API Tensor {
 
   // New tensors on a device. `empty` has undefined contents. Device memory of a training step comes
   // from the step's arena (device.h) when a step is open, and from the caching allocator otherwise.
-  // [run thread]
+  // [run-thread]
   static Tensor empty(Device& device, const Shape& shape, DType dtype = DType::f32);
   static Tensor full(Device& device, const Shape& shape, double value, DType dtype = DType::f32);
   static Tensor zeros(Device& device, const Shape& shape, DType dtype = DType::f32) {
@@ -51,11 +51,11 @@ class TRIVET_API Tensor {
   }
   static Tensor scalar(Device& device, float value);
 
-  // Host memory, pooled: the same sizes are handed out again without asking the system. [any
-  // thread]
+  // Host memory, pooled: the same sizes are handed out again without asking the system.
+  // [any-thread]
   static Tensor host(const Shape& shape, DType dtype = DType::f32);
 
-  // The same values on `device`: no copy where the memory is already usable there. [run thread]
+  // The same values on `device`: no copy where the memory is already usable there. [run-thread]
   Tensor to(Device& device) const;
 
   bool defined() const { return impl_ != nullptr; }

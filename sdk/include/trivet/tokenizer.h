@@ -19,7 +19,7 @@
 // decoding where they are not to be seen (is_special).
 //
 // A tokenizer never changes after its constructor, which reads all files it needs: every method is
-// const and may be called from any number of threads at once. [any thread]
+// const and may be called from any number of threads at once.
 #pragma once
 
 #include <cstdint>
@@ -48,31 +48,32 @@ class TRIVET_API Tokenizer : public Object {
 
   ~Tokenizer() override;
 
-  // At least 1. Includes special tokens.
+  // At least 1. Includes special tokens. [any-thread]
   virtual std::int32_t vocabulary_size() const = 0;
 
   // Empty for an empty text. Throws InputError only where a tokenizer has no id for something, as
-  // its header says.
+  // its header says. [any-thread]
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
 
   // The texts of the ids in a row. For the pieces of a running generation see utf8_stream.h: a
   // token may end in the middle of a character. Throws InputError for an id that is out of range.
+  // [any-thread]
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
 
-  // What a token stands for, as bytes: decode({id}) unless a tokenizer says otherwise. Throws as
-  // decode().
+  // The bytes of one token: decode({id}) unless a tokenizer says otherwise. Throws as decode().
+  // [any-thread]
   virtual std::string token_text(std::int32_t id) const;
 
   // The token with this text; among several the one with the lowest id, special ones first. Looks
-  // through all tokens unless a tokenizer has something better.
+  // through all tokens unless a tokenizer has something better. [any-thread]
   virtual std::optional<std::int32_t> token_id(std::string_view text) const;
 
-  // Whether the id is a special token. Throws as decode(). The default: bos_id(), eos_id() and
-  // pad_id() are.
+  // Whether the id is a special token. Throws as decode(). Default: bos_id(), eos_id() and pad_id()
+  // are. [any-thread]
   virtual bool is_special(std::int32_t id) const;
 
-  // Start of a text, end of a text, filling behind it, and what stands for anything the vocabulary
-  // lacks. Nothing where there is none, as by default; two may be the same token.
+  // The tokens of the start of a text, its end, the padding behind it, and of what the vocabulary
+  // lacks. Nothing where there is none, as by default; two may be the same token. [any-thread]
   virtual std::optional<std::int32_t> bos_id() const;
   virtual std::optional<std::int32_t> eos_id() const;
   virtual std::optional<std::int32_t> pad_id() const;
@@ -80,17 +81,17 @@ class TRIVET_API Tokenizer : public Object {
 
   // A digest (digest.h) of all that decides the results of the methods above, and of nothing else:
   // not of a file's name or location. Data and runs keep it to tell another tokenizer from their
-  // own.
+  // own. [any-thread]
   virtual std::string fingerprint() const = 0;
 
   // The text of a Hugging Face tokenizer.json that makes the same tokenizer, for those who export a
-  // model; nothing where that format cannot say it, as by default.
+  // model; nothing where that format cannot say it, as by default. [any-thread]
   virtual std::optional<std::string> tokenizer_json() const;
 
-  // Writes the files that this tokenizer takes into a folder, which is there, and returns the
-  // config that makes the same one of them; paths in it are names in the folder. So that a run
-  // keeps its tokenizer whatever becomes of the files it was made of. Nothing where a tokenizer
-  // cannot, as by default. Throws RunError for what cannot be written.
+  // Writes the tokenizer's files into a folder, which exists, and returns the config that makes the
+  // same tokenizer of them; paths in it are names in the folder. A run keeps its tokenizer so,
+  // whatever becomes of the files it was made of. Empty where a tokenizer cannot, as by default.
+  // Throws RunError for what cannot be written. [any-thread]
   virtual ConfigOf<Tokenizer> store(const std::filesystem::path& folder) const;
 
  protected:

@@ -51,13 +51,14 @@ TRIVET_CONFIG(LearnerConfig, trivet::NoBase,
               (optimizer, "How gradients change these weights.", required),
               (learning_rate, "A schedule or a number; not set: the trainer's.", adjustable))
 
-// What becomes of a run whose loss or gradients are bad, as often as recovery_max_trials says.
+// What to do after a step with a non-finite or too large loss, or with non-finite gradients; at
+// most recovery_max_trials times in a run.
 enum class Recovery {
-  // The last checkpoint is restored, and training goes on from there with the data that follows:
-  // what led to the bad step is not met again. As Model Garden's RecoveryAction.
+  // Restores the last checkpoint and trains on with the data that follows, so that the batch of the
+  // bad step is not used again. As Model Garden's RecoveryAction.
   restore,
-  // The step is left out: weights, optimizer, averages, states and metrics are as before it. As
-  // Pax's skipping of gradient anomalies.
+  // Skips the step: weights, optimizer, averages, states and metrics are as before it. As Pax skips
+  // steps with gradient anomalies.
   skip,
 };
 TRIVET_ENUM(Recovery, restore, skip)
@@ -159,20 +160,18 @@ TRIVET_CONFIG(
     (frozen, "Patterns of the whole paths of variables that are not trained."),
     (trainable, "Patterns of those that are, all others are frozen; empty: all are trained."),
     (gradient_clip, "Limits on gradients.", adjustable),
-    (gradient_accumulation,
-     "Parts that each batch is cut into, one after the other in the memory of one.", at_least(1),
-     adjustable),
+    (gradient_accumulation, "Number of micro-batches per optimizer step.", at_least(1), adjustable),
     (ema, "A moving average of the weights, which evaluations use.", adjustable),
     (variational_noise, "Noise on the weights that training steps use.", adjustable),
     (loss_upper_bound, "A training loss above this, or one that is not a number, ends the run.",
      more_than(0), adjustable),
     (recovery,
-     "After a bad step: restore the last checkpoint and go on with other data, or skip the step.",
+     "What to do after a step with a non-finite or too large loss: restore the last checkpoint, or "
+     "skip the step.",
      adjustable),
-    (recovery_begin_steps, "Before this step a loss above the bound is let through.", at_least(0),
+    (recovery_begin_steps, "Before this step a loss above the bound is accepted.", at_least(0),
      adjustable),
-    (recovery_max_trials,
-     "How often a step whose loss or gradients are bad is recovered from; one more ends the run.",
+    (recovery_max_trials, "Recoveries that the run may make; one bad step more ends it.",
      at_least(0), adjustable),
     (train_actions, "Actions after every line of training metrics, in order.", adjustable),
     (eval_actions, "Actions after every evaluation, in order.", adjustable),
@@ -184,27 +183,31 @@ TRIVET_CONFIG(
     (summary_histograms, "Adds to these the distributions of every weight and its gradient.",
      adjustable))
 
-// What a trainer tells while it works, and what it must ask. Implemented by the runtime.
+// What a trainer reports to its host, and asks of it. Implemented by the runtime.
 class TRIVET_API TrainerObserver {
  public:
   virtual ~TrainerObserver();
-  // After every training step. Where reading the loss means waiting for the device it is read only
-  // if `wants_loss()`, asked before the step, and is NaN otherwise. [run thread]
+  // Whether the loss of the next step is needed. A trainer that must wait for the device to read it
+  // asks before the step and reports NaN when it is not. [run-thread]
   virtual bool wants_loss() const = 0;
+  // After every training step. `examples` excludes padding. [run-thread]
   virtual void on_train_step(std::int64_t global_step, double loss, std::int64_t examples) = 0;
-  // Before it, where the task counts tokens (trivet/extensions/token_count.h). Default: nothing.
-  // [run thread]
+  // Before on_train_step, where the task counts tokens (trivet/extensions/token_count.h). Default:
+  // nothing. [run-thread]
   virtual void on_train_tokens(std::int64_t tokens);
+  // After every evaluation step; `step` counts the steps of this evaluation from 1. [run-thread]
   virtual void on_eval_step(std::int64_t step, std::int64_t examples) = 0;
-  // Whether anybody takes summaries. [run thread]
+  // Whether anybody takes summaries. [run-thread]
   virtual bool wants_summaries() const;
-  // `group` is "train" or "eval", `step` the one after which the trainer stands. [run thread]
+  // `group` is "train" or "eval", `step` the last training step that was done. [run-thread]
   virtual void on_summaries(std::string_view group, std::int64_t step, const Summaries& summaries);
   // True when the run should stop at this step boundary (signal). Asked before every step.
+  // [run-thread]
   virtual bool stop_requested() const = 0;
-  // One line that people may want to read: what a new stage starts from. Default: nothing.
+  // One line for people, such as what a new stage starts from. Default: nothing. [run-thread]
   virtual void note(const std::string& text);
-  // The same of something that went wrong and was mended: a step that was left out. Default: note.
+  // One line about a fault that was recovered from, such as a skipped step. Default: note().
+  // [run-thread]
   virtual void warn(const std::string& text);
 };
 
@@ -242,41 +245,49 @@ class TRIVET_API Trainer : public Object {
 
   ~Trainer() override;
 
+  // Training steps done. [run-thread]
   virtual std::int64_t global_step() const = 0;
 
   // Trains until `target` (absolute), the end of the data, or a requested stop, whichever comes
   // first. Sums are kept until train_logs() and are part of the saved state, so a stop inside a
   // loop loses nothing. Throws RunError for a loss that is not accepted, DivergedError where
-  // recover() may help.
+  // recover() may help. [run-thread]
   virtual void train(std::int64_t target) = 0;
   // Means over the steps since the last call (training_loss, metrics, learning_rate), which are
-  // then reset. Also asked for after train() has thrown, for the steps before the one that failed.
+  // then reset. Also called after train() has thrown, for the steps before the one that failed.
+  // [run-thread]
   virtual Logs train_logs() = 0;
-  // True when the training data came to its end.
+  // True when the training data came to its end. [run-thread]
   virtual bool exhausted() const = 0;
 
-  // `steps` batches, -1: all. Starts the evaluation data over. Empty when a stop was requested in
-  // the middle.
+  // Evaluates `steps` batches, -1: all. trainer.validation_data says where the data starts. Empty
+  // when a stop was requested in the middle. [run-thread]
   virtual Logs evaluate(std::int64_t steps) = 0;
 
-  virtual void initialize() = 0;  // a run without a checkpoint: the task's initialize
+  // Starting values for a run without a checkpoint: the task's initialize. [run-thread]
+  virtual void initialize() = 0;
   // Throws RunError or DivergedError, as train(), for weights that are not worth keeping.
+  // [run-thread]
   virtual void save(CheckpointWriter& writer) = 0;
+  // Throws Error for a checkpoint of another model or optimizer. [run-thread]
   virtual void restore(const CheckpointReader& reader) = 0;
-  // After a DivergedError: as restore, but the training data goes on from where it is, and one
-  // trial more is used up. Default: restore, for trainers that throw none.
+  // After a DivergedError: like restore(), but the training data continues from its present
+  // position, and one trial more is used up. Default: restore(), for trainers that throw none.
+  // [run-thread]
   virtual void recover(const CheckpointReader& reader);
 
-  // For whoever looks at each stage of a training that has several, as `trivet check` does:
-  // next_stage() goes on to the one that follows, as at the end of the one it is in, whatever the
-  // step; evaluations are then those of that stage, too. Default: one stage, and an Error.
+  // The stages of a training, at least one. Default: one. [run-thread]
   virtual std::vector<TrainingStage> stages() const;
-  virtual std::size_t stage() const;  // counted from 0
+  // Index of the present stage, from 0. [run-thread]
+  virtual std::size_t stage() const;
+  // Changes to the next stage whatever the step, as `trivet check` does to look at each; later
+  // evaluations are that stage's. Default: throws Error. [run-thread]
   virtual void next_stage();
 
+  // All variables of the model that is trained. [run-thread]
   virtual ParameterStore& parameters() = 0;
   // The weights to use outside of training, by path. Default: the parameters as they are; a trainer
-  // that averages weights gives the averages.
+  // that averages weights gives the averages. [run-thread]
   virtual NamedTensors export_tensors();
 };
 

@@ -29,7 +29,7 @@ class TRIVET_API ThreadPool {
 
   // Runs the pieces on the pool and the calling thread, and waits. An exception leaving a piece is
   // rethrown here (the first by piece index). A call from inside a piece runs inline. Calls from
-  // several threads take turns. [any thread]
+  // several threads take turns. [any-thread]
   void parallel_for(std::int64_t n, std::int64_t grain, Body body, void* arg);
 
   template <class F>

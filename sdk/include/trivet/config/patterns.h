@@ -14,7 +14,7 @@
 
 namespace trivet {
 
-// Cheap to copy, never changes. [any thread]
+// Cheap to copy, never changes. [any-thread]
 class TRIVET_API Patterns {
  public:
   // Throws Error for a text that is no regular expression.

@@ -145,10 +145,11 @@ class TRIVET_API SchemaLookup {
  public:
   virtual ~SchemaLookup();
   // The schema of an item. Null when there is none; then a problem that says why has been added,
-  // with `where` and `path` as its location. The schema lives as long as the lookup.
+  // with `where` and `path` as its location. The schema lives as long as the lookup. [any-thread]
   virtual const Schema* find(std::string_view kind, std::string_view key, const Origin& where,
                              const std::string& path, Diagnostics& diagnostics) = 0;
-  // Throws Error when more than one item claims numbers.
+  // The item that a bare number selects, or nothing. Throws Error when more than one claims
+  // numbers. [any-thread]
   virtual std::optional<ScalarShorthand> for_number(std::string_view kind) = 0;
 };
 

@@ -28,7 +28,7 @@ class ExpectedInitialLoss {
     double low = 0, high = 0;
     std::string reason;  // "ln(10) = 2.30 for 10 classes"
   };
-  // Of the training loss before the first update. [run thread]
+  // Of the training loss before the first update. [run-thread]
   virtual Range expected_initial_loss() const = 0;
 
  protected:

@@ -29,7 +29,7 @@ class PreparableInput {
  public:
   // Writes into `directory`, which exists; files of an earlier preparation there are replaced, or
   // kept when they are what would be written. Files take about `shard_bytes` each. A kill leaves
-  // nothing that a later call takes for whole. Throws InputError, RunError.
+  // nothing that a later call takes for whole. Throws InputError, RunError. [main-thread]
   virtual PreparedData prepare(const std::filesystem::path& directory,
                                std::uint64_t shard_bytes) const = 0;
 

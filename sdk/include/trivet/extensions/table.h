@@ -53,8 +53,7 @@ struct TRIVET_API TableRow {
   InputError error(std::string_view column, const std::string& what, std::string hint = {}) const;
 };
 
-// Turns rows into the arrays of a batch. Never changes once an input has it; the input calls it
-// from a thread of its own.
+// Turns rows into the arrays of a batch. Never changes once an input has it.
 class TRIVET_API RowEncoder {
  public:
   struct Array {
@@ -64,24 +63,28 @@ class TRIVET_API RowEncoder {
   };
 
   virtual ~RowEncoder();
+  // In the order in which encode() writes them. [input-thread]
   virtual const std::vector<Array>& arrays() const = 0;
   // Writes one row: `floats` has room for the f32 arrays, one after the other, `integers` for the
-  // i32 ones. Throws TableRow::error for a row that cannot be encoded.
+  // i32 ones. Throws TableRow::error for a row that cannot be encoded. [input-thread]
   virtual void encode(const TableRow& row, std::span<float> floats,
                       std::span<std::int32_t> integers) const = 0;
 };
 
 class TableInput {
  public:
+  // Of the table, for messages. [run-thread]
   virtual const std::string& file() const = 0;
+  // Names of the columns, in the order of the file. [run-thread]
   virtual const std::vector<std::string>& columns() const = 0;
+  // Rows that scan() visits. [run-thread]
   virtual std::int64_t rows() const = 0;
 
-  // Calls `visit` with each of the rows that this input is about, in the order of the file: those
-  // of all hosts, without the rows it leaves out. Before the first get_next. [run thread]
+  // Calls `visit` with each of the rows that this input reads, in the order of the file: those
+  // of all hosts, without the rows it leaves out. Before the first get_next. [run-thread]
   virtual void scan(const std::function<void(const TableRow&)>& visit) = 0;
   // Before the first get_next. Without one, all columns must be numbers, and batches have
-  // "numbers" f32 [batch, columns]. [run thread]
+  // "numbers" f32 [batch, columns]. [run-thread]
   virtual void set_encoder(std::shared_ptr<const RowEncoder> encoder) = 0;
 
  protected:

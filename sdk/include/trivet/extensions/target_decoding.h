@@ -23,7 +23,7 @@ class TargetDecoding {
  public:
   // Tells the tokens of targets of one source, ids i32 [1, S]: any number of them at once, one a
   // row. The model outlives it. Throws Error for a source that the model cannot take. Off the tape.
-  // [run thread]
+  // [run-thread]
   virtual std::shared_ptr<const NextToken> with_source(const Tensor& ids) const = 0;
 
  protected:

@@ -23,9 +23,9 @@ class TextInput {
   enum class Side { only, source, target };
 
   // What made the ids; null when that is not known (token files whose config names none). It lives
-  // as long as the input. [any thread]
+  // as long as the input. [any-thread]
   virtual const Tokenizer* tokenizer(Side side = Side::only) const = 0;
-  // All ids are below it; 0 when that is not known. [any thread]
+  // All ids are below it; 0 when that is not known. [any-thread]
   virtual std::int64_t vocabulary_size(Side side = Side::only) const = 0;
 
  protected:

@@ -62,16 +62,16 @@ class TextGenerator {
   using OnText = std::function<void(std::size_t prompt, std::string_view piece)>;
 
   // Continues every prompt; one gives the same text whatever the others are, if its Draw is the
-  // same. `on_text`, where
-  // set, gets the pieces as they are found; with beam search each text as one. `model` was made by
+  // `on_text`, where set, gets the pieces as they are generated; with beam search each text as
+  // one. `model` was made by
   // the task's build_model and has its weights. Throws UsageError for options and prompts that
-  // cannot be met. [run thread]
+  // cannot be met. [run-thread]
   virtual std::vector<GeneratedText> generate(Model& model, std::span<const std::string> prompts,
                                               const GenerateOptions& options,
                                               const OnText& on_text) const = 0;
 
-  // Whether a prompt and what is given for it are one text; false where it is an answer to the
-  // prompt, such as a translation.
+  // Whether a prompt and its result are one text; false where the result is an answer to the
+  // prompt, such as a translation. [any-thread]
   virtual bool continues_prompts() const { return true; }
 
  protected:

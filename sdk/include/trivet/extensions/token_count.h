@@ -23,7 +23,7 @@ inline constexpr std::string_view kTaskTokenCount = "trivet.task.token_count/1";
 class TokenCount {
  public:
   // Positions that the model computes for this batch, padding included: all rows of all of T. For
-  // an encoder and a decoder those of both. Looks at shapes alone. [run thread]
+  // an encoder and a decoder those of both. Looks at shapes alone. [run-thread]
   virtual std::int64_t tokens(const Batch& batch) const = 0;
 
  protected:

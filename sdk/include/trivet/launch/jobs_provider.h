@@ -28,6 +28,7 @@ class TRIVET_API JobsProvider : public Object {
   ~JobsProvider() override;
   // By name, in the order in which they are started; the first is the main job. `config` is the
   // run's, resolved; null when there is none. Throws Error when it needs one.
+  // [main-thread]
   virtual std::vector<std::pair<std::string, launch::JobConfig>> jobs(
       const Value& config) const = 0;
 };

@@ -62,29 +62,34 @@ class TRIVET_API Orchestrator : public Object {
 
   // What is wrong with these units for this orchestrator, before anything is recorded: a job that
   // takes more than any machine has, a program that a cluster lacks. Default: nothing.
+  // [main-thread]
   virtual void check(std::span<const launch::WorkUnit> units, Diagnostics& diagnostics);
 
-  // Sees to it that units, which are recorded, get done; returns once they are safely queued. Those
-  // that are queued, run or have ended already are left alone.
+  // Queues units, which are recorded; returns once that is durable. Units that are queued, run or
+  // have ended already are left alone. Throws RunError when they cannot be queued. [main-thread]
   virtual void launch(std::span<const launch::WorkUnit> units) = 0;
 
   // Ends the jobs of units that are marked cancelled in the records: SIGTERM, a while to save, then
-  // SIGKILL. Returns once they are told.
+  // SIGKILL. Returns once they are told. [main-thread]
   virtual void cancel(std::span<const std::int64_t> wids) = 0;
 
   // Brings the records up to date with what only the orchestrator knows; only while no supervisor
   // is at work. Called before somebody looks at the units, and before they are retried or resumed.
   // Throws RunError when it cannot know (a cluster that does not answer); what the records say is
-  // shown then. Default: nothing.
+  // shown then. Default: nothing. [main-thread]
   virtual void refresh(std::span<const std::int64_t> wids);
 
   // True for one that makes its units itself, by UnitRecords::add: there are none at first.
-  virtual bool makes_units() const;  // false
+  // Default: false. [main-thread]
+  virtual bool makes_units() const;
 
-  // For a dry run: what it will make its units of, line by line. Default: nothing.
+  // For a dry run: what it will make its units of, line by line. Default: nothing. [main-thread]
   virtual std::vector<std::string> intent() const;
 
-  virtual bool has_supervisor() const;  // false
+  // Whether supervise() is to run in a process of its own. Default: false. [main-thread]
+  virtual bool has_supervisor() const;
+  // Works until every unit has ended or should_stop() is true. An exception ends the supervisor and
+  // goes to its log; `trivet resume` starts another. Default: throws Error. [main-thread]
   virtual void supervise(const Supervision& supervision);
 };
 

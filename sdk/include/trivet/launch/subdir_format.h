@@ -81,10 +81,12 @@ class TRIVET_API SubdirFormat : public Object {
   // are known, or that has no value.
   std::string expand(std::string_view text, const DirProperties& properties) const;
 
-  // Beside the built-in ones, which they must not repeat.
-  virtual std::vector<std::string> own_placeholders() const;  // none
+  // Names beside the built-in ones, which they must not repeat. Default: none. [main-thread]
+  virtual std::vector<std::string> own_placeholders() const;
+  // The value of one of own_placeholders(). [main-thread]
   virtual Value own_placeholder(std::string_view name, const DirProperties& properties) const;
-  // For placeholders of which the part behind the colon is no format: {file:NAME}. Null: not one.
+  // For placeholders of which the part behind the colon is no format: {file:NAME}. Null: not one,
+  // as by default. [main-thread]
   virtual Value with_format(std::string_view name, std::string_view format) const;
 
  private:

@@ -64,11 +64,14 @@ class TRIVET_API SweepInfo : public Object {
   using Context = SweepContext;
 
   ~SweepInfo() override;
-  // The same items in the same order on every call. An empty list is refused by whoever launches.
+  // The same items in the same order on every call. `trivet launch` refuses an empty list.
+  // [main-thread]
   virtual std::vector<SweepItem> items() const = 0;
-  virtual std::vector<std::string> tags() const;  // of the experiment; none
-  // Whether xp.sweep must name what is swept. False: it is swept unless xp.sweep is false.
-  virtual bool needs_names() const;  // false
+  // Tags of the experiment. Default: none. [main-thread]
+  virtual std::vector<std::string> tags() const;
+  // Whether xp.sweep must name what is swept. False, the default: it is swept unless xp.sweep is
+  // false. [main-thread]
+  virtual bool needs_names() const;
 };
 
 }  // namespace trivet

@@ -8,7 +8,7 @@
 namespace trivet::launch {
 
 // The metrics.jsonl of the unit's directory, and that of a job which evaluates the checkpoints of
-// another one (`standalone_eval`). Either may not be there. [any thread]
+// another one (`standalone_eval`). Either may not be there. [any-thread]
 inline std::array<std::filesystem::path, 2> metrics_files(const std::filesystem::path& unit) {
   return {unit / "metrics.jsonl", unit / "continuous_eval" / "metrics.jsonl"};
 }

@@ -70,24 +70,24 @@ class TRIVET_API UnitRecords {
  public:
   virtual ~UnitRecords();
 
-  // All units, in order of wid.
+  // All units, in order of wid. [main-thread]
   virtual std::vector<WorkUnit> units() = 0;
   // Makes a unit of a sweep's item, as `trivet launch` does for those of a sweep, and records it.
   // For orchestrators that find out what to try while they run. A unit of the same identity is
   // given back instead of a new one. The item's target is set here: the run's config where the
-  // experiment has one. Throws ConfigError when the item does not fit the config.
+  // experiment has one. Throws ConfigError when the item does not fit the config. [main-thread]
   virtual WorkUnit add(const SweepItem& item) = 0;
 
-  // As of now; pending for a job without events.
+  // As of the last refresh; pending for a job without events. [main-thread]
   virtual JobStatus status(std::int64_t wid, std::string_view job) = 0;
-  // Appends to events.jsonl, all or none; durable when `synced`.
+  // Appends to events.jsonl, all or none; durable when `synced`. Throws RunError. [main-thread]
   virtual void record(std::span<const JobEvent> events, bool synced = false) = 0;
 
-  // Of the whole unit, asked for by `trivet cancel`. Of kWholeExperiment: no more units are to be
-  // added.
+  // Whether `trivet cancel` has marked the unit. Of kWholeExperiment: no more units are to be
+  // added. [main-thread]
   virtual bool is_cancelled(std::int64_t wid) = 0;
 
-  // Reads what other processes have appended since; the functions above do not.
+  // Reads what other processes have appended since; the functions above do not. [main-thread]
   virtual void refresh() = 0;
 };
 

@@ -36,7 +36,7 @@
 namespace trivet {
 
 // What a layer knows of the positions it was given. It is made and used outside training steps,
-// whose memory ends with them (device.h). [run thread]
+// whose memory ends with them (device.h). [run-thread]
 class TRIVET_API LayerCache {
  public:
   virtual ~LayerCache();
@@ -44,7 +44,7 @@ class TRIVET_API LayerCache {
   LayerCache& operator=(const LayerCache&) = delete;
 
   // Row i goes on as what was row rows[i], for beam search; there may be more rows or fewer than
-  // before. Throws Error for a row that is not there.
+  // before. Throws Error for a row that is not there. [run-thread]
   virtual void reorder(std::span<const std::int32_t> rows) = 0;
 
  protected:
@@ -60,11 +60,12 @@ inline constexpr std::string_view kLayerLocalInTime = "trivet.layer.local_in_tim
 class ExtendStep {
  public:
   // Room for max_length positions in each of `batch` rows. Throws Error where the layer, as it is
-  // configured, sees positions that are still to come.
+  // configured, sees positions that are still to come. [run-thread]
   virtual std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
                                                  std::int64_t max_length) const = 0;
   // x holds the positions after those in the cache, which is one of this layer's make_cache, and
-  // then also holds these. Throws Error when they are more than it has room for.
+  // then also holds these. Returns [B, n, ..], as fprop. Throws Error when they are more than it
+  // has room for. [run-thread]
   virtual Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) = 0;
 
  protected:

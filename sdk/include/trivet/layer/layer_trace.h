@@ -45,7 +45,7 @@ class TRIVET_API LayerTrace {
   const std::vector<Entry>& layers() const;
   void reset_calls();
 
-  // For Scope: makes a layer, wrapped if there is a trace. [run thread]
+  // For Scope: makes a layer, wrapped if there is a trace. [run-thread]
   static std::shared_ptr<Layer> make_layer(const ConfigOf<Layer>& config, Scope& scope);
 
  private:

@@ -72,7 +72,7 @@ struct ParameterOptions {
   std::int64_t fan_in = 0, fan_out = 0;  // 0: counted from the shape
 };
 
-// All parameters of one model, in the order the layers made them. [run thread]
+// All parameters of one model, in the order the layers made them. [run-thread]
 class TRIVET_API ParameterStore {
  public:
   ParameterStore(Device& device, RngKey key);

@@ -37,22 +37,23 @@ struct SoftmaxLossOptions {
 
 class SoftmaxHead {
  public:
+  // Last extent of the input, and number of classes. [run-thread]
   virtual std::int64_t input_dims() const = 0;
   virtual std::int64_t num_classes() const = 0;
 
-  // h f32 [.., input_dims] -> [.., num_classes], capped where the head caps.
+  // h f32 [.., input_dims] -> [.., num_classes], capped where the head caps. [run-thread]
   virtual Tensor logits(const Tensor& h, FpropContext& context) = 0;
 
   // labels i32 [..] and weights f32 [..] for the rows of h [.., input_dims]. A negative label has
   // loss 0; one of num_classes or more is an Error. In training the rows' losses include what the
   // head adds to train better (label smoothing, z-loss); else they are -log p(label), unless the
-  // head says otherwise.
+  // head says otherwise. [run-thread]
   virtual SoftmaxLoss loss(const Tensor& h, const Tensor& labels, const Tensor& weights,
                            FpropContext& context, const SoftmaxLossOptions& options) = 0;
 
-  // Whether its weights serve as the table of embeddings, too.
+  // Whether its weights serve as the table of embeddings, too. [run-thread]
   virtual bool has_embedding() const = 0;
-  // ids i32 [..] -> [.., input_dims]. Throws Error without an embedding.
+  // ids i32 [..] -> [.., input_dims]. Throws Error without an embedding. [run-thread]
   virtual Tensor emb_lookup(const Tensor& ids, FpropContext& context) = 0;
 
  protected:

@@ -6,7 +6,7 @@
 //
 // and may do so in every step: nothing is read from the device or kept unless somebody wants it,
 // which is so in the training steps that are multiples of trainer.summary_interval and in the first
-// batch of an evaluation. Values are read when they are added. [run thread]
+// batch of an evaluation. Values are read when they are added. [run-thread]
 #pragma once
 
 #include <cstdint>

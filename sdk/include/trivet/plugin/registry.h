@@ -72,6 +72,7 @@ struct RegistryItem {
 class TRIVET_API Registrar {
  public:
   virtual ~Registrar();
+  // [any-thread]
   virtual void add(RegistryItem item) = 0;
 };
 
@@ -81,13 +82,13 @@ class TRIVET_API PluginLoader {
  public:
   virtual ~PluginLoader();
   // Loads the plugin that offers the item, if there is one, so that it is registered on return.
-  // Throws PluginError with the reason when there is one that cannot be used.
+  // Throws PluginError with the reason when there is one that cannot be used. [any-thread]
   virtual void load(std::string_view kind, std::string_view key) = 0;
-  // All keys of a kind, loaded or not.
+  // All keys of a kind, loaded or not. [any-thread]
   virtual std::vector<std::string> keys(std::string_view kind) = 0;
-  // The items of a kind that a bare number stands for.
+  // The items that a bare number in a config selects. [any-thread]
   virtual std::vector<ScalarShorthand> for_number(std::string_view kind) = 0;
-  // "searched: /usr/lib/trivet/plugins (cpu, nn, optim)", for messages.
+  // "searched: /usr/lib/trivet/plugins (cpu, nn, optim)", for messages. [any-thread]
   virtual std::string searched() = 0;
 };
 

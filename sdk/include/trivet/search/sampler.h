@@ -42,7 +42,7 @@ class TRIVET_API Sampler : public Object {
   ~Sampler() override;
   // The point of trial `number`. `history` holds all trials asked for before: first those that
   // ended, in the order in which they did, then those that run. Throws Error for a point in it that
-  // the space does not have. [any thread]
+  // the space does not have. [any-thread]
   virtual SearchPoint ask(std::int64_t number, std::span<const Trial> history) const = 0;
 };
 

@@ -37,13 +37,13 @@ struct Trial {
   std::vector<Measurement> measurements{};  // by step, each step once
 };
 
-// The objective turned so that less is better. [any thread]
+// The objective turned so that less is better. [any-thread]
 inline double loss_of(double value, Goal goal) {
   return goal == Goal::min ? value : -value;
 }
 
 // What a trial that ended has reached, turned so that less is better: its value, or without one its
-// last measurement. Nothing for one that runs, failed, or has no finite number. [any thread]
+// last measurement. Nothing for one that runs, failed, or has no finite number. [any-thread]
 TRIVET_API std::optional<double> final_loss(const Trial& trial, Goal goal);
 
 }  // namespace trivet

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HostArray: the elements of a tensor on the host, in place where the device allows it, copied
-// otherwise. For metrics and for what else looks at outputs; waits for the device. [run thread]
+// otherwise. For metrics and for what else looks at outputs; waits for the device. [run-thread]
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One optimizer update, and the sums of squares that norms come from: the backend's kernels where
-// it has them, compositions of its mandatory functions otherwise. [run thread]
+// it has them, compositions of its mandatory functions otherwise. [run-thread]
 #pragma once
 
 #include "trivet/backend/backend.h"

@@ -43,8 +43,8 @@ TRIVET_API void random_truncated_normal(RngKey key, double mean, double stddev,
                                         std::span<float> out);
 
 // A keyed permutation of [0, n): the position of `index` after shuffling. No buffer: a Feistel
-// network on the index (4 rounds over the smallest even-bit domain >= n, cycle walking). [any
-// thread]
+// network on the index (4 rounds over the smallest even-bit domain >= n, cycle walking).
+// [any-thread]
 class TRIVET_API Permutation {
  public:
   Permutation(RngKey key, std::uint64_t n);

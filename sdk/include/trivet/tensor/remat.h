@@ -7,7 +7,7 @@
 //
 // Gradients are bit for bit those without: random numbers are pure functions of path and step, ops
 // give the same bits twice, and the second run's gradients are added to the same memory in the same
-// order. What is computed twice counts once as FLOPs of the model. [run thread]
+// order. What is computed twice counts once as FLOPs of the model. [run-thread]
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // UTF-8 (RFC 3629: no surrogates, no overlong forms, at most U+10FFFF) in bytes that need not be
-// text at all. All functions: [any thread]
+// text at all. All functions: [any-thread]
 #pragma once
 
 #include <cstddef>

@@ -20,9 +20,9 @@ class TRIVET_API CheckpointWriter {
  public:
   virtual ~CheckpointWriter();
   // Writes `name`.safetensors, e.g. "model", "optimizer". Once per name. The tensors are copied
-  // before this returns.
+  // before this returns. Throws RunError for what cannot be written. [run-thread]
   virtual void write_tensors(std::string_view name, const NamedTensors& tensors) = 0;
-  // A key of state.json.
+  // Sets a key of state.json. [run-thread]
   virtual void state(std::string_view key, const Value& value) = 0;
 };
 
@@ -34,12 +34,15 @@ class TRIVET_API CheckpointReader {
   virtual ~CheckpointReader();
   // Copies the file's values into the given tensors. Throws Error listing in one go every name that
   // is missing, has another shape or type, or, where they are refused, is in the file and not asked
-  // for.
+  // for. [run-thread]
   virtual void read_tensors(std::string_view name, NamedTensors& into,
                             OtherTensors others = OtherTensors::refused) const = 0;
+  // Whether state.json has the key. [run-thread]
   virtual bool has_state(std::string_view key) const = 0;
-  virtual const Value& state(std::string_view key) const = 0;  // throws Error when there is none
-  virtual std::string description() const = 0;                 // the path, for messages
+  // Throws Error when there is none. [run-thread]
+  virtual const Value& state(std::string_view key) const = 0;
+  // The path, for messages. [run-thread]
+  virtual std::string description() const = 0;
 };
 
 }  // namespace trivet

@@ -110,7 +110,7 @@ class TRIVET_API Learner {
   };
   // Uses the gradients in the store: value, then per-variable, then global clipping over all of
   // them, then the optimizers, then the average. Gradients that are not finite (seen when a norm is
-  // taken) throw Error naming the step and the learning rate. [run thread]
+  // taken) throw Error naming the step and the learning rate. [run-thread]
   //
   // A variable without a gradient (Parameter::has_gradient) is not updated and keeps its slots: no
   // momentum, no weight decay. It adds nothing to norms. The average of weights goes on for it.

@@ -16,7 +16,7 @@ namespace trivet {
 class TRIVET_API Predictions {
  public:
   // Of the outputs' "logits" and the batch's "label" and "weight". Throws Error when "logits" or
-  // "label" are missing, or the shapes do not fit. [run thread]
+  // "label" are missing, or the shapes do not fit. [run-thread]
   Predictions(const Batch& batch, const NestedMap& outputs);
 
   std::int64_t examples() const { return examples_; }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tasks, actions and summary writers record by step beside metrics.jsonl.
 //
-// A run that was killed, or that goes back because of a bad step, does steps again. So that every
-// step stands once in its records, the host says to all of them where the run goes on, by one call,
-// and each drops what it has of later steps: lines that a process before this one wrote as well.
+// A run that was killed, or that goes back because of a bad step, does steps again. The host then
+// tells all records by one call where the run continues, and each drops what it has of later steps,
+// also lines of an earlier process. So every step is once in the records.
 // A RunLog does this by itself:
 //
 //   RunLog samples(context.logging_dir, "samples.jsonl", RunLog::Of::evaluation);
 //   samples.append(global_step, Value::table({{"text", text}}));
 //
-// Records must exist, as objects, when the run goes on: make them in the constructor of the task,
-// the action or the writer, not at the first use. All calls come from the run thread.
+// Records must exist, as objects, when the run continues: make them in the constructor of the task,
+// the action or the writer, not at the first use.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +35,10 @@ class TRIVET_API RunRecords {
   RunRecords& operator=(const RunRecords&) = delete;
 
   // Drops what does not count any more, and a record that a kill has cut short. An exception ends
-  // the run before it has changed anything else.
+  // the run before it has changed anything else. [run-thread]
   virtual void cut_after(const RunPosition& last) = 0;
-  // Puts what was recorded on the disk: before every checkpoint, and before an evaluation is put on
-  // record.
+  // Writes what was recorded to the disk: before every checkpoint, and before an evaluation is
+  // recorded. [run-thread]
   virtual void sync() = 0;
 
  protected:

@@ -31,7 +31,7 @@ struct SafetensorsEntry {
 // A file mapped into memory. Opening checks everything: the header's size and JSON, names, types,
 // that offsets lie in the file, do not overlap, leave no hole, and fit shape and type. Throws Error
 // naming the file and the entry. Entries come in the order of their data, which files of others
-// need not have aligned: copy it out. The file must not shrink while it is open. [any thread]
+// need not have aligned: copy it out. The file must not shrink while it is open. [any-thread]
 class TRIVET_API SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
@@ -51,13 +51,13 @@ class TRIVET_API SafetensorsFile {
 // Writes the entries in the given order, without gaps, behind a header padded with blanks to a
 // multiple of 8 bytes, then fsync (of the file; its folder is the caller's). The same entries give
 // the same bytes. An existing file is replaced. Throws Error with the system's text (disk full,
-// read-only) and leaves no half file behind. [any thread]
+// read-only) and leaves no half file behind. [any-thread]
 TRIVET_API void write_safetensors(const std::filesystem::path& path,
                                   std::span<const SafetensorsEntry> entries,
                                   const std::map<std::string, std::string>& metadata = {});
 
 // What the file begins with, its data follow: for sums of a file whose data is at hand. Throws as
-// write_safetensors, with `file` in the message. [any thread]
+// write_safetensors, with `file` in the message. [any-thread]
 TRIVET_API std::string safetensors_header(std::span<const SafetensorsEntry> entries,
                                           const std::map<std::string, std::string>& metadata = {},
                                           const std::string& file = {});

@@ -49,7 +49,7 @@ struct BackendReport {
 };
 
 // What the backend does wrong is in the report. Throws only what its own memory needs make it
-// throw. [any thread]
+// throw. [any-thread]
 BackendReport check_backend(const tv_backend* backend, const BackendCheckOptions& options = {});
 
 }  // namespace trivet::testing

@@ -45,7 +45,7 @@ ConfigReport check_config(const ConfigSubject& subject);
 
 }  // namespace detail
 
-// `sample` must be a valid config: required fields set, everything in range. [any thread]
+// `sample` must be a valid config: required fields set, everything in range. [any-thread]
 template <class C>
 ConfigReport check_config(const C& sample) {
   ConfigReport report =

@@ -37,7 +37,7 @@ struct GradientCheckOptions {
 
 // Empty when all gradients agree, otherwise a text with the worst element of each input that does
 // not. `f` is called many times with tensors of the inputs' shapes on their device; it must be a
-// function of nothing else. Costs two calls per element. Throws what `f` throws. [run thread]
+// function of nothing else. Costs two calls per element. Throws what `f` throws. [run-thread]
 std::string check_gradients(const std::function<Tensor(std::span<const Tensor>)>& f,
                             std::span<const Tensor> inputs,
                             const GradientCheckOptions& options = {});

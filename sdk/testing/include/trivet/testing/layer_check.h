@@ -27,7 +27,7 @@ struct LayerCheckOptions {
 // Empty when all gradients agree, otherwise a text with the worst element of the input and of each
 // parameter that does not. The input is left out where it holds integers. Parameters have their
 // values back afterwards; states that the layer changes in training keep what it made of them.
-// `store` must be built and hold the layer's parameters. Throws what the layer throws. [run thread]
+// `store` must be built and hold the layer's parameters. Throws what the layer throws. [run-thread]
 std::string check_layer_gradients(Layer& layer, ParameterStore& store, const Tensor& x,
                                   const LayerCheckOptions& options = {});
 

@@ -21,7 +21,7 @@ struct OperandCheckOptions {
   std::string only;  // when not empty, only ops whose name contains this text
 };
 
-// Empty when all is well, otherwise one line a problem. [run thread]
+// Empty when all is well, otherwise one line a problem. [run-thread]
 std::string check_operands(const tv_backend* backend, const OperandCheckOptions& options = {});
 
 }  // namespace trivet::testing
