@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin "examples": one class of each kind, each in a header of its own. A plugin of yours has
+// The plugin "examples": one item of each kind, each in a header of its own. A plugin of yours has
 // the same form: classes in headers, and one source file with TRIVET_PLUGIN that lists them.
 #include <trivet/plugin.h>
 
 #include "command.h"
+#include "experiment.h"
 #include "input.h"
 #include "layer.h"
 #include "metric.h"
@@ -21,6 +22,9 @@ TRIVET_PLUGIN(
       .license = "Apache-2.0",
       .doc = "One item of each kind, to copy from."}),
     trivet::command<acme::Norms>("norms", "Prints the norm of each variable of a run"),
+    // [experiment]
+    trivet::experiment<&acme::wave, &acme::has_whole_batches>("wave", "A network learns a sine."),
+    // [/experiment]
     trivet::input<acme::Wave>("Wave", "Points of a sine with noise."),
     trivet::layer<acme::Swish>("Swish", "x sigmoid(beta x) with a learned beta."),
     trivet::metric<acme::RSquared>("RSquared", "The coefficient of determination."),

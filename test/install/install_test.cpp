@@ -142,7 +142,8 @@ TEST_CASE("the header for other toolchains is plain C", "[slow]") {
 
 TEST_CASE("a stranger's plugin builds with each compiler and shows its two symbols only",
           "[slow]") {
-  const std::filesystem::path source = trivet::test::source_root() / "test/install/acme.cpp";
+  const std::filesystem::path source =
+      trivet::test::source_root() / "sdk/examples/snippets/acme.cpp";
   for (const std::string& compiler : compilers()) {
     const std::filesystem::path library = tree().scratch() / (compiler + "-acme.so");
     const ShellResult built =

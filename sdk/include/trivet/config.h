@@ -5,20 +5,21 @@
 // comparing, validation with locations and hints, `trivet explain`, JSON Schema, completion, and
 // the schema that the plugin's file carries.
 //
+// Example (sdk/examples/snippets/config_struct.cpp#struct):
+//
 //   enum class Padding { same, valid };
 //   TRIVET_ENUM(Padding, same, valid)
 //
-//   struct ConvConfig : trivet::LayerConfig {          // or no base struct at all
+//   struct ConvConfig : trivet::LayerConfig {  // or no base struct at all
 //     std::int64_t channels = 0;
 //     std::vector<std::int64_t> kernel = {3, 3};
 //     Padding padding = Padding::same;
 //     trivet::ConfigOf<trivet::Layer> activation = "nn/Relu";
 //   };
-//   TRIVET_CONFIG(ConvConfig, trivet::LayerConfig,      // trivet::NoBase when there is none
-//     (channels, "Number of filters.", required, at_least(1)),
-//     (kernel, "Height and width of the window.", at_least(1)),
-//     (padding, "Padding at the border."),
-//     (activation, "Applied to the output."))
+//   TRIVET_CONFIG(ConvConfig, trivet::LayerConfig,  // trivet::NoBase when there is none
+//                 (channels, "Number of filters.", required, at_least(1)),
+//                 (kernel, "Height and width of the window.", at_least(1)),
+//                 (padding, "Padding at the border."), (activation, "Applied to the output."))
 //
 // Members may be bool, integers, float, double, std::string, enums listed by TRIVET_ENUM,
 // trivet::Path, trivet::Duration, trivet::Interval, other config structs, ConfigOf<Base>,
@@ -51,9 +52,11 @@
 // A member `void validate(trivet::Diagnostics&) const` checks what concerns several fields (see
 // Diagnostics in schema.h).
 //
-//   auto config = trivet::decode<ConvConfig>(value);    // throws ConfigError with all problems
-//   trivet::Value back = trivet::encode(config);        // decodes to an equal config
-//   trivet::equal(config, other)
+// Example (sdk/examples/snippets/config_struct.cpp#functions):
+//
+//   auto config = trivet::decode<ConvConfig>(value);  // throws ConfigError with all problems
+//   trivet::Value back = trivet::encode(config);      // decodes to an equal config
+//   bool same = trivet::equal(config, trivet::decode<ConvConfig>(back));
 //   const trivet::Schema& schema = trivet::schema_of<ConvConfig>();
 //
 // All functions here may be called from any thread.

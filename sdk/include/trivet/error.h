@@ -9,7 +9,7 @@
 //   UsageError, ConfigError       2   wrong command line or config: a retry never helps
 //   PluginError                   3   a plugin cannot be loaded or misbehaved
 //
-// Throwing one:
+// Example (sdk/examples/snippets/errors.cpp#throw):
 //
 //   throw InputError("labels.gz: magic number 2049 expected, found 2051",
 //                    {.hint = "this looks like an image file"});

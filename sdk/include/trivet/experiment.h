@@ -1,27 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 // ExperimentConfig: everything a run needs, and the shape of a run's TOML file.
 //
-// A plugin registers experiments as functions that return a fresh one:
+// A plugin registers experiments as functions that return a fresh one.
 //
-//   ExperimentConfig mnist() {
-//     ExperimentConfig config;
-//     config.task = ImageClassificationConfig{...};
-//     ...
+// Example (sdk/examples/experiment.h#experiment):
+//
+//   inline trivet::ExperimentConfig wave() {
+//     WaveConfig points;
+//     points.examples = 512;
+//     points.batch_size = 32;
+//     RegressionConfig task;
+//     task.train_input = points;
+//     RegressorConfig model;
+//     model.hidden_dims = {16};
+//     task.model = model;
+//     task.metrics = {{"examples/RSquared", trivet::Value::table({{"name", "fit"}})}};
+//     trivet::ExperimentConfig config;
+//     config.mode = trivet::Mode::train;
+//     config.task = task;
+//     config.trainer = {"trivet/Trainer", trivet::Value::table({{"train_steps", 200},
+//                                                               {"optimizer", "examples/Adadelta"},
+//                                                               {"learning_rate", 1}})};
+//     return config;
 //   }
-//   trivet::experiment<&mnist>("mnist", "Learns in seconds.")
 //
-// `trivet run --experiment vision/mnist` starts from it; files and overrides are laid over it, and
+// `trivet run --experiment examples/wave` starts from it; files and overrides are laid over it, and
 // [defaults."plugin/Name"] changes what the function left at the struct's default. A TOML file
 // PLUGIN_DIR/vision/configs/cnn.toml beside the library is an experiment "vision/cnn" likewise.
 //
 // What must hold between parts of an experiment, whatever is laid over it, is checked by a second
-// function, with everything else and before anything is created:
+// function, with everything else and before anything is created.
 //
-//   void divides(const ExperimentConfig& config, Diagnostics& problems) {
-//     const auto task = config.task.decode_as<ImageClassificationConfig>();
-//     if (...) problems.add("task.train_input.batch_size", "must be a multiple of ...", "...");
+// Example (sdk/examples/experiment.h#restriction):
+//
+//   inline void has_whole_batches(const trivet::ExperimentConfig& config,
+//                                 trivet::Diagnostics& problems) {
+//     const trivet::Value* input = config.task.fields().find("train_input");
+//     if (input == nullptr) return;
+//     const std::int64_t examples = input->integer_or("examples", 0);
+//     if (examples % input->integer_or("batch_size", 1) == 0) return;
+//     problems.add("task.train_input.batch_size", "must divide the number of examples", "set 32");
 //   }
-//   trivet::experiment<&mnist, &divides>("mnist", "Learns in seconds.")
+//
+// TRIVET_PLUGIN lists the experiment with this function, or without one.
+//
+// Example (sdk/examples/plugin.cpp#experiment):
+//
+//   trivet::experiment<&acme::wave, &acme::has_whole_batches>("wave", "A network learns a sine."),
 //
 // In `config` every default is filled in. The run's config.toml names the experiment in
 // `restrictions`, so that a run that goes on, or starts from that file, is bound as well (and needs

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TRIVET_PLUGIN: the one statement that makes a library a plugin. It stands once, in one source
-// file, outside any namespace:
+// file, outside any namespace.
+//
+// Example (sdk/examples/snippets/acme.cpp#plugin):
 //
 //   #include <trivet/layer.h>
+//   #include <trivet/ops.h>
 //   #include <trivet/plugin.h>
 //
 //   namespace acme {
+//
 //   struct ScaleConfig : trivet::LayerConfig {
 //     double factor = 1.0;
 //   };
@@ -15,9 +19,17 @@
 //   class Scale final : public trivet::Layer {
 //    public:
 //     using Config = ScaleConfig;
-//     Scale(Config config, trivet::Scope& scope);
-//     ...
+//
+//     Scale(const Config& config, trivet::Scope&) : factor_(static_cast<float>(config.factor)) {}
+//
+//     trivet::Tensor fprop(const trivet::Tensor& x, trivet::FpropContext&) override {
+//       return trivet::ops::mul(x, factor_);
+//     }
+//
+//    private:
+//     float factor_;
 //   };
+//
 //   }  // namespace acme
 //
 //   TRIVET_PLUGIN(({.name = "acme", .version = "1.0.0", .license = "MIT", .doc = "Odds, ends."}),

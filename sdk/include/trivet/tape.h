@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tape: a record of the ops run while it was current, and the walk back over it.
 //
+// Example (sdk/examples/snippets/gradients.cpp#tape):
+//
 //   Tape tape;
 //   Tensor loss;
 //   {
 //     Tape::Recording recording(tape);
 //     loss = ops::mean(ops::square(ops::linear(x, w.value(), b.value())));
 //   }
-//   tape.backward(loss);      // w.gradient(), b.gradient() now hold the gradients
+//   tape.backward(loss);  // w.gradient(), b.gradient() now hold the gradients
 //
 // The caller owns the tape; evaluation has none. What owns the parameters (a ParameterStore) has to
 // be there still when the tape runs back: without it backward throws Error. Gradients of parameters

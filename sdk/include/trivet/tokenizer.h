@@ -3,7 +3,9 @@
 // Tokenizer: text to token ids and back. Ids are 0 ... vocabulary_size() - 1; a model's embedding
 // has as many rows or more.
 //
-//   auto tokenizer = trivet::make(config.tokenizer);     // trivet::ConfigOf<trivet::Tokenizer>
+// Example (sdk/examples/snippets/tokenizer.cpp#tokenizer):
+//
+//   auto tokenizer = trivet::make(config.tokenizer);  // trivet::ConfigOf<trivet::Tokenizer>
 //   std::vector<std::int32_t> ids = tokenizer->encode("In the beginning");
 //   std::string text = tokenizer->decode(ids);
 //

@@ -67,8 +67,8 @@ TRIVET_ENUM(Recovery, restore, skip)
 //
 //                N = -1                  N > 0
 //   restart      all batches             the first N batches, always the same
-//   continue     refused                 the N batches that follow those of the last evaluation;
-//                                        after the last batch of the data comes the first
+//   continue     refused                 the N batches that follow those of the last evaluation,
+//                                        and after the last batch of the data the first
 //
 // Pax' reset_for_eval, true and false, with eval_loop_num_batches.
 enum class ValidationData { restart, continue_ };

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "../../../sdk/examples/snippets/launch.h"
 #include "launched_experiments.h"
 #include "support/paths.h"
 #include "trivet/error.h"
@@ -95,6 +96,19 @@ TEST_CASE("a program launches an experiment that it has built") {
   xp.xid = 1;
   CHECK(trivet::launch::launch(xp).xid == 1);
   CHECK(program.at.status().at("units").size() == 2);
+}
+
+TEST_CASE("example: a program launches a trainer") {
+  const Program program;
+  const fs::path trainer =
+      program.at.folder.write("trainer", "#!/bin/sh\necho done > ${1#--workdir=}/file\n");
+  fs::permissions(trainer, fs::perms::owner_all);
+  const trivet::launch::Launched launched =
+      launch_example::launch_trainer(program.at.root.string(), trainer.string());
+  CHECK(launched.xid == 1);
+  CHECK(launched.directory == program.at.root / "1");
+  REQUIRE(comes_true([&] { return program.at.all_are("completed"); }));
+  CHECK(read_file(program.at.unit_file(1, "file")) == "done\n");
 }
 
 TEST_CASE("a program launches a run's config with overrides") {

@@ -95,6 +95,23 @@ TEST_CASE("the example task trains its model on the example input") {
              Contains(" examples=100 "));  // the padding of the last batch is none of them
 }
 
+TEST_CASE("the example experiment trains, and refuses batches that are not whole") {
+  const Examples at;
+  const std::string words = "run --experiment examples/wave --workdir ";
+  const test::ShellResult result =
+      at.trivet(words + quoted((at.folder / "run").string()) + " trainer.train_steps=2");
+  INFO(result.output);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.output, Contains("fit"));
+  const test::ShellResult refused =
+      at.trivet(words + quoted((at.folder / "other").string()) + " task.train_input.batch_size=30");
+  INFO(refused.output);
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.output, Contains("task.train_input.batch_size") &&
+                                 Contains("must divide the number of examples"));
+  CHECK_FALSE(fs::exists(at.folder / "other"));
+}
+
 TEST_CASE("a run of the examples that was stopped ends in the same bytes") {
   const Examples at;
   REQUIRE(at.run(at.folder / "whole", kShort).exit_code == 0);

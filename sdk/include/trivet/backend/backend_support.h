@@ -6,14 +6,19 @@
 // backend whose device memory is ordinary memory. One for other memory writes those six functions
 // itself.
 //
+// Example (sdk/examples/snippets/backend.cpp#table):
+//
 //   tv_status info(tv_info* out) {
 //     trivet::backends::describe_processor(*out, "acme (loops)");
 //     return TV_OK;
 //   }
-//   ...
-//   tv_backend table = trivet::backends::empty_table();
-//   trivet::backends::use_ordinary_memory(table);
-//   table.info = info;
+//
+//   tv_backend make_table() {
+//     tv_backend table = trivet::backends::empty_table();
+//     trivet::backends::use_ordinary_memory(table);
+//     table.info = info;  // and so on: open, close and the kernels
+//     return table;
+//   }
 #pragma once
 
 #include <cstddef>

@@ -86,8 +86,10 @@ class TRIVET_API Device {
   void check(tv_status status, const char* what);
 
   // Runs an optional function of the table if it is there and takes the arguments; false means
-  // that the caller must fall back. Counts either way:
-  //   if (!device.try_kernel("norm_fwd", &tv_backend::norm_fwd, &args)) compose(...);
+  // that the caller must fall back. Counts either way.
+  // Example (sdk/examples/snippets/device.cpp#try_kernel):
+  //
+  //   if (!device.try_kernel("norm_fwd", &tv_backend::norm_fwd, &args)) compose(args);
   template <class... P, class... A>
   bool try_kernel(const char* name, tv_status (*tv_backend::*kernel)(tv_ctx*, P...), A... args) {
     auto function = has_kernel(kernel) ? table().*kernel : nullptr;

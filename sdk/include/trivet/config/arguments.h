@@ -3,6 +3,8 @@
 // The arguments of one subcommand, read by a table of options: those of the program, and commands
 // that plugins bring (command.h).
 //
+// Example (sdk/examples/snippets/arguments.cpp#arguments):
+//
 //   constexpr OptionSpec kOptions[] = {{.name = "workdir", .value = "DIR", .doc = "Where to."}};
 //   const Arguments arguments = parse_arguments(words, kOptions);
 //   if (const std::string* dir = arguments.last("workdir")) use(*dir);

@@ -4,6 +4,8 @@
 // object, not the object: copy it, compare it, store it, and build from it as often as needed with
 // make() (registry.h).
 //
+// Example (sdk/examples/snippets/config_of.cpp#members):
+//
 //   struct MlpConfig : trivet::ModelConfig {
 //     // A key alone: that type with its defaults.
 //     trivet::ConfigOf<trivet::Layer> activation = "nn/Relu";
@@ -17,12 +19,14 @@
 //   activation = "none"
 //
 // and, where a plugin marked one of its items with scalar_shorthand, a bare number. In C++ it is
-// made from a config struct of the same plugin, or from a key and a table of fields:
+// made from a config struct of the same plugin, or from a key and a table of fields.
 //
-//   GeluConfig gelu;
-//   gelu.approximate = true;
-//   config.activation = gelu;
-//   config.activation = {"nn/Gelu", trivet::Value::table({{"approximate", true}})};
+// Example (sdk/examples/experiment.h#parts):
+//
+//   RegressorConfig model;
+//   model.hidden_dims = {16};
+//   task.model = model;
+//   task.metrics = {{"examples/RSquared", trivet::Value::table({{"name", "fit"}})}};
 //
 // The fields stay undecoded until an object is made, so a config may name plugins that are not
 // loaded.

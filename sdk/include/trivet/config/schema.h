@@ -4,9 +4,11 @@
 // of a plugin's file, before any code of the plugin runs; validation, documentation and completion
 // work on it, and on nothing else.
 //
+// Example (sdk/examples/snippets/schema.cpp#validate):
+//
 //   Diagnostics problems;
-//   validate(value, schema_of<TrainerConfig>(), &lookup, problems, "trainer");
-//   problems.throw_if_any();                            // one ConfigError with all of them
+//   validate(value, schema_of<TrainerConfig>(), &lookup, problems, {.path = "trainer"});
+//   problems.throw_if_any();  // one ConfigError with all of them
 #pragma once
 
 #include <cstddef>
@@ -96,7 +98,9 @@ struct TRIVET_API Schema {
 };
 
 // Collects mistakes. A config struct may have a member `void validate(Diagnostics&) const` for
-// rules that concern several fields; it names a field of its own struct and the location is found:
+// rules that concern several fields; it names a field of its own struct and the location is found.
+//
+// Example (sdk/examples/snippets/schema.cpp#rule):
 //
 //   void validate(trivet::Diagnostics& problems) const {
 //     if (heads > 0 && dims % heads != 0) problems.add("dims", "must be a multiple of heads");

@@ -4,9 +4,11 @@
 // overrides change it, structs are decoded from it and encoded to it. Every node remembers where it
 // came from.
 //
+// Example (sdk/examples/snippets/value.cpp#value):
+//
 //   Value v = Value::table();
 //   v.set("dims", 128);
-//   v.set_path("task.model.type", "vision/Mlp");        // makes the tables on the way
+//   v.set_path("task.model.type", "vision/Mlp");  // makes the tables on the way
 //   if (const Value* type = v.find_path("task.model.type")) use(type->as_string());
 //
 // A Value owns its tree: copies are deep, moves are cheap. Tables keep the order of the file. It is

@@ -3,14 +3,20 @@
 // FieldTraits<T>: how a C++ type that is one value in a file becomes a field of a config. Lists,
 // maps, tables and ConfigOf are built from these in schema_json.h and codec.h.
 //
+// Example (sdk/examples/snippets/field_type.cpp#traits):
+//
 //   template <>
-//   struct FieldTraits<Path> {
-//     static constexpr std::string_view kForm = "path";      // the name of its FieldType::Form
-//     static constexpr bool kHasBounds = false;              // takes at_least and so on
-//     template <class Sink>                                  // a default, in the schema of a note
-//     static constexpr void write_json(Sink& out, const Path& value) { json_text(out, value.text); }
-//     static Path read(const Value& value) { return value.as_string(); }  // validate() let it pass
-//     static Value write(const Path& value) { return value.text; }
+//   struct FieldTraits<acme::Label> {
+//     static constexpr std::string_view kForm = "string";  // the name of its FieldType::Form
+//     static constexpr bool kHasBounds = false;            // takes at_least and so on
+//     // Writes a default into the schema of a note.
+//     template <class Sink>
+//     static constexpr void write_json(Sink& out, const acme::Label& value) {
+//       json_text(out, value.text);
+//     }
+//     // validate() has seen that the value has the form.
+//     static acme::Label read(const Value& value) { return {value.as_string()}; }
+//     static Value write(const acme::Label& value) { return value.text; }
 //   };
 //
 // A type may have `write_limits(Sink&)`, further members of its type in a schema.

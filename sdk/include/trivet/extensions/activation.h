@@ -2,8 +2,11 @@
 // How a layer says that it is nothing but one of the plain activations, so that the layer before it
 // can compute it on the way (ops::linear, ops::conv2d) instead of in a pass of its own.
 //
+// Example (sdk/examples/snippets/layer.cpp#activation):
+//
 //   const void* extension(std::string_view id) const noexcept override {
-//     return id == kLayerActivation ? &kRelu : nullptr;     // static constexpr Activation kRelu
+//     static constexpr Activation kRelu = Activation::relu;
+//     return id == kLayerActivation ? &kRelu : nullptr;
 //   }
 //
 // The answer must not change over the layer's life. Gated activations are not plain: they change

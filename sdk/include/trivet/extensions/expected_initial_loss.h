@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a task says what the loss of untrained weights should be about, so that `trivet check` can
 // tell a model that starts out wrong (labels that do not fit, logits that are far too large, a sum
-// where a mean was meant) from one that has only not learnt yet.
+// where a mean was meant) from one that has only not learnt yet. The task derives
+// from ExpectedInitialLoss, too.
 //
-//   class MyTask final : public Task, public ExpectedInitialLoss {
-//     const void* extension(std::string_view id) const noexcept override {
-//       return id == kTaskExpectedInitialLoss ? static_cast<const ExpectedInitialLoss*>(this) : nullptr;
-//     }
-//     Range expected_initial_loss() const override { return chance_of(num_classes_); }
-//   };
+// Example (sdk/examples/snippets/task_extensions.cpp#expected_initial_loss):
+//
+//   const void* extension(std::string_view id) const noexcept override {
+//     if (id != kTaskExpectedInitialLoss) return nullptr;
+//     return static_cast<const ExpectedInitialLoss*>(this);
+//   }
+//   Range expected_initial_loss() const override { return chance_of(num_classes_); }
 #pragma once
 
 #include <cmath>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a model that predicts tokens from those before them is asked for the next one.
+// How a model that predicts tokens from those before them is asked for the next one. The model
+// derives from NextToken, too.
 //
-//   class MyModel final : public Model, public NextToken {
-//     const void* extension(std::string_view id) const noexcept override {
-//       return id == kModelNextToken ? static_cast<const NextToken*>(this) : ...;
-//     }
-//   };
+// Example (sdk/examples/snippets/model_extensions.cpp#next_token):
+//
+//   const void* extension(std::string_view id) const noexcept override {
+//     return id == kModelNextToken ? static_cast<const NextToken*>(this) : nullptr;
+//   }
 #pragma once
 
 #include <cstdint>

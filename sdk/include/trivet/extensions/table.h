@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // How an input of rows and columns of text (a CSV file) and the task that knows what the columns
 // mean work together. The input reads text and puts rows in order; the task looks at all of them
-// once, decides how they become numbers, and gives the input an encoder, which makes its batches:
+// once, decides how they become numbers, and gives the input an encoder, which makes its batches.
 //
-//   std::unique_ptr<Input> MyTask::build_inputs(config, context) {
+// Example (sdk/examples/snippets/table_task.cpp#build_inputs):
+//
+//   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
+//                                       InputContext& context) override {
 //     std::unique_ptr<Input> input = make(config, context);
-//     TableInput* table = table_of(*input);              // null: an input of another kind
-//     table->scan([&](const TableRow& row) { ... });     // means, vocabularies
-//     table->set_encoder(std::make_shared<MyEncoder>(...));
+//     TableInput* table = table_of(*input);  // null: an input of another kind
+//     if (table == nullptr) throw Error(context.name + " has no rows and columns");
+//     double sum = 0;
+//     table->scan([&](const TableRow& row) { sum += row.number_in(0).value_or(0); });
+//     table->set_encoder(std::make_shared<CenteredEncoder>(sum / table->rows()));
 //     return input;
 //   }
 //

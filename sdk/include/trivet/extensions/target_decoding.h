@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a model that reads one sequence and writes another (an encoder with a decoder) is asked what
-// it writes.
+// it writes. The model derives from TargetDecoding, too.
 //
-//   class MyModel final : public Model, public TargetDecoding {
-//     const void* extension(std::string_view id) const noexcept override {
-//       return id == kModelTargetDecoding ? static_cast<const TargetDecoding*>(this) : ...;
-//     }
-//   };
+// Example (sdk/examples/snippets/model_extensions.cpp#target_decoding):
+//
+//   const void* extension(std::string_view id) const noexcept override {
+//     return id == kModelTargetDecoding ? static_cast<const TargetDecoding*>(this) : nullptr;
+//   }
 #pragma once
 
 #include <memory>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a task continues texts with its model: what `trivet generate` and samples during training
-// ask for.
+// ask for. The task derives from TextGenerator, too.
 //
-//   class MyTask final : public Task, public TextGenerator {
-//     const void* extension(std::string_view id) const noexcept override {
-//       return id == kTaskTextGenerator ? static_cast<const TextGenerator*>(this) : ...;
-//     }
-//   };
+// Example (sdk/examples/snippets/task_extensions.cpp#text_generator):
+//
+//   const void* extension(std::string_view id) const noexcept override {
+//     return id == kTaskTextGenerator ? static_cast<const TextGenerator*>(this) : nullptr;
+//   }
 #pragma once
 
 #include <cstdint>
@@ -62,10 +62,9 @@ class TextGenerator {
   using OnText = std::function<void(std::size_t prompt, std::string_view piece)>;
 
   // Continues every prompt; one gives the same text whatever the others are, if its Draw is the
-  // `on_text`, where set, gets the pieces as they are generated; with beam search each text as
-  // one. `model` was made by
-  // the task's build_model and has its weights. Throws UsageError for options and prompts that
-  // cannot be met. [run-thread]
+  // same. `on_text`, where set, gets the pieces as they are generated; with beam search each text
+  // as one. `model` was made by the task's build_model and has its weights. Throws UsageError for
+  // options and prompts that cannot be met. [run-thread]
   virtual std::vector<GeneratedText> generate(Model& model, std::span<const std::string> prompts,
                                               const GenerateOptions& options,
                                               const OnText& on_text) const = 0;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a task says how many tokens a batch has, so that runs tell tokens per second and model FLOPs
-// utilization, and `trivet summary` FLOPs per token.
+// utilization, and `trivet summary` FLOPs per token. The task derives from TokenCount, too.
 //
-//   class MyTask final : public Task, public TokenCount {
-//     const void* extension(std::string_view id) const noexcept override {
-//       return id == kTaskTokenCount ? static_cast<const TokenCount*>(this) : nullptr;
-//     }
-//     std::int64_t tokens(const Batch& batch) const override { return batch.at("ids").size(); }
-//   };
+// Example (sdk/examples/snippets/task_extensions.cpp#token_count):
+//
+//   const void* extension(std::string_view id) const noexcept override {
+//     return id == kTaskTokenCount ? static_cast<const TokenCount*>(this) : nullptr;
+//   }
+//   std::int64_t tokens(const Batch& batch) const override { return batch.at("ids").size(); }
 #pragma once
 
 #include <cstdint>

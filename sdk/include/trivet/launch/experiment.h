@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// launch::Experiment: jobs x sweep, as [xp] of a config file says it, or built in code:
+// launch::Experiment: jobs x sweep, as [xp] of a config file says it, or built in code.
+//
+// Example (sdk/examples/snippets/launch.h#experiment):
 //
 //   trivet::launch::Experiment xp;
-//   xp.root_dir = "/data/{author}/experiments";
+//   xp.root_dir = root;  // "/data/{author}/experiments"
 //   trivet::launch::JobConfig train;
-//   train.target = "/opt/bin/trainer";
+//   train.target = program;  // "/opt/bin/trainer"
 //   train.args = Value::table({{"workdir", "{wu_dir}"}});
 //   xp.jobs = {{"train", train}};
-//   const auto launched = trivet::launch::launch(xp);      // launched.xid, launched.directory
+//   const auto launched = trivet::launch::launch(xp);  // launched.xid, launched.directory
 //
 // Fields of jobs that stand here are a fallback for those that say nothing. `args`, `env` and
 // `files` are merged member by member.

@@ -19,7 +19,9 @@
 //   {separator_if_sweep}  "-" in a sweep, else nothing
 //   {repeat}              which of xp.repeats it is: 1, 2, ...
 //
-// The last five are known in wu_dirname only. A plugin adds placeholders by a class of its own:
+// The last five are known in wu_dirname only. A plugin adds placeholders by a class of its own.
+//
+// Example (sdk/examples/snippets/subdir_format.cpp#class):
 //
 //   class DatedDirs : public trivet::SubdirFormat {
 //    public:

@@ -2,9 +2,11 @@
 // Decoding with a cache: a layer is given a sequence a few positions at a time and does not compute
 // again what it knows of the earlier ones.
 //
+// Example (sdk/examples/snippets/decoding.cpp#decoding):
+//
 //   auto cache = make_cache(*layer, "decoder", batch, max_length);
-//   Tensor y = extend_step(*layer, prompt, cache.get(), context);      // [B, n, ..]
-//   y = extend_step(*layer, next, cache.get(), context);               // [B, 1, ..]
+//   Tensor y = extend_step(*layer, prompt, cache.get(), context);  // [B, n, ..]
+//   y = extend_step(*layer, next, cache.get(), context);           // [B, 1, ..]
 //
 // Cut into chunks of any sizes, a sequence gives what fprop gives for the whole of it. A layer
 // whose output at a position depends on its input at other positions implements ExtendStep; one
@@ -14,10 +16,10 @@
 // What an FpropContext holds for [B, T] is here that of the new positions, [B, n]:
 //   positions     where the rows' positions stand in their sequences; undefined: in all rows, those
 //                 that follow the positions in the cache.
-//   paddings      1 = the position is put in the cache, and no other position ever sees it. So rows whose
-//                 prompts have different lengths are padded to one length, at the left, with
-//                 positions that count each row's own positions. (Sliding windows count padding, too;
-//                 at the left it is in nobody's way.)
+//   paddings      1 = the position is put in the cache, and no other position ever sees it. So rows
+//                 whose prompts have different lengths are padded to one length, at the left, with
+//                 positions that count each row's own positions. (Sliding windows count padding,
+//                 too. At the left it is in nobody's way.)
 //   segment_ids   a cache that began with them goes on with them.
 //   inputs_indicator   a prefix that sees itself (prefix language models) comes in one chunk.
 //   cross_inputs, cross_paddings, cross_segment_ids   are read with the first chunk and not again.

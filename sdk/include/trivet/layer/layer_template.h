@@ -2,8 +2,10 @@
 // Templates of layers: configs that leave to the layer or the model around them what only that one
 // knows, such as its depth.
 //
+// Example (sdk/examples/snippets/layer.cpp#template):
+//
 //   ConfigOf<Layer> block = config.block_tpl;
-//   complete(block, "input_dims", config.model_dims, 0);    // unless the template says otherwise
+//   complete(block, "input_dims", config.model_dims, 0);  // unless the template says otherwise
 //   layers.push_back(scope.layer("block", block));
 #pragma once
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerTrace: what the layers of a model are and do, for `trivet summary` and the like.
 //
-//   LayerTrace trace;                       // before the model is made
+// Example (sdk/examples/snippets/layer_trace.cpp#trace):
+//
+//   LayerTrace trace;  // before the model is made
 //   auto model = task.build_model(task.config().model, scope);
+//   store.build();
 //   model->fprop(batch, context);
-//   for (const auto& layer : trace.layers()) ...
+//   for (const LayerTrace::Entry& layer : trace.layers()) print(layer.path, layer.calls);
 //
 // While it lives, every layer that Scope::layer() makes on this thread is wrapped: its calls are
 // counted and measured, its extensions answer as before. A run does without, so it costs a run

@@ -2,8 +2,11 @@
 // Scope: where layers make their parameters and children. Names become paths, and paths are the
 // checkpoint's names.
 //
-//   MyLayer(const Config& config, Scope& scope)
-//       : weight_(scope.parameter("w", {config.input_dims, config.output_dims},
+// Example (sdk/examples/snippets/layer.cpp#parameters):
+//
+//   Dense(const Config& config, Scope& scope)
+//       : path_(scope.path()),
+//         weight_(scope.parameter("weight", {config.input_dims, config.output_dims},
 //                                 {.init = config.init})),
 //         activation_(scope.layer("activation", config.activation)) {}
 //

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The softmax that ends a language model, as an extension of the layer that holds its weights.
 //
+// Example (sdk/examples/snippets/softmax_head.cpp#make):
+//
 //   std::shared_ptr<Layer> layer = scope.layer("softmax", config.softmax_tpl);
-//   SoftmaxHead& head = softmax_head(*layer, "softmax");            // Error where it is none
-//   Tensor x = head.has_embedding() ? head.emb_lookup(ids, context) : embedding->fprop(ids, context);
-//   ...
+//   SoftmaxHead& head = softmax_head(*layer, "softmax");  // Error where it is none
+//
+// Example (sdk/examples/snippets/softmax_head.cpp#use):
+//
+//   Tensor x = head.has_embedding() ? head.emb_lookup(ids, context) : table->fprop(ids, context);
+//   Tensor h = decoder->fprop(x, context);
 //   SoftmaxLoss loss = head.loss(h, batch.at("labels"), batch.at("weights"), context, {});
-//   Tensor logits = head.logits(h, context);                        // for decoding
+//   Tensor logits = head.logits(h, context);  // for decoding
 //
 // `loss` never has the logits of all rows at once (ops::linear_cross_entropy).
 #pragma once

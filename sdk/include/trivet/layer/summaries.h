@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summaries: what layers, tasks and trainers want seen of one step beside its metrics: numbers,
-// distributions, images, texts. A layer adds to those of its context:
+// distributions, images, texts. A layer adds to those of its context.
+//
+// Example (sdk/examples/snippets/layer.cpp#summary):
 //
 //   context.summaries.histogram(path_ + "/scores", scores);
 //
-// and may do so in every step: nothing is read from the device or kept unless somebody wants it,
+// It may do so in every step: nothing is read from the device or kept unless somebody wants it,
 // which is so in the training steps that are multiples of trainer.summary_interval and in the first
 // batch of an evaluation. Values are read when they are added. [run-thread]
 #pragma once

@@ -2,11 +2,13 @@
 // Files of data as people have them: plain, or compressed with gzip (RFC 1952) or zstd (RFC 8878).
 // Which one a file is, its first bytes say, not its name.
 //
-//   InputFile file("books.txt.gz");
+// Example (sdk/examples/snippets/files.cpp#read):
+//
+//   InputFile file(name);  // "books.txt.gz"
 //   TextCheck check(file.name(), "this wants text");
 //   for (std::string piece(1 << 16, '\0'); const std::size_t n = file.read(piece);) {
 //     check.add(std::string_view(piece).substr(0, n));
-//     ...
+//     text.append(piece, 0, n);
 //   }
 //   check.finish();
 #pragma once

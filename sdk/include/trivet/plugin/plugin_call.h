@@ -4,9 +4,11 @@
 // its methods, and for what in the config or the model. The words of a crash are made of it. Making
 // one costs a few stores, so it may stand around every call of a method.
 //
+// Example (sdk/examples/snippets/errors.cpp#call):
+//
 //   const Tensor y = in_plugin(item, "fprop", path, [&] { return layer->fprop(x, context); });
 //
-// names the plugin in whatever leaves the body as well, as Registry::guard does.
+// This names the plugin in whatever leaves the body as well, as Registry::guard does.
 #pragma once
 
 #include <cstring>

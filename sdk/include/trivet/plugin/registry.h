@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The registry: "config in, object out". Every plugin offers items; an item has a kind ("layer"), a
-// key ("nn/Linear"), a schema and a factory. Objects are made from configs:
+// key ("nn/Linear"), a schema and a factory. Objects are made from configs.
+//
+// Example (sdk/examples/snippets/registry.cpp#make):
 //
 //   std::unique_ptr<trivet::Layer> layer = trivet::make(config.activation, scope);
 //
@@ -10,15 +12,19 @@
 // arrives as an Error with plugin, key and config path: errors of trivet keep their class, anything
 // else becomes a PluginError. An empty config is an Error; ask config.has_value() first.
 //
-// A base class takes part by declaring
+// A base class takes part by declaring its kind, its config and its context.
 //
-//   class Layer {
+// Example (sdk/examples/snippets/registry.cpp#kind):
+//
+//   class Bell : public trivet::Object {
 //    public:
-//     static constexpr std::string_view kKind = "layer";
-//     using Config = LayerConfig;         // base of every T::Config
-//     using Context = Scope;              // handed to constructors; NoContext: nothing
+//     static constexpr std::string_view kKind = "bell";
+//     using Config = BellConfig;          // base of every T::Config
+//     using Context = trivet::NoContext;  // or what is handed to constructors
+//     virtual std::string ring() const = 0;
+//   };
 //
-// and adding a kind is that, plus one line in plugin.h.
+// A new kind is that, plus one line in plugin.h.
 //
 // There is one registry in a process, in libtrivet.so. All functions may be called from any thread.
 // Libraries of plugins are never unloaded, so objects and items stay valid until exit.

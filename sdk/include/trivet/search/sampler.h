@@ -2,8 +2,10 @@
 //
 // Sampler: the strategy of a search for hyper-parameters; it says where the next trial is made.
 //
+// Example (sdk/examples/snippets/search.cpp#sampler):
+//
 //   SamplerContext context{.space = space, .goal = Goal::min, .seed = 1};
-//   auto sampler = trivet::make(config.sampler, context);         // "search/Tpe"
+//   auto sampler = trivet::make(config.sampler, context);  // "search/Tpe"
 //   SearchPoint point = sampler->ask(number, history);
 //
 // A sampler keeps nothing between two calls: the list of trials is the whole state of a search. The

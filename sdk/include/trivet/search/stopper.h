@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stopper: ends trials of a search that will not become good, from what was measured so far.
 //
+// Example (sdk/examples/snippets/search.cpp#stopper):
+//
 //   StopperContext context{.goal = Goal::max};
-//   auto stopper = trivet::make(config.stopper, context);         // "search/Median"
+//   auto stopper = trivet::make(config.stopper, context);  // "search/Median"
 //   if (const auto reason = stopper->should_stop(trial, trials)) stop(trial, *reason);
 //
 // A stopper keeps nothing between two calls: the same trials give the same answer.

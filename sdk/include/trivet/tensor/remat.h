@@ -3,7 +3,9 @@
 // is not kept for the gradients but computed again when they are needed. Less memory, a third more
 // work.
 //
-//   Tensor y = remat(*layer, x, context);        // as layer->fprop(x, context)
+// Example (sdk/examples/snippets/gradients.cpp#remat):
+//
+//   Tensor y = remat(*layer, x, context);  // as layer->fprop(x, context)
 //
 // Gradients are bit for bit those without: random numbers are pure functions of path and step, ops
 // give the same bits twice, and the second run's gradients are added to the same memory in the same

@@ -3,6 +3,8 @@
 // Utf8Stream: text that arrives in pieces, given on in whole characters. A token of a byte-level
 // tokenizer may hold half a character; a terminal that gets the halves apart shows two errors.
 //
+// Example (sdk/examples/snippets/tokenizer.cpp#stream):
+//
 //   trivet::Utf8Stream stream;
 //   for (std::int32_t id : generated) write(stream.push(tokenizer.token_text(id)));
 //   write(stream.finish());

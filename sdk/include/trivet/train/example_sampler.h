@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // ExampleSampler: which example stands where: epochs, shuffling, hosts and the remainder, without a
-// buffer. What an Input over a known number of examples needs, whatever they are:
+// buffer. What an Input over a known number of examples needs, whatever they are.
+//
+// Example (sdk/examples/snippets/example_sampler.cpp#get_next):
 //
 //   std::optional<Batch> get_next() override {
 //     if (!order_.next(samples_)) return std::nullopt;
-//     Batch batch = read(samples_);                        // sample i is row i of the batch
+//     Batch batch = read(samples_);  // sample i is row i of the batch
 //     batch.set("weight", order_.weights(samples_));
 //     return batch;
 //   }

@@ -4,7 +4,9 @@
 // A run that was killed, or that goes back because of a bad step, does steps again. The host then
 // tells all records by one call where the run continues, and each drops what it has of later steps,
 // also lines of an earlier process. So every step is once in the records.
-// A RunLog does this by itself:
+// A RunLog does this by itself.
+//
+// Example (sdk/examples/snippets/files.cpp#log):
 //
 //   RunLog samples(context.logging_dir, "samples.jsonl", RunLog::Of::evaluation);
 //   samples.append(global_step, Value::table({{"text", text}}));

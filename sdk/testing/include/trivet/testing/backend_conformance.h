@@ -2,8 +2,11 @@
 // The conformance kit for compute backends: runs every function of a tv_backend against plain loops
 // in double.
 //
+// Example (sdk/examples/snippets/backend.cpp#conformance):
+//
 //   const auto report = trivet::testing::check_backend(my_backend());
-//   REQUIRE(report.passed());       // or print report.text()
+//   INFO(report.text());
+//   REQUIRE(report.passed());
 //
 // It opens the backend with a host of its own, once for each thread count, and checks for every
 // function: the values over empty, single, odd and large shapes, strided and broadcast where the

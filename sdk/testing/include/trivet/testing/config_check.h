@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The round-trip check for config structs.
 //
-//   const auto report = trivet::testing::check_config(MyConfig{.dims = 3});   // a valid sample
-//   REQUIRE(report.passed());       // or print report.text()
+// Example (sdk/examples/snippets/checks.cpp#config):
+//
+//   const auto report = trivet::testing::check_config(MyConfig{.dims = 3});  // a valid sample
+//   INFO(report.text());
+//   REQUIRE(report.passed());
 //
 // It tries, through the doors a run uses: that the sample is written and read back to an equal
 // struct; that every field is really read (a change of it alone makes another struct, which again

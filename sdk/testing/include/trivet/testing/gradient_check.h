@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradient check: compares what the tape computes with central differences.
 //
+// Example (sdk/examples/snippets/checks.cpp#gradients):
+//
 //   const auto swish = [](std::span<const trivet::Tensor> in) {
 //     return trivet::ops::mul(in[0], trivet::ops::sigmoid(in[0]));
 //   };

@@ -2,6 +2,8 @@
 // Gradient check of a whole layer: its input and every trainable parameter, against central
 // differences.
 //
+// Example (sdk/examples/snippets/checks.cpp#layer):
+//
 //   trivet::ParameterStore store(device, trivet::RngKey(1));
 //   auto layer = trivet::Scope(store).layer("layer", {"acme/Scale", fields});
 //   store.build();

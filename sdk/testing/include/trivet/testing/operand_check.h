@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the ops of trivet/ops*.h are right on a backend whatever their operands are.
 //
+// Example (sdk/examples/snippets/backend.cpp#operands):
+//
 //   const tv_backend* mine = my_backend();
 //   REQUIRE(trivet::testing::check_operands(mine) == "");
 //

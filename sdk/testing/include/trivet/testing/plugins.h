@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plugins in a test program: loaded as libraries, so that a test sees what a run sees.
 //
-//   trivet::testing::load_plugin("acme.so");
-//   trivet::testing::load_plugins(PLUGIN_DIR);  // `pkg-config --variable=plugindir trivet-sdk`
+// Example (sdk/examples/snippets/checks.cpp#plugins):
+//
+//   trivet::testing::load_plugin(build_dir / "acme.so");
+//   trivet::testing::load_plugins(plugin_dir);  // `pkg-config --variable=plugindir trivet-sdk`
 //   const auto device = trivet::testing::open_device("tiny/Backend");
 //   trivet::ParameterStore store(*device, trivet::RngKey(1));
-//   auto layer = trivet::Scope(store).layer("layer", {"acme/Mish", trivet::Value::table()});
+//   auto layer = trivet::Scope(store).layer("layer", {"acme/Scale", trivet::Value::table()});
 #pragma once
 
 #include <filesystem>

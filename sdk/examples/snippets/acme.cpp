@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin as an outsider would write it: built by install_test.cpp with nothing but the installed
-// headers and the flags of the pkg-config file. Not part of the build.
+// The plugin "acme", which trivet/plugin.h shows: a whole plugin in one file. Tests build it in the
+// tree, and as an outsider does, with the installed headers and the flags of pkg-config.
+// [plugin]
 #include <trivet/layer.h>
 #include <trivet/ops.h>
 #include <trivet/plugin.h>
@@ -15,6 +16,7 @@ TRIVET_CONFIG(ScaleConfig, trivet::LayerConfig, (factor, "What the input is mult
 class Scale final : public trivet::Layer {
  public:
   using Config = ScaleConfig;
+
   Scale(const Config& config, trivet::Scope&) : factor_(static_cast<float>(config.factor)) {}
 
   trivet::Tensor fprop(const trivet::Tensor& x, trivet::FpropContext&) override {
@@ -27,5 +29,6 @@ class Scale final : public trivet::Layer {
 
 }  // namespace acme
 
-TRIVET_PLUGIN(({.name = "acme", .version = "1.2.3", .license = "MIT", .doc = "Odds and ends."}),
+TRIVET_PLUGIN(({.name = "acme", .version = "1.0.0", .license = "MIT", .doc = "Odds, ends."}),
               trivet::layer<acme::Scale>("Scale", "Multiplies by a constant."))
+// [/plugin]

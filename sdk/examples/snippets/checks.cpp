@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the headers of trivet/testing/ show: tests of configs, gradients, layers and plugins.
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <trivet/config.h>
+#include <trivet/layer.h>
+#include <trivet/ops.h>
+#include <trivet/testing/config_check.h>
+#include <trivet/testing/gradient_check.h>
+#include <trivet/testing/layer_check.h>
+#include <trivet/testing/plugins.h>
+
+#include "fixtures.h"
+
+namespace checks_example {
+
+using Floats = std::vector<float>;
+
+struct MyConfig {
+  std::int64_t dims = 1;
+};
+TRIVET_CONFIG(MyConfig, trivet::NoBase, (dims, "Depth.", at_least(1)))
+
+TEST_CASE("example: a config struct survives the way through a file") {
+  // [config]
+  const auto report = trivet::testing::check_config(MyConfig{.dims = 3});  // a valid sample
+  INFO(report.text());
+  REQUIRE(report.passed());
+  // [/config]
+  CHECK(report.valid_sample);
+  CHECK_FALSE(trivet::testing::check_config(MyConfig{.dims = 0}).passed());
+}
+
+TEST_CASE("example: the gradients of a function are compared with differences") {
+  const auto device = snippets::open_device();
+  const auto x = trivet::Tensor::from<float>(*device, Floats{-1, 0.5F, 2}, {3});
+  // [gradients]
+  const auto swish = [](std::span<const trivet::Tensor> in) {
+    return trivet::ops::mul(in[0], trivet::ops::sigmoid(in[0]));
+  };
+  const trivet::Tensor inputs[] = {x};
+  REQUIRE(trivet::testing::check_gradients(swish, inputs) == "");
+  // [/gradients]
+  const auto cut = [](std::span<const trivet::Tensor> in) {
+    return trivet::ops::mul(in[0], trivet::ops::stop_gradient(in[0]));
+  };
+  CHECK(trivet::testing::check_gradients(cut, inputs) != "");
+}
+
+TEST_CASE("example: a test loads plugins and makes their layers") {
+  const auto build_dir = snippets::build_dir(), plugin_dir = snippets::plugin_dir();
+  // [plugins]
+  trivet::testing::load_plugin(build_dir / "acme.so");
+  trivet::testing::load_plugins(plugin_dir);  // `pkg-config --variable=plugindir trivet-sdk`
+  const auto device = trivet::testing::open_device("tiny/Backend");
+  trivet::ParameterStore store(*device, trivet::RngKey(1));
+  auto layer = trivet::Scope(store).layer("layer", {"acme/Scale", trivet::Value::table()});
+  // [/plugins]
+  trivet::FpropContext context;
+  const auto x = trivet::Tensor::from<float>(*device, Floats{-1, 2}, {2});
+  CHECK(layer->fprop(x, context).to_host<float>() == Floats{-1, 2});
+}
+
+TEST_CASE("example: the gradients of a layer are compared with differences") {
+  const auto opened = snippets::open_device();
+  trivet::testing::load_plugin(snippets::build_dir() / "acme.so");
+  trivet::Device& device = *opened;
+  const auto fields = trivet::Value::table({{"factor", 2.0}});
+  const auto x = trivet::Tensor::from<float>(device, Floats{-1, 0.5F, 2}, {3});
+  // [layer]
+  trivet::ParameterStore store(device, trivet::RngKey(1));
+  auto layer = trivet::Scope(store).layer("layer", {"acme/Scale", fields});
+  store.build();
+  REQUIRE(trivet::testing::check_layer_gradients(*layer, store, x) == "");
+  // [/layer]
+  trivet::FpropContext context;
+  CHECK(layer->fprop(x, context).to_host<float>() == Floats{-2, 1, 4});
+}
+
+}  // namespace checks_example

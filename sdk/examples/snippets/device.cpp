@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What trivet/backend/device.h shows: a kernel that a backend may lack.
+#include <catch2/catch.hpp>
+
+#include <vector>
+
+#include <trivet/backend/device.h>
+#include <trivet/ops.h>
+#include <trivet/tensor.h>
+
+#include "fixtures.h"
+
+namespace device_example {
+
+using namespace trivet;
+
+TEST_CASE("example: a kernel that the backend lacks is composed, and that is counted") {
+  const auto opened = snippets::open_device();
+  Device& device = *opened;
+  tv_norm args{};
+  args.struct_size = sizeof args;
+  int composed = 0;
+  const auto compose = [&](const tv_norm&) { ++composed; };
+  // [try_kernel]
+  if (!device.try_kernel("norm_fwd", &tv_backend::norm_fwd, &args)) compose(args);
+  // [/try_kernel]
+  CHECK(composed == 1);  // tiny/Backend has the mandatory kernels only
+  REQUIRE(device.kernel_uses().size() == 1);
+  CHECK(device.kernel_uses().front().kernel == "norm_fwd");
+  CHECK(device.kernel_uses().front().fallback == 1);
+}
+
+}  // namespace device_example

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What trivet/tape.h and trivet/tensor/remat.h show: gradients, and the same with less memory.
+#include <catch2/catch.hpp>
+
+#include <memory>
+#include <vector>
+
+#include <trivet/layer.h>
+#include <trivet/ops.h>
+#include <trivet/tape.h>
+#include <trivet/tensor/remat.h>
+
+#include "fixtures.h"
+
+namespace gradients_example {
+
+using namespace trivet;
+using Floats = std::vector<float>;
+
+TEST_CASE("example: a tape gives parameters their gradients") {
+  const auto device = snippets::open_device();
+  ParameterStore store(*device, RngKey(1));
+  Scope scope(store);
+  Parameter& w = scope.parameter("w", {2, 1}, {.init = {Init::constant, 1}});
+  Parameter& b = scope.parameter("b", {1}, {.init = {Init::constant, 0.5}});
+  store.build();
+  store.begin_gradients();
+  const Tensor x = Tensor::from<float>(*device, Floats{1, 2}, {1, 2});
+  // [tape]
+  Tape tape;
+  Tensor loss;
+  {
+    Tape::Recording recording(tape);
+    loss = ops::mean(ops::square(ops::linear(x, w.value(), b.value())));
+  }
+  tape.backward(loss);  // w.gradient(), b.gradient() now hold the gradients
+  // [/tape]
+  CHECK(loss.item() == 3.5F * 3.5F);
+  CHECK(w.gradient().to_host<float>() == Floats{7, 14});
+  CHECK(b.gradient().to_host<float>() == Floats{7});
+}
+
+namespace {
+
+// Counts how often it runs.
+class Squares final : public Layer {
+ public:
+  Tensor fprop(const Tensor& x, FpropContext&) override {
+    ++runs;
+    return ops::square(x);
+  }
+  int runs = 0;
+};
+
+}  // namespace
+
+TEST_CASE("example: a layer runs twice instead of keeping what it computes") {
+  const auto device = snippets::open_device();
+  const auto layer = std::make_unique<Squares>();
+  FpropContext context;
+  GradientSlot slot;
+  const Tensor x = make_leaf(Tensor::from<float>(*device, Floats{1, 3}, {2}), slot);
+  Tape tape;
+  Tensor loss;
+  {
+    Tape::Recording recording(tape);
+    // [remat]
+    Tensor y = remat(*layer, x, context);  // as layer->fprop(x, context)
+    // [/remat]
+    loss = ops::sum(y);
+  }
+  CHECK(loss.item() == 10);
+  CHECK(layer->runs == 1);
+  tape.backward(loss);
+  CHECK(layer->runs == 2);
+  CHECK(slot.gradient.to_host<float>() == Floats{2, 6});
+}
+
+}  // namespace gradients_example

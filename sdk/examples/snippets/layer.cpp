@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the headers of layers show: parameters and children, templates of layers, summaries, and a
+// layer that is one of the plain activations.
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <trivet/extensions/activation.h>
+#include <trivet/layer.h>
+#include <trivet/layer/layer_template.h>
+#include <trivet/ops.h>
+
+#include "fixtures.h"
+
+namespace layer_example {
+
+using namespace trivet;
+using Floats = std::vector<float>;
+
+namespace {
+
+struct DenseConfig : LayerConfig {
+  std::int64_t input_dims = 0;
+  std::int64_t output_dims = 0;
+  InitConfig init;
+  ConfigOf<Layer> activation = "nn/Relu";
+};
+
+class Dense final : public Layer {
+ public:
+  using Config = DenseConfig;
+
+  // [parameters]
+  Dense(const Config& config, Scope& scope)
+      : path_(scope.path()),
+        weight_(scope.parameter("weight", {config.input_dims, config.output_dims},
+                                {.init = config.init})),
+        activation_(scope.layer("activation", config.activation)) {}
+  // [/parameters]
+
+  Tensor fprop(const Tensor& x, FpropContext& context) override {
+    const Tensor scores = ops::linear(x, weight_.value());
+    // [summary]
+    context.summaries.histogram(path_ + "/scores", scores);
+    // [/summary]
+    return activation_->fprop(scores, context);
+  }
+
+ private:
+  std::string path_;
+  Parameter& weight_;
+  std::shared_ptr<Layer> activation_;
+};
+
+class Relu final : public Layer {
+ public:
+  Tensor fprop(const Tensor& x, FpropContext&) override {
+    return ops::activation(x, Activation::relu);
+  }
+
+  // [activation]
+  const void* extension(std::string_view id) const noexcept override {
+    static constexpr Activation kRelu = Activation::relu;
+    return id == kLayerActivation ? &kRelu : nullptr;
+  }
+  // [/activation]
+};
+
+struct TowerConfig {
+  std::int64_t model_dims = 0;
+  ConfigOf<Layer> block_tpl;
+};
+
+std::vector<std::shared_ptr<Layer>> tower(const TowerConfig& config, Scope& scope) {
+  std::vector<std::shared_ptr<Layer>> layers;
+  // [template]
+  ConfigOf<Layer> block = config.block_tpl;
+  complete(block, "input_dims", config.model_dims, 0);  // unless the template says otherwise
+  layers.push_back(scope.layer("block", block));
+  // [/template]
+  return layers;
+}
+
+}  // namespace
+
+TEST_CASE("example: a layer makes its parameters and children, and shows its scores") {
+  const auto device = snippets::open_device();
+  snippets::use_plugin("nn");
+  ParameterStore store(*device, RngKey(1));
+  Scope scope(store, "dense");
+  DenseConfig config;
+  config.input_dims = config.output_dims = 2;
+  config.init = {Init::constant, -1};
+  Dense dense(config, scope);
+  store.build();
+  REQUIRE(store.find("dense/weight") != nullptr);
+  FpropContext context;
+  context.summaries.want();
+  const Tensor x = Tensor::from<float>(*device, Floats{1, 2, -1, -2}, {2, 2});
+  CHECK(dense.fprop(x, context).to_host<float>() == Floats{0, 0, 3, 3});
+  REQUIRE(context.summaries.entries().size() == 1);
+  CHECK(context.summaries.entries().front().name == "dense/scores");
+}
+
+TEST_CASE("example: a template leaves its depth to the model") {
+  const auto device = snippets::open_device();
+  snippets::use_plugin("nn");
+  ParameterStore store(*device, RngKey(1));
+  Scope scope(store);
+  const auto layers = tower({.model_dims = 4, .block_tpl = "nn/FeedForward"}, scope);
+  CHECK(layers.size() == 1);
+  REQUIRE(!store.parameters().empty());
+  CHECK(store.parameters().front()->path().starts_with("block/"));
+  const Value own = Value::table({{"input_dims", 8}});
+  ConfigOf<Layer> block("nn/FeedForward", own);
+  complete(block, "input_dims", 4, 0);
+  CHECK(block.fields() == own);
+}
+
+TEST_CASE("example: a layer says that it is a plain activation") {
+  const Relu relu;
+  CHECK(plain_activation(&relu) == Activation::relu);
+  CHECK(relu.extension("another/1") == nullptr);
+}
+
+}  // namespace layer_example

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the headers of extensions of tasks show: the expected loss, the tokens of a batch, and
+// texts.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <trivet/extensions/expected_initial_loss.h>
+#include <trivet/extensions/text_generator.h>
+#include <trivet/extensions/token_count.h>
+#include <trivet/task.h>
+
+#include "fixtures.h"
+
+namespace task_extensions_example {
+
+using namespace trivet;
+
+namespace {
+
+// What the tasks below do not show.
+class OwnTask : public Task {
+ public:
+  explicit OwnTask(TaskContext& context) : Task({}, context) {}
+  WeightedScalar build_losses(const Batch&, const NestedMap&, const FpropContext&) override {
+    return {};
+  }
+};
+
+class Classes final : public OwnTask, public ExpectedInitialLoss {
+ public:
+  using OwnTask::OwnTask;
+
+  // [expected_initial_loss]
+  const void* extension(std::string_view id) const noexcept override {
+    if (id != kTaskExpectedInitialLoss) return nullptr;
+    return static_cast<const ExpectedInitialLoss*>(this);
+  }
+  Range expected_initial_loss() const override { return chance_of(num_classes_); }
+  // [/expected_initial_loss]
+
+ private:
+  std::int64_t num_classes_ = 10;
+};
+
+class Tokens final : public OwnTask, public TokenCount {
+ public:
+  using OwnTask::OwnTask;
+
+  // [token_count]
+  const void* extension(std::string_view id) const noexcept override {
+    return id == kTaskTokenCount ? static_cast<const TokenCount*>(this) : nullptr;
+  }
+  std::int64_t tokens(const Batch& batch) const override { return batch.at("ids").size(); }
+  // [/token_count]
+};
+
+class Echo final : public OwnTask, public TextGenerator {
+ public:
+  using OwnTask::OwnTask;
+
+  // [text_generator]
+  const void* extension(std::string_view id) const noexcept override {
+    return id == kTaskTextGenerator ? static_cast<const TextGenerator*>(this) : nullptr;
+  }
+  // [/text_generator]
+
+  std::vector<GeneratedText> generate(Model&, std::span<const std::string> prompts,
+                                      const GenerateOptions&, const OnText&) const override {
+    std::vector<GeneratedText> texts;
+    for (const std::string& prompt : prompts) texts.push_back({.text = prompt});
+    return texts;
+  }
+};
+
+class NoModel final : public Model {
+ public:
+  NestedMap fprop(const Batch&, FpropContext&) override { return {}; }
+};
+
+// The task as the program asks it, by the id of an extension.
+template <class Extension>
+const Extension* asked(const Task& task, std::string_view id) {
+  return static_cast<const Extension*>(task.extension(id));
+}
+
+}  // namespace
+
+TEST_CASE("example: a task says what it expects, counts tokens and continues texts") {
+  const auto device = snippets::open_device();
+  TaskContext context{.device = *device, .logging_dir = {}};
+  const Classes classes(context);
+  const auto range =
+      asked<ExpectedInitialLoss>(classes, kTaskExpectedInitialLoss)->expected_initial_loss();
+  CHECK(range.low < std::log(10.0));
+  CHECK(range.high > std::log(10.0));
+  CHECK(classes.extension(kTaskTokenCount) == nullptr);
+
+  const Tokens tokens(context);
+  const Batch batch{{"ids", Tensor::host({2, 5}, DType::i32)}};
+  CHECK(asked<TokenCount>(tokens, kTaskTokenCount)->tokens(batch) == 10);
+
+  const Echo echo(context);
+  NoModel model;
+  const std::vector<std::string> prompts = {"a", "b"};
+  const auto texts =
+      asked<TextGenerator>(echo, kTaskTextGenerator)->generate(model, prompts, {}, {});
+  REQUIRE(texts.size() == 2);
+  CHECK(texts[1].text == "b");
+}
+
+}  // namespace task_extensions_example
