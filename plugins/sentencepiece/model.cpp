@@ -32,7 +32,7 @@ std::optional<std::int32_t> if_there(int id) {
 }  // namespace
 
 Model::Model(const Config& config) {
-  file_ = read(config.file.path());
+  file_ = read(config.file.text);
   const auto status = model_.LoadFromSerializedProto(file_);
   // An empty file is a model without pieces to the library.
   if (!status.ok() || model_.GetPieceSize() == 0) {
@@ -46,7 +46,7 @@ Model::Model(const Config& config) {
 ConfigOf<Tokenizer> Model::store(const std::filesystem::path& folder) const {
   ModelConfig config;
   config.file = "tokenizer.model";
-  replace_file(folder / config.file.path(), file_);
+  replace_file(folder / config.file.text, file_);
   return config;
 }
 

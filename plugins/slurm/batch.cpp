@@ -135,7 +135,7 @@ std::string batch_script(const std::filesystem::path& program,
                          const std::filesystem::path& array_file, const SlurmConfig& config) {
   const std::string script =
       "#!/bin/bash\n"
-      "# One task of an array of jobs; which one, and how it is started, stands in array.json.\n"
+      "# One task of an array of jobs; which one, and how it is started, is in array.json.\n"
       "id=${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}\n"
       "# Slurm signals the script alone: TERM when it is cancelled or preempted, USR1 before its\n"
       "# time is up. What comes before the program says that it can take them is told it then.\n"

@@ -19,7 +19,7 @@ extern char** environ;
 namespace trivet::slurm {
 namespace {
 
-constexpr const char* kAskPing = "'scontrol ping' tells whether Slurm's controller is up";
+constexpr const char* kAskPing = "'scontrol ping' shows whether Slurm's controller is up";
 
 std::optional<std::int64_t> number_of(std::string_view text) {
   std::int64_t number = 0;
@@ -209,7 +209,7 @@ std::int64_t Commands::max_array_size() {
     const std::string value(trim(line.substr(std::min(line.size(), equals + 2))));
     if (const auto number = number_of(value); number && *number > 0) return *number;
   }
-  throw RunError("'scontrol show config' tells no MaxArraySize",
+  throw RunError("'scontrol show config' prints no MaxArraySize",
                  {.hint = "say xp.orchestrator.max_array_size"});
 }
 
@@ -221,7 +221,7 @@ bool Commands::is_up() {
 void Commands::require_up() {
   if (is_up()) return;
   throw RunError("Slurm's controller does not answer: 'scontrol ping' says it is down",
-                 {.hint = "jobs that are queued or run go on; call again when it is up"});
+                 {.hint = "jobs that are queued or run continue; call again when it is up"});
 }
 
 bool Commands::is_any_active(const std::vector<std::string>& tasks) {

@@ -119,7 +119,7 @@ Encoding load_encoding(const std::filesystem::path& file) {
   const std::string text = read_text_file(file, kMostBytes);
   const auto refuse = [&](const std::string& why) -> RunError {
     return RunError(file.string() + " is not the encoding of a table: " + why,
-                    {.hint = "take it away to have it made anew from the training rows"});
+                    {.hint = "remove it to have it rebuilt from the training rows"});
   };
   try {
     return encoding_of(OrderedJson::parse(text));

@@ -17,7 +17,7 @@ struct RegressionScoresConfig : MetricConfig {
   double scale = 1;
 };
 TRIVET_CONFIG(RegressionScoresConfig, trivet::MetricConfig,
-              (scale, "What one stands for: the standard deviation of standardized labels.",
+              (scale, "Unit of the scores: the standard deviation of standardized labels.",
                more_than(0)))
 
 // Of "logits" [B, 1] against "label" f32 [B], weighted by "weight":

@@ -62,7 +62,7 @@ std::shared_ptr<const Encoding> TabularTask::found_encoding() {
   for (const fs::path& file : {followed_file(), own_file()})
     if (!file.empty() && fs::exists(file, ignored)) return loaded(file);
   if (!tabular_.encoding.empty()) {
-    const fs::path given = tabular_.encoding.path();
+    const fs::path given = tabular_.encoding.text;
     // Its training rows are those of another run.
     Encoding encoding = *loaded(fs::is_directory(given, ignored) ? given / kEncodingFile : given);
     encoding.training.reset();

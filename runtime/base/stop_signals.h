@@ -22,7 +22,7 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // [any thread]
+  // [any-thread]
   bool requested() const noexcept;
   int signal() const noexcept;     // the first one; 0 for none
   int exit_code() const noexcept;  // 130 or 75; 0 for none

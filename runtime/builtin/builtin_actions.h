@@ -22,9 +22,10 @@ struct PeriodicConfig : ActionConfig {
   std::vector<ConfigOf<Action>> actions;
 };
 TRIVET_CONFIG(PeriodicConfig, ActionConfig,
-              (interval, "Steps between two times; every crossed multiple counts.", required,
-               at_least(1)),
-              (actions, "Actions for a new best value, in order.", required))
+              (interval,
+               "Steps between two runs of the actions; a multiple that a loop has crossed counts.",
+               required, at_least(1)),
+              (actions, "Actions to run, in order.", required))
 
 class Periodic final : public PeriodicAction {
  public:
@@ -40,12 +41,13 @@ struct WhenConfig : ActionConfig {
 
   void validate(Diagnostics& diagnostics) const;  // a bound must be given
 };
-TRIVET_CONFIG(WhenConfig, ActionConfig,
-              (metric, "The number that decides. It is an error where it is missing.", required,
-               names_metric),
-              (above, "Done when the number is more than this."),
-              (below, "Done when the number is less than this; both: when it lies between."),
-              (actions, "Actions for a new best value, in order.", required))
+TRIVET_CONFIG(
+    WhenConfig, ActionConfig,
+    (metric, "The number that decides. It is an error where it is missing.", required,
+     names_metric),
+    (above, "Runs the actions when the number is more than this."),
+    (below, "Runs them when the number is less than this; with both bounds, when it is between."),
+    (actions, "Actions to run, in order.", required))
 
 class When final : public ConditionalAction {
  public:
@@ -63,8 +65,8 @@ TRIVET_CONFIG(NewBestConfig, ActionConfig,
               (goal, "Whether a lower (min) or a higher (max) number is better."),
               (actions, "Actions for a new best value, in order.", required))
 
-// The best value so far stands in the run's directory, in best_METRIC.json. It is written when the
-// actions are done: a run that is killed between does them again.
+// The best value so far is in best_METRIC.json of the run's directory. It is written after the
+// actions have run: a run that is killed before that runs them again.
 class NewBest final : public Action {
  public:
   using Config = NewBestConfig;

@@ -12,6 +12,7 @@
 #include "trivet/config/schema.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
+#include "trivet/text/strings.h"
 
 namespace trivet {
 namespace {
@@ -115,9 +116,10 @@ void BestCheckpoints::rebuild(const std::string& damage) {
       unknown += fmt::format("{}{}", unknown.empty() ? "" : ", ", step);
     }
   }
-  std::string text = fmt::format("{} {}; it is made anew from {} best checkpoints",
-                                 record_.string(), damage, entries_.size());
-  if (!unknown.empty()) text += "; those of step " + unknown + " do not tell their value";
+  std::string text =
+      fmt::format("{} {}; it is rebuilt from {}", record_.string(), damage,
+                  count_of(static_cast<std::int64_t>(entries_.size()), "best checkpoint"));
+  if (!unknown.empty()) text += "; those of step " + unknown + " do not have their value";
   warn_(text);
 }
 

@@ -9,7 +9,7 @@
 // among the best. A step that is trained anew is judged anew: its weights before are no longer
 // those of the run. The record is read again by the process that continues the run, so a worse
 // value after a restart replaces nothing. Each of these checkpoints has its value in its manifest,
-// too, from which a record that is damaged or missing is made anew. [run thread]
+// too, from which a record that is damaged or missing is made anew. [run-thread]
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ constexpr std::string_view kLeftover = ".tmp_";
 constexpr std::string_view kPrefix = "step_";
 const std::string kDamaged = "damaged_", kDiverged = "diverged_";
 constexpr const char* kAskedHint =
-    "'trivet ckpt verify' tells which checkpoints are whole; --step N evaluates one of them";
+    "'trivet ckpt verify' shows which checkpoints are whole; --step N evaluates one of them";
 
 std::string name_of_step(std::int64_t step) {
   return fmt::format("{}{:08}", kPrefix, step);
@@ -183,7 +183,7 @@ std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::open(std::int64_t 
     if (!failure.may_pass()) throw;
     throw FileError(failure.message() +
                         "; the checkpoint may be whole, so the run stops here and changes nothing",
-                    {.hint = fmt::format("{}; to go on without it, move {} away", failure.hint(),
+                    {.hint = fmt::format("{}; to continue without it, move {} away", failure.hint(),
                                          path_of(step).string())},
                     failure.number());
   }

@@ -15,7 +15,7 @@
 // files under the name damaged_step_00001000. The latter is tried a few times more; then the run
 // stops, since going on from an older one would do steps again and replace what may be whole.
 //
-// The caller holds the run directory's lock: one process at a time. [run thread]
+// The caller holds the run directory's lock: one process at a time. [run-thread]
 #pragma once
 
 #include <atomic>

@@ -30,9 +30,9 @@ struct CommandInfo {
   std::string_view details;  // paragraphs for the manual page, with line breaks
   std::span<const OptionSpec> options;
   Operand operand = Operand::none;
-  // Returns the exit code; throws Error. Gets the words behind the name. [main thread]
+  // Returns the exit code; throws Error. Gets the words behind the name. [main-thread]
   int (*run)(std::span<const std::string> words);
-  // Called before anything else in the process, where there is something to do. [main thread]
+  // Called before anything else in the process, where there is something to do. [main-thread]
   void (*at_process_start)() = nullptr;
 };
 

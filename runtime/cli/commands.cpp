@@ -51,7 +51,7 @@ std::string overview_text(std::span<const PluginCommand> plugin_commands) {
   for (const auto& [usage, summary] : lines)
     text += fmt::format("  {:<{}}  {}\n", usage, width, summary);
   return text +
-         "\n  --help      this page; 'trivet help COMMAND' tells more\n"
+         "\n  --help      this page; 'trivet help COMMAND' prints more\n"
          "  --version   version of the program and of its plugin contract\n";
 }
 

@@ -4,16 +4,15 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "config/config_arguments.h"
 #include "launch/control/launched_experiment.h"
+#include "launch/control/unit_actions.h"
 #include "trivet/config/arguments.h"
 
 namespace trivet {
@@ -26,10 +25,10 @@ std::vector<std::string> absolute_folders(std::vector<std::string> folders);
 std::vector<std::string> with_recorded_plugin_dirs(std::vector<std::string> given,
                                                    const std::filesystem::path& experiment);
 
-// Calls `act` for each ID, with its unit or nothing for all of them, and prints what it gives back;
-// returns the exit code.
+// Calls `act` once for each experiment that the IDs name, in their order, with the units they name,
+// and prints what it returns; returns the exit code.
 int run_on_experiments(
     std::span<const std::string> words, const std::string& command,
-    const std::function<std::string(LaunchedExperiment&, const std::optional<std::int64_t>&)>& act);
+    const std::function<std::string(LaunchedExperiment&, const UnitChoice&)>& act);
 
 }  // namespace trivet

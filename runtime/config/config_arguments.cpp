@@ -23,7 +23,7 @@ void refuse_loose_value(const std::string& option, std::span<const std::string> 
   if (rest.empty() || rest[0].starts_with('-') || rest[0].find('=') != std::string::npos) return;
   std::error_code ignored;
   if (std::filesystem::exists(rest[0], ignored)) return;
-  throw UsageError("'" + option + " " + rest[0] + "': the value of this option stands behind '='",
+  throw UsageError("'" + option + " " + rest[0] + "': put the value of this option behind '='",
                    {.hint = "write " + option + "=" + rest[0]});
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <cxxabi.h>
+#include <algorithm>
 #include <boost/dll/shared_library.hpp>
 #include <cstring>
 #include <memory>
@@ -86,7 +87,7 @@ const trivet_entry_v1& entry_of(const boost::dll::shared_library& library) {
 void check_agreement(const trivet_entry_v1& entry, const Manifest& manifest) {
   const bool same_sdk = std::cmp_equal(entry.sdk_major, manifest.sdk_major) &&
                         std::cmp_equal(entry.sdk_minor, manifest.sdk_minor);
-  if (!same_sdk) throw PluginError("its entry and its note tell different SDK versions");
+  if (!same_sdk) throw PluginError("its entry and its note name different SDK versions");
   if (entry.abi_tag == nullptr) throw PluginError("its entry has no ABI tag");
   std::string_view tag(entry.abi_tag);
   while (!tag.empty()) {

@@ -16,7 +16,7 @@ class ProcessWatch {
   explicit ProcessWatch(Device& device);
 
   // Both throw PluginError that tells the change and the plugins that may have made it. The first
-  // looks at the processor alone, which takes a moment of nothing. [run thread]
+  // looks at the processor alone, which takes a moment of nothing. [run-thread]
   void check_processor() const {
     if (float_mode() != start_.floats) check();
   }

@@ -81,7 +81,7 @@ struct InspectOptions {
 };
 
 // Of each stage, in order; at least one. Writes nothing: there is no run directory. Throws as a run
-// does, Error with the location in the config. [main thread]
+// does, Error with the location in the config. [main-thread]
 std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptions& options = {});
 
 // Throws ConfigError for numbers that no stage gives, which were looked for. Nothing where the

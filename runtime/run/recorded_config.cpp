@@ -59,7 +59,7 @@ std::vector<ConfigChange> changes_since_start(const std::filesystem::path& file,
     const std::string what = fmt::format("{} {}", file.string(), wrong);
     if (is_there(file)) {
       throw RunError(what, {.hint = "if the run was started with the config that is given here, "
-                                    "move the file away and start again: the run goes on"});
+                                    "move the file away and start again: the run continues"});
     }
     warn(what + ", and the checkpoints keep no config: whether they go with this one is not known");
     return changes;

@@ -69,7 +69,7 @@ void check_mesh(const ResolvedConfig& config) {
       .path = "mesh",
       .what = "is of " + std::to_string(mesh.devices()) +
               " devices, and a run uses one: it cannot be done here",
-      .hint = "trivet summary tells what each device would do and hold; for a run on this "
+      .hint = "trivet summary prints what each device would do and hold; for a run on this "
               "one, leave [mesh] out or set mesh.ici_mesh_shape=[] and "
               "mesh.dcn_mesh_shape=[]"});
 }

@@ -26,7 +26,7 @@ struct RunRequest {
 // SIGTERM, SIGUSR1 or SIGHUP, both with a checkpoint saved. Throws Error for everything that went
 // wrong; the run's status.json says "failed" by then. A config that cannot work throws ConfigError
 // before anything is created. Plugins that the config names are loaded through the registries.
-// Installs signal handlers for its duration. [main thread]
+// Installs signal handlers for its duration. [main-thread]
 int run_command(const RunRequest& request, RunView& view);
 
 }  // namespace trivet

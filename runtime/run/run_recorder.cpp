@@ -147,7 +147,7 @@ void RunRecorder::on_recovered(std::int64_t step, const std::filesystem::path& p
 }
 
 void RunRecorder::on_left_unsaved(std::int64_t step, const std::string& reason) {
-  warn(fmt::format("{}: step {} is not saved; the run goes on from its newest checkpoint", reason,
+  warn(fmt::format("{}: step {} is not saved; the run continues from its newest checkpoint", reason,
                    step));
 }
 

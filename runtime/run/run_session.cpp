@@ -113,7 +113,7 @@ void RunSession::find_peak() {
   try {
     stats_.set_peak_flops(peak_of(device_, experiment_.runtime));
   } catch (const Error& unreadable) {
-    recorder_.warn(fmt::format("{}; the run tells no MFU", unreadable.message()));
+    recorder_.warn(fmt::format("{}; the run reports no MFU", unreadable.message()));
   }
 }
 
@@ -178,7 +178,7 @@ ConfigError RunSession::other_weights(const std::string& reason) const {
       .what = fmt::format("{} holds checkpoints of another task or model:\n{}{}{}", shown_run(),
                           to_string(breaking), reason.empty() ? "" : "\n", reason),
       .hint = "choose another --workdir; task.init_checkpoint starts a new run from these weights; "
-              "trivet explain KEY says which fields may change when a run goes on"});
+              "trivet explain KEY says which fields may change when a run continues"});
 }
 
 // Behind the restored checkpoint: what is refused leaves the config as it was. An evaluation has
@@ -245,7 +245,7 @@ Controller::Outcome RunSession::work() {
     if (trainer_->global_step() >= fields_.train_steps) {
       view_.print(
           fmt::format("  step {} is reached already: nothing to train "
-                      "(mode=eval evaluates, a larger trainer.train_steps goes on)",
+                      "(mode=eval evaluates, a larger trainer.train_steps continues)",
                       trainer_->global_step()));
     }
     if (experiment_.mode == Mode::train) return controller_->train();

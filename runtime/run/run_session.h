@@ -35,7 +35,7 @@ namespace trivet {
 // A config or a plugin at fault: before the first step it is as if nothing had been started.
 bool is_refusal(const std::exception& failure);
 
-// Members are made in this order and die in the opposite one. [run thread]
+// Members are made in this order and die in the opposite one. [run-thread]
 class RunSession {
  public:
   RunSession(const RunRequest& request, const RunLocation& location, Device& device,

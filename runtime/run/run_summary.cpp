@@ -55,7 +55,7 @@ std::string tokens_text(const TrainingCost& cost) {
   std::string text = fmt::format("\n  tokens    {} a second of {:.4g} FLOP each",
                                  format_count(static_cast<std::uint64_t>(cost.tokens_per_second())),
                                  cost.flops_per_token());
-  if (cost.peak_flops == 0) return text + "; 'trivet doctor --peak' lets runs tell their MFU";
+  if (cost.peak_flops == 0) return text + "; 'trivet doctor --peak' lets runs report their MFU";
   return text + fmt::format(", MFU {:.1f} % of {:.4g} FLOP/s", 100 * cost.mfu(), cost.peak_flops);
 }
 

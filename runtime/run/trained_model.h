@@ -28,7 +28,7 @@ RunCheckpoint find_run_checkpoint(const std::filesystem::path& path);
 class TrainedModel {
  public:
   // Moving averages replace the weights where the checkpoint has them, as in evaluations,
-  // unless task.init_load.averages is false. Throws as a run does. [main thread]
+  // unless task.init_load.averages is false. Throws as a run does. [main-thread]
   TrainedModel(const ResolvedConfig& config, const RunCheckpoint& location);
   ~TrainedModel();
 

@@ -11,7 +11,7 @@ namespace trivet {
 
 inline constexpr const char* kEvaluationsDirectory = "evals";
 
-// Those that are there, in the order of their numbers. [any thread]
+// Those that are there, in the order of their numbers. [any-thread]
 std::vector<std::filesystem::path> evaluations_of(const std::filesystem::path& run);
 
 // "evals/2  done  step 40  validation_loss 0.2649  accuracy 0.9141", a line each with its end.

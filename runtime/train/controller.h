@@ -118,7 +118,7 @@ class Controller {
   Outcome evaluate(const std::filesystem::path& source = {});
 
   // Whether the trainer should return at this step boundary although nobody asked the run to stop:
-  // a checkpoint is due by time, or one could not be written. [run thread]
+  // a checkpoint is due by time, or one could not be written. [run-thread]
   bool wants_pause() const;
 
  private:

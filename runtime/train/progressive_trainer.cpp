@@ -135,7 +135,7 @@ std::vector<TrainingStage> ProgressiveTrainer::stages() const {
 }
 
 void ProgressiveTrainer::next_stage() {
-  if (stage_ + 1 == config_.stages.size()) throw Error("the last stage has none to go on to");
+  if (stage_ + 1 == config_.stages.size()) throw Error("the last stage has no next one");
   if (context_.train) return advance();
   enter(stage_ + 1);
 }
@@ -146,7 +146,7 @@ void ProgressiveTrainer::advance() {
   trainer_->save(last);
   make_trainer(next);
   const bool goes_on = same_learner(before, next);
-  std::string from = "goes on with all weights and the optimizer";
+  std::string from = "continues with all weights and the optimizer";
   if (!goes_on) {
     const NoGrad no_grad;
     const StageTransferConfig& transfer = config_.stages[next].transfer;

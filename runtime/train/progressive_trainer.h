@@ -68,7 +68,7 @@ struct StageConfig {
 };
 TRIVET_CONFIG(
     StageConfig, trivet::NoBase, (name, "Name in messages; empty: its number."),
-    (steps, "How long it lasts; the last one goes on until train_steps.", at_least(0)),
+    (steps, "Steps of the stage; the last one continues until train_steps.", at_least(0)),
     (model, "Model to train; not set: the task's."),
     (train_input, "Where training batches come from; not set: the task's."),
     (eval_input, "Where evaluation batches come from; not set: the task's."),

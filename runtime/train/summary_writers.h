@@ -15,7 +15,7 @@
 
 namespace trivet {
 
-// [run thread]
+// [run-thread]
 class SummaryWriters {
  public:
   // Makes them for the run in `directory`. Throws what their constructors throw.

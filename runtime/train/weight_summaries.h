@@ -9,7 +9,7 @@ namespace trivet {
 
 // Of every trainable parameter "weights/PATH" and "gradients/PATH", the gradients as the optimizer
 // got them, where they had one. Call it after an update and before the next one's gradients.
-// [run thread]
+// [run-thread]
 void add_weight_histograms(const ParameterStore& store, Summaries& summaries);
 
 }  // namespace trivet

@@ -10,7 +10,9 @@
 #include <trivet/backend/kernels/vision.h>
 #include <trivet/backend/thread_pool.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

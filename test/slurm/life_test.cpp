@@ -186,7 +186,7 @@ TEST_CASE("slurm: a search goes on when the controller is back", "[slow]") {
     // The next trial cannot be handed over.
     REQUIRE(comes_true([&] {
       const fs::path log = at.root / "1/supervisor.log";
-      return fs::exists(log) && read_file(log).find("the search goes on") != std::string::npos;
+      return fs::exists(log) && read_file(log).find("the search continues") != std::string::npos;
     }));
   }
   REQUIRE(comes_true([&] { return at.count("completed") == 8; }, 120));
@@ -229,7 +229,9 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
       const StoppedController killed(SIGKILL);
       at.folder.write("root/1/go", "");
       // Three at least run elsewhere: five of the first six are left, two of them at most on n1.
-      REQUIRE(comes_true([&] { return at.count("completed") >= 3; }));
+      const bool have_ended = comes_true([&] { return at.count("completed") >= 3; });
+      INFO(at.trivet("status 1").output);
+      REQUIRE(have_ended);
     }
     const bool have_all_ended = comes_true([&] { return open_units(at) == 0; }, 180);
     INFO(at.trivet("status 1").output);

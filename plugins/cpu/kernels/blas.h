@@ -19,7 +19,7 @@ struct Blas {
   std::string problem;  // why it cannot be used; empty where it can
 };
 
-// [any thread]
+// [any-thread]
 const Blas& blas();
 
 // OpenBLAS keeps a buffer for every thread that multiplies at the same time, and takes it at the

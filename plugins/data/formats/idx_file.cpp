@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/formats/idx_file.h"
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 

@@ -67,7 +67,7 @@ class TokenFile {
     return static_cast<std::int64_t>(ends_[static_cast<std::size_t>(document)]);
   }
 
-  // Ids begin, begin + 1, ... Throws InputError for one that is not below `limit`. [any thread]
+  // Ids begin, begin + 1, ... Throws InputError for one that is not below `limit`. [any-thread]
   void read(std::int64_t begin, std::span<std::int32_t> out, std::int64_t limit) const;
 
   // Reads all of the file, and throws InputError when the digest in it is another. Returns the

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/images/normalizer.h"
 
+#include <algorithm>
+
 #include "trivet/error.h"
 
 namespace trivet::data {

@@ -103,9 +103,8 @@ struct SentencePairsInput::Parts {
         label(from.label) {
     const bool two = !text_b.empty();
     if (two && !special.sep)
-      throw InputError(
-          context.name + ".sep_id: there is no token that stands between two sentences",
-          {.hint = "set sep_id, or give the tokenizer an EOS"});
+      throw InputError(context.name + ".sep_id: there is no token to put between two sentences",
+                       {.hint = "set sep_id, or give the tokenizer an EOS"});
     check_room(from, special_count(), context.name);
   }
 

@@ -36,7 +36,7 @@ TextTemplate::TextTemplate(std::string_view text) {
     } else {
       const std::size_t end = text.find_first_of("{}", 1);
       if (c == '}' || end == std::string_view::npos || text[end] != '}' || end == 1)
-        throw Error("a brace stands alone", {.hint = "\"{name}\" is a feature, \"{{\" a brace"});
+        throw Error("a brace has no partner", {.hint = "\"{name}\" is a feature, \"{{\" a brace"});
       flush();
       parts_.push_back({true, std::string(text.substr(1, end - 1))});
       text.remove_prefix(end + 1);

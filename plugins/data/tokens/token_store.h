@@ -20,7 +20,7 @@ class TokenStore {
   virtual std::int64_t length(std::int64_t document) const = 0;
   // That many ids at its start are given, not to be learnt (prefix language models).
   virtual std::int64_t inputs(std::int64_t) const { return 0; }
-  // Ids begin, begin + 1, ... of a document. [any thread]
+  // Ids begin, begin + 1, ... of a document. [any-thread]
   virtual void read(std::int64_t document, std::int64_t begin,
                     std::span<std::int32_t> out) const = 0;
   // Differs when the ids do, or where documents begin.

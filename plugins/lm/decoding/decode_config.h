@@ -33,7 +33,7 @@ TRIVET_CONFIG(
     (tokens_per_beam, "Continuations tried of each; 0: beam_size.", at_least(0)),
     (flat_beam,
      "Ended sequences keep their positions in the beam, and the search ends when all have "
-     "ended; else they are put aside, and others go on instead."),
+     "ended; else they are put aside, and others continue instead."),
     (length_norm_alpha,
      "Beam search divides log probabilities by ((length + 5) / 5) to this power."))
 

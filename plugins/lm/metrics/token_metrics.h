@@ -23,7 +23,7 @@ struct TokenMetricsConfig : MetricConfig {
 };
 TRIVET_CONFIG(TokenMetricsConfig, trivet::MetricConfig,
               (accuracy, "Name of the share of labels that were the likeliest token."),
-              (bits_per_byte, "Where the batch tells how many bytes labels stand for."))
+              (bits_per_byte, "Reported where the batch has the number of bytes of its labels."))
 
 class TokenMetrics final : public Metric {
  public:

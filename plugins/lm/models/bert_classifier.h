@@ -32,7 +32,7 @@ struct EncoderHeadConfig : EncoderConfig {
   InitConfig head_init;
 };
 TRIVET_CONFIG(EncoderHeadConfig, EncoderConfig,
-              (num_classes, "How many there are to tell apart; 0: as the task says.", at_least(0)),
+              (num_classes, "Number of classes; 0: as the task says.", at_least(0)),
               (embedding_tpl, "Embedding of token ids."),
               (head_dropout, "Share of what the head reads that is dropped in training.",
                at_least(0), less_than(1), adjustable),

@@ -31,7 +31,7 @@ struct EncoderConfig : TransformerConfig {
 };
 TRIVET_CONFIG(EncoderConfig, TransformerConfig,
               (type_vocab_size,
-               "Kinds of tokens that the batch's token_type_ids tell apart, such as those of a "
+               "Token types that the batch's token_type_ids distinguish, such as those of a "
                "first and a second sentence; 0: they are not looked at.",
                at_least(0)),
               (position_emb_tpl, "Added to the embedding; none: positions are the blocks'."),

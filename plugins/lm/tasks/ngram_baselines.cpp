@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lm/tasks/ngram_baselines.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -55,7 +56,7 @@ struct OpenInput {
     const TextInput* text = text_input(*input);
     const std::int64_t size = text != nullptr ? text->vocabulary_size() : 0;
     if (size > 0) return size;
-    throw InputError("lm/NgramBaselines: the input does not tell how many tokens there are",
+    throw InputError("lm/NgramBaselines: the input does not know how many tokens there are",
                      {.hint = "give it a tokenizer or its vocabulary_size"});
   }
 

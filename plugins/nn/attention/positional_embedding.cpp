@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/attention/positional_embedding.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 

@@ -35,7 +35,7 @@ TRIVET_CONFIG(RelativeBiasConfig, trivet::LayerConfig,
               (relative_attention_num_buckets, "Rows of the table.", between(2, 1000000)),
               (relative_attention_max_distance, "From here on all distances are in one bucket.",
                between(2, 1000000)),
-              (bidirectional, "Tells keys after the query from those before it."),
+              (bidirectional, "Distinguishes keys after the query from those before it."),
               (init, "How the table starts; by default xavier_uniform."))
 
 class RelativeBias final : public Layer {

@@ -39,7 +39,7 @@ std::optional<std::string> Asha::should_stop(const Trial& trial,
   if (better < kept) return std::nullopt;
   return "rung " + std::to_string(rung) + ": " + short_text(loss_of(loss, goal_)) + " is number " +
          std::to_string(better + 1) + " of " + std::to_string(there) + " trials, and " +
-         std::to_string(kept) + (kept == 1 ? " goes on" : " go on");
+         std::to_string(kept) + (kept == 1 ? " continues" : " continue");
 }
 
 }  // namespace trivet::search

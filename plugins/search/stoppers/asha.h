@@ -22,7 +22,7 @@ struct AshaConfig : StopperConfig {
 };
 TRIVET_CONFIG(AshaConfig, trivet::StopperConfig,
               (min_steps, "The first rung: what every trial may train.", required, at_least(1)),
-              (reduction_factor, "One in so many trials goes on from a rung; eta in the paper.",
+              (reduction_factor, "One in so many trials continues from a rung; eta in the paper.",
                at_least(2)))
 
 class Asha final : public Stopper {

@@ -150,7 +150,8 @@ void SearchOrchestrator::supervise(const Supervision& supervision) {
       break;
     } catch (const RunError& failure) {
       if (inner_->has_supervisor()) throw;
-      std::fprintf(stderr, "the search goes on when this is over: %s\n", failure.message().c_str());
+      std::fprintf(stderr, "the search continues when this is over: %s\n",
+                   failure.message().c_str());
     }
     const Clock::time_point next = Clock::now() + refresh_interval();
     while (Clock::now() < next) {

@@ -71,7 +71,7 @@ TRIVET_CONFIG(SearchConfig, OrchestratorConfig, (orchestrator, "Where the trials
               (sampler, "Where the next trial is made."),
               (stopper, "Ends trials early that will not become good. Default: none does."),
               (seed, "Seed of the sampler."),
-              (max_failures, "The search ends after so many failures in a row; 0: it goes on.",
+              (max_failures, "The search ends after so many failures in a row; 0: never.",
                at_least(0)),
               (refresh_interval, "How often a cluster is asked for news of the trials."),
               (space,

@@ -79,7 +79,8 @@ void Study::take(const Value& line, const std::string& where) {
   const auto end = enum_from_name<TrialState>(state);
   if (!end || *end == TrialState::running || at < 0 || at >= known ||
       trials_[static_cast<std::size_t>(at)].state != TrialState::running) {
-    throw RunError(where + ": the journal of a search does not go on like this: " + to_json(line));
+    throw RunError(where +
+                   ": the journal of a search cannot continue with this line: " + to_json(line));
   }
   Trial& trial = trials_[static_cast<std::size_t>(at)];
   trial.state = *end;

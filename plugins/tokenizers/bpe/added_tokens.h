@@ -21,7 +21,7 @@ class AddedTokens {
     std::size_t begin, length;
     std::int32_t id;
   };
-  // The first one in `text`. [any thread]
+  // The first one in `text`. [any-thread]
   std::optional<Match> find(std::string_view text) const;
 
  private:

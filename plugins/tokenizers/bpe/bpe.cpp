@@ -16,8 +16,8 @@ namespace {
 
 BpeVocabulary read(const BpeConfig& config) {
   if (config.file.empty())
-    return read_gpt2_files(config.vocab.path(), config.merges.path(), config.special_tokens);
-  return read_tokenizer_json(read_text(config.file.path()), config.file.text);
+    return read_gpt2_files(config.vocab.text, config.merges.text, config.special_tokens);
+  return read_tokenizer_json(read_text(config.file.text), config.file.text);
 }
 
 std::vector<AddedToken> matched(const BpeVocabulary& vocabulary, bool special_ones) {
@@ -151,7 +151,7 @@ ConfigOf<Tokenizer> Bpe::store(const std::filesystem::path& folder) const {
   config.bos_token = name_of(ids_.bos);
   config.eos_token = name_of(ids_.eos);
   config.pad_token = name_of(ids_.pad);
-  replace_file(folder / config.file.path(), tokenizer_json_text(vocabulary_));
+  replace_file(folder / config.file.text, tokenizer_json_text(vocabulary_));
   return config;
 }
 

@@ -24,7 +24,7 @@ class BpeMerges {
   explicit BpeMerges(const BpeVocabulary& vocabulary);
 
   // Appends the word's tokens. Throws InputError for a byte that is no token where the vocabulary
-  // has no unknown one. [any thread]
+  // has no unknown one. [any-thread]
   void encode(std::string_view word, std::vector<std::int32_t>& ids) const;
 
  private:

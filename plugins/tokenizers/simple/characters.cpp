@@ -21,7 +21,7 @@ std::vector<char32_t> alphabet_of(const CharactersConfig& config) {
     for (const char32_t character : characters_of(text)) all.insert(character);
   };
   add(config.alphabet);
-  for (const Path& file : config.files) add(read_corpus(file.path()));
+  for (const Path& file : config.files) add(read_corpus(file.text));
   if (all.empty()) throw InputError("the files of the alphabet have no characters");
   return {all.begin(), all.end()};
 }

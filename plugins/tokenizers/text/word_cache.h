@@ -14,7 +14,7 @@
 
 namespace trivet::tokenizers {
 
-// [any thread]
+// [any-thread]
 class WordCache {
  public:
   // Appends the tokens of the word; `encode(word, ids)` is asked for those it has not kept.

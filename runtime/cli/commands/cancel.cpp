@@ -12,11 +12,11 @@ namespace trivet {
 namespace {
 
 int run_cancel(std::span<const std::string> words) {
-  return run_on_experiments(
-      words, "cancel", [](LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
-        return fmt::format("experiment {}: {} cancelled\n", experiment.xid(),
-                           units_text(cancel_units(experiment, wid)));
-      });
+  return run_on_experiments(words, "cancel",
+                            [](LaunchedExperiment& experiment, const UnitChoice& chosen) {
+                              return fmt::format("experiment {}: {} cancelled\n", experiment.xid(),
+                                                 units_text(cancel_units(experiment, chosen)));
+                            });
 }
 
 }  // namespace

@@ -126,7 +126,8 @@ const CommandInfo kCheckCommand{
     .summary = "Does everything but train: builds all, takes two steps, writes nothing",
     .details =
         "Looks for weights that no gradient reaches and for a first loss that weights which have\n"
-        "learnt nothing would not have (about ln(classes) for a classifier), and tells the memory\n"
+        "learnt nothing would not have (about ln(classes) for a classifier), and prints the "
+        "memory\n"
         "a run takes; of a training in stages, for each of them. Names of metrics that the config\n"
         "uses, a search's objective too, must be among those that the run gives. Exit code 1 if\n"
         "something is wrong with the model, 2 with the config.\n\n"

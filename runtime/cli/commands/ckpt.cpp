@@ -242,7 +242,7 @@ const CommandInfo kCkptCommand{
         "  trivet ckpt average NEW PATH...    the mean of their weights, for "
         "task.init_checkpoint\n\n"
         "A PATH is a checkpoint, a run (its newest; for ls, verify and average all of them) or a\n"
-        "directory of checkpoints. A run may go on meanwhile.",
+        "directory of checkpoints. A run may continue meanwhile.",
     .options = kCkptOptions,
     .operand = Operand::path,
     .run = run_ckpt,

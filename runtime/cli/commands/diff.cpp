@@ -209,7 +209,7 @@ const CommandInfo kDiffCommand{
         "Every value of config.toml that differs, by its path, the plugins of which the runs used\n"
         "different builds, then the numbers of the last records of evaluation and training and\n"
         "how they changed. The exit code is 1 when anything differs. Speeds are not compared. A\n"
-        "run may go on meanwhile.",
+        "run may continue meanwhile.",
     .options = kDiffOptions,
     .operand = Operand::path,
     .run = run_diff,

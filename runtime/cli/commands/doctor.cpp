@@ -120,7 +120,7 @@ const CommandInfo kDoctorCommand{
     .details =
         "With --peak, times products of large matrices and keeps the fastest in\n"
         "~/.cache/trivet/peaks.json: runs of tasks that count tokens with the same backend and\n"
-        "number of threads then tell their model FLOPs utilization (mfu). Measure while nothing\n"
+        "number of threads then report their model FLOPs utilization (mfu). Measure while nothing\n"
         "else is at work.",
     .options = kDoctorOptions,
     .operand = Operand::none,

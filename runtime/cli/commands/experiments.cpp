@@ -70,7 +70,8 @@ std::string listing(const std::vector<Entry>& entries) {
     }
     text += fmt::format("{:<{}}  {}\n", entry.key, width, entry.doc);
   }
-  if (text.empty()) text = "There are no experiments. 'trivet plugins' tells where was searched.\n";
+  if (text.empty())
+    text = "There are no experiments. 'trivet plugins' lists the folders that were searched.\n";
   if (!refused.empty()) text += "\nrefused:\n" + refused;
   return printable(text);
 }

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "cli/host_catalog.h"
 #include "cli/view/explain_value.h"
 #include "cli/view/field_text.h"
+#include "cli/view/reference_text.h"
 #include "config/config_arguments.h"
 #include "config/file_schema.h"
 #include "host/plugin_host.h"
@@ -27,13 +29,16 @@ constexpr OptionSpec kOwnExplainOptions[] = {
     {.name = "config",
      .value = "FILE",
      .doc = "Explain PATH as it is in this config: its value too, and where that is from"},
+    {.name = "markdown",
+     .doc = "A page of Markdown: of KEY, of all items of PLUGIN or KIND; of neither, of a config"},
 };
 constexpr auto kExplainOptions = with_config_options(kOwnExplainOptions);
 
 class Explainer {
  public:
-  explicit Explainer(const std::vector<std::string>& plugin_dirs)
-      : catalog_(plugin_dirs), host_(catalog_.host()), lookup_(catalog_.schemas()) {}
+  explicit Explainer(const std::vector<std::string>& plugin_dirs,
+                     UnknownDefaults unknown = UnknownDefaults::leave)
+      : catalog_(plugin_dirs, unknown), host_(catalog_.host()), lookup_(catalog_.schemas()) {}
 
   std::string explain(const std::string& subject) {
     if (subject.find('/') != std::string::npos) return explain_key(subject);
@@ -44,6 +49,28 @@ class Explainer {
       return text;
     }
     return explain_path(subject);
+  }
+
+  // The page of a key, or of all items of a plugin or kind.
+  std::string reference(const std::string& subject) {
+    std::vector<std::string> keys = {subject};
+    if (subject.find('/') == std::string::npos) keys = catalog_.keys({});
+    std::map<std::pair<std::string, std::string>, std::string> items;  // by kind and key
+    for (const std::string& key : keys) {
+      for (const ManifestItem& item : items_of(key)) {
+        if (key != subject && item.kind != subject && !key.starts_with(subject + "/")) continue;
+        Diagnostics diagnostics;
+        const Schema* schema = lookup_.find(item.kind, item.key, {}, {}, diagnostics);
+        items[{item.kind, item.key}] = item_reference(item, schema);
+      }
+    }
+    if (items.empty()) {
+      throw UsageError("there is no key, plugin or kind '" + subject + "'",
+                       {.hint = "trivet plugins lists them; " + host_.searched()});
+    }
+    std::string text;
+    for (const auto& [key, item] : items) text += item;
+    return reference_page(subject, text);
   }
 
  private:
@@ -64,8 +91,7 @@ class Explainer {
       text += fmt::format("{} ({})\n", item.key, item.kind);
       if (!item.doc.empty()) text += fmt::format("  {}\n", item.doc);
       if (!item.scalar_shorthand.empty()) {
-        text +=
-            fmt::format("  A bare number stands for it and sets '{}'.\n", item.scalar_shorthand);
+        text += fmt::format("  A bare number selects it and sets '{}'.\n", item.scalar_shorthand);
       }
       Diagnostics diagnostics;
       const Schema* schema = lookup_.find(item.kind, item.key, {}, {}, diagnostics);
@@ -197,11 +223,26 @@ std::vector<std::string> config_words(const Arguments& arguments) {
   return words;
 }
 
+std::string reference_page_of(const std::vector<std::string>& subjects,
+                              const std::vector<std::string>& plugin_dirs) {
+  if (!subjects.empty()) {
+    return Explainer(plugin_dirs, UnknownDefaults::load_plugin).reference(subjects[0]);
+  }
+  return reference_page("Keys of a config", config_reference(launch_file_schema()));
+}
+
 int run_explain(std::span<const std::string> words) {
   const Arguments arguments = parse_arguments(words, kExplainOptions);
   const std::vector<std::string> subjects = arguments.plain();
   const bool in_config =
       arguments.has("config") || arguments.has("config_file") || arguments.has("experiment");
+  if (arguments.has("markdown")) {
+    if (in_config || arguments.has("set") || subjects.size() > 1) {
+      throw UsageError("--markdown takes one key, plugin or kind, or nothing else");
+    }
+    print_out(reference_page_of(subjects, arguments.all("plugin-dir")));
+    return 0;
+  }
   if (subjects.empty() || (subjects.size() > 1 && !in_config)) {
     throw UsageError("'trivet explain' takes one key, plugin, kind or path",
                      {.hint = "trivet plugins lists the keys"});
@@ -227,7 +268,7 @@ int run_explain(std::span<const std::string> words) {
 constexpr CommandInfo kExplainCommand = {
     .name = "explain",
     .usage = "explain KEY|PLUGIN|KIND|PATH [--config FILE]",
-    .summary = "Tells what an item or a field of a config is",
+    .summary = "Explains an item or a field of a config",
     .details =
         "  trivet explain nn/Linear          an item: its fields, types, ranges, defaults\n"
         "  trivet explain nn                 a plugin and its items\n"
@@ -236,6 +277,7 @@ constexpr CommandInfo kExplainCommand = {
         "  trivet explain task.model.hidden_dims --config mnist.toml [K=V ...]\n"
         "                                    a field as it is in that config: what it means, its\n"
         "                                    value, and the file and line the value is from\n"
+        "  trivet explain --markdown nn      all items of a plugin as a page of Markdown\n"
         "\nReads the notes in the files of plugins; the only libraries opened are those that the\n"
         "config names.",
     .options = kExplainOptions,

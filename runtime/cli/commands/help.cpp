@@ -27,7 +27,7 @@ int run_help(std::span<const std::string> words) {
 const CommandInfo kHelpCommand{
     .name = "help",
     .usage = "help [COMMAND]",
-    .summary = "Tells what a command does and takes",
+    .summary = "Describes a command and its options",
     .details = {},
     .options = {},
     .operand = Operand::command,

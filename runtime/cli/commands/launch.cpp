@@ -85,7 +85,7 @@ const CommandInfo kLaunchCommand{
         "  trivet launch --cfg=CONFIG --cfg.seed=3 --xp.sweep=lr,width --xp.platform=cpu=2\n"
         "  trivet launch --xp=xp/single.toml --xp.target=./program --xp.args.steps=100\n\n"
         "Everything is checked before anything is started: every unit's config, programs, files.\n"
-        "The jobs go on when this command has ended; 'trivet status' tells how they are.\n"
+        "The jobs continue after this command has ended; 'trivet status' shows their states.\n"
         "With --xid the units that the experiment has already are left alone.",
     .options = kLaunchOptions,
     .operand = Operand::config,

@@ -257,7 +257,7 @@ const CommandInfo kPlotCommand{
         "  trivet plot runs/* accuracy                 one chart, a curve for every run\n"
         "  trivet plot runs/1-local eval/accuracy learning_rate    two charts\n\n"
         "Words that are directories are runs, the others numbers of metrics.jsonl, of training\n"
-        "and evaluation alike unless train/NAME or eval/NAME tells which. Commas put several into\n"
+        "and evaluation alike unless train/NAME or eval/NAME says which. Commas put several into\n"
         "one chart. Evaluations of a run by themselves (RUN/evals/N) are drawn with it.\n"
         "Without colors the curves of a chart are told apart by marks.",
     .options = kPlotOptions,

@@ -108,7 +108,7 @@ int run_plugins(std::span<const std::string> words) {
   const Arguments arguments = parse_arguments(words, kPluginsOptions);
   if (!arguments.plain().empty()) {
     throw UsageError("'trivet plugins' takes no argument '" + arguments.plain()[0] + "'",
-                     {.hint = "trivet explain KEY tells about one item"});
+                     {.hint = "trivet explain KEY describes one item"});
   }
   PluginHost host(plugin_search_path(arguments.all("plugin-dir")));
   host.check_schemas();

@@ -13,9 +13,9 @@ namespace {
 
 int run_resume(std::span<const std::string> words) {
   return run_on_experiments(
-      words, "resume", [](LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
+      words, "resume", [](LaunchedExperiment& experiment, const UnitChoice& chosen) {
         return fmt::format("experiment {}: going on with {}\n", experiment.xid(),
-                           units_text(resume_units(experiment, wid)));
+                           units_text(resume_units(experiment, chosen)));
       });
 }
 
@@ -24,7 +24,7 @@ int run_resume(std::span<const std::string> words) {
 const CommandInfo kResumeCommand{
     .name = "resume",
     .usage = "resume ID ...",
-    .summary = "Goes on with the work units that have not ended",
+    .summary = "Continues the work units that have not ended",
     .details =
         "ID is XID or XID/WID. For after a machine went down, or its supervisor was killed: jobs "
         "that are\n"

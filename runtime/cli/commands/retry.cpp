@@ -13,9 +13,9 @@ namespace {
 
 int run_retry(std::span<const std::string> words) {
   return run_on_experiments(
-      words, "retry", [](LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
+      words, "retry", [](LaunchedExperiment& experiment, const UnitChoice& chosen) {
         return fmt::format("experiment {}: {} started afresh\n", experiment.xid(),
-                           units_text(retry_units(experiment, wid)));
+                           units_text(retry_units(experiment, chosen)));
       });
 }
 

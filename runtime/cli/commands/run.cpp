@@ -49,7 +49,7 @@ std::optional<std::int64_t> asked_step(const ConfigArguments& given, Mode mode) 
   }
   if (!evaluates_once(mode)) {
     throw UsageError("--step goes with --mode eval",
-                     {.hint = "training goes on from the newest checkpoint; task.init_checkpoint "
+                     {.hint = "training continues from the newest checkpoint; task.init_checkpoint "
                               "starts a new run from any"});
   }
   return step;

@@ -2,6 +2,7 @@
 #include "cli/view/chart_canvas.h"
 
 #include <array>
+#include <cmath>
 #include <cstdlib>
 
 #include <fmt/core.h>

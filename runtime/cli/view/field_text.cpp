@@ -13,15 +13,15 @@ std::string default_text(const Field& field) {
   return "default: " + to_toml(*field.default_value);
 }
 
+}  // namespace
+
 std::string choices_text(const FieldType& type) {
   const FieldType* inner = &type;
   while (!inner->element.empty()) inner = &inner->element[0];
   std::string text;
   for (const std::string& choice : inner->choices) text += (text.empty() ? "" : ", ") + choice;
-  return text.empty() ? text : "one of: " + text;
+  return text;
 }
-
-}  // namespace
 
 const std::vector<Field>& nested_fields(const FieldType& type) {
   const FieldType* inner = &type;
@@ -37,9 +37,9 @@ std::string field_text(const Field& field, std::size_t indent) {
   text += plain_table ? ")\n" : fmt::format(", {})\n", default_text(field));
   if (!field.doc.empty()) text += fmt::format("{}    {}\n", margin, field.doc);
   if (const std::string choices = choices_text(field.type); !choices.empty()) {
-    text += fmt::format("{}    {}\n", margin, choices);
+    text += fmt::format("{}    one of: {}\n", margin, choices);
   }
-  if (field.adjustable) text += fmt::format("{}    may change when a run goes on\n", margin);
+  if (field.adjustable) text += fmt::format("{}    may change when a run continues\n", margin);
   for (const Field& nested : nested_fields(field.type)) text += field_text(nested, indent + 4);
   return text;
 }

@@ -14,6 +14,10 @@ namespace trivet {
 std::string field_text(const Field& field, std::size_t indent);
 std::string fields_text(const Schema& schema);
 
+// "a, b": what a choice, or the elements of a list or map of choices, may be. Empty for other
+// types.
+std::string choices_text(const FieldType& type);
+
 // Of a table, or of the tables in a list or map.
 const std::vector<Field>& nested_fields(const FieldType& type);
 

@@ -182,7 +182,7 @@ std::string global_text(const Inspection& seen, const TokenFigures& figures) {
   if (figures.tokens == 0) return text;
   text +=
       fmt::format(", {}, {}", counted(figures.tokens, "token"), exact_flops(figures.step_flops));
-  if (figures.ideal_seconds == 0) return text + "; runtime.peak_flops would tell the time";
+  if (figures.ideal_seconds == 0) return text + "; set runtime.peak_flops to see the time";
   return text + fmt::format(", {:.4g} s and {} tokens/s at the peak of {}/s a device",
                             figures.ideal_seconds,
                             format_count(static_cast<std::uint64_t>(

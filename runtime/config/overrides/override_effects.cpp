@@ -119,9 +119,8 @@ class EffectCheck {
       : root_(root), tree_(tree), applied_(applied), diagnostics_(diagnostics) {}
 
   void check() {
-    for (const AppliedOverride& one : applied_) {
-      check(one);
-    }
+    for (const AppliedOverride& one : applied_) check(one);
+    for (std::size_t i = 1; i < applied_.size(); ++i) check_rivals(i);
   }
 
  private:
@@ -135,6 +134,36 @@ class EffectCheck {
           return is_said_inside(one, path);
         });
     if (!said_inside && !gives_way(one)) report(one);
+  }
+
+  // A table may keep something of an earlier value of the same path, or nothing of it: that would
+  // depend on the order of the two.
+  void check_rivals(std::size_t i) {
+    const AppliedOverride& one = applied_[i];
+    for (std::size_t j = 0; j < i; ++j) {
+      const AppliedOverride& other = applied_[j];
+      const bool rivals = one.path == other.path && is_lower(one) == is_lower(other) &&
+                          sets_type(one) == sets_type(other);
+      if (!rivals || reported_.contains(one.placed->number) ||
+          reported_.contains(other.placed->number) || means_same(one, other)) {
+        continue;
+      }
+      reported_.insert(other.placed->number);
+      diagnostics_.add(vain(other, "'" + one.placed->given->shown + "' sets this, too"));
+    }
+  }
+
+  bool means_same(const AppliedOverride& a, const AppliedOverride& b) const {
+    Value left = a.value, right = b.value;
+    tree_.expand(left, a.node);
+    tree_.expand(right, b.node);
+    return is_same(left, right);
+  }
+
+  // Whether the path ends with ".type", so that it says nothing about the rest of the part.
+  static bool sets_type(const AppliedOverride& one) {
+    const std::vector<OverrideStep>& steps = one.placed->parsed.steps;
+    return steps.size() > 1 && steps.back().name == "type";
   }
 
   bool is_said_inside(const AppliedOverride& one, const std::string& path) const {

@@ -70,44 +70,45 @@ void go_on(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids
   experiment.orchestrator().launch(units_of(experiment, wids));
 }
 
-std::vector<std::int64_t> chosen_units(LaunchedExperiment& experiment,
-                                       const std::optional<std::int64_t>& wid) {
-  if (wid) {
-    if (experiment.records().find_unit(*wid) == nullptr) {
-      throw UsageError(fmt::format("experiment {} has no work unit {}", experiment.xid(), *wid));
-    }
-    return {*wid};
-  }
+std::vector<std::int64_t> chosen_units(LaunchedExperiment& experiment, const UnitChoice& chosen) {
   std::vector<std::int64_t> wids;
+  if (chosen) {
+    for (const std::int64_t wid : *chosen) {
+      if (experiment.records().find_unit(wid) == nullptr) {
+        throw UsageError(fmt::format("experiment {} has no work unit {}", experiment.xid(), wid));
+      }
+      wids.push_back(wid);
+    }
+    return wids;
+  }
   for (const WorkUnit& unit : experiment.records().all_units()) wids.push_back(unit.wid);
   return wids;
 }
 
-std::set<std::int64_t> open_units(LaunchedExperiment& experiment,
-                                  const std::optional<std::int64_t>& wid) {
+std::set<std::int64_t> open_units(LaunchedExperiment& experiment, const UnitChoice& chosen) {
   std::set<std::int64_t> open;
-  for_each_job(experiment, chosen_units(experiment, wid),
+  for_each_job(experiment, chosen_units(experiment, chosen),
                [&](const WorkUnit& unit, const Job&, const JobStatus& status) {
                  if (!is_final(status.state)) open.insert(unit.wid);
                });
   return open;
 }
 
-void request_for_all(LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid,
+void request_for_all(LaunchedExperiment& experiment, const UnitChoice& chosen,
                      std::string_view what) {
   constexpr std::int64_t kAll[] = {launch::kWholeExperiment};
-  if (!wid && experiment.orchestrator().makes_units()) experiment.records().request(kAll, what);
+  if (!chosen && experiment.orchestrator().makes_units()) experiment.records().request(kAll, what);
 }
 
 }  // namespace
 
-std::size_t cancel_units(LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
-  std::set<std::int64_t> cancelled = open_units(experiment, wid);
+std::size_t cancel_units(LaunchedExperiment& experiment, const UnitChoice& chosen) {
+  std::set<std::int64_t> cancelled = open_units(experiment, chosen);
   // First, so that the end of a unit is not the reason for one more. A supervisor that hears of it
   // may cancel units at once.
-  request_for_all(experiment, wid, "cancel");
+  request_for_all(experiment, chosen, "cancel");
   experiment.records().refresh();
-  const std::set<std::int64_t> open = open_units(experiment, wid);
+  const std::set<std::int64_t> open = open_units(experiment, chosen);
   cancelled.insert(open.begin(), open.end());
   if (open.empty()) return cancelled.size();
   const std::vector<std::int64_t> wids(open.begin(), open.end());
@@ -116,12 +117,12 @@ std::size_t cancel_units(LaunchedExperiment& experiment, const std::optional<std
   return cancelled.size();
 }
 
-std::size_t retry_units(LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
-  request_for_all(experiment, wid, "retry");
-  std::vector<std::int64_t> wids = chosen_units(experiment, wid);
+std::size_t retry_units(LaunchedExperiment& experiment, const UnitChoice& chosen) {
+  request_for_all(experiment, chosen, "retry");
+  std::vector<std::int64_t> wids = chosen_units(experiment, chosen);
   // What a search has stopped as hopeless would be stopped again. Who names such a unit means it.
   const std::optional<SearchView> search = read_search(experiment.records().directory());
-  if (search && !wid) {
+  if (search && !chosen) {
     const std::set<std::int64_t> stopped = search->stopped_units();
     std::erase_if(wids, [&](std::int64_t one) { return stopped.contains(one); });
   }
@@ -132,8 +133,8 @@ std::size_t retry_units(LaunchedExperiment& experiment, const std::optional<std:
   return touched.size();
 }
 
-std::size_t resume_units(LaunchedExperiment& experiment, const std::optional<std::int64_t>& wid) {
-  const std::vector<std::int64_t> wids = chosen_units(experiment, wid);
+std::size_t resume_units(LaunchedExperiment& experiment, const UnitChoice& chosen) {
+  const std::vector<std::int64_t> wids = chosen_units(experiment, chosen);
   look(experiment, wids);
   std::vector<std::int64_t> going_on = start_afresh(experiment, wids, {JobState::lost});
   // Jobs that were given up because they waited for one of those.

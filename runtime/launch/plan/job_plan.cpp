@@ -156,8 +156,8 @@ class Planner {
   void take_files(JobPlan& plan, const std::string& path) {
     for (const auto& [name, file] : plan.config.files) {
       std::error_code error;
-      if (fs::exists(files_.content(file.path()), error)) {
-        plan.files[name] = files_.take(file.path(), true);
+      if (fs::exists(files_.content(file.text), error)) {
+        plan.files[name] = files_.take(file.text, true);
         continue;
       }
       diagnostics_.add({plan.where,

@@ -91,7 +91,7 @@ Value dimension(const std::string& text, const std::string& option) {
   std::vector<std::string> parts;
   if (!split_at_commas(text, parts)) {
     throw UsageError("--sweep " + option + " has a quote or bracket that is not closed",
-                     {.hint = "a text with quotes stands in others: \"it's\""});
+                     {.hint = "put a text with quotes in others: \"it's\""});
   }
   for (const std::string& part : parts) {
     if (is_blank(part)) {

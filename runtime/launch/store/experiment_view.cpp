@@ -133,7 +133,8 @@ std::string head_text(const ExperimentView& view) {
   std::error_code ignored;
   const bool had_one = std::filesystem::exists(view.directory / "supervisor.lock", ignored);
   if (!view.supervised && had_one) text += "; no supervisor is at work";
-  if (waits_for_resume(view, had_one)) text += fmt::format("; trivet resume {} goes on", view.xid);
+  if (waits_for_resume(view, had_one))
+    text += fmt::format("; trivet resume {} continues it", view.xid);
   return text + "\n" + problems_text(view);
 }
 

@@ -34,7 +34,7 @@
 //                                     for numbers; of a list or map every element must comply
 //   choices("a", "b")                 for strings
 //   alias("old_name")                 still understood
-//   adjustable                        may change when a run goes on: no variable's meaning depends
+//   adjustable                        may change when a run continues: no variable's meaning depends
 //                                     on it
 //   names_metric                      for a string of an action or of [xp] that names a number of a
 //                                     run: in trainer.train_actions of training, else of an
@@ -181,7 +181,7 @@ constexpr std::string_view schema_json() {
           };                                                                                      \
         }                                                                                         \
       }.template operator()<Type>(),                                                              \
-      #Type ": a member stands in the list twice, or a base struct is missing");                  \
+      #Type ": a member is in the list twice, or a base struct is missing");                      \
   static_assert(                                                                                  \
       []<class TrivetType>() {                                                                    \
         if constexpr (::std::same_as<Base, ::trivet::NoBase>) {                                   \

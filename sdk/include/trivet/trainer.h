@@ -149,7 +149,7 @@ TRIVET_CONFIG(
     (keep_checkpoint_every, "Checkpoints of multiples of this step are kept for ever; 0: none.",
      at_least(0), adjustable),
     (checkpoint_async,
-     "Training goes on while a checkpoint is written; a write that fails ends the run.",
+     "Training continues while a checkpoint is written; a write that fails ends the run.",
      adjustable),
     (best_checkpoint, "Keeps the checkpoints that evaluated best.", adjustable),
     (continuous_eval_timeout, "How long the continuous modes wait for the next checkpoint.",
@@ -166,8 +166,9 @@ TRIVET_CONFIG(
     (loss_upper_bound, "A training loss above this, or one that is not a number, ends the run.",
      more_than(0), adjustable),
     (recovery,
-     "What to do after a step with a non-finite or too large loss: restore the last checkpoint, or "
-     "skip the step.",
+     "Action after a step with a non-finite or too large loss: restore the last checkpoint, or "
+     "skip "
+     "the step.",
      adjustable),
     (recovery_begin_steps, "Before this step a loss above the bound is accepted.", at_least(0),
      adjustable),

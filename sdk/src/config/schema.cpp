@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>

@@ -186,7 +186,7 @@ void Validator::check_form(const Value& value, const FieldType& type, const Fiel
         if (const auto name = name_cut_at_dots(member, type.element[0])) {
           add(member.value, joined_path(path, member.key),
               "'" + member.key + "' is a table of tables",
-              "a name with dots in it stands in quotes: \"" + *name + "\"");
+              "put a name with dots in it in quotes: \"" + *name + "\"");
           continue;
         }
         check(member.value, type.element[0], field, joined_path(path, member.key));

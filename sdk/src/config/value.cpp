@@ -198,7 +198,7 @@ Value& Value::set_path(std::string_view path, Value value) {
     if (step.index < 0) {
       if (!at->is_null() && !at->is_table()) {
         throw Error("'" + std::string(path) + "': " + std::string(to_string(at->type())) +
-                    " stands where a table with '" + step.name + "' would have to be");
+                    " is where a table with '" + step.name + "' would have to be");
       }
       Value* next = at->find(step.name);
       at = next != nullptr ? next : &at->set(step.name, last ? Value() : Value::table());

@@ -155,9 +155,9 @@ Job job_from(const Value& value) {
 void check_argument_names(const Value& table, Diagnostics& diagnostics) {
   for (const Value::Member& member : table.members()) {
     if (is_argument_name(member.key)) continue;
-    diagnostics.add(
-        "args", "'" + member.key + "' is no name of an argument: it becomes --NAME=VALUE",
-        R"(leave the dashes out; a word of its own stands in a list: ["-v", { a = 1 }])");
+    diagnostics.add("args",
+                    "'" + member.key + "' is no name of an argument: it becomes --NAME=VALUE",
+                    R"(leave the dashes out; put a word of its own in a list: ["-v", { a = 1 }])");
   }
 }
 

@@ -51,7 +51,7 @@ void initialize(const InitConfig& init, RngKey key, const Shape& shape, std::int
   const Fans fans = fans_of(shape, fan_in, fan_out);
   switch (init.method) {
     case Init::layer_default:
-      throw Error("[initialize] layer_default stands for a layer's own default, and none was given",
+      throw Error("[initialize] layer_default means a layer's own default, and none was given",
                   {.hint = "set ParameterOptions::fallback to another method"});
     case Init::constant:
       return std::fill(out.begin(), out.end(), static_cast<float>(scale));

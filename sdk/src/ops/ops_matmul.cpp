@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products: matmul over leading axes, and the fused linear layer.
+#include <algorithm>
 #include <vector>
 
 #include "ops/op_support.h"

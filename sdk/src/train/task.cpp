@@ -42,7 +42,7 @@ Task::~Task() = default;
 
 void Task::initialize(ParameterStore& store) {
   if (config_.init_checkpoint.empty()) return;
-  set_init_report(load_weights(store, config_.init_checkpoint.path(), config_.init_load));
+  set_init_report(load_weights(store, config_.init_checkpoint.text, config_.init_load));
 }
 
 std::unique_ptr<Optimizer> Task::create_optimizer(const ConfigOf<Optimizer>& config) {

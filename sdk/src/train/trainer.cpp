@@ -17,7 +17,7 @@ std::size_t Trainer::stage() const {
   return 0;
 }
 void Trainer::next_stage() {
-  throw Error("the trainer has one stage, and there is none to go on to");
+  throw Error("the trainer has one stage and no next one");
 }
 NamedTensors Trainer::export_tensors() {
   NamedTensors tensors;

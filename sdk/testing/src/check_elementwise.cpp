@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conformance of unary, binary and select.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conformance of matmul.
 
+#include <algorithm>
 #include <cmath>
 
 #include "conformance.h"

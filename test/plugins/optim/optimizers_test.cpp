@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimizers: three updates of one number against values worked out from the formulas in double,
 // and what must hold for any gradients.
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstring>

@@ -112,17 +112,19 @@ TEST_CASE("a file that is no journal of a search is refused by line") {
   };
   const std::string begun = R"({"trial":0,"state":"running","point":{"x":1.0,"y":2.0}})";
   CHECK(refusal(begun) == "accepted");
-  CHECK_THAT(refusal("[1]"),
-             Contains("search.jsonl:1: the journal of a search does not go on like this: [1]"));
+  CHECK_THAT(
+      refusal("[1]"),
+      Contains("search.jsonl:1: the journal of a search cannot continue with this line: [1]"));
   CHECK_THAT(refusal(R"({"trial":1,"state":"running","point":{}})"),
-             Contains("does not go on like this"));
+             Contains("cannot continue with this line"));
   CHECK_THAT(refusal(R"({"trial":0,"state":"complete","value":1.0})"),
-             Contains("does not go on like this"));
-  CHECK_THAT(refusal(R"({"trial":-1,"state":"failed"})"), Contains("does not go on like this"));
+             Contains("cannot continue with this line"));
+  CHECK_THAT(refusal(R"({"trial":-1,"state":"failed"})"),
+             Contains("cannot continue with this line"));
   CHECK_THAT(refusal(begun + "\n" + R"({"trial":0,"state":"tired"})"), Contains("tired"));
   CHECK_THAT(refusal(begun + "\n" + R"({"trial":0,"state":"failed"})" + "\n" +
                      R"({"trial":0,"state":"failed"})"),
-             Contains("does not go on like this"));
+             Contains("cannot continue with this line"));
 }
 
 TEST_CASE("a line that is damaged is refused by its number, unless it is the last") {

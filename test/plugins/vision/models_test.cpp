@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mlp and Cnn: what their parameters are called, what they give, and that they compute what their
 // parts do.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>

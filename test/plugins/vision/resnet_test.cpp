@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ResNet: what its parameters are called, how many the published networks have, and that it
 // computes the formulas, against plain loops in double.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>

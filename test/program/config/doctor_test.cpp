@@ -105,7 +105,7 @@ TEST_CASE("without a peak there is no MFU, and without tokens neither") {
   const ShellResult result = language_run(cache, dir.path() / "run");
   INFO(result.output);
   CHECK(result.exit_code == 0);
-  CHECK_THAT(result.output, Contains("'trivet doctor --peak' lets runs tell their MFU"));
+  CHECK_THAT(result.output, Contains("'trivet doctor --peak' lets runs report their MFU"));
   const nlohmann::json summary = json_of(dir.path() / "run" / "summary.json");
   CHECK(summary.at("mfu").is_null());
   CHECK(summary.at("tokens_per_second").get<double>() > 0);
@@ -136,7 +136,7 @@ TEST_CASE("a damaged file of peaks is an error of the doctor and a warning of a 
   const ShellResult result = language_run(cache, dir.path() / "run");
   CHECK(result.exit_code == 0);
   CHECK_THAT(result.output,
-             Contains("warning: ") && Contains("peaks.json") && Contains("the run tells no MFU"));
+             Contains("warning: ") && Contains("peaks.json") && Contains("the run reports no MFU"));
   // Entries without figures are of nobody.
   cache.write("trivet/peaks.json", "{\"peaks\": [3, {}, {\"backend\": \"cpu/OpenBlas\"}]}");
   CHECK(doctor("--threads 1", cache).at("peak_flops").is_null());

@@ -273,7 +273,7 @@ TEST_CASE("the best checkpoints are known although best.json is damaged or gone"
     const auto again = train(workdir, 100, best);
     INFO(again.output);
     CHECK(again.exit_code == 0);
-    CHECK_THAT(again.output, Contains("best.json") && Contains("made anew from 2 best"));
+    CHECK_THAT(again.output, Contains("best.json") && Contains("rebuilt from 2 best"));
     CHECK(trivet::test::trivet("ckpt verify " + quoted(workdir.string())).exit_code == 0);
     // As it would have become undisturbed.
     CHECK(json_of(workdir / "best" / "best.json").at("checkpoints") == undisturbed);

@@ -119,7 +119,7 @@ TEST_CASE("a sweep of 200 units is done once although its processes are killed",
 TEST_CASE("status says with which command an experiment goes on that nobody supervises any more",
           "[nosan]") {
   const Experiments at;
-  const std::string hint = "; no supervisor is at work; trivet resume 1 goes on\n";
+  const std::string hint = "; no supervisor is at work; trivet resume 1 continues it\n";
   // Units wait for a file that the test makes.
   const ShellResult launched =
       with(at, "", launch_words(at, "while [ ! -e $0/../go ]; do sleep 0.05; done", 2, 1));

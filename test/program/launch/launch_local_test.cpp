@@ -75,10 +75,15 @@ TEST_CASE("a job that fails is told, and can be started once more") {
 TEST_CASE("units are cancelled, those that run and those that wait") {
   const Experiments at;
   const std::string script = "touch $0/began; exec sleep 600";
-  REQUIRE(at.launch(script, 4).exit_code == 0);
+  REQUIRE(at.launch(script, 6).exit_code == 0);
   REQUIRE(comes_true([&] { return at.count("running") == 2; }));
   CHECK_THAT(at.trivet("cancel 1/4").output, Contains("1 work unit cancelled"));
   REQUIRE(comes_true([&] { return at.count("cancelled") == 1; }));
+  CHECK(at.trivet("cancel 1/6 1/5 1/6").output == "experiment 1: 2 work units cancelled\n");
+  const ShellResult unknown = at.trivet("cancel 1/3 1/99");
+  CHECK(unknown.exit_code == 2);
+  CHECK_THAT(unknown.output, Contains("experiment 1 has no work unit 99"));
+  CHECK(at.count("cancelled") == 3);
   CHECK_THAT(at.trivet("cancel 1").output, Contains("3 work units cancelled"));
   REQUIRE(comes_true([&] { return at.all_are("cancelled"); }));
   CHECK_FALSE(fs::exists(at.root / "1/4/began"));

@@ -102,10 +102,10 @@ TEST_CASE("trivet explain shows the fields of an item from its note alone") {
   const ShellResult result = trivet_with(folder, "explain alpha/Constant");
   CHECK(result.exit_code == 0);
   CHECK_THAT(result.output, Contains("alpha/Constant (schedule)\n  The same at every step."));
-  CHECK_THAT(result.output, Contains("A bare number stands for it and sets 'value'."));
+  CHECK_THAT(result.output, Contains("A bare number selects it and sets 'value'."));
   CHECK_THAT(result.output, Contains("value  (float in [0, 10], required)\n"
                                      "      The value at every step."));
-  CHECK_THAT(result.output, Contains("one of: calm, wild\n      may change when a run goes on"));
+  CHECK_THAT(result.output, Contains("one of: calm, wild\n      may change when a run continues"));
   const ShellResult schema = trivet_with(folder, "schema alpha/Constant");
   CHECK(schema.exit_code == 0);
   const auto fields = nlohmann::json::parse(schema.output)

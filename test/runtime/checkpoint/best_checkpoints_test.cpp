@@ -292,7 +292,7 @@ TEST_CASE("a record of another metric is an error, and a damaged one is made ane
     std::string warned;
     const BestCheckpoints best(temp / "best", {"accuracy"},
                                [&](const std::string& warning) { warned += warning; });
-    CHECK_THAT(warned, Contains("best.json") && Contains("made anew"));
+    CHECK_THAT(warned, Contains("best.json") && Contains("is rebuilt"));
     REQUIRE(best.entries().size() == 1);
     CHECK(best.entries()[0].step == 10);
     CHECK(best.entries()[0].value == 0.9);

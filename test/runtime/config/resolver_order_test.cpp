@@ -12,8 +12,9 @@ namespace {
 
 // Where both orders give the same at this path: what they give; where both are refused: the first
 // problem.
-std::string either_way(const std::vector<std::string>& words, const std::string& path) {
-  Configs configs(kGoodConfig);
+std::string either_way(const std::vector<std::string>& words, const std::string& path,
+                       const char* config = kGoodConfig) {
+  Configs configs(config);
   std::vector<std::string> backward(words.rbegin(), words.rend());
   const std::string diagnostics = configs.diagnostics(words);
   CHECK((diagnostics == "no problem") == (configs.diagnostics(backward) == "no problem"));
@@ -53,6 +54,18 @@ TEST_CASE("an override of which nothing is left is refused with what replaced it
              Catch::Contains("task.model: this has no effect"));
   CHECK_THAT(either_way({"task.model.parts={label = 'a'}", "task.model.parts={sizes = [1]}"}, ""),
              Catch::Contains("task.model.parts: this has no effect"));
+  // A type and a table that names none, whether or not the files have a type there.
+  const char* const bare =
+      "task = {type = 'demo/Task', model = 'demo/Mlp', train_input = {type = 'demo/Noise', "
+      "batch_size = 2}}\ntrainer = {train_steps = 10}\n";
+  for (const char* config : {static_cast<const char*>(kGoodConfig), bare}) {
+    CHECK_THAT(
+        either_way({"trainer.optimizer=demo/Sgd", "trainer.optimizer={momentum = 0.2}"}, "",
+                   config),
+        Catch::Contains("trainer.optimizer: ") && Catch::Contains("(leave one of them out)"));
+  }
+  CHECK(either_way({"trainer.optimizer=demo/Sgd", "trainer.optimizer={type = 'demo/Sgd'}"},
+                   "trainer.optimizer.type") == "\"demo/Sgd\"");
   CHECK_THAT(either_way({"task.model.hidden_dims[0]=5", "~task.model.hidden_dims[0]"}, ""),
              Catch::Contains("'~task.model.hidden_dims[0]' takes it out"));
   // A slip below a part that is replaced is one all the same.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 #include <sstream>
+#include <unordered_map>
 
 #include "config/overrides/override_effects.h"
 #include "config/toml/toml_reader.h"

@@ -112,7 +112,7 @@ TEST_CASE("stages that differ in nothing are one run of the default trainer") {
   CHECK(end.files == expected.files);
   CHECK(end.state("trainer") == expected.state("trainer"));
   CHECK(end.state("train_input") == expected.state("train_input"));
-  CHECK_THAT(staged.observer.notes, Contains("stage 2 of 3: goes on with all weights"));
+  CHECK_THAT(staged.observer.notes, Contains("stage 2 of 3: continues with all weights"));
 }
 
 TEST_CASE("a stage with another model starts from the weights of the same paths") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optional functions of a backend: each may be missing on its own, and the step gives the same.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>

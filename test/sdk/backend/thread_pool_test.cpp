@@ -2,6 +2,7 @@
 // The pool: pieces, workers, errors, nesting, several callers.
 #include "trivet/backend/thread_pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -52,7 +52,7 @@ TEST_CASE("a member that is missing from the list is found") {
 TEST_CASE("a member that stands in the list twice is found") {
   CHECK_THAT(complaint("struct A { int x = 0; };\n"
                        "TRIVET_CONFIG(A, trivet::NoBase, (x, \"X.\"), (x, \"X.\"))"),
-             Contains("A: a member stands in the list twice"));
+             Contains("A: a member is in the list twice"));
 }
 
 TEST_CASE("a base struct that is not named is found") {

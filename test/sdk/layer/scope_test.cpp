@@ -2,6 +2,7 @@
 // Scopes and parameter stores: paths, blocks, starting values, shared layers.
 #include "trivet/layer/scope.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products, the linear layer, normalization, rows of a table, dropout.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 

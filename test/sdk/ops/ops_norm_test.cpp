@@ -2,6 +2,7 @@
 // Batch norm against plain loops in double.
 #include "trivet/tensor/ops_norm.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 

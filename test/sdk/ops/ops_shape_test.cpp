@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that change form, and reductions.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 

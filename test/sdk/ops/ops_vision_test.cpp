@@ -2,6 +2,7 @@
 // Convolution and pooling against direct loops in double.
 #include "trivet/tensor/ops_vision.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summaries: what is kept, under which name, and histograms of hard cases.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>

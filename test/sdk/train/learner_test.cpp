@@ -2,7 +2,9 @@
 // Learner: clipping, segments, slots, and what an optimizer is given.
 #include "trivet/train/learner.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
 
 #include "support/plugins.h"

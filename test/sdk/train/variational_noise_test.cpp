@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Variational noise: on the weights while gradients are computed, never in what is updated.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <set>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <initializer_list>
 #include <string>
@@ -58,10 +57,12 @@ class Map {
     x == x;
   }
   {
-    return a.size() == b.size() && std::all_of(a.begin(), a.end(), [&](const Entry& entry) {
-             const T* other = b.find(entry.first);
-             return other != nullptr && *other == entry.second;
-           });
+    if (a.size() != b.size()) return false;
+    for (const Entry& entry : a) {
+      const T* other = b.find(entry.first);
+      if (other == nullptr || !(*other == entry.second)) return false;
+    }
+    return true;
   }
 
  private:

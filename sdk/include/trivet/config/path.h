@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,7 +19,6 @@ struct Path {
   constexpr Path(const char* name) : text(name) {}
 
   constexpr bool empty() const noexcept { return text.empty(); }
-  std::filesystem::path path() const { return text; }
   friend constexpr bool operator==(const Path&, const Path&) = default;
 };
 

@@ -75,7 +75,7 @@ struct Field {
   std::string doc;
   FieldType type;
   bool required = false;
-  bool adjustable = false;             // may change when a run goes on, see config.h
+  bool adjustable = false;             // may change when a run continues, see config.h
   bool names_metric = false;           // its text is the name of a metric, see config.h
   std::optional<Value> default_value;  // none: the compiler could not tell, ask the loaded plugin
   // Bounds of a number, duration or integer; of each element for a list or map.

@@ -81,7 +81,7 @@ TRIVET_CONFIG(
      alias("cpus")),
     (memory,
      "Memory it takes at most: \"16GiB\", \"500MB\"; default, and 0: none is counted. A job that "
-     "takes more is ended where the orchestrator can tell: Slurm, and local/Orchestrator by "
+     "takes more is killed by Slurm, and by local/Orchestrator with "
      "cgroups.",
      at_least(0), alias("ram")),
     (gpus, "GPUs it takes; default 0, or what platform says.", at_least(0)),

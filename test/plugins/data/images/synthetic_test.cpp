@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // data/Synthetic: the same images for the same seeds, others for others, and classes that differ.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <set>

@@ -142,7 +142,7 @@ TEST_CASE("special tokens are the config's, else the tokenizer's, or left out", 
   sentences.config.tokenizer = letters(false);
   CHECK(rows_of(sentences.first()).ids == Texts{"ab......"});
   sentences.config.text_b = "{text_b}";
-  CHECK_THAT(sentences.complaint(), Contains("no token that stands between two sentences"));
+  CHECK_THAT(sentences.complaint(), Contains("no token to put between two sentences"));
   sentences.config.tokenizer = letters();
   sentences.config.seq_len = 3;
   CHECK_THAT(sentences.complaint(), Contains("leaves no room for text beside 3 special tokens"));

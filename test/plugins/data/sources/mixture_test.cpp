@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // data/Mixture: examples of several sources by rates. Orders are computed by hand.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>

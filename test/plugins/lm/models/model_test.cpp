@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LanguageModel and its task: the loss against float64, what a position may see, steps with a cache
 // against the whole sequence, and what is said of models and tokenizers that do not fit.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <memory>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations composed of ops, by their formulas in float64, and where they might overflow.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>

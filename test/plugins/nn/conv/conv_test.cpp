@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv2d and the pools against plain loops in double, by TensorFlow's rules for borders.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>

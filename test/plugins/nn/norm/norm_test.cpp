@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerNorm and BatchNorm against plain loops in double.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 

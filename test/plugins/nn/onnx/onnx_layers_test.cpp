@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data sets of ONNX's backend tests (Debian's libonnx-testdata): every one whose operators have
 // a counterpart among the layers of plugin nn or the optimizers of plugin optim, on every backend.
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 
 #include "onnx_layers.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution and pooling over images; what has one spatial axis is an image of height 1.
+#include <algorithm>
+
 #include "onnx_layers.h"
 
 namespace trivet::test::onnx {

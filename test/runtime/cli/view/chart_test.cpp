@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Charts in text, character by character, and tables.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses over [N, C, d1, ..] with targets [N, d1, ..], and dropout where it does nothing.
+#include <algorithm>
+
 #include "sdk/ops/onnx/operators.h"
 
 namespace trivet::test::onnx {
