@@ -54,7 +54,7 @@ SortKey sweep_key(const ListedRun& run, const std::string& name) {
   return {.is_there = text != "-", .text = text};
 }
 
-bool comes_before(const SortKey& a, const SortKey& b, bool reverse) {
+bool is_row_before(const SortKey& a, const SortKey& b, bool reverse) {
   if (a.is_there != b.is_there) return a.is_there;
   if (!a.is_there) return false;
   // Numbers before texts.
@@ -142,7 +142,7 @@ void sort_runs(std::vector<ListedRun>& runs, const std::string& by, bool reverse
   std::vector<std::pair<SortKey, std::size_t>> keys;
   for (std::size_t i = 0; i < runs.size(); ++i) keys.emplace_back(key_of(runs[i], by, columns), i);
   std::stable_sort(keys.begin(), keys.end(), [&](const auto& a, const auto& b) {
-    return comes_before(a.first, b.first, reverse);
+    return is_row_before(a.first, b.first, reverse);
   });
   std::vector<ListedRun> sorted;
   for (const auto& [key, location] : keys) sorted.push_back(std::move(runs[location]));
