@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string place(const fs::path& header, const Quote& block) {
+std::string location(const fs::path& header, const Quote& block) {
   return header.lexically_relative(source_root()).string() + ":" + std::to_string(block.line);
 }
 
@@ -31,7 +31,7 @@ TEST_CASE("what a header quotes of a source is there, letter for letter") {
     for (const Quote& block : header_blocks(read_file(header))) {
       if (block.source.empty()) continue;
       ++quotes;
-      INFO(place(header, block) << ": " << block.source);
+      INFO(location(header, block) << ": " << block.source);
       const std::optional<std::string> region = source_region(block.source);
       REQUIRE(region.has_value());
       CHECK(block.text == dedented(*region));
@@ -43,8 +43,8 @@ TEST_CASE("what a header quotes of a source is there, letter for letter") {
 TEST_CASE("a header shows no code that nobody compiles") {
   for (const fs::path& header : public_headers()) {
     for (const Quote& block : header_blocks(read_file(header))) {
-      INFO(place(header, block) << ": name the region that this is, see test/examples/quotes.h\n"
-                                << block.text);
+      INFO(location(header, block) << ": name the region that this is, see test/examples/quotes.h\n"
+                                   << block.text);
       CHECK((!block.source.empty() || !is_code(block.text)));
     }
   }

@@ -211,6 +211,7 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
   REQUIRE(comes_true([&] { return at.count("running") == 6; }));
 
   // Half of them, of which one runs.
+  const auto before_cancel = fs::file_time_type::clock::now();
   std::string half;
   for (int wid = 6; wid < 56; ++wid) half += " 1/" + std::to_string(wid);
   const ShellResult cancelled = at.trivet("cancel" + half);
@@ -224,6 +225,8 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
     REQUIRE_FALSE(moved.empty());
     CHECK(cluster().command("scontrol requeue " + moved).exit_code == 0);
     REQUIRE(comes_true([&] { return tasks_on("n1").empty(); }));
+    // A controller that never saved the array comes back without any of its jobs.
+    REQUIRE(comes_true([&] { return cluster().jobs_saved_at() > before_cancel; }));
     {
       // It comes back with what it had saved, which need not be all: jobs may be lost by it.
       const StoppedController killed(SIGKILL);

@@ -167,6 +167,12 @@ void SlurmCluster::start_controller() {
   }
 }
 
+fs::file_time_type SlurmCluster::jobs_saved_at() const {
+  std::error_code not_yet;
+  const fs::file_time_type time = fs::last_write_time(file("state/job_state"), not_yet);
+  return not_yet ? fs::file_time_type::min() : time;
+}
+
 pid_t SlurmCluster::start(const std::vector<std::string>& words) {
   const std::string config = (folder_ / "slurm.conf").string(),
                     log = (folder_ / "daemons.log").string();

@@ -35,6 +35,8 @@ class SlurmCluster {
   // what it had saved by then.
   void stop_controller(int signal);
   void start_controller();
+  // When the controller last saved its jobs. It does so some seconds after a change.
+  std::filesystem::file_time_type jobs_saved_at() const;
 
  private:
   std::filesystem::path file(const std::string& name) const { return folder_ / name; }
