@@ -11,8 +11,10 @@ Interleaved::Interleaved(const Config& config, TaskContext& context)
     : MultiTask(config, context), sampler_(config.sampler) {}
 
 std::unique_ptr<Input> Interleaved::build_inputs(const ConfigOf<Input>&, InputContext& context) {
-  if (!context.training) return std::make_unique<InTurnInput>(sources(false));
-  return std::make_unique<InterleavedInput>(sources(true), TaskSampler(sampler_, weights()));
+  if (context.phase == Phase::evaluation)
+    return std::make_unique<InTurnInput>(sources(context.phase));
+  return std::make_unique<InterleavedInput>(sources(context.phase),
+                                            TaskSampler(sampler_, weights()));
 }
 
 StepOutput Interleaved::train_step(const Batch& batch, StepState& state) {

@@ -104,13 +104,14 @@ std::unique_ptr<Model> MultiTask::build_model(const ConfigOf<Model>& config, Sco
   return models;
 }
 
-std::vector<Source> MultiTask::sources(bool training) const {
+std::vector<Source> MultiTask::sources(Phase phase) const {
+  const bool training = phase == Phase::training;
   std::vector<Source> sources;
   for (std::size_t i = 0; i < subtasks_.size(); ++i) {
     const auto& [own, task] = subtasks_[i];
     const ConfigOf<Input>& config =
         training ? task->config().train_input : task->config().eval_input;
-    InputContext context{.training = training,
+    InputContext context{.phase = phase,
                          .name = "task.tasks[" + std::to_string(i) + "].task." +
                                  (training ? "train_input" : "eval_input")};
     sources.push_back({own.name, config, task->build_inputs(config, context), own.eval_steps});
@@ -118,11 +119,11 @@ std::vector<Source> MultiTask::sources(bool training) const {
   return sources;
 }
 
-Metrics MultiTask::build_metrics(bool training) {
+Metrics MultiTask::build_metrics(Phase phase) {
   Metrics groups;
   for (const Subtask& subtask : subtasks_) {
     groups.push_back(
-        std::make_unique<MetricGroup>(subtask.config.name, subtask.task->build_metrics(training)));
+        std::make_unique<MetricGroup>(subtask.config.name, subtask.task->build_metrics(phase)));
   }
   return groups;
 }

@@ -68,7 +68,7 @@ TRIVET_CONFIG(MultiTaskConfig, trivet::TaskConfig, (tasks, "Tasks, trained toget
 class MultiTask : public Task, public ExpectedInitialLoss {
  public:
   std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
-  Metrics build_metrics(bool training) override;
+  Metrics build_metrics(Phase phase) override;
   void process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) override;
   // The sum of weight * loss over the tasks in the batch; of a part of a joint batch its share in
   // the sum, with a weight of 1.
@@ -91,7 +91,7 @@ class MultiTask : public Task, public ExpectedInitialLoss {
 
   const std::vector<Subtask>& subtasks() const { return subtasks_; }
   std::vector<double> weights() const;
-  std::vector<Source> sources(bool training) const;
+  std::vector<Source> sources(Phase phase) const;
   // The task that alone is in the batch.
   std::size_t task_of(const Batch& batch) const;
   // One step of one task, by its own `train_step` or `validation_step`; what comes back has its

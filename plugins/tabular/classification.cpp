@@ -28,7 +28,7 @@ WeightedScalar Classification::build_losses(const Batch& batch, const NestedMap&
   return {add_aux_losses(std::move(loss), context), sum_of_weights(batch)};
 }
 
-Metrics Classification::build_metrics(bool) {
+Metrics Classification::build_metrics(Phase) {
   Metrics metrics;
   metrics.push_back(std::make_unique<Accuracy>(AccuracyConfig{}));
   return metrics;

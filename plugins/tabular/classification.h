@@ -19,7 +19,7 @@ class Classification final : public TabularTask, public ExpectedInitialLoss {
 
   WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
                               const FpropContext& context) override;
-  Metrics build_metrics(bool training) override;
+  Metrics build_metrics(Phase phase) override;
   std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
                                                  const StepOutput& step) override;
   Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;

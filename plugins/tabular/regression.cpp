@@ -42,7 +42,7 @@ WeightedScalar Regression::build_losses(const Batch& batch, const NestedMap& out
   return {add_aux_losses(std::move(loss), context), sum_of_weights(batch)};
 }
 
-Metrics Regression::build_metrics(bool) {
+Metrics Regression::build_metrics(Phase) {
   Metrics metrics;
   RegressionScoresConfig config;
   config.scale = encoding().label_std;

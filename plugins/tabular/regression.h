@@ -35,7 +35,7 @@ class Regression final : public TabularTask {
 
   WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
                               const FpropContext& context) override;
-  Metrics build_metrics(bool training) override;
+  Metrics build_metrics(Phase phase) override;
   NestedMap inference_step(const Batch& batch, Model& model, FpropContext& context) override;
 
  protected:

@@ -69,7 +69,7 @@ std::shared_ptr<const Encoding> TabularTask::found_encoding() {
     keep(std::make_shared<const Encoding>(std::move(encoding)));
     return encoding_;
   }
-  InputContext context{.training = true, .name = "task.train_input"};
+  InputContext context{.phase = Phase::training, .name = "task.train_input"};
   fitted_ = Task::build_inputs(config().train_input, context);
   TableInput& table = table_in(*fitted_, config().train_input, context.name);
   try {
@@ -113,7 +113,7 @@ void TabularTask::check_training(TableInput& table) {
 std::unique_ptr<Input> TabularTask::build_inputs(const ConfigOf<Input>& config,
                                                  InputContext& context) {
   encoding();
-  const bool own_rows = context.training && config == this->config().train_input;
+  const bool own_rows = context.phase == Phase::training && config == this->config().train_input;
   // Rows that were just looked at need not be read again, or compared with themselves.
   const bool looked_at = own_rows && fitted_ != nullptr;
   std::unique_ptr<Input> input =

@@ -55,7 +55,7 @@ WeightedScalar ImageClassification::build_losses(const Batch& batch, const Neste
   return {add_aux_losses(std::move(loss), context), sum_of_weights(batch)};
 }
 
-Metrics ImageClassification::build_metrics(bool) {
+Metrics ImageClassification::build_metrics(Phase) {
   Metrics metrics;
   metrics.push_back(std::make_unique<Accuracy>(AccuracyConfig{}));
   if (top_k_ > 1) metrics.push_back(std::make_unique<TopK>(TopKConfig{{}, top_k_}));

@@ -39,7 +39,7 @@ class ImageClassification final : public Task, public ExpectedInitialLoss {
 
   WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
                               const FpropContext& context) override;
-  Metrics build_metrics(bool training) override;
+  Metrics build_metrics(Phase phase) override;
   // Both as the default, and where summaries are wanted: images as the model sees them, and logits.
   StepOutput train_step(const Batch& batch, StepState& state) override;
   StepOutput validation_step(const Batch& batch, StepState& state) override;

@@ -55,9 +55,9 @@ void DefaultTrainer::build_training() {
   if (training_->bad_steps.skips()) {
     training_->before.states = Tensor::zeros(device_, store_.states().shape());
   }
-  training_->metrics = build_metrics(task_, true);
+  training_->metrics = build_metrics(task_, Phase::training);
   training_->metric_names = metric_names(training_->metrics);
-  training_->input = build_input(task_, parts_.train_input, true);
+  training_->input = build_input(task_, parts_.train_input, Phase::training);
 }
 
 DefaultTrainer::Training& DefaultTrainer::training() {

@@ -11,8 +11,8 @@
 namespace trivet {
 
 Evaluation::Evaluation(Task& task, const ConfigOf<Input>& input, ValidationData data)
-    : task_(task), config_(input), metrics_(build_metrics(task, false)), data_(data) {
-  input_ = build_input(task, config_, false);
+    : task_(task), config_(input), metrics_(build_metrics(task, Phase::evaluation)), data_(data) {
+  input_ = build_input(task, config_, Phase::evaluation);
 }
 
 Evaluation::~Evaluation() = default;

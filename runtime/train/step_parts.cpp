@@ -38,9 +38,9 @@ std::unique_ptr<Optimizer> create_optimizer(Task& task, const ConfigOf<Optimizer
   return made_by(task, "create_optimizer", [&] { return task.create_optimizer(config); });
 }
 
-Metrics build_metrics(Task& task, bool training) {
+Metrics build_metrics(Task& task, Phase phase) {
   return in_task(task, "build_metrics", [&] {
-    Metrics metrics = task.build_metrics(training);
+    Metrics metrics = task.build_metrics(phase);
     for (const auto& metric : metrics) {
       if (!metric) throw PluginError("its build_metrics gave nothing instead of a metric");
     }
@@ -48,9 +48,9 @@ Metrics build_metrics(Task& task, bool training) {
   });
 }
 
-std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, bool training) {
-  InputContext context{.training = training,
-                       .name = training ? "task.train_input" : "task.eval_input"};
+std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, Phase phase) {
+  InputContext context{.phase = phase,
+                       .name = phase == Phase::training ? "task.train_input" : "task.eval_input"};
   if (!config.path().empty()) context.name = config.path();
   std::unique_ptr<Input> input;
   build_from_config(context.name, config.origin(), [&] {

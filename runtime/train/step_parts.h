@@ -21,9 +21,9 @@ namespace trivet {
 // location of an object is a PluginError. An input is behind a PrefetchInput unless its `prefetch`
 // is 0.
 std::unique_ptr<Model> build_model(Task& task, const ConfigOf<Model>& config, Scope& scope);
-std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, bool training);
+std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, Phase phase);
 std::unique_ptr<Optimizer> create_optimizer(Task& task, const ConfigOf<Optimizer>& config);
-Metrics build_metrics(Task& task, bool training);
+Metrics build_metrics(Task& task, Phase phase);
 
 void reset(Metrics& metrics);
 Logs results(const Metrics& metrics);

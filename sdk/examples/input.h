@@ -32,8 +32,8 @@ class Wave final : public trivet::Input {
       : noise_(config.noise),
         name_(context.name),
         key_(trivet::RngKey(static_cast<std::uint64_t>(config.seed))
-                 .fold(context.training ? "train" : "eval")),
-        sampler_(config, context.training, config.examples, context.name) {}
+                 .fold(context.phase == trivet::Phase::training ? "train" : "eval")),
+        sampler_(config, context.phase, config.examples, context.name) {}
 
   std::optional<trivet::Batch> get_next() override {
     if (!sampler_.next(samples_)) return std::nullopt;

@@ -42,7 +42,7 @@ class Regression final : public trivet::Task {
   }
 
   // Called once for training and once for evaluation: each keeps sums of its own.
-  trivet::Metrics build_metrics(bool) override {
+  trivet::Metrics build_metrics(trivet::Phase) override {
     trivet::Metrics made;
     for (const auto& metric : metrics_) made.push_back(trivet::make(metric));
     return made;

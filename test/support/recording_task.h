@@ -34,7 +34,7 @@ class RecordingTask : public Task {
   }
   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
                                       InputContext& context) override {
-    note(context.training ? "build_inputs(train)" : "build_inputs(eval)");
+    note(context.phase == Phase::training ? "build_inputs(train)" : "build_inputs(eval)");
     return Task::build_inputs(config, context);
   }
   WeightedScalar build_losses(const Batch&, const NestedMap& outputs,
@@ -42,8 +42,8 @@ class RecordingTask : public Task {
     note("build_losses");
     return {ops::mean(ops::square(outputs.at("y"))), 4};
   }
-  Metrics build_metrics(bool training) override {
-    note(training ? "build_metrics(true)" : "build_metrics(false)");
+  Metrics build_metrics(Phase phase) override {
+    note(phase == Phase::training ? "build_metrics(train)" : "build_metrics(eval)");
     return {};
   }
   void process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) override {

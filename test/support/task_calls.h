@@ -8,8 +8,8 @@
 namespace trivet::test {
 
 inline const std::string kBuildTraining =
-    "build_model\ncreate_optimizer\nbuild_metrics(true)\nbuild_inputs(train)\n";
-inline const std::string kBuildEvaluation = "build_metrics(false)\nbuild_inputs(eval)\n";
+    "build_model\ncreate_optimizer\nbuild_metrics(train)\nbuild_inputs(train)\n";
+inline const std::string kBuildEvaluation = "build_metrics(eval)\nbuild_inputs(eval)\n";
 inline const std::string kTrainStep = "train_step\nbuild_losses\nprocess_metrics\n";
 inline const std::string kValidationStep =
     "validation_step\ninference_step\nbuild_losses\nprocess_metrics\n";

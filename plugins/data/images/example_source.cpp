@@ -26,11 +26,11 @@ ExampleInput::ExampleInput(const DatasetConfig& config, const InputContext& cont
     : name_(context.name),
       source_(std::move(source)),
       loading_(std::make_unique<Loading>()),
-      order_(config, context.training, source_->examples(), source_->name()),
+      order_(config, context.phase, source_->examples(), source_->name()),
       batch_shape_(with_batch(config.batch_size, source_->example_shape())) {
   Augmenter augmenter(config, source_->example_shape(), source_->name());
-  if (context.training && augmenter.active()) augmenter_ = std::move(augmenter);
-  const auto when = context.training ? std::launch::async : std::launch::deferred;
+  if (context.phase == Phase::training && augmenter.active()) augmenter_ = std::move(augmenter);
+  const auto when = context.phase == Phase::training ? std::launch::async : std::launch::deferred;
   loading_->done = std::async(when, [from = source_.get()] { from->load(); }).share();
 }
 

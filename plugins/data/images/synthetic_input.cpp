@@ -81,7 +81,7 @@ class SyntheticSource final : public ExampleSource {
  private:
   static std::string split_of(const SyntheticConfig& config, const InputContext& context) {
     if (!config.split.empty()) return config.split;
-    return context.training ? "train" : "eval";
+    return context.phase == Phase::training ? "train" : "eval";
   }
   std::span<std::uint8_t> pattern(std::int64_t c) {
     return std::span(patterns_).subspan(static_cast<std::size_t>(c) * pixels_, pixels_);

@@ -22,13 +22,13 @@ struct RowsInput::Loading {
 RowsInput::RowsInput(const InputConfig& config, const InputContext& context,
                      const std::string& data, TextSides sides, Load load)
     : name_(context.name), sides_(std::move(sides)), loading_(std::make_unique<Loading>()) {
-  const auto when = context.training ? std::launch::async : std::launch::deferred;
-  auto body = [config, training = context.training, data, load = std::move(load)] {
+  const auto when = context.phase == Phase::training ? std::launch::async : std::launch::deferred;
+  auto body = [config, phase = context.phase, data, load = std::move(load)] {
     std::unique_ptr<SequenceDataset> rows = load();
     if (rows->rows() == 0)
       throw InputError(data + ": there is no text in it that makes a row",
                        {.hint = "a document needs a token to predict and one before it"});
-    ExampleSampler order(config, training, rows->rows(), data);
+    ExampleSampler order(config, phase, rows->rows(), data);
     return std::make_shared<Loaded>(Loaded{std::move(rows), std::move(order)});
   };
   loading_->done = std::async(when, std::move(body)).share();

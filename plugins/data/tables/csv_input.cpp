@@ -76,7 +76,7 @@ CsvInput::CsvInput(const Config& config, InputContext& context)
       table_(std::in_place, config),
       file_(table_->file()),
       columns_(table_->columns()),
-      order_(config, context.training, table_->rows(), file_) {}
+      order_(config, context.phase, table_->rows(), file_) {}
 
 const void* CsvInput::extension(std::string_view id) const noexcept {
   if (id == kInputTable) return static_cast<const TableInput*>(this);

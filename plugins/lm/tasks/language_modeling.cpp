@@ -75,7 +75,7 @@ bool LanguageModeling::has_start_token() const {
   return tokenizer() != nullptr && tokenizer()->bos_id().has_value();
 }
 
-Metrics LanguageModeling::build_metrics(bool) {
+Metrics LanguageModeling::build_metrics(Phase) {
   Metrics metrics;
   metrics.push_back(std::make_unique<TokenMetrics>(TokenMetricsConfig{}));
   return with_losses(std::move(metrics));

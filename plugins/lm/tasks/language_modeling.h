@@ -41,7 +41,7 @@ class LanguageModeling final : public TextTask, public TextGenerator {
   using Config = LanguageModelingConfig;
   LanguageModeling(const Config& config, TaskContext& context);
 
-  Metrics build_metrics(bool training) override;
+  Metrics build_metrics(Phase phase) override;
   StepOutput validation_step(const Batch& batch, StepState& state) override;
   std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
                                                  const StepOutput& step) override;

@@ -7,7 +7,7 @@
 
 namespace trivet::lm {
 
-Metrics MaskedLm::build_metrics(bool) {
+Metrics MaskedLm::build_metrics(Phase) {
   TokenMetricsConfig config;
   config.accuracy = "masked_lm_accuracy";
   config.bits_per_byte = false;  // of the hidden tokens alone it says nothing about the text

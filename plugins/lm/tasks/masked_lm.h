@@ -18,7 +18,7 @@ class MaskedLm final : public TextTask {
   using Config = MaskedLmConfig;
   MaskedLm(const Config& config, TaskContext& context) : TextTask(config, context) {}
 
-  Metrics build_metrics(bool training) override;
+  Metrics build_metrics(Phase phase) override;
 };
 
 }  // namespace trivet::lm

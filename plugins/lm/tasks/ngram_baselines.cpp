@@ -42,7 +42,7 @@ void for_each_label(const Batch& batch, const Visit& visit) {
 
 struct OpenInput {
   OpenInput(Task& task, const ConfigOf<Input>& from, const char* name) : config(from) {
-    InputContext context{.training = false, .name = name};
+    InputContext context{.phase = Phase::evaluation, .name = name};
     input = task.build_inputs(config, context);
   }
   template <class Visit>

@@ -69,7 +69,7 @@ WeightedScalar SentencePrediction::build_losses(const Batch& batch, const Nested
           sum_of_weights(batch)};
 }
 
-Metrics SentencePrediction::build_metrics(bool) {
+Metrics SentencePrediction::build_metrics(Phase) {
   Metrics metrics;
   if (!regression()) metrics.push_back(std::make_unique<ClassScores>(num_classes_));
   return metrics;

@@ -62,7 +62,7 @@ std::unique_ptr<Input> Seq2Seq::build_inputs(const ConfigOf<Input>& config, Inpu
   return input;
 }
 
-Metrics Seq2Seq::build_metrics(bool) {
+Metrics Seq2Seq::build_metrics(Phase) {
   Metrics metrics;
   metrics.push_back(std::make_unique<TokenMetrics>(TokenMetricsConfig{}));
   return with_losses(std::move(metrics));

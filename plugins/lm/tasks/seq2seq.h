@@ -37,7 +37,7 @@ class Seq2Seq final : public TextTask, public TextGenerator {
   std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
                                       InputContext& context) override;
-  Metrics build_metrics(bool training) override;
+  Metrics build_metrics(Phase phase) override;
   void process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) override;
   const void* extension(std::string_view id) const noexcept override;
   std::vector<GeneratedText> generate(Model& model, std::span<const std::string> prompts,

@@ -40,7 +40,7 @@ std::unique_ptr<Input> Tagging::build_inputs(const ConfigOf<Input>& config, Inpu
   return TextTask::build_inputs(config, context);
 }
 
-Metrics Tagging::build_metrics(bool) {
+Metrics Tagging::build_metrics(Phase) {
   Metrics metrics;
   metrics.push_back(std::make_unique<TagScores>(class_names_));
   return with_losses(std::move(metrics));

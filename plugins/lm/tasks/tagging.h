@@ -33,7 +33,7 @@ class Tagging final : public TextTask {
   // Throws ConfigError for an input with other class_names.
   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
                                       InputContext& context) override;
-  Metrics build_metrics(bool training) override;
+  Metrics build_metrics(Phase phase) override;
   Range expected_initial_loss() const override { return chance_of(std::ssize(class_names_)); }
 
  private:

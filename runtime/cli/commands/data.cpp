@@ -108,10 +108,10 @@ class ConfiguredInputs {
     ConfigOf<Input> config;
   };
   // As in a run: by the task, which may tell its inputs how to read.
-  Made make(const std::string& path, bool training) {
+  Made make(const std::string& path, Phase phase) {
     const ConfigOf<Input> config(
         ConfigValue::from_value(*config_.tree.find_path(path), Input::kKind, path));
-    InputContext context{.training = training, .name = path};
+    InputContext context{.phase = phase, .name = path};
     const bool is_tasks = path == "task.train_input" || path == "task.eval_input";
     return {std::string(config.key()),
             is_tasks ? task().build_inputs(config, context) : trivet::make(config, context),
@@ -137,9 +137,10 @@ class ConfiguredInputs {
   std::unique_ptr<Task> task_;
 };
 
-bool is_for_training(const std::string& path) {
+Phase phase_of(const std::string& path) {
   const std::vector<PathStep> steps = split_path(path);
-  return !steps.empty() && steps.back().name == "train_input";
+  const bool training = !steps.empty() && steps.back().name == "train_input";
+  return training ? Phase::training : Phase::evaluation;
 }
 
 Value shown(const ConfiguredInputs::Made& made, const std::string& path, std::int64_t rows) {
@@ -191,7 +192,7 @@ int show(std::span<const std::string> words) {
   const std::int64_t rows = whole_number(inputs.arguments().last("rows"), "rows", 3);
   Value all = Value::array();
   for (const std::string& path : inputs.paths())
-    all.push_back(shown(inputs.make(path, is_for_training(path)), path, rows));
+    all.push_back(shown(inputs.make(path, phase_of(path)), path, rows));
   if (inputs.arguments().has("json")) {
     print_out(to_json(all, JsonStyle::indented));
     return 0;
@@ -212,7 +213,7 @@ int prepare(std::span<const std::string> words) {
   if (wanted.size() > 1) throw UsageError("'trivet data prepare' takes one --input a folder");
   const std::string path = wanted.empty() ? "task.train_input" : inputs.paths()[0];
   // Not as in training, where an input begins to read into memory at once.
-  const ConfiguredInputs::Made made = inputs.make(path, false);
+  const ConfiguredInputs::Made made = inputs.make(path, Phase::evaluation);
   const PreparableInput* preparable = preparable_input(*made.input);
   if (preparable == nullptr)
     throw UsageError(path + ": " + made.type + " has nothing to prepare",

@@ -19,8 +19,8 @@ namespace {
 // Example i is the number i.
 class Numbers final : public Input {
  public:
-  Numbers(const InputConfig& config, bool training, std::int64_t examples)
-      : order_(config, training, examples, "numbers") {}
+  Numbers(const InputConfig& config, Phase phase, std::int64_t examples)
+      : order_(config, phase, examples, "numbers") {}
 
   // [get_next]
   std::optional<Batch> get_next() override {
@@ -53,7 +53,7 @@ class Numbers final : public Input {
 TEST_CASE("example: an input fills batches, and the last one with examples of weight 0") {
   InputConfig config;
   config.batch_size = 2;
-  Numbers input(config, false, 3);
+  Numbers input(config, Phase::evaluation, 3);
   const auto first = input.get_next();
   REQUIRE(first.has_value());
   CHECK(first->at("x").to_host<float>() == std::vector<float>{0, 1});

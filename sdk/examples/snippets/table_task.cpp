@@ -64,7 +64,7 @@ TEST_CASE("example: a task looks at the rows of its input and sets the encoder")
   const snippets::Folder folder;
   TaskContext task_context{.device = *device, .logging_dir = {}};
   TableTask task(task_context);
-  InputContext context{.training = false, .name = "task.eval_input"};
+  InputContext context{.phase = Phase::evaluation, .name = "task.eval_input"};
   const ConfigOf<Input> csv(
       "data/Csv",
       Value::table({{"file", folder.write("a.csv", "n\n1\n3\n5\n")}, {"batch_size", 3}}));

@@ -19,6 +19,7 @@
 #include "trivet/plugin/export.h"
 #include "trivet/tensor/nested_map.h"
 #include "trivet/tensor/random.h"
+#include "trivet/train/phase.h"
 
 namespace trivet {
 
@@ -50,7 +51,7 @@ TRIVET_CONFIG(
     (prefetch, "Batches made ahead on another thread; 0: none.", at_least(0), at_most(64)))
 
 struct InputContext {
-  bool training = true;
+  Phase phase = Phase::training;
   std::string name = "input";  // for messages, e.g. "task.train_input"
   // The task's, for inputs of text that have none of their own; null where the task has none. An
   // input made of inputs hands it on.

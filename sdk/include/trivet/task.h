@@ -3,11 +3,12 @@
 // owns the loop.
 //
 // Life of a task in a run (the order of first calls): build_model, create_optimizer,
-// build_metrics(true), build_inputs(train_input), build_metrics(false), build_inputs(eval_input),
-// then either a restored checkpoint or initialize, then the steps: data that cannot be opened is
-// found before anything is trained. A half that the run's mode does not need is not built, and
-// stages of a training that have the same data of evaluations share it. After Model Garden's
-// official/core/base_task.py; see docs for the differences.
+// build_metrics(Phase::training), build_inputs(train_input), build_metrics(Phase::evaluation),
+// build_inputs(eval_input), then either a restored checkpoint or initialize, then the steps: data
+// that cannot be opened is found before anything is trained. The training half and the evaluation
+// half are built only where the mode requires them. Stages of a training that evaluate the same
+// data share the evaluation half. After Model Garden's official/core/base_task.py;
+// docs/coming-from-model-garden.md lists the differences.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,7 @@
 #include "trivet/train/init_checkpoint.h"
 #include "trivet/train/learner.h"
 #include "trivet/train/logs.h"
+#include "trivet/train/phase.h"
 
 namespace trivet {
 
@@ -131,7 +133,7 @@ class TRIVET_API Task : public Object {
   virtual WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
                                       const FpropContext& context) = 0;
   // Metrics of training or of evaluations. Default: none. [run-thread]
-  virtual Metrics build_metrics(bool training);
+  virtual Metrics build_metrics(Phase phase);
   // Default: update_state() of each metric. [run-thread]
   virtual void process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs);
 

@@ -18,12 +18,12 @@ std::int64_t saved_count(const Value& state, std::string_view key, const std::st
 
 }  // namespace
 
-ExampleSampler::ExampleSampler(const InputConfig& config, bool training, std::int64_t examples,
+ExampleSampler::ExampleSampler(const InputConfig& config, Phase phase, std::int64_t examples,
                                std::string data)
     : data_(std::move(data)),
       examples_(examples),
       batch_(config.batch_size),
-      epochs_(config.epochs == 0 && !training ? 1 : config.epochs),
+      epochs_(config.epochs == 0 && phase == Phase::evaluation ? 1 : config.epochs),
       shuffle_(config.shuffle),
       pad_(!config.drop_remainder),
       key_(RngKey(static_cast<std::uint64_t>(config.seed)).fold("order")) {

@@ -72,7 +72,7 @@ std::unique_ptr<Input> Task::build_inputs(const ConfigOf<Input>& config, InputCo
   return make(config, context);
 }
 
-Metrics Task::build_metrics(bool) {
+Metrics Task::build_metrics(Phase) {
   return {};
 }
 

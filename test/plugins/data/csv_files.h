@@ -18,8 +18,8 @@ class CsvFile {
     config.file = file_.string();
     config.batch_size = 4;
   }
-  data::CsvInput input(bool training = true) const {
-    InputContext context{.training = training, .name = "task.train_input"};
+  data::CsvInput input(Phase phase = Phase::training) const {
+    InputContext context{.phase = phase, .name = "task.train_input"};
     return {config, context};
   }
   void rewrite(const std::string& text) const { dir_.write("table.csv", text); }

@@ -55,10 +55,10 @@ std::string input_error(F&& body) {
 // the same, or the test fails.
 template <class T>
 std::string complaint(const typename T::Config& config) {
-  std::string texts[2];
-  for (const bool training : {false, true}) {
-    InputContext context{.training = training, .name = "task.train_input"};
-    texts[training] = input_error([&] { T(config, context).get_next(); });
+  std::vector<std::string> texts;
+  for (const Phase phase : {Phase::training, Phase::evaluation}) {
+    InputContext context{.phase = phase, .name = "task.train_input"};
+    texts.push_back(input_error([&] { T(config, context).get_next(); }));
   }
   return texts[0] == texts[1] ? texts[0] : "differs: " + texts[0] + " / " + texts[1];
 }

@@ -34,8 +34,8 @@ std::string fingerprint(const Batch& batch);
 class TextFolder {
  public:
   explicit TextFolder(const std::vector<std::string>& texts);
-  data::TextFilesInput input(bool training = false) const {
-    InputContext context{.training = training, .name = "task.train_input"};
+  data::TextFilesInput input(Phase phase = Phase::evaluation) const {
+    InputContext context{.phase = phase, .name = "task.train_input"};
     return {config, context};
   }
   const TempDir& folder() const { return dir_; }

@@ -72,13 +72,13 @@ struct Bench {
                      .learning_rate = make(
                          ConfigOf<Schedule>("optim/Constant", Value::table({{"value", 0.5}})))});
     learner = std::make_unique<Learner>(*store, std::move(rules), LearnerOptions{.ema = ema});
-    metrics = task->build_metrics(true);
+    metrics = task->build_metrics(Phase::training);
   }
 
-  std::unique_ptr<Input> input(bool training) {
-    InputContext context{.training = training};
-    return task->build_inputs(training ? task->config().train_input : task->config().eval_input,
-                              context);
+  std::unique_ptr<Input> input(Phase phase) {
+    InputContext context{.phase = phase};
+    return task->build_inputs(
+        phase == Phase::training ? task->config().train_input : task->config().eval_input, context);
   }
   StepOutput step(const Batch& batch) {
     FpropContext context;
@@ -94,9 +94,9 @@ struct Bench {
     return outs;
   }
   Logs evaluate() {
-    Metrics own = task->build_metrics(false);
+    Metrics own = task->build_metrics(Phase::evaluation);
     std::unique_ptr<AggregatedLogs> aggregated;
-    const auto data = input(false);
+    const auto data = input(Phase::evaluation);
     while (const auto batch = data->get_next()) {
       FpropContext context;
       StepState state{*model, *store, nullptr, own, context};
@@ -182,14 +182,15 @@ TEST_CASE("every task of a continuous evaluation finds the files of its own") {
 
 TEST_CASE("a step of interleaved training is the step of the task that was drawn") {
   Bench both("multitask/Interleaved", two());
-  const auto input = both.input(true);
+  const auto input = both.input(Phase::training);
   const Batch batch = *input->get_next();
   const bool first = !batch.child("a").empty();
   CHECK(batch.child(first ? "b" : "a").empty());
   CHECK(batch.at("weight").dim(0) == 4);
   Bench alone("vision/ImageClassification", single_with_model(first ? 1 : 2));
   REQUIRE(both.values() == alone.values());
-  const StepOutput step = both.step(batch), expected = alone.step(*alone.input(true)->get_next());
+  const StepOutput step = both.step(batch),
+                   expected = alone.step(*alone.input(Phase::training)->get_next());
   CHECK(step.loss.item() == expected.loss.item());
   CHECK(both.values() == alone.values());
   const std::string name = first ? "a" : "b";
@@ -201,7 +202,7 @@ TEST_CASE("a step of interleaved training hands on what its task tells") {
   FpropContext context;
   context.summaries.want();
   StepState state{*bench.model, *bench.store, bench.learner.get(), bench.metrics, context};
-  bench.task->train_step(*bench.input(true)->get_next(), state);
+  bench.task->train_step(*bench.input(Phase::training)->get_next(), state);
   const auto& told = context.summaries.entries();
   CHECK(std::any_of(told.begin(), told.end(),
                     [](const Summaries::Entry& entry) { return entry.name == "logits"; }));
@@ -213,11 +214,13 @@ TEST_CASE("a joint step is one update by the weighted sum of the losses") {
   Bench b("vision/ImageClassification", single_with_model(2));
   const std::vector<float> start = joint.values();
   REQUIRE(start == a.values());
-  const Batch batch = *joint.input(true)->get_next();
+  const Batch batch = *joint.input(Phase::training)->get_next();
   CHECK(batch.at("weight").dim(0) == 8);
   const StepOutput step = joint.step(batch);
-  const auto loss_a = static_cast<double>(a.step(*a.input(true)->get_next()).loss.item());
-  const auto loss_b = static_cast<double>(b.step(*b.input(true)->get_next()).loss.item());
+  const auto loss_a =
+      static_cast<double>(a.step(*a.input(Phase::training)->get_next()).loss.item());
+  const auto loss_b =
+      static_cast<double>(b.step(*b.input(Phase::training)->get_next()).loss.item());
   CHECK(step.loss.item() == Approx(2 * loss_a + 0.5 * loss_b).epsilon(1e-6));
   CHECK(step.weight == 8);
   CHECK(*step.logs.find("a/training_loss") == Approx(loss_a).epsilon(1e-6));
@@ -233,7 +236,7 @@ TEST_CASE("a joint step is one update by the weighted sum of the losses") {
 
 TEST_CASE("metrics of training are those of the tasks that were trained") {
   Bench bench("multitask/Interleaved", two());
-  const auto input = bench.input(true);
+  const auto input = bench.input(Phase::training);
   const Batch batch = *input->get_next();
   bench.step(batch);
   const std::string name = batch.child("a").empty() ? "b" : "a";
@@ -254,8 +257,8 @@ TEST_CASE("an evaluation gives the numbers of each task as it gives them alone")
   Bench b("vision/ImageClassification", single_with_model(2));
   const auto alone = [](Bench& bench) {
     double sum = 0, weight = 0;
-    Metrics metrics = bench.task->build_metrics(false);
-    const auto data = bench.input(false);
+    Metrics metrics = bench.task->build_metrics(Phase::evaluation);
+    const auto data = bench.input(Phase::evaluation);
     while (const auto batch = data->get_next()) {
       FpropContext context;
       StepState state{*bench.model, *bench.store, nullptr, metrics, context};
@@ -283,13 +286,13 @@ TEST_CASE("eval_steps limits each task's evaluation") {
   Value fields = two();
   fields.set_path("tasks[0].eval_steps", 2);
   Bench bench("multitask/Joint", fields);
-  const auto data = bench.input(false);
+  const auto data = bench.input(Phase::evaluation);
   std::string order;
   while (const auto batch = data->get_next()) order += batch->child("a").empty() ? "b" : "a";
   CHECK(order == "aabbb");
   fields.set_path("tasks[1].eval_steps", 1);
   Bench both("multitask/Joint", fields);
-  const auto less = both.input(false);
+  const auto less = both.input(Phase::evaluation);
   order.clear();
   while (const auto batch = less->get_next()) order += batch->child("a").empty() ? "b" : "a";
   CHECK(order == "aab");
@@ -299,14 +302,14 @@ TEST_CASE("eval_steps limits each task's evaluation") {
 
 TEST_CASE("inputs that are restored give the batches that would have come") {
   const std::string key = GENERATE("multitask/Interleaved", "multitask/Joint");
-  const bool training = GENERATE(true, false);
-  INFO(key << (training ? " training" : " evaluation"));
+  const Phase phase = GENERATE(Phase::training, Phase::evaluation);
+  INFO(key << (phase == Phase::training ? " training" : " evaluation"));
   Value fields = two(1, 2);
   fields.set_path("tasks[0].eval_steps", 1);  // so that it has more when its turn is over
   Bench bench(key, fields);
-  const auto straight = bench.input(training);
+  const auto straight = bench.input(phase);
   for (int done = 0; done < 6; ++done) {
-    const auto resumed = bench.input(training);
+    const auto resumed = bench.input(phase);
     resumed->restore_state(straight->save_state());
     const auto expected = straight->get_next(), batch = resumed->get_next();
     REQUIRE(expected.has_value() == batch.has_value());
@@ -323,7 +326,7 @@ TEST_CASE("the end of one task's data ends joint training") {
   Value fields = two();
   fields.set_path("tasks[1].task.train_input.epochs", 1);
   Bench bench("multitask/Joint", fields);
-  const auto data = bench.input(true);
+  const auto data = bench.input(Phase::training);
   int batches = 0;
   while (data->get_next()) ++batches;
   CHECK(batches == 3);
@@ -336,7 +339,7 @@ TEST_CASE("a task's own model lies below its name, the shared one has its own pa
   CHECK(bench.store->find("hidden_0/w")->shape() == Shape{16, 6});
   CHECK(bench.store->find("b/hidden_0/w")->shape() == Shape{16, 2});
   CHECK(bench.store->find("a/hidden_0/w") == nullptr);
-  bench.step(*bench.input(true)->get_next());
+  bench.step(*bench.input(Phase::training)->get_next());
   CHECK(bench.learner->step() == 1);
 }
 
@@ -359,7 +362,7 @@ TEST_CASE("a step of one task leaves the variables of the others and their slots
     for (const auto& [path, slot] : bench.learner->slots()) all.emplace_back(path, slot.to_bytes());
     return all;
   };
-  const auto data = bench.input(true);
+  const auto data = bench.input(Phase::training);
   int own = 0, shared = 0;
   for (int step = 0; step < 12; ++step) {
     const Batch batch = *data->get_next();
@@ -394,7 +397,7 @@ TEST_CASE("a joint step in parts is the step of the whole batch") {
     fields.set_path("tasks[1].task.train_input.epochs", 1);
   }
   Bench whole("multitask/Joint", fields), cut("multitask/Joint", fields);
-  const auto data = whole.input(true);
+  const auto data = whole.input(Phase::training);
   int steps = 0;
   while (steps < 3) {
     const auto batch = data->get_next();
@@ -419,7 +422,7 @@ TEST_CASE("a joint step in parts is the step of the whole batch") {
 
 TEST_CASE("a step of one task is cut as the task cuts its own batches") {
   Bench whole("multitask/Interleaved", two()), cut("multitask/Interleaved", two());
-  const Batch batch = *whole.input(true)->get_next();
+  const Batch batch = *whole.input(Phase::training)->get_next();
   const std::string name = batch.child("a").empty() ? "b" : "a";
   const auto parts = cut.task->split_batch(batch, 4);
   REQUIRE(parts.size() == 4);
@@ -436,7 +439,7 @@ TEST_CASE("a joint batch is cut into no more parts than its smallest task has ro
   Value fields = two();
   fields.set_path("tasks[1].task.train_input.batch_size", 2);
   Bench bench("multitask/Joint", fields);
-  const auto parts = bench.task->split_batch(*bench.input(true)->get_next(), 4);
+  const auto parts = bench.task->split_batch(*bench.input(Phase::training)->get_next(), 4);
   REQUIRE(parts.size() == 2);
   CHECK(parts[0].at("a/image").dim(0) == 2);
   CHECK(parts[0].at("b/image").dim(0) == 1);

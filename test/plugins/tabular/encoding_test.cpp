@@ -23,7 +23,7 @@ Batch encoded(const std::string& text, const std::string& training = kPeople,
   auto encoding =
       std::make_shared<const Encoding>(fitted(CsvFile(training), predicting(label), target));
   CsvFile file(text);
-  auto input = file.input(false);
+  auto input = file.input(Phase::evaluation);
   input.set_encoder(std::make_shared<TableEncoder>(encoding, input));
   return *input.get_next();
 }

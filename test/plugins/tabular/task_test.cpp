@@ -57,12 +57,12 @@ struct Fixture {
     Scope scope(*store);
     model = task->build_model(task->config().model, scope);
     store->build();
-    if (train) input(true);
+    if (train) input(Phase::training);
     return *task;
   }
-  std::unique_ptr<Input> input(bool training) {
-    InputContext context{.training = training,
-                         .name = training ? "task.train_input" : "task.eval_input"};
+  std::unique_ptr<Input> input(Phase phase) {
+    const bool training = phase == Phase::training;
+    InputContext context{.phase = phase, .name = training ? "task.train_input" : "task.eval_input"};
     return task->build_inputs(training ? config.train_input : config.eval_input, context);
   }
   std::string complaint(bool train = true) {
@@ -198,7 +198,7 @@ TEST_CASE("a run that goes on uses its table.json, not what the rows say now") {
   fixture.config.train_input = csv(fixture.file.folder() / "gone.csv");
   fixture.file.rewrite("age,city,code,income\n20,Rome,1,10\n");
   fixture.start(false);
-  const Batch batch = *fixture.input(false)->get_next();
+  const Batch batch = *fixture.input(Phase::evaluation)->get_next();
   CHECK(batch.at("categories").to_host<std::int32_t>()[0] == tabular::kUnseenId);
   CHECK(read_file(fixture.run / "table.json") == kept);
 }
@@ -213,7 +213,7 @@ TEST_CASE("a continuous evaluation uses the encoding of the run it follows") {
   fixture.config.ignore.clear();
   fixture.start(false);
   CHECK(fixture.store->find("embedding_0/table")->shape() == Shape{4, 3});
-  const Batch batch = *fixture.input(false)->get_next();
+  const Batch batch = *fixture.input(Phase::evaluation)->get_next();
   CHECK(batch.at("categories").to_host<std::int32_t>()[0] == tabular::kUnseenId);
   CHECK(fs::is_empty(fixture.directory));
 }
@@ -242,7 +242,7 @@ TEST_CASE("the encoding of another run can be given, and is kept with this one")
     CHECK(second.store->find("embedding_0/table")->shape() == Shape{4, 3});
     second.config.encoding = {};
     CHECK(second.complaint().empty());
-    CHECK(second.input(true)->get_next()->at("categories").to_host<std::int32_t>()[0] ==
+    CHECK(second.input(Phase::training)->get_next()->at("categories").to_host<std::int32_t>()[0] ==
           tabular::kUnseenId);
     second.file.rewrite(kPeople);
     CHECK_THAT(second.complaint(), Contains("there are 4 rows, there were 2"));
@@ -279,7 +279,7 @@ TEST_CASE("a few steps of training lower the loss") {
   Fixture<Regression> fixture;
   use_plugin("optim");
   Regression& task = fixture.start();
-  const auto input = fixture.input(true);
+  const auto input = fixture.input(Phase::training);
   const Batch batch = input->get_next()->to(*fixture.device);
   FpropContext context;
   const auto loss = [&] {

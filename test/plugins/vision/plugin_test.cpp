@@ -163,7 +163,7 @@ TEST_CASE("label smoothing mixes the label with the mean of all classes") {
 TEST_CASE("the task has accuracy and top-k, named after k, and refuses odd logits") {
   FourExamples four;
   const auto task = four.task(Value::table({{"num_classes", 3}, {"top_k", 2}}));
-  const Metrics metrics = task->build_metrics(true);
+  const Metrics metrics = task->build_metrics(Phase::training);
   REQUIRE(metrics.size() == 2);
   CHECK(metrics[0]->result().begin()->first == "accuracy");
   CHECK(metrics[1]->result().begin()->first == "top_2_accuracy");

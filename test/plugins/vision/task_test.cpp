@@ -105,7 +105,7 @@ TEST_CASE("with more classes than a confusion matrix may have, there is none") {
 TEST_CASE("top 1 is the accuracy, and not measured twice") {
   ImageClassificationConfig config;
   config.top_k = 1;
-  CHECK(Fixture(config).task->build_metrics(false).size() == 1);
+  CHECK(Fixture(config).task->build_metrics(trivet::Phase::evaluation).size() == 1);
 }
 
 }  // namespace vision_task_test

@@ -51,7 +51,7 @@ bool keeps_denormals() {
 }  // namespace
 
 CountInput::CountInput(Config config, InputContext& context)
-    : config_(std::move(config)), name_(context.training ? "train" : "eval") {
+    : config_(std::move(config)), name_(context.phase == Phase::training ? "train" : "eval") {
   journal().add("input:" + name_);
 }
 
@@ -171,8 +171,8 @@ class LineTask final : public Task {
     journal().add("optimizer");
     return Task::create_optimizer(config);
   }
-  Metrics build_metrics(bool training) override {
-    journal().add(training ? "metrics:train" : "metrics:eval");
+  Metrics build_metrics(Phase phase) override {
+    journal().add(phase == Phase::training ? "metrics:train" : "metrics:eval");
     Metrics metrics;
     metrics.push_back(std::make_unique<Largest>());
     metrics.back()->reset_state();

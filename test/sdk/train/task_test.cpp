@@ -202,7 +202,7 @@ TEST_CASE_METHOD(Fixture, "what a config lacks is reported with its path and a w
   Shrink task({}, context);
   CHECK_THROWS_WITH(task.build_model({}, scope), Catch::Contains("task.model"));
   CHECK_THROWS_WITH(task.create_optimizer({}), Catch::Contains("trainer.optimizer"));
-  trivet::InputContext input{.training = false, .name = "task.eval_input"};
+  trivet::InputContext input{.phase = trivet::Phase::evaluation, .name = "task.eval_input"};
   CHECK_THROWS_WITH(task.build_inputs({}, input), Catch::Contains("task.eval_input"));
 }
 

@@ -25,13 +25,14 @@
 #include "trivet/input.h"
 #include "trivet/plugin/export.h"
 #include "trivet/tensor/random.h"
+#include "trivet/train/phase.h"
 
 namespace trivet {
 
 class TRIVET_API ExampleSampler {
  public:
   // Throws InputError when `examples` make no batch. `data` names them, for messages.
-  ExampleSampler(const InputConfig& config, bool training, std::int64_t examples, std::string data);
+  ExampleSampler(const InputConfig& config, Phase phase, std::int64_t examples, std::string data);
 
   struct Sample {
     std::int64_t example = 0;

@@ -93,7 +93,7 @@ TEST_CASE("a table is read from gzip and zstd, up to its limit", "[data-compress
     data::CsvConfig config;
     config.file = Path(dir.write("t.csv", pack("x,y\n1,2\n3,4\n")).string());
     config.batch_size = 2;
-    InputContext context{.training = false, .name = "task.eval_input"};
+    InputContext context{.phase = Phase::evaluation, .name = "task.eval_input"};
     data::CsvInput input(config, context);
     CHECK(input.get_next()->at("numbers").to_host<float>() == std::vector<float>{1, 2, 3, 4});
     config.file = Path(dir.write("t.csv", pack("x\n" + std::string(100000, '\n'))).string());

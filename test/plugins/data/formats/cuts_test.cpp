@@ -79,7 +79,7 @@ TEST_CASE("with random offsets each pass cuts elsewhere and has every label once
   TextFolder folder({"abcdefghijklm", "", "ABCDEFGHIJKLMNOPQRSTU"});
   folder.config.random_offsets = true;
   folder.config.batch_size = 5;
-  auto input = folder.input(true);
+  auto input = folder.input(Phase::training);
   REQUIRE(input.batches_per_epoch() == 1);
   std::set<std::string> cuts;
   for (int pass = 0; pass < 20; ++pass) {
@@ -112,7 +112,7 @@ TEST_CASE("random offsets are those of the seed, on any number of hosts and afte
   folder.config.random_offsets = true;
   folder.config.shuffle = true;
   folder.config.batch_size = 6;
-  auto one = folder.input(true);
+  auto one = folder.input(Phase::training);
   Value location;
   Texts expected;
   for (int i = 0; i < 30; ++i) {
@@ -121,9 +121,9 @@ TEST_CASE("random offsets are those of the seed, on any number of hosts and afte
   }
   folder.config.batch_size = 3;
   folder.config.num_infeed_hosts = 2;
-  auto first = folder.input(true);
+  auto first = folder.input(Phase::training);
   folder.config.infeed_host_index = 1;
-  auto second = folder.input(true);
+  auto second = folder.input(Phase::training);
   first.restore_state(location);
   second.restore_state(location);
   Texts got;
@@ -133,7 +133,7 @@ TEST_CASE("random offsets are those of the seed, on any number of hosts and afte
   CHECK(got == Texts(expected.begin() + 17 * 6, expected.end()));
 
   folder.config.seed = 1;
-  CHECK_THAT(input_error([&] { folder.input(true).restore_state(location); }),
+  CHECK_THAT(input_error([&] { folder.input(Phase::training).restore_state(location); }),
              Contains("the state was saved with other text"));
 }
 

@@ -36,8 +36,8 @@ data::SyntheticConfig augmented_config(std::int64_t batch_size = 64) {
   return config;
 }
 
-data::SyntheticInput made(const data::SyntheticConfig& config, bool training = true) {
-  InputContext context{.training = training, .name = "input"};
+data::SyntheticInput made(const data::SyntheticConfig& config, Phase phase = Phase::training) {
+  InputContext context{.phase = phase, .name = "input"};
   return {config, context};
 }
 
@@ -165,7 +165,8 @@ TEST_CASE("hosts that share the data change it as one host does") {
 }
 
 TEST_CASE("evaluation leaves images as they are") {
-  auto plain = made(plain_config(), false), augmented = made(augmented_config(), false);
+  auto plain = made(plain_config(), Phase::evaluation),
+       augmented = made(augmented_config(), Phase::evaluation);
   CHECK(images(augmented) == images(plain));
 }
 

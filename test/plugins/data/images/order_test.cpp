@@ -24,8 +24,8 @@ class Numbered {
     config.scale = 1;
     config.batch_size = 8;
   }
-  std::unique_ptr<Input> make(bool training = true) const {
-    InputContext context{.training = training, .name = "input"};
+  std::unique_ptr<Input> make(Phase phase = Phase::training) const {
+    InputContext context{.phase = phase, .name = "input"};
     return std::make_unique<data::IdxInput>(config, context);
   }
   data::IdxConfig config;
@@ -49,19 +49,19 @@ std::vector<std::int64_t> sorted(std::vector<std::int64_t> numbers) {
 
 TEST_CASE("without shuffling examples come in the order of the file, padding last") {
   const Numbered data(21);
-  const Seen seen = take(*data.make(false));
+  const Seen seen = take(*data.make(Phase::evaluation));
   CHECK(seen.examples == all(21));
   CHECK(seen.batches == 3);
   CHECK(seen.padding == 3);
-  CHECK(data.make(false)->batches_per_epoch() == 3);
+  CHECK(data.make(Phase::evaluation)->batches_per_epoch() == 3);
   const Numbered even(16);
-  CHECK(even.make(false)->batches_per_epoch() == 2);
-  CHECK(take(*even.make(false)).padding == 0);
+  CHECK(even.make(Phase::evaluation)->batches_per_epoch() == 2);
+  CHECK(take(*even.make(Phase::evaluation)).padding == 0);
 }
 
 TEST_CASE("padding repeats real examples, with weight 0") {
   const Numbered data(3);
-  const auto batch = data.make(false)->get_next().value();
+  const auto batch = data.make(Phase::evaluation)->get_next().value();
   const auto pixels = batch.at("image").to_host<float>();
   for (std::size_t i = 0; i < 8; ++i) CHECK(pixels[4 * i] == static_cast<float>(i % 3));
   CHECK(batch.at("weight").to_host<float>() == std::vector<float>{1, 1, 1, 0, 0, 0, 0, 0});
@@ -96,10 +96,10 @@ TEST_CASE("every example comes exactly once in every epoch, in another order") {
 TEST_CASE("dropping the remainder leaves whole batches only") {
   Numbered data(21);
   data.config.drop_remainder = true;
-  const Seen seen = take(*data.make(false));
+  const Seen seen = take(*data.make(Phase::evaluation));
   CHECK(seen.examples == all(16));
   CHECK(seen.padding == 0);
-  CHECK(data.make(false)->batches_per_epoch() == 2);
+  CHECK(data.make(Phase::evaluation)->batches_per_epoch() == 2);
   data.config.batch_size = 22;
   CHECK_THAT(complaint<data::IdxInput>(data.config),
              Contains("21 examples do not fill one batch of 22") && Contains("drop_remainder"));
@@ -107,8 +107,8 @@ TEST_CASE("dropping the remainder leaves whole batches only") {
 
 TEST_CASE("training goes on for ever by default, evaluation makes one pass") {
   const Numbered data(16);
-  CHECK(take(*data.make(true), 100).batches == 100);
-  CHECK(take(*data.make(false)).batches == 2);
+  CHECK(take(*data.make(Phase::training), 100).batches == 100);
+  CHECK(take(*data.make(Phase::evaluation)).batches == 2);
 }
 
 TEST_CASE("hosts together give the global sequence, and all end together") {

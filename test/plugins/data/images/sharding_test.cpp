@@ -21,12 +21,12 @@ using Step = Texts;
 // The inputs of `hosts` hosts that share a global batch.
 class Hosts {
  public:
-  Hosts(data::TextConfig config, std::int64_t hosts, bool training) {
+  Hosts(data::TextConfig config, std::int64_t hosts, Phase phase) {
     config.num_infeed_hosts = hosts;
     config.batch_size = kGlobalBatch / hosts;
     for (config.infeed_host_index = 0; config.infeed_host_index < hosts;
          ++config.infeed_host_index) {
-      InputContext context{.training = training};
+      InputContext context{.phase = phase};
       inputs_.push_back(std::make_unique<data::TextFilesInput>(config, context));
     }
   }
@@ -90,12 +90,12 @@ TEST_CASE("1, 2, 4 and 8 hosts give the same global steps", "[data-sharding]") {
       config.shuffle = shuffle;
       config.pack = pack;
       config.seed = 5;
-      Hosts one(config, 1, true);
+      Hosts one(config, 1, Phase::training);
       const std::vector<Step> expected = one.take(20);
       CHECK(expected[0] != expected[1]);
       for (const std::int64_t hosts : {2, 4, 8}) {
         INFO(hosts << " hosts, shuffle " << shuffle << ", pack " << pack);
-        Hosts several(config, hosts, true);
+        Hosts several(config, hosts, Phase::training);
         CHECK(several.take(20) == expected);
       }
     }
@@ -108,10 +108,11 @@ TEST_CASE("a run goes on with another number of hosts where it stood", "[data-sh
     data::TextConfig config = folder.config;
     config.shuffle = shuffle;
     const int steps = before % 23;
-    Hosts straight(config, 1, true), stopped(config, std::int64_t{1} << first % 4, true);
+    Hosts straight(config, 1, Phase::training),
+        stopped(config, std::int64_t{1} << first % 4, Phase::training);
     const std::vector<Step> all = straight.take(steps + 6);
     stopped.take(steps);
-    Hosts resumed(config, std::int64_t{1} << then % 4, true);
+    Hosts resumed(config, std::int64_t{1} << then % 4, Phase::training);
     resumed.go_to(stopped.position());
     RC_ASSERT(resumed.take(6) == std::vector<Step>(all.begin() + steps, all.end()));
   });
@@ -123,7 +124,7 @@ TEST_CASE("evaluation counts every row once, on any number of hosts", "[data-sha
     std::map<std::int64_t, std::multimap<std::string, int>> seen;
     std::map<std::int64_t, std::string> labels;
     for (const std::int64_t hosts : {1, 2, 4, 8}) {
-      Hosts evaluation(folder.config, hosts, false);
+      Hosts evaluation(folder.config, hosts, Phase::evaluation);
       std::map<std::string, int> counted;
       for (Step step = evaluation.next(); !step.empty(); step = evaluation.next()) {
         CHECK(step.size() == kGlobalBatch);

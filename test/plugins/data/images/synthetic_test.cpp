@@ -22,13 +22,13 @@ data::SyntheticConfig small_config() {
   return config;
 }
 
-Batch first_batch(const data::SyntheticConfig& config, bool training = true) {
-  InputContext context{.training = training, .name = "input"};
+Batch first_batch(const data::SyntheticConfig& config, Phase phase = Phase::training) {
+  InputContext context{.phase = phase, .name = "input"};
   return data::SyntheticInput(config, context).get_next().value();
 }
 
-std::vector<float> images(const data::SyntheticConfig& config, bool training = true) {
-  return first_batch(config, training).at("image").to_host<float>();
+std::vector<float> images(const data::SyntheticConfig& config, Phase phase = Phase::training) {
+  return first_batch(config, phase).at("image").to_host<float>();
 }
 
 }  // namespace
@@ -48,9 +48,9 @@ TEST_CASE("synthetic images are a function of seeds and split alone") {
   auto config = small_config();
   const auto first = images(config);
   CHECK(images(config) == first);
-  CHECK(images(config, false) != first);
+  CHECK(images(config, Phase::evaluation) != first);
   config.split = "train";
-  CHECK(images(config, false) == first);
+  CHECK(images(config, Phase::evaluation) == first);
   config.seed = 1;
   CHECK(images(config) != first);
   config = small_config();
@@ -77,7 +77,7 @@ TEST_CASE("without noise an example is its class's pattern of 4 x 4 blocks; with
   auto config = small_config();
   config.noise = 0;
   const auto patterns = images(config);
-  CHECK(images(config, false) == patterns);
+  CHECK(images(config, Phase::evaluation) == patterns);
   for (std::size_t y = 0; y < 8; ++y)
     for (std::size_t x = 0; x < 9; ++x)
       for (std::size_t c = 0; c < 2; ++c)

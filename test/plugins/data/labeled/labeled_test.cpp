@@ -25,8 +25,8 @@ struct Labeled {
     config.seq_len = 8;
     config.batch_size = 2;
   }
-  I input(bool training = false) const {
-    InputContext context{.training = training, .name = "task.train_input"};
+  I input(Phase phase = Phase::evaluation) const {
+    InputContext context{.phase = phase, .name = "task.train_input"};
     return {config, context};
   }
   Batch first() const { return *input().get_next(); }
@@ -202,22 +202,22 @@ TEST_CASE("labeled rows come again from a saved location, and not from others", 
   }
   Sentences sentences(lines);
   sentences.config.shuffle = true;
-  auto input = sentences.input(true);
+  auto input = sentences.input(Phase::training);
   for (int i = 0; i < 9; ++i) input.get_next();
   const Value location = input.save_state();
-  auto resumed = sentences.input(true);
+  auto resumed = sentences.input(Phase::training);
   resumed.restore_state(location);
   for (int i = 0; i < 9; ++i) {
     CHECK(fingerprint(*resumed.get_next()) == fingerprint(*input.get_next()));
   }
   sentences.config.label = "1";
-  CHECK_THAT(input_error([&] { sentences.input(true).restore_state(location); }),
+  CHECK_THAT(input_error([&] { sentences.input(Phase::training).restore_state(location); }),
              Contains("saved with other text"));
 }
 
 TEST_CASE("the plugin offers both inputs of labeled texts", "[data-labeled]") {
   const Sentences sentences("{\"text_a\": \"a\", \"label\": 0}\n");
-  InputContext context{.training = false};
+  InputContext context{.phase = Phase::evaluation};
   const auto pairs = make(ConfigOf<Input>("data/SentencePairs", encode(sentences.config)), context);
   CHECK(fingerprint(*pairs->get_next()) == fingerprint(sentences.first()));
   Tagged tagged("{\"words\": \"a\", \"tags\": \"O\"}\n");

@@ -24,8 +24,8 @@ struct Masked {
     config.batch_size = 2;
     config.mask_id = kMask;
   }
-  data::MaskedLanguageModelInput input(bool training = false) const {
-    InputContext context{.training = training, .name = "task.train_input"};
+  data::MaskedLanguageModelInput input(Phase phase = Phase::evaluation) const {
+    InputContext context{.phase = phase, .name = "task.train_input"};
     return {config, context};
   }
   std::string complaint() const { return test::complaint<data::MaskedLanguageModelInput>(config); }
@@ -100,13 +100,13 @@ TEST_CASE("masks are drawn anew in every pass, and are the same after a resume a
   Masked masked("the quick brown fox jumps over the lazy dog 0123456789");
   masked.config.batch_size = 4;  // 56 positions: one batch is a pass
   masked.config.mask_rate = 0.5;
-  auto input = masked.input(true);
+  auto input = masked.input(Phase::training);
   const Batch first = *input.get_next(), second = *input.get_next();
   CHECK(rows_of(first).labels == rows_of(second).labels);
   CHECK(rows_of(first).weights != rows_of(second).weights);
-  auto resumed = masked.input(true);
+  auto resumed = masked.input(Phase::training);
   resumed.restore_state([&] {
-    auto other = masked.input(true);
+    auto other = masked.input(Phase::training);
     other.get_next();
     return other.save_state();
   }());
@@ -115,17 +115,17 @@ TEST_CASE("masks are drawn anew in every pass, and are the same after a resume a
   masked.config.batch_size = 2;
   masked.config.num_infeed_hosts = 2;
   masked.config.infeed_host_index = 1;
-  auto host = masked.input(true);
+  auto host = masked.input(Phase::training);
   const SequenceRows whole = rows_of(first), half = rows_of(*host.get_next());
   CHECK(half.weights[0] == whole.weights[2]);
   CHECK(half.ids[1] == whole.ids[3]);
   masked.config.seed = 7;
-  CHECK(rows_of(*masked.input(true).get_next()).weights != half.weights);
+  CHECK(rows_of(*masked.input(Phase::training).get_next()).weights != half.weights);
 }
 
 TEST_CASE("the plugin offers data/MaskedLanguageModel", "[data-masked]") {
   const Masked masked("abcdefghijkl");
-  InputContext context{.training = false};
+  InputContext context{.phase = Phase::evaluation};
   const auto made =
       make(ConfigOf<Input>("data/MaskedLanguageModel", encode(masked.config)), context);
   auto expected = masked.input();

@@ -29,8 +29,8 @@ struct Pairs {
     config.targets_len = 8;
     config.batch_size = 2;
   }
-  data::SequenceToSequenceInput input(bool training = false) const {
-    InputContext context{.training = training, .name = "task.train_input"};
+  data::SequenceToSequenceInput input(Phase phase = Phase::evaluation) const {
+    InputContext context{.phase = phase, .name = "task.train_input"};
     return {config, context};
   }
   std::string complaint() const { return test::complaint<data::SequenceToSequenceInput>(config); }
@@ -71,7 +71,7 @@ TEST_CASE("pairs are packed while both sides fit, and their segments belong toge
 
 TEST_CASE("the plugin offers data/SequenceToSequence", "[data-pairs]") {
   const Pairs pairs(pair("ab", "c"));
-  InputContext context{.training = false};
+  InputContext context{.phase = Phase::evaluation};
   const auto made = make(ConfigOf<Input>("data/SequenceToSequence", encode(pairs.config)), context);
   auto expected = pairs.input();
   CHECK(fingerprint(*made->get_next()) == fingerprint(*expected.get_next()));
@@ -127,15 +127,15 @@ TEST_CASE("pairs come again from a saved position, and not from other pairs", "[
   for (char c = 'a'; c <= 'z'; ++c) lines += pair(std::string(3, c), std::string(2, c));
   Pairs pairs(lines);
   pairs.config.shuffle = true;
-  auto input = pairs.input(true);
+  auto input = pairs.input(Phase::training);
   for (int i = 0; i < 9; ++i) input.get_next();
   const Value position = input.save_state();
-  auto resumed = pairs.input(true);
+  auto resumed = pairs.input(Phase::training);
   resumed.restore_state(position);
   for (int i = 0; i < 9; ++i)
     CHECK(fingerprint(*resumed.get_next()) == fingerprint(*input.get_next()));
   pairs.config.inputs_len = 7;
-  CHECK_THAT(input_error([&] { pairs.input(true).restore_state(position); }),
+  CHECK_THAT(input_error([&] { pairs.input(Phase::training).restore_state(position); }),
              Contains("saved with other text"));
 }
 

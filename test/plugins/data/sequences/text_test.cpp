@@ -369,18 +369,18 @@ TEST_CASE("from a saved position in mid-epoch come the batches that would have c
   for (int i = 100; i < 300; ++i) numbers += std::to_string(i);
   TextFolder folder({numbers});
   folder.config.shuffle = true;
-  auto input = folder.input(true);
+  auto input = folder.input(Phase::training);
   CHECK(input.batches_per_epoch() == 38);
   const Texts first = taken(input, 45);
   CHECK(std::set<std::string>(first.begin(), first.end()).size() == 45);
   const Value position = input.save_state();
-  auto resumed = folder.input(true);
+  auto resumed = folder.input(Phase::training);
   resumed.restore_state(position);
   CHECK(taken(resumed, 50) == taken(input, 50));
 
   std::reverse(numbers.begin(), numbers.end());
   folder.folder().write("0.txt", numbers);
-  CHECK_THAT(input_error([&] { folder.input(true).restore_state(position); }),
+  CHECK_THAT(input_error([&] { folder.input(Phase::training).restore_state(position); }),
              Contains("task.train_input: the state was saved with other text"));
 }
 

@@ -67,8 +67,8 @@ struct TokenFolder {
     for (const std::string& document : documents) writer.add(ids_of(document));
     return writer.write((dir / name).string());
   }
-  data::TokensInput input(bool training = false) const {
-    InputContext context{.training = training, .name = "task.train_input"};
+  data::TokensInput input(Phase phase = Phase::evaluation) const {
+    InputContext context{.phase = phase, .name = "task.train_input"};
     return {config, context};
   }
   std::string complaint() const { return test::complaint<data::TokensInput>(config); }
@@ -275,16 +275,16 @@ TEST_CASE("a saved position in token files is not one in others", "[data-tokens]
   TokenFolder folder;
   folder.own("a.bin", {"abcdefghijklmnopqrstuvwxyz"});
   folder.config.shuffle = true;
-  auto input = folder.input(true);
+  auto input = folder.input(Phase::training);
   input.get_next();
   const Value position = input.save_state();
-  auto resumed = folder.input(true);
+  auto resumed = folder.input(Phase::training);
   resumed.restore_state(position);
   CHECK(fingerprint(*resumed.get_next()) == fingerprint(*input.get_next()));
   folder.own("a.bin", {"abcdefghijklmnopqrstuvwxyy"});
   for (const bool verify : {true, false}) {
     folder.config.verify = verify;
-    CHECK_THAT(input_error([&] { folder.input(true).restore_state(position); }),
+    CHECK_THAT(input_error([&] { folder.input(Phase::training).restore_state(position); }),
                Contains("saved with other text"));
   }
 }

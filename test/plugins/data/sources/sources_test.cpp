@@ -58,7 +58,7 @@ struct Pairs {
     config.targets = "{a}";
   }
   data::LanguageModelInput input() const {
-    InputContext context{.training = false, .name = "task.eval_input"};
+    InputContext context{.phase = Phase::evaluation, .name = "task.eval_input"};
     return {config, context};
   }
   TempDir dir;
@@ -223,7 +223,7 @@ TEST_CASE("inputs end with EOS where asked for, also where they are cut", "[data
     pairs.config.seq_len = 10;
     pairs.config.batch_size = 1;
     pairs.config.weights_on_targets_only = true;
-    InputContext context{.training = false, .name = "task.eval_input"};
+    InputContext context{.phase = Phase::evaluation, .name = "task.eval_input"};
     context.tokenizer = std::make_shared<Numbers>();
     return *data::LanguageModelInput(pairs.config, context).get_next();
   };
@@ -249,7 +249,7 @@ TEST_CASE("data/LanguageModel over text files is data/Text", "[data-sources]") {
   config.tokenizer = letters();
   config.seq_len = 8;
   config.batch_size = 2;
-  InputContext context{.training = false};
+  InputContext context{.phase = Phase::evaluation};
   data::LanguageModelInput input(config, context);
   auto expected = text.input();
   CHECK(fingerprint(*input.get_next()) == fingerprint(*expected.get_next()));

@@ -78,7 +78,7 @@ class Pairs final : public RowEncoder {
 
 TEST_CASE("without an encoder the columns are the numbers of a batch, padded at the end") {
   const CsvFile file(numbered_rows(10));
-  auto input = file.input(false);
+  auto input = file.input(Phase::evaluation);
   CHECK(input.batches_per_epoch() == 3);
   const Seen seen = take(input);
   CHECK(seen.rows == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
@@ -183,7 +183,7 @@ TEST_CASE("a side of a split without rows says what to look at") {
 
 TEST_CASE("batches are what the encoder made of their rows, in its order and widths") {
   CsvFile file(numbered_rows(6));
-  auto input = file.input(false);
+  auto input = file.input(Phase::evaluation);
   input.set_encoder(std::make_shared<Pairs>());
   input.get_next();
   const Batch batch = *input.get_next();  // rows 4, 5 and two of padding

@@ -26,7 +26,7 @@ data::TokensInput tokens(const TextFolder& text, const fs::path& folder) {
   config.files = {Path((folder / "tokens-*.bin").string())};
   config.seq_len = text.config.seq_len;
   config.batch_size = text.config.batch_size;
-  InputContext context{.training = false};
+  InputContext context{.phase = Phase::evaluation};
   return {config, context};
 }
 

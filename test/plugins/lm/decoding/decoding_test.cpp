@@ -102,7 +102,7 @@ struct Trained {
     input.set("batch_size", 1);
     input.set("pack", false);
     input.set("add_eos", true);
-    InputContext context{.training = false, .name = "task.eval_input"};
+    InputContext context{.phase = Phase::evaluation, .name = "task.eval_input"};
     const auto made = task->build_inputs(ConfigOf<Input>(type, input), context);
     const Batch batch = made->get_next()->to(*device);
     FpropContext step;

@@ -203,7 +203,7 @@ TEST_CASE("MaskedLm takes the vocabulary of its tokenizer and counts hidden toke
   CHECK(store.find("embedding/table")->shape() == Shape{256, kDims});
   CHECK(task.expected_initial_loss().reason == "ln(256) = 5.55 for 256 classes");
 
-  const Metrics metrics = task.build_metrics(false);
+  const Metrics metrics = task.build_metrics(Phase::evaluation);
   REQUIRE(metrics.size() == 1);
   const auto i32 = [&](const Tokens& values) {
     return Tensor::from<std::int32_t>(*device, values, {1, 4});

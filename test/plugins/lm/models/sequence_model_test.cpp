@@ -309,7 +309,7 @@ TEST_CASE("a task with two tokenizers gives the model both sizes", "[lm-sequence
                                                  {"unknown", "error"},
                                                  {"bos", true},
                                                  {"eos", true}}));
-    InputContext context{.training = false, .name = "task.eval_input"};
+    InputContext context{.phase = Phase::evaluation, .name = "task.eval_input"};
     return fixture.task->build_inputs(ConfigOf<Input>("data/SequenceToSequence", fields), context);
   };
   CHECK(input("abc")->get_next()->at("tgt/ids").to_host<std::int32_t>()[0] == 3);

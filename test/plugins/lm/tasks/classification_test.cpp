@@ -180,22 +180,24 @@ TEST_CASE("sentences are classified by cross entropy, and scored", "[lm-classify
       (std::log1p(std::exp(-2.0)) + std::log1p(std::exp(1.0)) + std::log1p(std::exp(5.0))) / 3;
   CHECK(loss.value.item() == Approx(want));
   CHECK(loss.weight == 3);
-  const Metrics metrics = fixture.task->build_metrics(true);
+  const Metrics metrics = fixture.task->build_metrics(Phase::training);
   REQUIRE(metrics.size() == 1);
   metrics[0]->update_state(batch, outputs);
   // Told 0, 1, 0 of 0, 0, 1: one of three, and no class 1 was right.
   CHECK(*metrics[0]->result().find("accuracy") == Approx(1.0 / 3));
   CHECK(*metrics[0]->result().find("f1") == 0);
   CHECK(*metrics[0]->result().find("matthews_corrcoef") == Approx(-0.5));
-  const Metrics again = fixture.task->build_metrics(true);
+  const Metrics again = fixture.task->build_metrics(Phase::training);
   again[0]->restore_state(metrics[0]->save_state());
   CHECK(*again[0]->result().find("accuracy") == Approx(1.0 / 3));
   metrics[0]->reset_state();
   CHECK(*metrics[0]->result().find("accuracy") == 0);
-  CHECK_THROWS_WITH(
-      Sentences(classes(3)).task->build_metrics(true)[0]->restore_state(again[0]->save_state()),
-      Contains("has not 3 classes"));
-  CHECK(Sentences(classes(3)).task->build_metrics(true)[0]->result().find("macro_f1") != nullptr);
+  CHECK_THROWS_WITH(Sentences(classes(3))
+                        .task->build_metrics(Phase::training)[0]
+                        ->restore_state(again[0]->save_state()),
+                    Contains("has not 3 classes"));
+  CHECK(Sentences(classes(3)).task->build_metrics(Phase::training)[0]->result().find("macro_f1") !=
+        nullptr);
 }
 
 TEST_CASE("numbers are told by squared error, and evaluations correlate them", "[lm-classify]") {
@@ -207,7 +209,7 @@ TEST_CASE("numbers are told by squared error, and evaluations correlate them", "
   const WeightedScalar loss = fixture.task->build_losses(batch, outputs, {});
   CHECK(loss.value.item() == Approx((16 + 16 + 16 + 16 + 4) / 5.0));
   CHECK(loss.weight == 5);
-  CHECK(fixture.task->build_metrics(false).empty());
+  CHECK(fixture.task->build_metrics(Phase::evaluation).empty());
   StepOutput step;
   step.outputs = outputs;
   step.batch = batch;
@@ -237,7 +239,7 @@ TEST_CASE("the model has the task's classes, and labels must fit", "[lm-classify
       Contains("expected logits [B, 2]"));
   CHECK_THROWS_AS(fixture.task->build_losses({{"label", fixture.i32({3}, {1})}}, outputs, {}),
                   Error);
-  InputContext context{.training = false, .name = "task.eval_input"};
+  InputContext context{.phase = Phase::evaluation, .name = "task.eval_input"};
   CHECK_THROWS_WITH(
       fixture.task->build_inputs(
           {"data/SentencePairs", Value::table({{"class_names", Value::array({"no", "yes"})}})},
@@ -259,7 +261,7 @@ TEST_CASE("a tagger has the task's tags, and its input must have the same", "[lm
                                  {"tokenizer", "tokenizers/Bytes"},
                                  {"class_names", names}});
     fields.set("source", jsonl_source(dir, R"({"words": "x", "tags": "O"})").to_value());
-    InputContext context{.training = false, .name = "task.eval_input"};
+    InputContext context{.phase = Phase::evaluation, .name = "task.eval_input"};
     return fixture.task->build_inputs({"data/TaggedSequences", fields}, context);
   };
   CHECK_THROWS_WITH(input(Value::array({"O", "I-X", "B-X"})), Contains("not those of the task"));

@@ -35,7 +35,7 @@ TEST_CASE("losses are the sum of their terms, and of the auxiliary ones", "[lm]"
   CHECK(loss.weight == 6);
   config.losses = {{"avg_xent"}, {"head/other", 0.5}};
   CHECK(MaskedLm(config, context).build_losses({}, outputs, step).value.item() == 3.75F);
-  CHECK(MaskedLm(config, context).build_metrics(true).size() == 2);
+  CHECK(MaskedLm(config, context).build_metrics(Phase::training).size() == 2);
 
   config.losses = {{"other"}};
   CHECK_THROWS_WITH(MaskedLm(config, context).build_losses({}, outputs, step),
