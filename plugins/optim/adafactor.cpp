@@ -58,11 +58,12 @@ Tensor Adafactor::normalized(const Tensor& g, double decay, OptimizerSegment& se
   const Shape& shape = segment.parameter->shape();
   if (!factored(shape)) return ops::div(g, ops::sqrt(moved(segment.slots[kSquare], q, decay)));
   const Tensor squares = ops::reshape(q, as_matrices(shape));
-  const Tensor row = moved(segment.slots[kRow], ops::mean(squares, 2, true), decay);
-  const Tensor column = moved(segment.slots[kColumn], ops::mean(squares, 1, true), decay);
+  const Tensor row = moved(segment.slots[kRow], ops::mean(squares, 2, {.keep_dims = true}), decay);
+  const Tensor column =
+      moved(segment.slots[kColumn], ops::mean(squares, 1, {.keep_dims = true}), decay);
   // Two factors, each of the size of a gradient's inverse: the product of the two squares may be
   // below the smallest float.
-  const Tensor row_factor = ops::sqrt(ops::div(row, ops::mean(row, 1, true)));
+  const Tensor row_factor = ops::sqrt(ops::div(row, ops::mean(row, 1, {.keep_dims = true})));
   const Tensor matrices = ops::reshape(g, as_matrices(shape));
   return flat(ops::div(ops::div(matrices, row_factor), ops::sqrt(column)));
 }

@@ -77,7 +77,7 @@ Tensor softplus(const Tensor& x);                     // log(1 + exp(x)); the gr
 // function of key and index.
 Tensor dropout(const Tensor& x, float rate, RngKey key);
 
-// Form. reshape, transpose, slice, expand and split share memory; the others copy.
+// Shape. reshape, transpose, slice, expand and split share memory; the others copy.
 Tensor reshape(const Tensor& x, const Shape& shape);  // one extent may be -1
 Tensor transpose(const Tensor& x, std::initializer_list<int> axes);
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end);
@@ -98,22 +98,27 @@ Tensor cumsum(const Tensor& x, int axis);
 TopK top_k(const Tensor& x, std::int64_t k);
 
 // Reductions over one axis, or over all elements (a scalar). `mean` of nothing is 0.
+struct ReduceOptions {
+  bool keep_dims = false;  // the axis stays, with extent 1
+};
 Tensor sum(const Tensor& x);
-Tensor sum(const Tensor& x, int axis, bool keep_dims = false);
+Tensor sum(const Tensor& x, int axis, const ReduceOptions& options = {});
 Tensor mean(const Tensor& x);
-Tensor mean(const Tensor& x, int axis, bool keep_dims = false);
-Tensor max(const Tensor& x, int axis, bool keep_dims = false);   // gradient to the first largest
-Tensor argmax(const Tensor& x, int axis);                        // i32, no gradient
-Tensor prod(const Tensor& x, int axis, bool keep_dims = false);  // of nothing 1; right at zeros too
-Tensor softmax(const Tensor& x);                                 // over the last axis
+Tensor mean(const Tensor& x, int axis, const ReduceOptions& options = {});
+// The gradient goes to the first largest.
+Tensor max(const Tensor& x, int axis, const ReduceOptions& options = {});
+Tensor argmax(const Tensor& x, int axis);  // i32, no gradient
+// The product of nothing is 1; the gradient is right at zeros, too.
+Tensor prod(const Tensor& x, int axis, const ReduceOptions& options = {});
+Tensor softmax(const Tensor& x);      // over the last axis
 Tensor log_softmax(const Tensor& x);  // its logarithm, also where that underflows
 
 // Products
 struct MatmulOptions {
   bool transpose_a = false, transpose_b = false;  // the last two axes
 };
-Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
 // a [.., m, k], b [.., k, n] -> [.., m, n]; leading axes equal, or b (or a) of rank 2 used for all.
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
 
 // y = act(x w + b): x [.., in], w [in, out], b [out] or undefined. No gated activations.
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b = {},

@@ -55,10 +55,10 @@ Tensor masked_softmax(const Tensor& scores, const Tensor& seen) {
   {
     NoGrad no_grad;
     // Finite also for a row without any visible key, whose exponentials are then all zero.
-    top = ops::max(ops::max(hidden, -1, true), device.impl().constant(-1e30F));
+    top = ops::max(ops::max(hidden, -1, {.keep_dims = true}), device.impl().constant(-1e30F));
   }
   const Tensor weights = ops::exp(ops::sub(hidden, top));
-  const Tensor total = ops::sum(weights, -1, true);
+  const Tensor total = ops::sum(weights, -1, {.keep_dims = true});
   if (!seen.defined()) return ops::div(weights, total);
   Tensor none;
   {

@@ -60,7 +60,7 @@ Tensor composed(const Tensor& logits, const Tensor& targets, const CrossEntropyO
                      ops::expand(wanted, x.shape()));
     counts = counting_rows(device, targets, shape.classes);
   }
-  const Tensor top = ops::stop_gradient(ops::max(ops::stop_gradient(x), 1, true));
+  const Tensor top = ops::stop_gradient(ops::max(ops::stop_gradient(x), 1, {.keep_dims = true}));
   const Tensor shifted = ops::sub(x, top);
   const Tensor log_sum = ops::log(ops::sum(ops::exp(shifted), 1));
   const Tensor zeros = Tensor::zeros(device, x.shape());

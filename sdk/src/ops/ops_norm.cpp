@@ -13,8 +13,9 @@ struct Norm {
 
 Tensor composed(const Tensor& x, const Tensor& gamma, const Tensor& beta, tv_norm_kind kind,
                 float epsilon) {
-  const Tensor centered = kind == TV_LAYER_NORM ? ops::sub(x, ops::mean(x, -1, true)) : x;
-  const Tensor power = ops::mean(ops::square(centered), -1, true);
+  const Tensor centered =
+      kind == TV_LAYER_NORM ? ops::sub(x, ops::mean(x, -1, {.keep_dims = true})) : x;
+  const Tensor power = ops::mean(ops::square(centered), -1, {.keep_dims = true});
   Tensor y = ops::mul(centered, ops::rsqrt(ops::add(power, epsilon)));
   if (gamma.defined()) y = ops::mul(y, gamma);
   return beta.defined() ? ops::add(y, beta) : y;
@@ -33,8 +34,8 @@ Tensor composed_gradient(Vjp& v, tv_norm_kind kind, const Vjp::Target& dgamma,
   const bool centered = kind == TV_LAYER_NORM;
   const Tensor unit = ops::mul(centered ? ops::sub(x, mean) : x, rstd);
   const Tensor g = v.saved(1).defined() ? ops::mul(dy, v.saved(1)) : dy;
-  Tensor dx = ops::sub(g, ops::mul(unit, ops::mean(ops::mul(g, unit), 1, true)));
-  if (centered) dx = ops::sub(dx, ops::mean(g, 1, true));
+  Tensor dx = ops::sub(g, ops::mul(unit, ops::mean(ops::mul(g, unit), 1, {.keep_dims = true})));
+  if (centered) dx = ops::sub(dx, ops::mean(g, 1, {.keep_dims = true}));
   if (dgamma.gradient.defined()) detail::accumulate(dgamma, ops::sum(ops::mul(dy, unit), 0));
   if (dbeta.gradient.defined()) detail::accumulate(dbeta, ops::sum(dy, 0));
   return detail::reshaped(ops::mul(dx, rstd), shape);

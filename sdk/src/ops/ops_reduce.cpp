@@ -49,11 +49,11 @@ Tensor flattened(const Tensor& x) {
 
 }  // namespace
 
-Tensor ops::sum(const Tensor& x, int axis, bool keep_dims) {
+Tensor ops::sum(const Tensor& x, int axis, const ReduceOptions& options) {
   detail::expect("sum", "x", x);
   const int at = x.shape().index(axis);
   Tensor y = detail::reduce(TV_REDUCE_SUM, x, at);
-  if (keep_dims) y = detail::reshaped(y, with_one(x.shape(), at));
+  if (options.keep_dims) y = detail::reshaped(y, with_one(x.shape(), at));
   record(kSum, {x}, y, {}, Axis{at});
   return y;
 }
@@ -63,10 +63,10 @@ Tensor ops::sum(const Tensor& x) {
   return sum(flattened(x), 0);
 }
 
-Tensor ops::mean(const Tensor& x, int axis, bool keep_dims) {
+Tensor ops::mean(const Tensor& x, int axis, const ReduceOptions& options) {
   detail::expect("mean", "x", x);
   const std::int64_t n = x.dim(axis);
-  return mul(sum(x, axis, keep_dims), n > 0 ? static_cast<float>(1.0 / static_cast<double>(n)) : 0);
+  return mul(sum(x, axis, options), n > 0 ? static_cast<float>(1.0 / static_cast<double>(n)) : 0);
 }
 
 Tensor ops::mean(const Tensor& x) {
@@ -74,11 +74,11 @@ Tensor ops::mean(const Tensor& x) {
   return mean(flattened(x), 0);
 }
 
-Tensor ops::max(const Tensor& x, int axis, bool keep_dims) {
+Tensor ops::max(const Tensor& x, int axis, const ReduceOptions& options) {
   detail::expect("max", "x", x);
   const int at = x.shape().index(axis);
   Tensor y = detail::reduce(TV_REDUCE_MAX, x, at);
-  if (keep_dims) y = detail::reshaped(y, with_one(x.shape(), at));
+  if (options.keep_dims) y = detail::reshaped(y, with_one(x.shape(), at));
   if (detail::recording_any({&x})) {
     record(kReduceMax, {x}, y, {detail::reduce(TV_REDUCE_ARGMAX, x, at)}, Axis{at});
   }
@@ -92,8 +92,8 @@ Tensor ops::argmax(const Tensor& x, int axis) {
 
 Tensor ops::softmax(const Tensor& x) {
   detail::expect("softmax", "x", x);
-  const Tensor shifted = exp(sub(x, stop_gradient(max(stop_gradient(x), -1, true))));
-  return div(shifted, sum(shifted, -1, true));
+  const Tensor shifted = exp(sub(x, stop_gradient(max(stop_gradient(x), -1, {.keep_dims = true}))));
+  return div(shifted, sum(shifted, -1, {.keep_dims = true}));
 }
 
 Tensor ops::weighted_mean(const Tensor& values, const Tensor& weights) {

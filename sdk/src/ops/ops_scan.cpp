@@ -78,7 +78,7 @@ Tensor ops::cumsum(const Tensor& x, int axis) {
 
 // Halves are multiplied with each other until one element is left, so the gradient of a zero is the
 // product of the others, without a division.
-Tensor ops::prod(const Tensor& x, int axis, bool keep_dims) {
+Tensor ops::prod(const Tensor& x, int axis, const ReduceOptions& options) {
   detail::expect("prod", "x", x);
   const int at = x.shape().index(axis);
   Shape kept = x.shape();
@@ -93,7 +93,7 @@ Tensor ops::prod(const Tensor& x, int axis, bool keep_dims) {
     }
     y = next;
   }
-  if (keep_dims) return y;
+  if (options.keep_dims) return y;
   std::vector<std::int64_t> rest;
   for (int i = 0; i < x.rank(); ++i) {
     if (i != at) rest.push_back(x.dim(i));
@@ -124,8 +124,8 @@ TopK ops::top_k(const Tensor& x, std::int64_t k) {
 
 Tensor ops::log_softmax(const Tensor& x) {
   detail::expect("log_softmax", "x", x);
-  const Tensor shifted = sub(x, stop_gradient(max(stop_gradient(x), -1, true)));
-  return sub(shifted, log(sum(exp(shifted), -1, true)));
+  const Tensor shifted = sub(x, stop_gradient(max(stop_gradient(x), -1, {.keep_dims = true})));
+  return sub(shifted, log(sum(exp(shifted), -1, {.keep_dims = true})));
 }
 
 }  // namespace trivet

@@ -49,8 +49,8 @@ class Leaves {
 
 // What fn gives, on the current tape also where an output is an input or a parameter itself.
 std::vector<Tensor> outputs_of(const Rematerialized& fn, std::span<const Tensor> inputs,
-                               bool again) {
-  std::vector<Tensor> outputs = fn(inputs, again);
+                               RematPass pass) {
+  std::vector<Tensor> outputs = fn(inputs, pass);
   for (Tensor& output : outputs) {
     if (output.impl()->slot != nullptr) output = ops::reshape(output, output.shape());
   }
@@ -89,7 +89,7 @@ void remat_vjp(Vjp& v) {
     {
       Tape::Recording recording(tape);
       const detail::SavingActivations keeping(again.kept.get(), true);
-      outputs = outputs_of(again.fn, leaves.tensors(), true);
+      outputs = outputs_of(again.fn, leaves.tensors(), RematPass::backward);
     }
     backward(v, tape, outputs);
   }
@@ -108,7 +108,7 @@ Tensor anchor(const Tensor& x) {
 }  // namespace
 
 std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs, RematKeeps keeps) {
-  if (Tape::current() == nullptr) return fn(inputs, false);
+  if (Tape::current() == nullptr) return fn(inputs, RematPass::forward);
   if (inputs.empty() || inputs.size() > 5) {
     throw Error("[remat] expected 1 to 5 inputs, got " + std::to_string(inputs.size()));
   }
@@ -126,7 +126,7 @@ std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs, Rem
     }
     Tape::Recording recording(tape);
     const detail::SavingActivations keeping(again->kept.get(), false);
-    outputs = outputs_of(fn, leaves, false);
+    outputs = outputs_of(fn, leaves, RematPass::forward);
     for (Tensor& output : outputs) {
       needed = needed || output.requires_grad();
       output = Tensor(output.impl()->alias());
@@ -162,9 +162,9 @@ Tensor remat(Layer& layer, const Tensor& x, FpropContext& context, RematKeeps ke
     return outputs;
   };
   FpropContext* now = &context;
-  const auto fn = [run, later, now](std::span<const Tensor> inputs, bool again) {
+  const auto fn = [run, later, now](std::span<const Tensor> inputs, RematPass pass) {
     FpropContext inside = later;
-    if (again) return run(inputs, inside);
+    if (pass == RematPass::backward) return run(inputs, inside);
     inside.recomputing = now->recomputing;
     std::swap(inside.summaries, now->summaries);
     auto outputs = run(inputs, inside);

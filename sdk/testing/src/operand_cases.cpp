@@ -149,7 +149,7 @@ void add_along_axes(Cases& cases) {
     add_one_operand(cases, op, {4, 3}, call, differentiable, false, of_axis);
   };
   add("sum", [](auto& x) { return ops::sum(x, 1); });
-  add("mean", [](auto& x) { return ops::mean(x, 1, true); });
+  add("mean", [](auto& x) { return ops::mean(x, 1, {.keep_dims = true}); });
   add("max", [](auto& x) { return ops::max(x, 1); });
   add("prod", [](auto& x) { return ops::prod(x, 1); });
   add("cumsum", [](auto& x) { return ops::cumsum(x, 1); });

@@ -54,7 +54,7 @@ TEST_CASE("cumsum adds up along every axis", "[ops]") {
 TEST_CASE("prod multiplies along every axis", "[ops]") {
   for (const int axis : {0, 1, 2}) {
     const auto expanded = [](const Tensor& x, int at) {
-      return ops::expand(ops::prod(x, at, true), x.shape());
+      return ops::expand(ops::prod(x, at, {.keep_dims = true}), x.shape());
     };
     check(along("prod", expanded, axis, [](const auto& line, std::int64_t) {
       double product = 1;

@@ -194,7 +194,7 @@ TEST_CASE("reductions of everything give a scalar; the mean of nothing is 0", "[
          .differentiable = false});
   check({.name = "keep_dims",
          .inputs = {{{2, 3}}},
-         .op = [](auto in) { return ops::mul(in[0], ops::sum(in[0], -1, true)); },
+         .op = [](auto in) { return ops::mul(in[0], ops::sum(in[0], -1, {.keep_dims = true})); },
          .reference =
              [](auto in) {
                return filled({2, 3}, [&](Indices i) {

@@ -17,9 +17,9 @@ TEST_CASE("any function of tensors can be run again", "[tape]") {
   const Tensor a = Tensor::from<float>(*device, std::vector<float>{1, 2, 3}, {3});
   const Tensor b = Tensor::from<float>(*device, std::vector<float>{4, 5, 6}, {3});
   int runs = 0;
-  const Rematerialized fn = [&](std::span<const Tensor> in, bool again) {
+  const Rematerialized fn = [&](std::span<const Tensor> in, RematPass pass) {
     ++runs;
-    CHECK(again == (runs == 2));
+    CHECK(pass == (runs == 2 ? RematPass::backward : RematPass::forward));
     return std::vector<Tensor>{ops::mul(in[0], in[1]), ops::square(in[0])};
   };
   GradientSlot of_a, of_b;
@@ -50,7 +50,7 @@ TEST_CASE("outputs that nothing flows to, or that need no gradient, are left out
   const auto device = open_any();
   GradientSlot slot;
   const Tensor x = make_leaf(Tensor::full(*device, {2}, 3), slot);
-  const Rematerialized fn = [](std::span<const Tensor> in, bool) {
+  const Rematerialized fn = [](std::span<const Tensor> in, RematPass) {
     return std::vector<Tensor>{ops::stop_gradient(in[0]), ops::square(in[0]), ops::mul(in[0], 5),
                                in[0]};
   };
@@ -78,7 +78,7 @@ TEST_CASE("what is computed again is not kept", "[tape]") {
   const auto device = open_any();
   GradientSlot slot{Tensor::zeros(*device, {256})};
   const Tensor x = make_leaf(Tensor::full(*device, {256}, 1), slot);
-  const Rematerialized ten = [](std::span<const Tensor> in, bool) {
+  const Rematerialized ten = [](std::span<const Tensor> in, RematPass) {
     Tensor y = in[0];
     for (int i = 0; i < 10; ++i) y = ops::tanh(y);
     return std::vector<Tensor>{y};
@@ -104,7 +104,7 @@ TEST_CASE("attention is computed once where it is kept", "[tape]") {
       std::vector<float> values(2 * 5 * 2 * 4);
       random_normal(RngKey(3), 0, 1, values);
       const Tensor x = make_leaf(Tensor::from<float>(*device, values, {2, 5, 2, 4}), slot);
-      const Rematerialized fn = [](std::span<const Tensor> in, bool) {
+      const Rematerialized fn = [](std::span<const Tensor> in, RematPass) {
         Tensor y = in[0];
         for (int i = 0; i < 2; ++i) y = ops::tanh(ops::attention(y, y, y, {.causal = true}));
         return std::vector<Tensor>{y};

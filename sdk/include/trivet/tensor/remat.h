@@ -28,14 +28,19 @@ enum class RematKeeps {
   attention,  // what ops::attention gives, where a kernel computes it
 };
 
-// What is run: once now, and once more (`again`) on the way back, with tensors of the same values.
+enum class RematPass {
+  forward,
+  backward,  // computed again for the gradients
+};
+
+// What is run: once on the way forward and once on the way back, with tensors of the same values.
 // It must do the same both times, and may use parameters beside its inputs; what it holds is kept
 // until then.
 using Rematerialized =
-    std::function<std::vector<Tensor>(std::span<const Tensor> inputs, bool again)>;
+    std::function<std::vector<Tensor>(std::span<const Tensor> inputs, RematPass pass)>;
 
 // The outputs of `fn`, at most 4 of at most 5 inputs. Without a tape, or where no output needs a
-// gradient, this is fn(inputs, false).
+// gradient, this is fn(inputs, RematPass::forward).
 TRIVET_API std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs,
                                      RematKeeps keeps = RematKeeps::nothing);
 

@@ -47,8 +47,8 @@ void reduction(Operators& all, const char* name, Pointwise before, const Reduce&
 
 // A large element takes off what would overflow.
 Tensor log_sum_exp(const Tensor& x, int axis) {
-  const Tensor top = ops::max(x, axis, true);
-  return ops::add(ops::log(ops::sum(ops::exp(ops::sub(x, top)), axis, true)), top);
+  const Tensor top = ops::max(x, axis, {.keep_dims = true});
+  return ops::add(ops::log(ops::sum(ops::exp(ops::sub(x, top)), axis, {.keep_dims = true})), top);
 }
 
 Tensor index_of_largest(const Call& c, bool smallest) {
@@ -91,7 +91,7 @@ Tensor hardmax(const Tensor& x) {
 Tensor cumsum(const Call& c) {
   const int axis = c.any().shape().index(static_cast<int>(c.integers(1)[0]));
   const Tensor& x = c.f32();
-  const Tensor total = ops::sum(x, axis, true), forward = ops::cumsum(x, axis);
+  const Tensor total = ops::sum(x, axis, {.keep_dims = true}), forward = ops::cumsum(x, axis);
   const bool reverse = c.node.integer("reverse", 0) != 0;
   const Tensor sums = reverse ? ops::add(ops::sub(total, forward), x) : forward;
   return c.node.integer("exclusive", 0) != 0 ? ops::sub(sums, x) : sums;
@@ -113,7 +113,7 @@ Outputs top_k(const Call& c) {
 }  // namespace
 
 void add_reductions(Operators& all) {
-  const Reduce sum = [](auto& x, int axis) { return ops::sum(x, axis, true); };
+  const Reduce sum = [](auto& x, int axis) { return ops::sum(x, axis, {.keep_dims = true}); };
   reduction(all, "ReduceSum", same, sum, same);
   reduction(all, "ReduceL1", ops::abs, sum, same);
   reduction(all, "ReduceL2", ops::square, sum, ops::sqrt);
@@ -121,14 +121,17 @@ void add_reductions(Operators& all) {
   reduction(all, "ReduceLogSum", same, sum, ops::log);
   reduction(all, "ReduceLogSumExp", same, log_sum_exp, same);
   reduction(
-      all, "ReduceMean", same, [](auto& x, int axis) { return ops::mean(x, axis, true); }, same);
+      all, "ReduceMean", same,
+      [](auto& x, int axis) { return ops::mean(x, axis, {.keep_dims = true}); }, same);
   reduction(
-      all, "ReduceMax", same, [](auto& x, int axis) { return ops::max(x, axis, true); }, same);
+      all, "ReduceMax", same,
+      [](auto& x, int axis) { return ops::max(x, axis, {.keep_dims = true}); }, same);
   reduction(
-      all, "ReduceMin", ops::neg, [](auto& x, int axis) { return ops::max(x, axis, true); },
-      ops::neg);
+      all, "ReduceMin", ops::neg,
+      [](auto& x, int axis) { return ops::max(x, axis, {.keep_dims = true}); }, ops::neg);
   reduction(
-      all, "ReduceProd", same, [](auto& x, int axis) { return ops::prod(x, axis, true); }, same);
+      all, "ReduceProd", same,
+      [](auto& x, int axis) { return ops::prod(x, axis, {.keep_dims = true}); }, same);
   all["ArgMax"] = [](const Call& c) -> Outputs { return {index_of_largest(c, false)}; };
   all["ArgMin"] = [](const Call& c) -> Outputs { return {index_of_largest(c, true)}; };
   all["Softmax"] = [](const Call& c) -> Outputs { return {along(c, ops::softmax)}; };
