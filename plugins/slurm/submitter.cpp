@@ -196,7 +196,7 @@ void Submitter::set_status(const Wanted& wanted, const JobStatus& status) {
 
 void Submitter::record() {
   if (events_.empty()) return;
-  context_.records.record(events_, true);
+  context_.records.record(events_, Durability::synced);
   events_.clear();
 }
 

@@ -33,7 +33,7 @@ JobStatus FileRecords::status(std::int64_t wid, std::string_view job) {
   return found == statuses_.end() ? JobStatus() : found->second;
 }
 
-void FileRecords::record(std::span<const JobEvent> events, bool) {
+void FileRecords::record(std::span<const JobEvent> events, Durability) {
   std::string lines;
   for (const JobEvent& event : events) {
     statuses_[{event.wid, event.job}] = event.status;

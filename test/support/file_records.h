@@ -20,7 +20,8 @@ class FileRecords final : public launch::UnitRecords {
   std::vector<launch::WorkUnit> units() override { return units_; }
   launch::WorkUnit add(const SweepItem& item) override;
   launch::JobStatus status(std::int64_t wid, std::string_view job) override;
-  void record(std::span<const launch::JobEvent> events, bool synced = false) override;
+  void record(std::span<const launch::JobEvent> events,
+              Durability durability = Durability::cached) override;
   bool is_cancelled(std::int64_t wid) override;
   void refresh() override;
 

@@ -36,7 +36,7 @@ class SearchRecords final : public launch::UnitRecords {
     return stopped_.contains(wid) || records_.is_cancelled(wid);
   }
   void refresh() override { records_.refresh(); }
-  void record(std::span<const launch::JobEvent> events, bool synced) override;
+  void record(std::span<const launch::JobEvent> events, Durability durability) override;
 
  private:
   launch::UnitRecords& records_;

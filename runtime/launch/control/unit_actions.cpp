@@ -54,7 +54,7 @@ std::vector<std::int64_t> start_afresh(LaunchedExperiment& experiment,
   if (events.empty()) return {};
   // Taken back before the events: a supervisor must not cancel what has been started afresh.
   experiment.records().request(touched, "retry");
-  experiment.records().record(events, true);
+  experiment.records().record(events, Durability::synced);
   return touched;
 }
 

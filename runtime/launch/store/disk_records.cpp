@@ -156,10 +156,10 @@ JobStatus DiskRecords::status(std::int64_t wid, std::string_view job) {
   return found == statuses_.end() ? JobStatus() : found->second;
 }
 
-void DiskRecords::record(std::span<const JobEvent> events, bool synced) {
+void DiskRecords::record(std::span<const JobEvent> events, Durability durability) {
   std::string lines;
   for (const JobEvent& event : events) lines += to_json(to_value(event)) + "\n";
-  append_lines(event_lines_.file(), lines, synced ? Durability::synced : Durability::cached);
+  append_lines(event_lines_.file(), lines, durability);
   for (const JobEvent& event : events) take_event(event);
 }
 

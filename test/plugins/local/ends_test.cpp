@@ -304,9 +304,9 @@ class FullDisk final : public UnitRecords {
   }
   bool is_cancelled(std::int64_t wid) override { return records_.is_cancelled(wid); }
   void refresh() override { records_.refresh(); }
-  void record(std::span<const JobEvent> events, bool synced) override {
+  void record(std::span<const JobEvent> events, Durability durability) override {
     if (failures_-- > 0) throw RunError("cannot write events.jsonl: No space left on device");
-    records_.record(events, synced);
+    records_.record(events, durability);
   }
   int failures_left() const { return failures_; }
 

@@ -80,7 +80,7 @@ class Played final : public Orchestrator {
     played->measure(wid, 1, branin(unit.sweep.args));
     const launch::JobEvent event{
         .wid = wid, .job = "main", .status = {.state = JobState::completed}};
-    context_.records.record({&event, 1}, false);
+    context_.records.record({&event, 1}, Durability::cached);
   }
 
   Config config_;

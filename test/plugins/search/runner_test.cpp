@@ -215,7 +215,7 @@ TEST_CASE("events of a stopped unit say why") {
   const launch::JobEvent events[] = {
       {.wid = 7, .job = "main", .status = {.state = JobState::cancelled}},
       {.wid = 8, .job = "main", .status = {.state = JobState::cancelled, .detail = "by hand"}}};
-  records.record(events, false);
+  records.record(events, Durability::cached);
   CHECK(units.status(7, "main").detail == "rung 10");
   CHECK(units.status(8, "main").detail == "by hand");
   CHECK(records.is_cancelled(7));

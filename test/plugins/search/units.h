@@ -40,7 +40,7 @@ class PlayedUnits final : public launch::UnitRecords {
   }
 
   launch::JobStatus status(std::int64_t wid, std::string_view) override { return statuses_[wid]; }
-  void record(std::span<const launch::JobEvent> events, bool) override {
+  void record(std::span<const launch::JobEvent> events, Durability) override {
     for (const launch::JobEvent& event : events) statuses_[event.wid] = event.status;
   }
   bool is_cancelled(std::int64_t wid) override { return cancelled.contains(wid); }

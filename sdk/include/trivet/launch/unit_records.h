@@ -20,6 +20,7 @@
 #include "trivet/config.h"
 #include "trivet/config/value.h"
 #include "trivet/launch/job.h"
+#include "trivet/os/file.h"
 #include "trivet/plugin/export.h"
 
 namespace trivet::launch {
@@ -80,8 +81,9 @@ class TRIVET_API UnitRecords {
 
   // As of the last refresh; pending for a job without events. [main-thread]
   virtual JobStatus status(std::int64_t wid, std::string_view job) = 0;
-  // Appends to events.jsonl, all or none; durable when `synced`. Throws RunError. [main-thread]
-  virtual void record(std::span<const JobEvent> events, bool synced = false) = 0;
+  // Appends to events.jsonl, all or none. Throws RunError. [main-thread]
+  virtual void record(std::span<const JobEvent> events,
+                      Durability durability = Durability::cached) = 0;
 
   // Whether `trivet cancel` has marked the unit. Of kWholeExperiment: no more units are to be
   // added. [main-thread]
