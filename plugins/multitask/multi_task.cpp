@@ -196,7 +196,7 @@ StepOutput MultiTask::step_of_one(Step step, const Batch& batch, StepState& stat
   const std::size_t i = task_of(batch);
   const std::string& name = subtasks_[i].config.name;
   FpropContext context = context_of(name, state.context);
-  StepState own{static_cast<Models&>(state.model).of(i), state.store, state.learner,
+  StepState own{static_cast<Models&>(state.model).of(i), state.store, state.step,
                 metrics_of(state.metrics, i), context};
   StepOutput out = (subtasks_[i].task.get()->*step)(batch.child(name), own);
   state.context.summaries = std::move(context.summaries);

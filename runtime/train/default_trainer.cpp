@@ -116,24 +116,24 @@ bool DefaultTrainer::train_one() {
   const std::vector<Batch> parts = in_task(task_, "split_batch", [&] {
     return task_.split_batch(*batch, config_.gradient_accumulation);
   });
-  training.learner->accumulate(static_cast<std::int64_t>(parts.size()));
-  training.learner->set_loss_bound(bad_steps.bound(step.number));
+  Learner::Step update = training.learner->begin({.parts = static_cast<std::int64_t>(parts.size()),
+                                                  .loss_bound = bad_steps.bound(step.number)});
   if (bad_steps.skips()) keep_before_step();
   Summaries summaries;
   if (wants_summaries(step.number)) summaries.want();
   training.in_doubt = true;
   device_.begin_step();
   in_step("training", step.number, [&] {
-    const Tensor mean_loss = train_on(parts, summaries);
+    const Tensor mean_loss = train_on(parts, update, summaries);
     if (read_loss) step.loss = mean_loss.item();
     const bool bad = read_loss && bad_steps.is_bad(step);
-    if (!bad && !training.learner->last_update().skipped) {
+    if (!bad && !update.last_update().skipped) {
       training.loss.add(mean_loss, bad_steps.has_bound(step.number));
     }
     if (config_.summary_histograms) add_weight_histograms(store_, summaries);
   });
   device_.end_step();
-  if (!training.learner->last_update().skipped) {
+  if (!update.last_update().skipped) {
     if (read_loss) bad_steps.check(step);
   } else if (bad_steps.skips()) {
     put_back();
@@ -156,15 +156,16 @@ bool DefaultTrainer::wants_summaries(std::int64_t step) const {
 }
 
 // One update; the loss is the mean over the examples of all parts. Summaries are of the first part.
-Tensor DefaultTrainer::train_on(const std::vector<Batch>& parts, Summaries& summaries) {
+Tensor DefaultTrainer::train_on(const std::vector<Batch>& parts, Learner::Step& update,
+                                Summaries& summaries) {
   Tensor loss;
   double weight = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     FpropContext context = step_context(true);
     if (i > 0) context.key = context.key.fold(static_cast<std::uint64_t>(i));
     if (i == 0) context.summaries = std::move(summaries);
-    training_->learner->add_noise(context.key);
-    StepState state{*model_, store_, training_->learner.get(), training_->metrics, context};
+    update.begin_part(context.key);
+    StepState state{*model_, store_, &update, training_->metrics, context};
     const StepOutput output = in_task(task_, "train_step", [&] {
       StepOutput made = task_.train_step(parts[i], state);
       if (!made.loss.defined()) throw PluginError("its train_step gave no loss");

@@ -82,7 +82,7 @@ class DefaultTrainer final : public Trainer {
   Evaluation& evaluation();
   Training& training();
   bool train_one();
-  Tensor train_on(const std::vector<Batch>& parts, Summaries& summaries);
+  Tensor train_on(const std::vector<Batch>& parts, Learner::Step& update, Summaries& summaries);
   void check_unread_losses(double mean);
   bool wants_summaries(std::int64_t step) const;
   void keep_before_step();

@@ -66,7 +66,7 @@ struct TaskContext {
 struct StepState {
   Model& model;
   ParameterStore& store;
-  Learner* learner = nullptr;  // null in evaluation
+  Learner::Step* step = nullptr;  // null in evaluation
   Metrics& metrics;
   FpropContext& context;
 };
@@ -142,7 +142,7 @@ class TRIVET_API Task : public Object {
   // tensors whose first extent is not that of the first tensor are given to every part whole.
   // [run-thread]
   virtual std::vector<Batch> split_batch(const Batch& batch, std::int64_t parts);
-  // Default: forward on a tape, build_losses, backward, process_metrics, learner->apply_gradients.
+  // Default: forward on a tape, build_losses, backward, process_metrics, step->apply_gradients.
   // [run-thread]
   virtual StepOutput train_step(const Batch& batch, StepState& state);
   // Default: inference_step, build_losses, process_metrics. [run-thread]

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "train/gradient_clip.h"
@@ -69,14 +68,13 @@ struct Learner::Impl {
   std::optional<detail::WeightAverage> average;
   std::optional<detail::VariationalNoise> noise;
 
-  // Accumulation: parts of the update that is under way.
-  std::int64_t parts = 1, parts_done = 0;
-  double weights = 0;
-  bool skips = false, bad = false;  // bad: a part of the update had a loss to skip
-  OptimizerSegment sum;             // value: the sum, gradient: the store's
-  std::vector<bool> had_gradient;   // of each parameter, in a part so far
+  bool skips = false;
 
-  bool add_up(double weight);  // whether the update is complete
+  // Of the parts of the update that is under way; kept for their memory.
+  OptimizerSegment sum;            // value: the sum, gradient: the store's
+  std::vector<bool> had_gradient;  // of each parameter, in a part so far
+
+  void begin_sum();
   void note_gradients();
   [[noreturn]] void throw_not_finite(std::int64_t step);
 };
@@ -99,6 +97,17 @@ Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
   if (options.variational_noise.scale > 0) noise.emplace(store, options.variational_noise);
 }
 
+void Learner::Impl::begin_sum() {
+  had_gradient.assign(store.parameters().size(), false);
+  if (!sum.value.defined()) {
+    sum.gradient = store.trainable_gradients();
+    sum.value = Tensor::empty(store.device(), sum.gradient.shape());
+  }
+  const tv_view view = sum.value.mutable_view();
+  Device& device = store.device();
+  device.check(device.table().fill(device.context(), &view, 0), "fill");
+}
+
 // Of all parts, as the sum is.
 void Learner::Impl::note_gradients() {
   for (std::size_t i = 0; i < had_gradient.size(); ++i) {
@@ -106,22 +115,6 @@ void Learner::Impl::note_gradients() {
     had_gradient[i] = had_gradient[i] || parameter.has_gradient();
     parameter.set_has_gradient(had_gradient[i]);
   }
-}
-
-bool Learner::Impl::add_up(double weight) {
-  if (parts == 1) return true;
-  note_gradients();
-  tv_optim add{};
-  add.kind = TV_SGD;  // sum -= -1 * (weight * gradient): one pass where the backend has the kernel
-  add.lr = -1;
-  add.grad_scale = static_cast<float>(weight);
-  optim_update(add, sum);
-  weights += weight;
-  if (++parts_done < parts) return false;
-  const auto factor = static_cast<float>(weights > 0 ? 1 / weights : 0);
-  assign(sum.gradient, sum.value);
-  detail::apply_scalar(TV_MUL, sum.gradient, Tensor::scalar(store.device(), factor));
-  return true;
 }
 
 void Learner::Impl::throw_not_finite(std::int64_t step) {
@@ -137,59 +130,86 @@ Learner::Learner(ParameterStore& store, std::unique_ptr<Optimizer> optimizer,
     : Learner(store, one_rule(std::move(optimizer), std::move(learning_rate)), {.clip = clip}) {}
 
 Learner::Learner(ParameterStore& store, std::vector<LearnerRule> rules, LearnerOptions options)
-    : store_(store), loss_bound_(std::numeric_limits<double>::infinity()) {
+    : store_(store) {
   NoGrad no_grad;
   impl_ = std::make_unique<Impl>(store, std::move(rules), options);
 }
 
 Learner::~Learner() = default;
 
-void Learner::accumulate(std::int64_t n) {
-  if (n < 1) throw Error("an update needs at least one batch of gradients");
+Learner::Step Learner::begin(const LearnerStepOptions& options) {
+  return {*this, options};
+}
+
+Learner::Step::Step(Learner& learner, const LearnerStepOptions& options)
+    : learner_(learner), options_(options) {
+  if (options.parts < 1) throw Error("an update needs at least one batch of gradients");
+  if (learner.under_way_) throw Error("an update of this learner is under way");
   NoGrad no_grad;
-  if (impl_->noise) impl_->noise->remove();
-  impl_->parts = n;
-  impl_->parts_done = 0;
-  impl_->weights = 0;
-  impl_->bad = false;
-  impl_->had_gradient.assign(store_.parameters().size(), false);
-  last_ = {};
-  if (n == 1) return;
-  OptimizerSegment& sum = impl_->sum;
-  if (!sum.value.defined()) {
-    sum.gradient = store_.trainable_gradients();
-    sum.value = Tensor::empty(store_.device(), sum.gradient.shape());
+  if (options.parts > 1) learner.impl_->begin_sum();
+  learner.under_way_ = true;
+}
+
+Learner::Step::~Step() {
+  learner_.under_way_ = false;
+  if (!learner_.impl_->noise) return;
+  try {
+    NoGrad no_grad;
+    learner_.impl_->noise->remove();
+  } catch (const Error&) {
+    // The device has failed, which the next call to it tells.
   }
-  const tv_view view = sum.value.mutable_view();
-  Device& device = store_.device();
-  device.check(device.table().fill(device.context(), &view, 0), "fill");
 }
 
-void Learner::add_noise(RngKey key) {
+void Learner::Step::begin_part(RngKey key) {
   NoGrad no_grad;
-  if (impl_->noise) impl_->noise->add(key, step_);
+  if (learner_.impl_->noise) learner_.impl_->noise->add(key, learner_.step_);
 }
 
-Learner::Update Learner::apply_gradients(double weight, const Tensor& loss) {
+bool Learner::Step::add_up(double weight) {
+  ++parts_done_;
+  if (options_.parts == 1) return true;
+  Impl& impl = *learner_.impl_;
+  impl.note_gradients();
+  OptimizerSegment& sum = impl.sum;
+  tv_optim add{};
+  add.kind = TV_SGD;  // sum -= -1 * (weight * gradient): one pass where the backend has the kernel
+  add.lr = -1;
+  add.grad_scale = static_cast<float>(weight);
+  optim_update(add, sum);
+  weights_ += weight;
+  if (parts_done_ < options_.parts) return false;
+  const auto factor = static_cast<float>(weights_ > 0 ? 1 / weights_ : 0);
+  assign(sum.gradient, sum.value);
+  detail::apply_scalar(TV_MUL, sum.gradient, Tensor::scalar(impl.store.device(), factor));
+  return true;
+}
+
+Learner::Update Learner::Step::apply_gradients(double weight, const Tensor& loss) {
+  if (parts_done_ == options_.parts) {
+    throw Error("this update has had its " + std::to_string(options_.parts) +
+                " parts; Learner::begin starts the next");
+  }
   NoGrad no_grad;
-  if (impl_->noise) impl_->noise->remove();
-  last_ = {.learning_rate = learning_rate(), .applied = false};
-  if (impl_->skips && loss.defined()) {
+  Impl& impl = *learner_.impl_;
+  std::int64_t& step = learner_.step_;
+  if (impl.noise) impl.noise->remove();
+  last_ = {.learning_rate = learner_.learning_rate(), .applied = false};
+  if (impl.skips && loss.defined()) {
     const auto value = static_cast<double>(loss.item());
-    impl_->bad = impl_->bad || !std::isfinite(value) || value > loss_bound_;
+    bad_ = bad_ || !std::isfinite(value) || value > options_.loss_bound;
   }
-  if (!impl_->add_up(weight)) return last_;
-  const detail::GradientClip::Result clipped = impl_->clip.apply(impl_->skips);
-  last_.skipped = impl_->skips && (impl_->bad || !std::isfinite(clipped.norm));
-  impl_->bad = false;
+  if (!add_up(weight)) return last_;
+  const detail::GradientClip::Result clipped = impl.clip.apply(impl.skips);
+  last_.skipped = impl.skips && (bad_ || !std::isfinite(clipped.norm));
   if (last_.skipped) return last_;
-  if (!std::isfinite(clipped.norm)) impl_->throw_not_finite(step_);
+  if (!std::isfinite(clipped.norm)) impl.throw_not_finite(step);
   last_.gradient_norm = clipped.norm;
   last_.applied = true;
-  if (impl_->average && step_ == 0) impl_->average->start();
-  for (auto& runner : impl_->runners) runner.update(step_, clipped.scale);
-  ++step_;
-  if (impl_->average) impl_->average->update(step_);
+  if (impl.average && step == 0) impl.average->start();
+  for (auto& runner : impl.runners) runner.update(step, clipped.scale);
+  ++step;
+  if (impl.average) impl.average->update(step);
   return last_;
 }
 

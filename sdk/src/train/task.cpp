@@ -104,7 +104,7 @@ std::vector<Batch> Task::split_batch(const Batch& batch, std::int64_t parts) {
 }
 
 StepOutput Task::train_step(const Batch& batch, StepState& state) {
-  if (state.learner == nullptr) throw Error("a training step needs a learner");
+  if (state.step == nullptr) throw Error("a training step needs a step of a learner");
   StepOutput out;
   out.batch = batch.to(device_);
   state.context.train = true;
@@ -124,7 +124,7 @@ StepOutput Task::train_step(const Batch& batch, StepState& state) {
   state.store.end_gradients();
   in_plugin(item_of(*this), "process_metrics", "task",
             [&] { process_metrics(state.metrics, out.batch, out.outputs); });
-  const Learner::Update update = state.learner->apply_gradients(out.weight, out.loss);
+  const Learner::Update update = state.step->apply_gradients(out.weight, out.loss);
   if (update.gradient_norm >= 0) out.logs.set("gradient_norm", update.gradient_norm);
   return out;
 }

@@ -81,17 +81,21 @@ struct Bench {
         phase == Phase::training ? task->config().train_input : task->config().eval_input, context);
   }
   StepOutput step(const Batch& batch) {
-    FpropContext context;
-    StepState state{*model, *store, learner.get(), metrics, context};
-    return task->train_step(batch, state);
+    Learner::Step update = learner->begin();
+    return step_of(batch, update);
   }
   // One update by the parts of the batch; the losses of each.
   std::vector<StepOutput> step_in_parts(const Batch& batch, std::int64_t parts) {
     std::vector<StepOutput> outs;
     const std::vector<Batch> cut = task->split_batch(batch, parts);
-    learner->accumulate(std::ssize(cut));
-    for (const Batch& part : cut) outs.push_back(step(part));
+    Learner::Step update = learner->begin({.parts = std::ssize(cut)});
+    for (const Batch& part : cut) outs.push_back(step_of(part, update));
     return outs;
+  }
+  StepOutput step_of(const Batch& batch, Learner::Step& update) {
+    FpropContext context;
+    StepState state{*model, *store, &update, metrics, context};
+    return task->train_step(batch, state);
   }
   Logs evaluate() {
     Metrics own = task->build_metrics(Phase::evaluation);
@@ -201,7 +205,8 @@ TEST_CASE("a step of interleaved training hands on what its task tells") {
   Bench bench("multitask/Interleaved", two());
   FpropContext context;
   context.summaries.want();
-  StepState state{*bench.model, *bench.store, bench.learner.get(), bench.metrics, context};
+  Learner::Step update = bench.learner->begin();
+  StepState state{*bench.model, *bench.store, &update, bench.metrics, context};
   bench.task->train_step(*bench.input(Phase::training)->get_next(), state);
   const auto& told = context.summaries.entries();
   CHECK(std::any_of(told.begin(), told.end(),

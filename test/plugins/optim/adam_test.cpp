@@ -105,7 +105,7 @@ class Pair {
     const int t = static_cast<int>(learner_->step()) + 1;
     a->update(options_, set_gradient(a_, 10 + static_cast<std::uint64_t>(t), 1), t);
     b->update(options_, set_gradient(b_, 20 + static_cast<std::uint64_t>(t), 0.02), t);
-    learner_->apply_gradients();
+    learner_->begin().apply_gradients();
   }
   double error() const {
     return std::max(trivet::test::largest_error(a_.value().to_host<float>(), a->w),
@@ -136,7 +136,7 @@ double after_one(const std::string& backend, const std::string& name, Value fiel
   store.build();
   trivet::Learner learner(store, optimizer(name, std::move(fields)), rate());
   w.gradient().mutable_span<float>()[0] = 0.5f;
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   return static_cast<double>(w.value().item());
 }
 
@@ -175,7 +175,7 @@ TEST_CASE("Adam's first updates are those of float64 for every beta2") {
   int t = 0;
   for (const float gradient : {0.5F, 0.25F, 0.75F, 0.125F}) {
     w.gradient().mutable_span<float>()[0] = gradient;
-    learner.apply_gradients();
+    learner.begin().apply_gradients();
     reference.update(options, {gradient}, ++t);
     CHECK(w.value().item() == Approx(reference.w[0]).epsilon(1e-6));
   }

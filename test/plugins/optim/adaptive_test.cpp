@@ -38,7 +38,7 @@ struct Variable {
   Values update(const Values& gradient) {
     const auto out = w->gradient().mutable_span<float>();
     std::copy(gradient.begin(), gradient.end(), out.begin());
-    learner->apply_gradients();
+    learner->begin().apply_gradients();
     return w->value().to_host<float>();
   }
 

@@ -82,7 +82,7 @@ struct Fixture {
       const auto out = parameter->gradient().mutable_span<float>();
       std::copy(values.begin(), values.end(), out.begin());
     }
-    learner.apply_gradients();
+    learner.begin().apply_gradients();
   }
 
   std::vector<std::vector<std::byte>> bytes(const trivet::Learner& learner) {
@@ -109,7 +109,7 @@ std::vector<float> three_updates(const std::string& backend, std::unique_ptr<Opt
   std::vector<float> values;
   for (const float gradient : gradients) {
     w.gradient().mutable_span<float>()[0] = gradient;
-    learner.apply_gradients();
+    learner.begin().apply_gradients();
     values.push_back(w.value().item());
   }
   return values;
@@ -323,7 +323,7 @@ TEST_CASE("what is left out of decay is updated without it") {
   trivet::Learner learner(fixture.store, optimizer("AdamW", fields), rate(0.25));
   const auto before_w = fixture.store.find("head/w")->value().to_host<float>();
   const auto before_b = fixture.store.find("body/b")->value().to_host<float>();
-  learner.apply_gradients();  // of zero gradients: decay alone
+  learner.begin().apply_gradients();  // of zero gradients: decay alone
   const auto after_w = fixture.store.find("head/w")->value().to_host<float>();
   for (std::size_t i = 0; i < after_w.size(); ++i) CHECK(after_w[i] == Approx(0.75 * before_w[i]));
   CHECK(fixture.store.find("body/b")->value().to_host<float>() == before_b);

@@ -97,7 +97,7 @@ TEST_CASE_METHOD(Fixture, "each variable is updated by the rule that matches it,
   build();
   trivet::Learner learner =
       this->learner(rules(rule("", {}, 0.25), rule("head", {"head/.*"}, 0.5, "other")));
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   CHECK(value("body/a") == Values(3, 0.75f));
   CHECK(value("body/b") == Values(20, 0.75f));
   CHECK(value("head/w") == Values(4, 0.5f));
@@ -117,7 +117,7 @@ TEST_CASE_METHOD(Fixture, "clipping sees the gradients of all rules together") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 1), rule("head", {"head/.*"}, 1)),
                                           {.clip = {.global_norm = 1}});
-  CHECK(learner.apply_gradients().gradient_norm == Approx(std::sqrt(27.0)));
+  CHECK(learner.begin().apply_gradients().gradient_norm == Approx(std::sqrt(27.0)));
   CHECK(value("head/w")[0] == Approx(1 - 1 / std::sqrt(27.0)));
 }
 
@@ -147,7 +147,7 @@ TEST_CASE_METHOD(Fixture, "frozen variables have no gradient and no slots, and k
   CHECK(store->trainable_count() == 4);
   CHECK(store->count() == 29);
   trivet::Learner learner = this->learner(rules(rule("", {}, 0.5)));
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   CHECK(value("body/a") == Values(3, 1));
   CHECK(value("head/w") == Values(4, 0.5f));
   REQUIRE(learner.slots().size() == 1);
@@ -168,14 +168,14 @@ TEST_CASE_METHOD(Fixture, "accumulated gradients are one update by their weighte
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 1)), {.clip = {.global_norm = 1000}});
   for (int round = 1; round <= 2; ++round) {
-    learner.accumulate(3);
+    trivet::Learner::Step step = learner.begin({.parts = 3});
     set_gradients(0.5f);
-    CHECK_FALSE(learner.apply_gradients(1).applied);
+    CHECK_FALSE(step.apply_gradients(1).applied);
     set_gradients(-1);
-    CHECK_FALSE(learner.apply_gradients(2).applied);
+    CHECK_FALSE(step.apply_gradients(2).applied);
     CHECK(learner.step() == round - 1);
     set_gradients(2);
-    const auto update = learner.apply_gradients(5);
+    const auto update = step.apply_gradients(5);
     // (0.5 - 2 + 10) / 8 = 1.0625 for each of 27 numbers.
     CHECK(update.applied);
     CHECK(update.gradient_norm == Approx(1.0625 * std::sqrt(27.0)));
@@ -187,25 +187,41 @@ TEST_CASE_METHOD(Fixture, "accumulated gradients are one update by their weighte
 TEST_CASE_METHOD(Fixture, "an update that did not come to its end is forgotten") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 1)));
-  learner.accumulate(2);
   set_gradients(100);
-  learner.apply_gradients();
-  learner.accumulate(2);
-  set_gradients(0.5f);
-  learner.apply_gradients();
-  learner.apply_gradients();
+  learner.begin({.parts = 2}).apply_gradients();
+  {
+    trivet::Learner::Step step = learner.begin({.parts = 2});
+    set_gradients(0.5f);
+    step.apply_gradients();
+    step.apply_gradients();
+  }
   CHECK(value("head/w") == Values(4, 0.5f));
-  learner.accumulate(1);
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   CHECK(value("head/w") == Values(4, 0));
+}
+
+TEST_CASE_METHOD(Fixture, "updates come one after the other, each with the parts it began with") {
+  build();
+  trivet::Learner learner = this->learner(rules(rule("", {}, 0.5)));
+  CHECK_THROWS_WITH(learner.begin({.parts = 0}), Catch::Contains("at least one batch"));
+  {
+    trivet::Learner::Step step = learner.begin({.parts = 2});
+    CHECK_THROWS_WITH(learner.begin(), Catch::Contains("is under way"));
+    step.apply_gradients();
+    step.apply_gradients();
+    CHECK_THROWS_WITH(step.apply_gradients(), Catch::Contains("has had its 2 parts"));
+  }
+  CHECK(learner.step() == 1);
+  CHECK(value("head/w") == Values(4, 0.5f));
+  CHECK(learner.begin().apply_gradients().applied);
 }
 
 TEST_CASE_METHOD(Fixture, "batches without examples change nothing") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 1)));
-  learner.accumulate(2);
-  learner.apply_gradients(0);
-  learner.apply_gradients(0);
+  trivet::Learner::Step step = learner.begin({.parts = 2});
+  step.apply_gradients(0);
+  step.apply_gradients(0);
   CHECK(value("head/w") == Values(4, 1));
 }
 
@@ -222,7 +238,7 @@ TEST_CASE_METHOD(Fixture, "the average of weights follows its formula from the f
     CHECK(live[1].first == "head/w");
     for (std::size_t i = 0; i < 3; ++i) {
       set_gradients(std::array{0.5f, -1.0f, 2.0f}[i]);
-      learner.apply_gradients();
+      learner.begin().apply_gradients();
       for (const float average : live[1].second.to_host<float>()) {
         CHECK(static_cast<double>(average) == Approx(expected[i]).epsilon(1e-6));
       }
@@ -241,9 +257,9 @@ TEST_CASE_METHOD(Fixture, "averages take the weights' location for a while, bit 
     const trivet::Learner::UseAverages before(learner);  // nothing is averaged yet
     CHECK(value("body/a") == Values(3, 1));
   }
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   set_gradients(0.7f);
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   const Values weights = value("body/b");
   const Values average = learner.averages()[2].second.to_host<float>();
   CHECK(weights != average);
@@ -272,10 +288,10 @@ TEST_CASE_METHOD(Fixture, "states are averaged with the weights where that is as
     }
     return Values{};
   };
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   CHECK(averaged() == Values(2, 5));
   set_mean(7);
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   for (const float value : averaged()) CHECK(value == Approx(0.9 * 5 + 0.1 * 7).epsilon(1e-6));
   const Values average = averaged();
   {
@@ -289,7 +305,7 @@ TEST_CASE_METHOD(Fixture, "states are averaged with the weights where that is as
 TEST_CASE_METHOD(Fixture, "an average can start anew at weights from elsewhere") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 0.3)), {.ema = {.decay = 0.9}});
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   learner.restart_average();
   CHECK(learner.averages()[0].second.to_host<float>() == value("body/a"));
 }
@@ -297,7 +313,7 @@ TEST_CASE_METHOD(Fixture, "an average can start anew at weights from elsewhere")
 TEST_CASE_METHOD(Fixture, "without ema there is no average") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 0.5)));
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   CHECK(learner.averages().empty());
   const trivet::Learner::UseAverages nothing(learner);
   CHECK(value("body/a") == Values(3, 0.5f));
@@ -308,25 +324,29 @@ TEST_CASE_METHOD(Fixture,
   build();
   trivet::Learner learner =
       this->learner(rules(rule("", {}, 0.5)), {.ema = {.decay = 0.9}, .skip_bad_updates = true});
-  learner.set_loss_bound(10);
+  const trivet::LearnerStepOptions bound{.loss_bound = 10};
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto loss = [&](float value) { return trivet::Tensor::scalar(*device, value); };
 
-  CHECK(learner.apply_gradients(1, loss(nan)).skipped);
-  CHECK(learner.apply_gradients(1, loss(10.5f)).skipped);
-  learner.accumulate(2);
-  CHECK_FALSE(learner.apply_gradients(1, loss(nan)).skipped);
-  CHECK(learner.apply_gradients(1, loss(1)).skipped);
-  learner.accumulate(1);
+  CHECK(learner.begin(bound).apply_gradients(1, loss(nan)).skipped);
+  CHECK(learner.begin(bound).apply_gradients(1, loss(10.5f)).skipped);
+  {
+    trivet::Learner::Step step = learner.begin({.parts = 2, .loss_bound = 10});
+    CHECK_FALSE(step.apply_gradients(1, loss(nan)).skipped);
+    CHECK(step.apply_gradients(1, loss(1)).skipped);
+  }
   set_gradients(nan);
-  CHECK(learner.apply_gradients(1, loss(1)).skipped);
-  CHECK(learner.last_update().skipped);
+  {
+    trivet::Learner::Step step = learner.begin(bound);
+    CHECK(step.apply_gradients(1, loss(1)).skipped);
+    CHECK(step.last_update().skipped);
+  }
   CHECK(learner.step() == 0);
   CHECK(value("body/a") == Values(3, 1));
   CHECK(learner.slots()[0].second.to_host<float>() == Values(3, 0));
 
   set_gradients(1);
-  CHECK(learner.apply_gradients(1, loss(10)).applied);
+  CHECK(learner.begin(bound).apply_gradients(1, loss(10)).applied);
   CHECK(learner.step() == 1);
   CHECK(value("body/a") == Values(3, 0.5f));
 }
@@ -337,9 +357,9 @@ TEST_CASE_METHOD(Fixture, "a variable without a gradient keeps its value and its
   // Where "body/a" lies in one segment with others, or all by itself.
   const std::string absent = GENERATE("body/a", "head/w", "body/b");
   store->find(absent)->set_has_gradient(false);
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   store->find(absent)->set_has_gradient(true);
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   for (const auto& [path, slot] : learner.slots()) {
     const std::string variable = path.substr(0, path.rfind('/'));
     INFO(variable);
@@ -355,7 +375,7 @@ TEST_CASE_METHOD(Fixture, "an update without any gradient is counted, and change
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 0.5)));
   for (const auto& parameter : store->parameters()) parameter->set_has_gradient(false);
-  CHECK(learner.apply_gradients().applied);
+  CHECK(learner.begin().apply_gradients().applied);
   CHECK(learner.step() == 1);
   CHECK(value("body/b") == Values(20, 1));
 }
@@ -363,23 +383,25 @@ TEST_CASE_METHOD(Fixture, "an update without any gradient is counted, and change
 TEST_CASE_METHOD(Fixture, "what had a gradient in one part of an update is updated by the mean") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 1)));
-  learner.accumulate(2);
-  set_gradients(0.5f);
-  store->find("body/b")->set_has_gradient(false);
-  learner.apply_gradients();
-  store->begin_gradients();
-  store->find("body/a")->slot().written = true;
-  store->end_gradients();  // head/w in the first part only, body/b in none
-  learner.apply_gradients();
+  {
+    trivet::Learner::Step step = learner.begin({.parts = 2});
+    set_gradients(0.5f);
+    store->find("body/b")->set_has_gradient(false);
+    step.apply_gradients();
+    store->begin_gradients();
+    store->find("body/a")->slot().written = true;
+    store->end_gradients();  // head/w in the first part only, body/b in none
+    step.apply_gradients();
+  }
   CHECK(value("body/a") == Values(3, 0.5f));
   CHECK(value("head/w") == Values(4, 0.75f));
   CHECK(value("body/b") == Values(20, 1));
   // The next update starts from what its own parts have.
-  learner.accumulate(2);
+  trivet::Learner::Step step = learner.begin({.parts = 2});
   set_gradients(0.25f);
   for (int part = 0; part < 2; ++part) {
     store->find("body/a")->set_has_gradient(false);
-    learner.apply_gradients();
+    step.apply_gradients();
   }
   CHECK(value("body/a") == Values(3, 0.5f));
 }
@@ -389,13 +411,13 @@ TEST_CASE_METHOD(Fixture, "norms are of the gradients there are, averages of all
   trivet::Learner learner =
       this->learner(rules(rule("", {}, 1)),
                     {.clip = {.global_norm = 1}, .ema = {.decay = 0.5, .dynamic_decay = false}});
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   const float before = learner.averages()[0].second.to_host<float>()[0];
   set_gradients(1);
   store->begin_gradients();
   store->find("head/w")->slot().written = true;
   store->end_gradients();
-  CHECK(learner.apply_gradients().gradient_norm == Approx(2));  // four ones
+  CHECK(learner.begin().apply_gradients().gradient_norm == Approx(2));  // four ones
   const float w = value("body/a")[0];
   CHECK(learner.averages()[0].second.to_host<float>()[0] == Approx((before + w) / 2));
   CHECK(before != Approx(w));

@@ -104,7 +104,7 @@ struct Fixture {
 
 TEST_CASE_METHOD(Fixture, "neighbors of one group are one segment") {
   trivet::Learner learner = this->learner();
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   // Offsets are multiples of 16: a 0..4, b 16..19, c 32..34, d 48..53, e 64..65.
   CHECK(seen.groups == std::vector<std::int64_t>{0, 1, 0});
   CHECK(seen.sizes == std::vector<std::int64_t>{19, 21, 1});
@@ -112,25 +112,25 @@ TEST_CASE_METHOD(Fixture, "neighbors of one group are one segment") {
 
 TEST_CASE_METHOD(Fixture, "an optimizer that works per variable gets a segment each") {
   trivet::Learner learner = this->learner({}, true);
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   CHECK(seen.sizes == std::vector<std::int64_t>{4, 3, 2, 5, 1});
 }
 
 TEST_CASE_METHOD(Fixture, "updates are counted, and the schedule sees updates already done") {
   trivet::Learner learner = this->learner();
   CHECK(learner.learning_rate() == 0.5);
-  CHECK(learner.apply_gradients().learning_rate == 0.5);
-  CHECK(learner.apply_gradients().learning_rate == 1.0);
+  CHECK(learner.begin().apply_gradients().learning_rate == 0.5);
+  CHECK(learner.begin().apply_gradients().learning_rate == 1.0);
   CHECK(learner.step() == 2);
   learner.set_step(9);
-  CHECK(learner.apply_gradients().learning_rate == 5.0);
+  CHECK(learner.begin().apply_gradients().learning_rate == 5.0);
   CHECK(seen.steps.back().step == 9);
 }
 
 TEST_CASE_METHOD(Fixture, "without clipping no norm is taken and gradients stay as they are") {
   set_gradient("a", {300, 0, 0, 400});
   trivet::Learner learner = this->learner();
-  CHECK(learner.apply_gradients().gradient_norm == -1);
+  CHECK(learner.begin().apply_gradients().gradient_norm == -1);
   CHECK(seen.steps.back().gradient_scale == 1);
   CHECK(value("a") == std::vector<float>{-149, 1, 1, -199});  // 1 - 0.5 g
 }
@@ -139,7 +139,7 @@ TEST_CASE_METHOD(Fixture, "clipping by global norm scales all gradients alike") 
   set_gradient("a", {3, 0, 0, 0});
   set_gradient("d", {0, 0, 0, 0, 4});
   trivet::Learner learner = this->learner({.global_norm = 1});
-  CHECK(learner.apply_gradients().gradient_norm == Approx(5));
+  CHECK(learner.begin().apply_gradients().gradient_norm == Approx(5));
   CHECK(seen.steps.back().gradient_scale == Approx(0.2));
   CHECK(gradient("a") == std::vector<float>{3, 0, 0, 0});
 }
@@ -147,13 +147,13 @@ TEST_CASE_METHOD(Fixture, "clipping by global norm scales all gradients alike") 
 TEST_CASE_METHOD(Fixture, "gradients below the global norm are not scaled up") {
   set_gradient("a", {3, 4, 0, 0});
   trivet::Learner learner = this->learner({.global_norm = 5});
-  CHECK(learner.apply_gradients().gradient_norm == Approx(5));
+  CHECK(learner.begin().apply_gradients().gradient_norm == Approx(5));
   CHECK(seen.steps.back().gradient_scale == 1);
 }
 
 TEST_CASE_METHOD(Fixture, "gradients of zero are clipped to zero") {
   trivet::Learner learner = this->learner({.global_norm = 1, .per_variable_norm = 1});
-  CHECK(learner.apply_gradients().gradient_norm == 0);
+  CHECK(learner.begin().apply_gradients().gradient_norm == 0);
   CHECK(value("a") == std::vector<float>(4, 1));
 }
 
@@ -161,7 +161,7 @@ TEST_CASE_METHOD(Fixture, "clipping per variable scales only those above the nor
   set_gradient("a", {3, 4, 0, 0});
   set_gradient("c", {0.5f, 0});
   trivet::Learner learner = this->learner({.per_variable_norm = 1});
-  CHECK(learner.apply_gradients().gradient_norm == Approx(std::sqrt(25.25)));
+  CHECK(learner.begin().apply_gradients().gradient_norm == Approx(std::sqrt(25.25)));
   CHECK(gradient("a")[0] == Approx(0.6));
   CHECK(gradient("a")[1] == Approx(0.8));
   CHECK(gradient("c") == std::vector<float>{0.5f, 0});
@@ -171,7 +171,7 @@ TEST_CASE_METHOD(Fixture, "clipping per variable scales only those above the nor
 TEST_CASE_METHOD(Fixture, "clipping by value cuts each element, also to below zero") {
   set_gradient("a", {3, -4, 0.25f, 0});
   trivet::Learner learner = this->learner({.value = 1});
-  CHECK(learner.apply_gradients().gradient_norm == -1);
+  CHECK(learner.begin().apply_gradients().gradient_norm == -1);
   CHECK(gradient("a") == std::vector<float>{1, -1, 0.25f, 0});
 }
 
@@ -179,7 +179,7 @@ TEST_CASE_METHOD(Fixture, "values are clipped first, then variables, then everyt
   set_gradient("a", {30, 40, 0, 0});  // by value (6, 6): norm 8.485; per variable 2
   set_gradient("c", {0.6f, 0.8f});    // norm 1 throughout
   trivet::Learner learner = this->learner({.global_norm = 1, .per_variable_norm = 2, .value = 6});
-  CHECK(learner.apply_gradients().gradient_norm == Approx(std::sqrt(72 + 1)));
+  CHECK(learner.begin().apply_gradients().gradient_norm == Approx(std::sqrt(72 + 1)));
   CHECK(gradient("a")[0] == Approx(std::sqrt(2.0)));
   CHECK(seen.steps.back().gradient_scale == Approx(1 / std::sqrt(5.0)));
 }
@@ -191,7 +191,7 @@ TEST_CASE_METHOD(Fixture, "gradients that are not finite stop the update and nam
   trivet::Learner learner = this->learner({.global_norm = 1});
   learner.set_step(41);
   try {
-    learner.apply_gradients();
+    learner.begin().apply_gradients();
     FAIL("no error");
   } catch (const trivet::Error& error) {
     CHECK_THAT(error.what(), Catch::Contains("update 41") && Catch::Contains("'c'") &&
@@ -205,7 +205,7 @@ TEST_CASE_METHOD(Fixture, "gradients that are not finite stop the update and nam
 TEST_CASE_METHOD(Fixture, "a learning rate that is not finite is an error") {
   trivet::Learner learner(*store, std::make_unique<Recorder>(seen),
                           std::make_unique<Rate>(std::numeric_limits<double>::quiet_NaN()));
-  CHECK_THROWS_WITH(learner.apply_gradients(), Catch::Contains("learning rate"));
+  CHECK_THROWS_WITH(learner.begin().apply_gradients(), Catch::Contains("learning rate"));
 }
 
 TEST_CASE_METHOD(Fixture, "slots have the parameter's path and shape, and are the live ones") {
@@ -217,7 +217,7 @@ TEST_CASE_METHOD(Fixture, "slots have the parameter's path and shape, and are th
   CHECK(slots[4].first == "c/m");
   CHECK(slots[0].second.shape() == trivet::Shape{2, 2});
   CHECK(slots[1].second.to_host<float>() == std::vector<float>(4, 0.5f));
-  learner.apply_gradients();
+  learner.begin().apply_gradients();
   CHECK(slots[0].second.to_host<float>() == std::vector<float>(4, 1));
 }
 
@@ -240,7 +240,7 @@ TEST_CASE("a schedule is asked once for the rate of an update") {
   for (int i = 0; i < 3; ++i) {
     CHECK(learner.learning_rate() == 0.1);
     CHECK(learner.learning_rates().front().second == 0.1);
-    CHECK(learner.apply_gradients().learning_rate == 0.1);
+    CHECK(learner.begin().apply_gradients().learning_rate == 0.1);
   }
   CHECK(asked == std::vector<std::int64_t>{0, 1, 2});
   learner.set_step(1);

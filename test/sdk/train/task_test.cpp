@@ -155,7 +155,8 @@ TEST_CASE_METHOD(Fixture, "a training step goes forward, back, through the metri
   trivet::Learner learner(store, std::make_unique<Descent>(task.calls), std::make_unique<Tenth>(),
                           {.global_norm = 100});
   FpropContext fprop;
-  trivet::StepState state{model, store, &learner, metrics, fprop};
+  trivet::Learner::Step step = learner.begin();
+  trivet::StepState state{model, store, &step, metrics, fprop};
   const trivet::StepOutput out = task.train_step(batch(), state);
   CHECK(task.calls == std::vector<std::string>{"loss", "metric", "update"});
   CHECK(model.trained);

@@ -68,7 +68,8 @@ struct Fixture {
 TEST_CASE_METHOD(Fixture, "the gradient is taken at noisy weights, the step from those without") {
   Learner learner = this->learner({.scale = 0.25, .variables = {}});
   const std::vector<float> before = value("body/w");
-  learner.add_noise(RngKey(7));
+  Learner::Step step = learner.begin();
+  step.begin_part(RngKey(7));
   const std::vector<float> noisy = value("body/w");
   double sum = 0, squares = 0;
   for (std::size_t i = 0; i < noisy.size(); ++i) {
@@ -81,35 +82,37 @@ TEST_CASE_METHOD(Fixture, "the gradient is taken at noisy weights, the step from
   CHECK(sum / n == Approx(0).margin(0.028));
   CHECK(squares / n == Approx(0.0625).margin(0.01));
   set_gradients();
-  learner.apply_gradients();
+  step.apply_gradients();
   const std::vector<float> after = value("body/w");
   for (std::size_t i = 0; i < after.size(); ++i) CHECK(after[i] == before[i] - 0.5F * noisy[i]);
 }
 
 TEST_CASE_METHOD(Fixture, "variational noise is drawn from the pass and the variable") {
   Learner learner = this->learner({.scale = 1, .variables = {}});
-  learner.add_noise(RngKey(7));
-  const auto first = value("head/w");
-  learner.add_noise(RngKey(8));
-  CHECK(value("head/w") != first);
-  learner.add_noise(RngKey(7));
-  CHECK(value("head/w") == first);
-  CHECK(first[0] - 2 != value("body/w")[0] - 1);
-  learner.accumulate(1);  // as before each step, also behind one that failed
+  {
+    Learner::Step step = learner.begin();
+    step.begin_part(RngKey(7));
+    const auto first = value("head/w");
+    step.begin_part(RngKey(8));
+    CHECK(value("head/w") != first);
+    step.begin_part(RngKey(7));
+    CHECK(value("head/w") == first);
+    CHECK(first[0] - 2 != value("body/w")[0] - 1);
+  }  // as a step that failed, without its update
   CHECK(value("head/w") == std::vector<float>{2, 2, 2});
   CHECK(value("moving") == std::vector<float>{0, 0});
 }
 
 TEST_CASE_METHOD(Fixture, "each part of an update has noise of its own") {
   Learner learner = this->learner({.scale = 1, .variables = {}});
-  learner.accumulate(2);
+  Learner::Step step = learner.begin({.parts = 2});
   std::vector<float> sum(3);
   for (const std::uint64_t part : {1, 2}) {
-    learner.add_noise(RngKey(part));
+    step.begin_part(RngKey(part));
     const auto noisy = value("head/w");
     for (std::size_t i = 0; i < 3; ++i) sum[i] += noisy[i] / 2;
     set_gradients();
-    learner.apply_gradients();
+    step.apply_gradients();
   }
   const auto after = value("head/w");
   for (std::size_t i = 0; i < 3; ++i) CHECK(after[i] == Approx(2 - 0.5 * sum[i]).margin(1e-6));
@@ -117,11 +120,15 @@ TEST_CASE_METHOD(Fixture, "each part of an update has noise of its own") {
 
 TEST_CASE_METHOD(Fixture, "noise starts where it is told, on what it is told") {
   Learner learner = this->learner({.scale = 1, .variables = {"head/.*"}, .start_step = 1});
-  learner.add_noise(RngKey(7));
-  CHECK(value("head/w") == std::vector<float>{2, 2, 2});
-  set_gradients();
-  learner.apply_gradients();
-  learner.add_noise(RngKey(7));
+  {
+    Learner::Step step = learner.begin();
+    step.begin_part(RngKey(7));
+    CHECK(value("head/w") == std::vector<float>{2, 2, 2});
+    set_gradients();
+    step.apply_gradients();
+  }
+  Learner::Step step = learner.begin();
+  step.begin_part(RngKey(7));
   CHECK(value("head/w") != std::vector<float>{1, 1, 1});
   const auto body = value("body/w");
   CHECK(std::set<float>(body.begin(), body.end()) == std::set<float>{0.5F});

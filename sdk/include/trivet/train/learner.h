@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -91,6 +92,12 @@ struct LearnerOptions {
   bool skip_bad_updates = false;
 };
 
+struct LearnerStepOptions {
+  std::int64_t parts = 1;  // passes whose gradients are one update
+  // The largest loss of an update that is not skipped, where bad ones are.
+  double loss_bound = std::numeric_limits<double>::infinity();
+};
+
 class TRIVET_API Learner {
  public:
   // The store must be built. Keeps a reference to it.
@@ -108,29 +115,50 @@ class TRIVET_API Learner {
     bool applied = true;   // false: the gradients were kept for a later call, or left out
     bool skipped = false;  // left out: weights, slots, averages and step() are as before
   };
-  // Uses the gradients in the store: value, then per-variable, then global clipping over all of
-  // them, then the optimizers, then the average. Gradients that are not finite (seen when a norm is
-  // taken) throw Error naming the step and the learning rate. [run-thread]
-  //
-  // A variable without a gradient (Parameter::has_gradient) is not updated and keeps its slots: no
-  // momentum, no weight decay. It adds nothing to norms. The average of weights goes on for it.
-  //
-  // After accumulate(n) the first n - 1 calls only add up; the n-th works on the mean of the n
-  // gradients, each with its `weight`: with the number of examples that a loss is the mean over,
-  // the update is that of one batch of all of them; a variable is updated if it had a gradient in
-  // any of them. `loss` (a scalar, may be undefined) is looked
-  // at only where bad updates are skipped.
-  Update apply_gradients(double weight = 1, const Tensor& loss = {});
-  const Update& last_update() const { return last_; }
-  // The largest loss of an update that is not skipped; infinite at first.
-  void set_loss_bound(double bound) { loss_bound_ = bound; }
-  // Before a forward pass whose gradients apply_gradients gets: adds variational noise to the
-  // weights, which apply_gradients and accumulate take off again, bit for bit. `key` is that of the
-  // pass.
-  void add_noise(RngKey key);
-  // The next n calls of apply_gradients are one update. Forgets what an update that did not come to
-  // its end has added up. Call it outside of a step of the device.
-  void accumulate(std::int64_t n);
+  // One update under way, from the gradients of its parts. What it has added up ends with it.
+  class TRIVET_API Step {
+   public:
+    Step(const Step&) = delete;
+    Step& operator=(const Step&) = delete;
+    // Takes noise off the weights that a part which did not come to its end has left.
+    ~Step();
+
+    // Before the forward pass of a part: adds variational noise to the weights, which
+    // apply_gradients takes off again, bit for bit. `key` is that of the pass. [run-thread]
+    void begin_part(RngKey key);
+
+    // Uses the gradients in the store: value, then per-variable, then global clipping over all of
+    // them, then the optimizers, then the average. Gradients that are not finite (seen when a norm
+    // is taken) throw Error naming the step and the learning rate. [run-thread]
+    //
+    // A variable without a gradient (Parameter::has_gradient) is not updated and keeps its slots:
+    // no momentum, no weight decay. It adds nothing to norms. The average of weights goes on for
+    // it.
+    //
+    // Of n parts the first n - 1 calls only add up; the n-th works on the mean of the n gradients,
+    // each with its `weight`: with the number of examples that a loss is the mean over, the update
+    // is that of one batch of all of them; a variable is updated if it had a gradient in any of
+    // them. One more call throws Error. `loss` (a scalar, may be undefined) is looked at only where
+    // bad updates are skipped.
+    Update apply_gradients(double weight = 1, const Tensor& loss = {});
+    // What apply_gradients has returned last.
+    const Update& last_update() const { return last_; }
+
+   private:
+    friend class Learner;
+    Step(Learner& learner, const LearnerStepOptions& options);
+    bool add_up(double weight);  // whether the update is complete
+
+    Learner& learner_;
+    const LearnerStepOptions options_;
+    std::int64_t parts_done_ = 0;
+    double weights_ = 0;
+    bool bad_ = false;  // a part had a loss to skip
+    Update last_;
+  };
+  // Starts an update. One at a time: throws Error while another Step lives. Call it outside of a
+  // step of the device. [run-thread]
+  Step begin(const LearnerStepOptions& options = {});
 
   std::int64_t step() const { return step_; }  // updates done
   double learning_rate() const;                // of the next update, by the first rule
@@ -166,8 +194,7 @@ class TRIVET_API Learner {
   ParameterStore& store_;
   std::unique_ptr<Impl> impl_;
   std::int64_t step_ = 0;
-  double loss_bound_;
-  Update last_;
+  bool under_way_ = false;  // a Step lives
 };
 
 // Makes every parameter whose whole path matches a pattern a state: no gradient is computed for it,
