@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "trivet/error.h"
+#include "trivet/plugin/plugin_call.h"
 
 namespace trivet::multitask {
 namespace {
@@ -47,6 +48,13 @@ void add_batch(Batch& all, const std::string& name, const Batch& batch) {
   }
   for (const auto& [path, tensor] : batch) out.set(name + "/" + path, tensor);
   all = std::move(out);
+}
+
+void SourcesInput::start() {
+  for (Source& source : sources_) {
+    in_plugin(item_of(*source.input), "start", source.config.path(),
+              [&] { source.input->start(); });
+  }
 }
 
 void SourcesInput::reset() {

@@ -35,6 +35,7 @@ struct Source {
 
 class SourcesInput : public Input {
  public:
+  void start() override;
   void reset() override;
   Value save_state() const override;
   void restore_state(const Value& state) override;

@@ -67,7 +67,9 @@ class TRIVET_API Input : public Object {
   ~Input() override;
 
   // Called at most once, before the first batch is asked for, when the rest of the run is made: an
-  // input that works ahead begins here. Default: nothing. [run-thread]
+  // input that works ahead begins here. Only the training input of a new run is started; one that
+  // restores a state, and one for evaluations, begins with restore_state or get_next. An input made
+  // of inputs starts them. Default: nothing. [run-thread]
   virtual void start();
 
   // The next batch, in host tensors (Tensor::host) whose first extent is batch_size, or nothing at

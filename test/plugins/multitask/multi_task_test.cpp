@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "multitask/inputs.h"
 #include "multitask/multi_task.h"
 #include "support/plugins.h"
 #include "support/shell.h"
@@ -325,6 +326,30 @@ TEST_CASE("inputs that are restored give the batches that would have come") {
       REQUIRE(batch->at(path).to_bytes() == tensor.to_bytes());
     }
   }
+}
+
+TEST_CASE("an input of several tasks starts those of the tasks, once each") {
+  class Started final : public Input {
+   public:
+    explicit Started(int& starts) : starts_(starts) {}
+    void start() override { ++starts_; }
+    std::optional<Batch> get_next() override { return std::nullopt; }
+    void reset() override {}
+    Value save_state() const override { return Value::table(); }
+    void restore_state(const Value&) override {}
+
+   private:
+    int& starts_;
+  };
+  int first = 0, second = 0;
+  std::vector<multitask::Source> sources;
+  sources.push_back({.name = "a", .config = {}, .input = std::make_unique<Started>(first)});
+  sources.push_back({.name = "b", .config = {}, .input = std::make_unique<Started>(second)});
+  multitask::JointInput input(std::move(sources));
+  CHECK(first + second == 0);
+  input.start();
+  CHECK(first == 1);
+  CHECK(second == 1);
 }
 
 TEST_CASE("the end of one task's data ends joint training") {
