@@ -79,17 +79,6 @@ void update_segment(const Update& update, OptimizerSegment& segment) {
 
 }  // namespace
 
-void AdamConfig::validate(Diagnostics& diagnostics) const {
-  expect_below_one(diagnostics, "beta1", beta1);
-  expect_below_one(diagnostics, "beta2", beta2);
-}
-
-void AdamWConfig::validate(Diagnostics& diagnostics) const {
-  DecayConfig::validate(diagnostics);
-  expect_below_one(diagnostics, "beta1", beta1);
-  expect_below_one(diagnostics, "beta2", beta2);
-}
-
 Adam::Adam(const Config& config) : config_(config) {}
 
 std::vector<std::string> Adam::slots() const {

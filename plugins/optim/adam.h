@@ -29,34 +29,13 @@
 #include <string_view>
 #include <vector>
 
+#include "adam_fields.h"
 #include "decay.h"
 
 namespace trivet::optim {
 
-struct AdamConfig : OptimizerConfig {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double epsilon_root = 0;
-  bool epsilon_hat = false;
-  bool amsgrad = false;
-  double clip_threshold = 0;
-
-  void validate(Diagnostics& diagnostics) const;
-};
-TRIVET_CONFIG(AdamConfig, trivet::OptimizerConfig,
-              (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1), adjustable),
-              (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1),
-               adjustable),
-              (epsilon, "Added to the root of the squares.", at_least(0), adjustable),
-              (epsilon_root, "Added to the squares under their root.", at_least(0), adjustable),
-              (epsilon_hat, "Epsilon is added before the bias correction, as Keras does.",
-               adjustable),
-              (amsgrad, "Divides by the largest mean of squared gradients so far."),
-              (clip_threshold,
-               "Largest root mean square of a variable's update before learning rate and weight "
-               "decay; 0: none. Praxis' default is 1.",
-               at_least(0), adjustable))
+using AdamConfig = AdamFields<OptimizerConfig>;
+TRIVET_CONFIG(AdamConfig, trivet::OptimizerConfig, TRIVET_ADAM_FIELDS)
 
 class Adam final : public Optimizer {
  public:
@@ -70,30 +49,8 @@ class Adam final : public Optimizer {
   Config config_;
 };
 
-struct AdamWConfig : DecayConfig {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double epsilon_root = 0;
-  bool epsilon_hat = false;
-  bool amsgrad = false;
-  double clip_threshold = 0;
-
-  void validate(Diagnostics& diagnostics) const;
-};
-TRIVET_CONFIG(AdamWConfig, trivet::optim::DecayConfig,
-              (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1), adjustable),
-              (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1),
-               adjustable),
-              (epsilon, "Added to the root of the squares.", at_least(0), adjustable),
-              (epsilon_root, "Added to the squares under their root.", at_least(0), adjustable),
-              (epsilon_hat, "Epsilon is added before the bias correction, as Keras does.",
-               adjustable),
-              (amsgrad, "Divides by the largest mean of squared gradients so far."),
-              (clip_threshold,
-               "Largest root mean square of a variable's update before learning rate and weight "
-               "decay; 0: none. Praxis' default is 1.",
-               at_least(0), adjustable))
+using AdamWConfig = AdamFields<DecayConfig>;
+TRIVET_CONFIG(AdamWConfig, trivet::optim::DecayConfig, TRIVET_ADAM_FIELDS)
 
 class AdamW final : public Optimizer {
  public:

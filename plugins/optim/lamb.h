@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "adam_fields.h"
 #include "layer_adaptation.h"
 
 namespace trivet::optim {
@@ -22,11 +23,7 @@ struct LambConfig : LayerAdaptationConfig {
   double beta2 = 0.999;
   double epsilon = 1e-6;
 };
-TRIVET_CONFIG(LambConfig, trivet::optim::LayerAdaptationConfig,
-              (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1), adjustable),
-              (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1),
-               adjustable),
-              (epsilon, "Added to the root of the squares.", at_least(0), adjustable))
+TRIVET_CONFIG(LambConfig, trivet::optim::LayerAdaptationConfig, TRIVET_MOMENT_FIELDS)
 
 class Lamb final : public Optimizer {
  public:

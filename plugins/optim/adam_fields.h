@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields that Adam, AdamW and Lamb share.
+#pragma once
+
+#include "moments.h"
+#include "trivet/config.h"
+
+namespace trivet::optim {
+
+// On top of OptimizerConfig or DecayConfig. adam.h says what the fields do.
+template <class Base>
+struct AdamFields : Base {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double epsilon_root = 0;
+  bool epsilon_hat = false;
+  bool amsgrad = false;
+  double clip_threshold = 0;
+
+  void validate(Diagnostics& diagnostics) const {
+    if constexpr (requires(const Base& base) { base.validate(diagnostics); }) {
+      Base::validate(diagnostics);
+    }
+    expect_below_one(diagnostics, "beta1", beta1);
+    expect_below_one(diagnostics, "beta2", beta2);
+  }
+};
+
+}  // namespace trivet::optim
+
+// For TRIVET_CONFIG.
+#define TRIVET_MOMENT_FIELDS                                                                     \
+  (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1), adjustable),             \
+      (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1), adjustable), \
+      (epsilon, "Added to the root of the squares.", at_least(0), adjustable)
+
+#define TRIVET_ADAM_FIELDS                                                                      \
+  TRIVET_MOMENT_FIELDS,                                                                         \
+      (epsilon_root, "Added to the squares under their root.", at_least(0), adjustable),        \
+      (epsilon_hat, "Epsilon is added before the bias correction, as Keras does.", adjustable), \
+      (amsgrad, "Divides by the largest mean of squared gradients so far."),                    \
+      (clip_threshold,                                                                          \
+       "Largest root mean square of a variable's update before learning rate and weight "       \
+       "decay; 0: none. Praxis' default is 1.",                                                 \
+       at_least(0), adjustable)
