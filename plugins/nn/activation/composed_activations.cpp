@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/activation/composed_activations.h"
 
-#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {
@@ -16,10 +15,6 @@ Tensor number(const Tensor& like, float value) {
 }
 
 }  // namespace
-
-const void* ComposedActivation::extension(std::string_view id) const noexcept {
-  return id == kLayerLocalInTime ? this : nullptr;
-}
 
 Tensor Relu6::apply(const Tensor& x) const {
   return ops::min(relu(x), number(x, 6));

@@ -14,9 +14,7 @@
 // and 1 at 6, SquaredRelu and CubedRelu 0; LeakyRelu and Elu have that of the right piece, 1.
 #pragma once
 
-#include <string_view>
-
-#include "trivet/layer.h"
+#include "trivet/layer/extend_step.h"
 
 namespace trivet::nn {
 
@@ -47,10 +45,9 @@ TRIVET_CONFIG(SoftplusConfig, trivet::LayerConfig)
 struct ExpConfig : LayerConfig {};
 TRIVET_CONFIG(ExpConfig, trivet::LayerConfig)
 
-class ComposedActivation : public Layer {
+class ComposedActivation : public LocalLayer {
  public:
   Tensor fprop(const Tensor& x, FpropContext&) final { return apply(x); }
-  const void* extension(std::string_view id) const noexcept final;
 
  protected:
   virtual Tensor apply(const Tensor& x) const = 0;

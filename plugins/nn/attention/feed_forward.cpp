@@ -3,7 +3,6 @@
 
 #include "nn/basic/checks.h"
 #include "nn/basic/templates.h"
-#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {
@@ -31,10 +30,6 @@ Tensor FeedForward::fprop(const Tensor& x, FpropContext& context) {
   if (gate_) y = ops::mul(gate_->fprop(x, context), y);
   if (dropout_) y = dropout_->fprop(y, context);
   return out_->fprop(y, context);
-}
-
-const void* FeedForward::extension(std::string_view id) const noexcept {
-  return id == kLayerLocalInTime ? this : nullptr;
 }
 
 }  // namespace trivet::nn

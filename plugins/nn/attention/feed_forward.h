@@ -14,7 +14,7 @@
 #include <string>
 
 #include "nn/basic/lora.h"
-#include "trivet/layer.h"
+#include "trivet/layer/extend_step.h"
 
 namespace trivet::nn {
 
@@ -43,13 +43,12 @@ TRIVET_CONFIG(FeedForwardConfig, trivet::LayerConfig,
               (output_init, "How those of the last product start; by default as init."),
               (lora, "Low-rank matrices beside the weights, for fine-tuning."))
 
-class FeedForward final : public Layer {
+class FeedForward final : public LocalLayer {
  public:
   using Config = FeedForwardConfig;
   // `prefix` stands in front of the names of the children, for a layer that has them as its own.
   FeedForward(const Config& config, Scope& scope, const std::string& prefix = "");
   Tensor fprop(const Tensor& x, FpropContext& context) override;
-  const void* extension(std::string_view id) const noexcept override;
 
  private:
   std::string path_;

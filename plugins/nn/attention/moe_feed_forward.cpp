@@ -169,10 +169,6 @@ Tensor MoeFeedForward::fprop(const Tensor& x, FpropContext& context) {
   return routed(x, context, true);
 }
 
-const void* MoeFeedForward::extension(std::string_view id) const noexcept {
-  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
-}
-
 std::unique_ptr<LayerCache> MoeFeedForward::make_cache(std::int64_t, std::int64_t) const {
   if (config_.gating_func == GatingFunc::top2) return std::make_unique<NoCache>();
   throw Error(

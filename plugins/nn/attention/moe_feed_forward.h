@@ -77,12 +77,11 @@ TRIVET_CONFIG(
      less_than(1), adjustable),
     (init, "How the weights start; by default as nn/Linear's."))
 
-class MoeFeedForward final : public Layer, public ExtendStep {
+class MoeFeedForward final : public DecodingLayer {
  public:
   using Config = MoeFeedForwardConfig;
   MoeFeedForward(const Config& config, Scope& scope);
   Tensor fprop(const Tensor& x, FpropContext& context) override;
-  const void* extension(std::string_view id) const noexcept override;
   std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
                                          std::int64_t max_length) const override;
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) override;

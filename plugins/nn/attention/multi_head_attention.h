@@ -95,12 +95,11 @@ TRIVET_CONFIG(
     (output_init, "How those of the last product start; by default as init."),
     (lora, "Low-rank matrices beside the weights of the products, for fine-tuning."))
 
-class MultiHeadAttention final : public Layer, public ExtendStep {
+class MultiHeadAttention final : public DecodingLayer {
  public:
   using Config = MultiHeadAttentionConfig;
   MultiHeadAttention(const Config& config, Scope& scope);
   Tensor fprop(const Tensor& x, FpropContext& context) override;
-  const void* extension(std::string_view id) const noexcept override;
   std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
                                          std::int64_t max_length) const override;
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) override;

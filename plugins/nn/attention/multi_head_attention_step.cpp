@@ -55,10 +55,6 @@ void append_or_zeros(SequenceBuffer& buffer, const Tensor& values, std::int64_t 
 
 }  // namespace
 
-const void* MultiHeadAttention::extension(std::string_view id) const noexcept {
-  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
-}
-
 std::unique_ptr<LayerCache> MultiHeadAttention::make_cache(std::int64_t batch,
                                                            std::int64_t max_length) const {
   if (cross_) return std::make_unique<CrossCache>(batch);

@@ -32,10 +32,6 @@ Tensor AddedPositions::fprop(const Tensor& x, FpropContext& context) {
   return added(x, context, 0);
 }
 
-const void* AddedPositions::extension(std::string_view id) const noexcept {
-  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
-}
-
 std::unique_ptr<LayerCache> AddedPositions::make_cache(std::int64_t, std::int64_t) const {
   return std::make_unique<PositionCount>();
 }

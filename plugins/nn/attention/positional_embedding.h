@@ -47,10 +47,9 @@ TRIVET_CONFIG(TrainablePositionalEmbeddingConfig, trivet::LayerConfig,
               (init, "How the table starts; by default normal, 1 / sqrt(input_dims)."))
 
 // x + at(positions i32 [B, T]).
-class AddedPositions : public Layer, public ExtendStep {
+class AddedPositions : public DecodingLayer {
  public:
   Tensor fprop(const Tensor& x, FpropContext& context) final;
-  const void* extension(std::string_view id) const noexcept final;
   std::unique_ptr<LayerCache> make_cache(std::int64_t batch, std::int64_t max_length) const final;
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) final;
 

@@ -151,10 +151,6 @@ Tensor TransformerBlock::fprop(const Tensor& x, FpropContext& context) {
   });
 }
 
-const void* TransformerBlock::extension(std::string_view id) const noexcept {
-  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
-}
-
 std::unique_ptr<LayerCache> TransformerBlock::make_cache(std::int64_t batch,
                                                          std::int64_t max_length) const {
   static constexpr const char* kNames[kParts] = {"norm",    "layer",     "norm",

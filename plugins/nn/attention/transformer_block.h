@@ -106,12 +106,11 @@ TRIVET_CONFIG(
     (init, "How the weights start; by default as nn/Linear's."),
     (output_init, "How those of the last products of attention and Mlp start; by default as init."))
 
-class TransformerBlock final : public Layer, public ExtendStep {
+class TransformerBlock final : public DecodingLayer {
  public:
   using Config = TransformerBlockConfig;
   TransformerBlock(const Config& config, Scope& scope);
   Tensor fprop(const Tensor& x, FpropContext& context) override;
-  const void* extension(std::string_view id) const noexcept override;
   std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
                                          std::int64_t max_length) const override;
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) override;

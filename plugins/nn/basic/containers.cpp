@@ -26,10 +26,6 @@ Tensor InTurn::fprop(const Tensor& x, FpropContext& context) {
   return y;
 }
 
-const void* InTurn::extension(std::string_view id) const noexcept {
-  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
-}
-
 std::unique_ptr<LayerCache> InTurn::make_cache(std::int64_t batch, std::int64_t max_length) const {
   auto caches = std::make_unique<LayerCaches>();
   for (const Named& each : layers_) caches->add(each.layer.get(), each.path, batch, max_length);
@@ -77,10 +73,6 @@ Tensor Residual::joined(const Tensor& straight, Tensor y) const {
 Tensor Residual::fprop(const Tensor& x, FpropContext& context) {
   const Tensor straight = shortcut_ ? shortcut_->fprop(x, context) : x;
   return joined(straight, sub_->fprop(x, context));
-}
-
-const void* Residual::extension(std::string_view id) const noexcept {
-  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
 }
 
 std::unique_ptr<LayerCache> Residual::make_cache(std::int64_t batch,

@@ -31,10 +31,9 @@ enum class CheckpointPolicy {
 TRIVET_ENUM(CheckpointPolicy, save_everything, save_nothing, save_context)
 
 // Layers one after the other.
-class InTurn : public Layer, public ExtendStep {
+class InTurn : public DecodingLayer {
  public:
   Tensor fprop(const Tensor& x, FpropContext& context) final;
-  const void* extension(std::string_view id) const noexcept final;
   std::unique_ptr<LayerCache> make_cache(std::int64_t batch, std::int64_t max_length) const final;
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) final;
 
@@ -90,12 +89,11 @@ TRIVET_CONFIG(ResidualConfig, trivet::LayerConfig,
               (shortcut, "Applied to the input, e.g. where the shape changes; none: nothing."),
               (residual_weight, "Factor of the sub-layer's output."))
 
-class Residual final : public Layer, public ExtendStep {
+class Residual final : public DecodingLayer {
  public:
   using Config = ResidualConfig;
   Residual(const Config& config, Scope& scope);
   Tensor fprop(const Tensor& x, FpropContext& context) override;
-  const void* extension(std::string_view id) const noexcept override;
   std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
                                          std::int64_t max_length) const override;
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) override;

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "nn/basic/checks.h"
-#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {
@@ -19,10 +18,6 @@ Tensor DropPath::fprop(const Tensor& x, FpropContext& context) {
   examples[0] = x.dim(0);
   const Tensor ones = Tensor::full(x.device(), Shape(examples), 1);
   return ops::mul(x, ops::dropout(ones, rate_, context.key_for(path_, "drop_path")));
-}
-
-const void* DropPath::extension(std::string_view id) const noexcept {
-  return id == kLayerLocalInTime ? this : nullptr;
 }
 
 }  // namespace trivet::nn

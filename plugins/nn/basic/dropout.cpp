@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/basic/dropout.h"
 
-#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {
@@ -12,10 +11,6 @@ Dropout::Dropout(const Config& config, Scope& scope)
 Tensor Dropout::fprop(const Tensor& x, FpropContext& context) {
   if (!context.train || rate_ == 0) return x;
   return ops::dropout(x, rate_, context.key_for(path_, "dropout"));
-}
-
-const void* Dropout::extension(std::string_view id) const noexcept {
-  return id == kLayerLocalInTime ? this : nullptr;
 }
 
 }  // namespace trivet::nn

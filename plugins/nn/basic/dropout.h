@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "trivet/layer.h"
+#include "trivet/layer/extend_step.h"
 
 namespace trivet::nn {
 
@@ -19,12 +19,11 @@ TRIVET_CONFIG(DropoutConfig, trivet::LayerConfig,
               (rate, "Share of the elements that is dropped.", required, at_least(0), less_than(1),
                adjustable))
 
-class Dropout final : public Layer {
+class Dropout final : public LocalLayer {
  public:
   using Config = DropoutConfig;
   Dropout(const Config& config, Scope& scope);
   Tensor fprop(const Tensor& x, FpropContext& context) override;
-  const void* extension(std::string_view id) const noexcept override;
 
  private:
   std::string path_;

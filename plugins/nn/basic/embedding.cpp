@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "nn/basic/checks.h"
-#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {
@@ -28,10 +27,6 @@ Tensor Embedding::fprop(const Tensor& ids, FpropContext&) {
   if (ids.dtype() != DType::i32) wrong_input(kEmbedding, path_, "ids of type i32", ids);
   const Tensor rows = ops::gather_rows(table_.value(), ids);
   return scale_ == 1 ? rows : ops::mul(rows, scale_);
-}
-
-const void* Embedding::extension(std::string_view id) const noexcept {
-  return id == kLayerLocalInTime ? this : nullptr;
 }
 
 }  // namespace trivet::nn

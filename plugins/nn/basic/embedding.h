@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "trivet/layer.h"
+#include "trivet/layer/extend_step.h"
 
 namespace trivet::nn {
 
@@ -26,12 +26,11 @@ TRIVET_CONFIG(EmbeddingConfig, trivet::LayerConfig,
               (scale_sqrt_depth, "Multiplies by sqrt(input_dims)."),
               (init, "How the table starts; by default normal, 1 / sqrt(input_dims)."))
 
-class Embedding final : public Layer {
+class Embedding final : public LocalLayer {
  public:
   using Config = EmbeddingConfig;
   Embedding(const Config& config, Scope& scope);
   Tensor fprop(const Tensor& ids, FpropContext& context) override;
-  const void* extension(std::string_view id) const noexcept override;
 
  private:
   std::string path_;

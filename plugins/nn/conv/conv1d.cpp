@@ -63,10 +63,6 @@ Tensor Conv1d::fprop(const Tensor& x, FpropContext& context) {
   return convolved(ops::concat(parts, 1), context);
 }
 
-const void* Conv1d::extension(std::string_view id) const noexcept {
-  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
-}
-
 std::unique_ptr<LayerCache> Conv1d::make_cache(std::int64_t, std::int64_t) const {
   if (causal_) return std::make_unique<Cache>();
   throw Error("[nn/Conv1d] '" + path_ +

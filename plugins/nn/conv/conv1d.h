@@ -37,12 +37,11 @@ TRIVET_CONFIG(Conv1dConfig, trivet::LayerConfig,
               (has_bias, "Adds a bias vector."), (activation, "Applied to the output."),
               (init, "How the weights start; by default xavier_uniform."))
 
-class Conv1d final : public Layer, public ExtendStep {
+class Conv1d final : public DecodingLayer {
  public:
   using Config = Conv1dConfig;
   Conv1d(const Config& config, Scope& scope);
   Tensor fprop(const Tensor& x, FpropContext& context) override;
-  const void* extension(std::string_view id) const noexcept override;
   std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
                                          std::int64_t max_length) const override;
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) override;

@@ -2,7 +2,6 @@
 #include "nn/norm/layer_norm.h"
 
 #include "nn/basic/checks.h"
-#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {
@@ -25,10 +24,6 @@ Tensor LayerNorm::fprop(const Tensor& x, FpropContext&) {
   expect_last("nn/LayerNorm", path_, x, dim_);
   return ops::layer_norm(x, scale_ != nullptr ? scale_->value() : Tensor(),
                          bias_ != nullptr ? bias_->value() : Tensor(), epsilon_);
-}
-
-const void* LayerNorm::extension(std::string_view id) const noexcept {
-  return id == kLayerLocalInTime ? this : nullptr;
 }
 
 }  // namespace trivet::nn

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "trivet/layer.h"
+#include "trivet/layer/extend_step.h"
 
 namespace trivet::nn {
 
@@ -24,12 +24,11 @@ TRIVET_CONFIG(LayerNormConfig, trivet::LayerConfig,
               (epsilon, "Added to the variance.", more_than(0)),
               (use_scale, "Multiplies by a learned vector."), (use_bias, "Adds a learned vector."))
 
-class LayerNorm final : public Layer {
+class LayerNorm final : public LocalLayer {
  public:
   using Config = LayerNormConfig;
   LayerNorm(const Config& config, Scope& scope);
   Tensor fprop(const Tensor& x, FpropContext& context) override;
-  const void* extension(std::string_view id) const noexcept override;
 
  private:
   std::string path_;

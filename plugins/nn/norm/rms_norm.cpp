@@ -2,7 +2,6 @@
 #include "nn/norm/rms_norm.h"
 
 #include "nn/basic/checks.h"
-#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {
@@ -18,10 +17,6 @@ RmsNorm::RmsNorm(const Config& config, Scope& scope)
 Tensor RmsNorm::fprop(const Tensor& x, FpropContext&) {
   expect_last("nn/RmsNorm", path_, x, dim_);
   return ops::rms_norm(x, scale_ != nullptr ? scale_->value() : Tensor(), epsilon_);
-}
-
-const void* RmsNorm::extension(std::string_view id) const noexcept {
-  return id == kLayerLocalInTime ? this : nullptr;
 }
 
 }  // namespace trivet::nn

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "trivet/layer.h"
+#include "trivet/layer/extend_step.h"
 
 namespace trivet::nn {
 
@@ -23,12 +23,11 @@ TRIVET_CONFIG(RmsNormConfig, trivet::LayerConfig,
               (epsilon, "Added to the mean square.", more_than(0)),
               (use_scale, "Multiplies by a learned vector."))
 
-class RmsNorm final : public Layer {
+class RmsNorm final : public LocalLayer {
  public:
   using Config = RmsNormConfig;
   RmsNorm(const Config& config, Scope& scope);
   Tensor fprop(const Tensor& x, FpropContext& context) override;
-  const void* extension(std::string_view id) const noexcept override;
 
  private:
   std::string path_;

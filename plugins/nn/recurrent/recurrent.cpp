@@ -133,10 +133,6 @@ Tensor Recurrent::fprop(const Tensor& x, FpropContext& context) {
   return run(x, context, none);
 }
 
-const void* Recurrent::extension(std::string_view id) const noexcept {
-  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
-}
-
 std::unique_ptr<LayerCache> Recurrent::make_cache(std::int64_t, std::int64_t) const {
   if (!reverse_) return std::make_unique<Cache>();
   throw Error("[" + std::string(type_) + "] '" + path_ +

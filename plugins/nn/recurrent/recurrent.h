@@ -37,10 +37,9 @@ TRIVET_CONFIG(RecurrentConfig, trivet::LayerConfig,
                at_least(0), less_than(1), adjustable),
               (init, "How the weights start; by default as nn/Linear's."))
 
-class Recurrent : public Layer, public ExtendStep {
+class Recurrent : public DecodingLayer {
  public:
   Tensor fprop(const Tensor& x, FpropContext& context) final;
-  const void* extension(std::string_view id) const noexcept final;
   std::unique_ptr<LayerCache> make_cache(std::int64_t batch, std::int64_t max_length) const final;
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) final;
 

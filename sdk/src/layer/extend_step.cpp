@@ -17,6 +17,14 @@ ExtendStep* stepping(const Layer& layer) {
 
 LayerCache::~LayerCache() = default;
 
+const void* DecodingLayer::extension(std::string_view id) const noexcept {
+  return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
+}
+
+const void* LocalLayer::extension(std::string_view id) const noexcept {
+  return id == kLayerLocalInTime ? this : nullptr;
+}
+
 std::unique_ptr<LayerCache> make_cache(const Layer& layer, std::string_view name,
                                        std::int64_t batch, std::int64_t max_length) {
   if (const ExtendStep* step = stepping(layer)) return step->make_cache(batch, max_length);

@@ -9,9 +9,10 @@
 //   y = extend_step(*layer, next, cache.get(), context);           // [B, 1, ..]
 //
 // Cut into chunks of any sizes, a sequence gives what fprop gives for the whole of it. A layer
-// whose output at a position depends on its input at other positions implements ExtendStep; one
-// that is local in time (Linear, norms, activations, embeddings) says so with kLayerLocalInTime,
-// and its fprop is called. Any other layer cannot decode with a cache, which make_cache says.
+// whose output at a position depends on its input at other positions is a DecodingLayer; one that
+// is local in time (norms, activations, embeddings) is a LocalLayer, and its fprop is called. A
+// layer that is one of these in some configs only answers the ids itself (Layer::extension). Any
+// other layer cannot decode with a cache, which make_cache says.
 //
 // What an FpropContext holds for [B, T] is here that of the new positions, [B, n]:
 //   positions     where the rows' positions stand in their sequences; undefined: in all rows, those
@@ -72,6 +73,18 @@ class ExtendStep {
 
  protected:
   ~ExtendStep() = default;
+};
+
+// A layer that is an ExtendStep, however it is configured.
+class TRIVET_API DecodingLayer : public Layer, public ExtendStep {
+ public:
+  const void* extension(std::string_view id) const noexcept final;
+};
+
+// A layer that is local in time, however it is configured.
+class TRIVET_API LocalLayer : public Layer {
+ public:
+  const void* extension(std::string_view id) const noexcept final;
 };
 
 // Null where the layer needs none. Throws Error, naming the layer by `name`, where it can do
