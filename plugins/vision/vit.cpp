@@ -21,7 +21,7 @@ std::int64_t length_of(const VitConfig& config) {
 
 ConfigOf<Layer> patches(const VitConfig& config) {
   return {"nn/Conv2d", Value::table({{"input_dims", config.image_shape[2]},
-                                     {"output_dims", config.dims},
+                                     {"output_dims", config.model_dims},
                                      {"kernel", Value::array({config.patch})},
                                      {"stride", Value::array({config.patch})},
                                      {"padding", "valid"},
@@ -29,7 +29,7 @@ ConfigOf<Layer> patches(const VitConfig& config) {
 }
 
 ConfigOf<Layer> block(const VitConfig& config) {
-  Value fields = Value::table({{"input_dims", config.dims},
+  Value fields = Value::table({{"input_dims", config.model_dims},
                                {"hidden_dims", config.hidden_dims},
                                {"num_heads", config.num_heads},
                                {"dropout", config.dropout},
@@ -42,9 +42,10 @@ ConfigOf<Layer> block(const VitConfig& config) {
 
 void VitConfig::validate(Diagnostics& diagnostics) const {
   check_image_shape(diagnostics, image_shape);
-  if (dims % num_heads != 0) {
-    diagnostics.add("num_heads", "is " + std::to_string(num_heads) +
-                                     ", which does not divide dims = " + std::to_string(dims));
+  if (model_dims % num_heads != 0) {
+    diagnostics.add("num_heads",
+                    "is " + std::to_string(num_heads) +
+                        ", which does not divide model_dims = " + std::to_string(model_dims));
   }
   if (image_shape.size() != 3) return;
   if (image_shape[0] % patch == 0 && image_shape[1] % patch == 0) return;
@@ -55,20 +56,20 @@ void VitConfig::validate(Diagnostics& diagnostics) const {
 
 Vit::Vit(const Config& config, Scope& scope)
     : image_shape_(config.image_shape),
-      dims_(config.dims),
+      dims_(config.model_dims),
       patches_(scope.layer("patches", patches(config))),
       class_token_(config.pooling == VitPooling::class_token
-                       ? &scope.parameter("class_token", {1, 1, config.dims},
+                       ? &scope.parameter("class_token", {1, 1, config.model_dims},
                                           {.init = init_or(config.init, Init::constant, 0)})
                        : nullptr),
-      positions_(scope.parameter("positions", {length_of(config), config.dims},
+      positions_(scope.parameter("positions", {length_of(config), config.model_dims},
                                  {.init = init_or(config.init, Init::normal, 0.02)})) {
   if (config.dropout > 0) dropout_ = scope.layer("dropout", dropout(config.dropout));
   for (std::int64_t i = 0; i < config.depth; ++i) {
     blocks_.push_back(scope.layer("block_" + std::to_string(i), block(config)));
   }
-  norm_ = scope.layer("norm", {"nn/LayerNorm", Value::table({{"dim", config.dims}})});
-  output_ = scope.layer("output", linear(config.dims, config.num_classes, {},
+  norm_ = scope.layer("norm", {"nn/LayerNorm", Value::table({{"dim", config.model_dims}})});
+  output_ = scope.layer("output", linear(config.model_dims, config.num_classes, {},
                                          init_or(config.init, Init::constant, 0)));
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vit: the vision transformer of Dosovitskiy et al. 2021 ("An Image is Worth 16x16 Words").
 //
-//   the image in patches of patch x patch pixels, each through one linear layer to `dims`;
+//   the image in patches of patch x patch pixels, each through one linear layer to `model_dims`;
 //   a learned class token in front (pooling = "class_token"); learned positions added; dropout;
 //   `depth` blocks (nn/TransformerBlock, the norms in front); a norm;
 //   the class token, or the mean over all positions (pooling = "mean"), then a linear classifier.
 //
-//   name    patch  dims  depth  num_heads
-//   ViT-Ti  16     192   12     3          (Touvron et al. 2021)
-//   ViT-S   16     384   12     6          (Touvron et al. 2021)
-//   ViT-B   16     768   12     12
-//   ViT-L   16     1024  24     16
+//   name    patch  model_dims  depth  num_heads
+//   ViT-Ti  16     192         12     3          (Touvron et al. 2021)
+//   ViT-S   16     384         12     6          (Touvron et al. 2021)
+//   ViT-B   16     768         12     12
+//   ViT-L   16     1024        24     16
 //
 // Weights start as in the authors' code unless `init` is set: patches lecun_normal, positions
 // normal with standard deviation 0.02, class token and classifier 0, all others xavier_uniform.
@@ -32,7 +32,7 @@ struct VitConfig : ModelConfig {
   std::vector<std::int64_t> image_shape = {28, 28, 1};
   std::int64_t num_classes = 10;
   std::int64_t patch = 4;
-  std::int64_t dims = 64;
+  std::int64_t model_dims = 64;
   std::int64_t depth = 6;
   std::int64_t num_heads = 4;
   std::int64_t hidden_dims = 0;
@@ -47,10 +47,10 @@ TRIVET_CONFIG(VitConfig, trivet::ModelConfig,
               (image_shape, "Height, width and channels of the images.", at_least(1)),
               (num_classes, "Depth of the logits.", at_least(2)),
               (patch, "Height and width of a patch; divides those of the image.", at_least(1)),
-              (dims, "Depth of each position.", at_least(1)),
+              (model_dims, "Depth of each position.", at_least(1), alias("dims")),
               (depth, "How many blocks.", between(0, 10000)),
-              (num_heads, "Heads of each block's attention; divides dims.", at_least(1)),
-              (hidden_dims, "Depth inside each block's Mlp; 0: 4 * dims.", at_least(0)),
+              (num_heads, "Heads of each block's attention; divides model_dims.", at_least(1)),
+              (hidden_dims, "Depth inside each block's Mlp; 0: 4 * model_dims.", at_least(0)),
               (pooling, "Input of the classifier."), (activation, "Inside each block's Mlp."),
               (dropout,
                "Share of the elements dropped in training, after the positions and in the "

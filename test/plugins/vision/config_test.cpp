@@ -130,6 +130,15 @@ TEST_CASE("the filters of a ResNet's stem have a middle") {
         Texts{"stem_kernel: is even, so that no pixel is its middle (use an odd number)"});
 }
 
+TEST_CASE("a Vit's depth has the name that other models give it, and is still found as dims") {
+  using trivet::Value;
+  const auto depth = [](const char* name) {
+    return trivet::decode<vision::VitConfig>(Value::table({{name, 8}})).model_dims;
+  };
+  CHECK(depth("model_dims") == 8);
+  CHECK(depth("dims") == 8);
+}
+
 TEST_CASE("a Vit's patches cover the image, and its heads the depth") {
   vision::VitConfig config;
   CHECK(diagnostics(config).empty());
@@ -138,7 +147,7 @@ TEST_CASE("a Vit's patches cover the image, and its heads the depth") {
         Texts{"patch: is 5, which does not divide an image of 28 x 28 pixels"});
   config.patch = 7;
   config.num_heads = 5;
-  CHECK(diagnostics(config) == Texts{"num_heads: is 5, which does not divide dims = 64"});
+  CHECK(diagnostics(config) == Texts{"num_heads: is 5, which does not divide model_dims = 64"});
   config.image_shape = {28};
   config.num_heads = 4;
   CHECK(diagnostics(config) ==

@@ -32,7 +32,7 @@ vision::VitConfig small(vision::VitPooling pooling) {
   config.image_shape = {kHeight, kWidth, kDepth};
   config.num_classes = 3;
   config.patch = kPatch;
-  config.dims = 8;
+  config.model_dims = 8;
   config.depth = 2;
   config.num_heads = 2;
   config.pooling = pooling;
@@ -99,7 +99,7 @@ std::int64_t parameters_of(std::int64_t dims, std::int64_t depth, std::int64_t h
   config.image_shape = {224, 224, 3};
   config.num_classes = 1000;
   config.patch = 16;
-  config.dims = dims;
+  config.model_dims = dims;
   config.depth = depth;
   config.num_heads = heads;
   const auto device = trivet::test::open_device("tiny/Backend");
