@@ -25,10 +25,10 @@
 // trivet::Path, trivet::Duration, trivet::Interval, other config structs, ConfigOf<Base>,
 // trivet::Value (anything goes), and std::vector, std::optional and trivet::Map of these. A struct
 // must not contain itself: use ConfigOf. A member that is missing from the list, or stands in it
-// twice, is a compile error. One that would be a C++ word takes an underscore (`int_`), which its
-// name in files lacks.
+// twice, is a compile error. If a field name is a C++ keyword, append an underscore (`int_`); files
+// use the name without it.
 //
-// Behind the doc may stand
+// After the doc string you may add
 //   required                          the file must set it
 //   at_least(x) more_than(x) at_most(x) less_than(x) between(low, high)
 //                                     for numbers; of a list or map every element must comply
@@ -49,7 +49,7 @@
 // below it, but for layers, models, optimizers and trainers in there, which have marks of their
 // own.
 //
-// A member `void validate(trivet::Diagnostics&) const` checks what concerns several fields (see
+// A member `void validate(trivet::Diagnostics&) const` checks rules that span several fields (see
 // Diagnostics in schema.h).
 //
 // Example (sdk/examples/snippets/config_struct.cpp#functions):
@@ -217,8 +217,8 @@ constexpr std::string_view schema_json() {
       });
 
 // TRIVET_ENUM(Padding, same, valid) beside the enum lists every enumerator; a forgotten one is a
-// compile error. An enumerator that would be a C++ word takes an underscore (`default_`), which its
-// name in files lacks.
+// compile error. If an enumerator's name is a C++ keyword, append an underscore (`default_`); files
+// use the name without it.
 #define TRIVET_ENUM(Enum, ...)                                                       \
   [[maybe_unused]] constexpr auto trivet_enum_entries(::trivet::detail::Tag<Enum>) { \
     using TrivetEnum = Enum;                                                         \

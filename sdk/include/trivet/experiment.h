@@ -50,11 +50,11 @@
 //
 // In `config` every default is filled in. The run's config.toml names the experiment in
 // `restrictions`, so that a run that goes on, or starts from that file, is bound as well (and needs
-// this plugin). What holds for a config type wherever it is used belongs into its own `validate`
+// this plugin). What holds for a config type wherever it is used belongs in its own `validate`
 // instead (config.h).
 //
-// The keys experiment, restrictions, base, defaults, sweep, xp and backend of a file are used up
-// before this is decoded. A run only ever sees it const.
+// The keys experiment, restrictions, base, defaults, sweep, xp and backend of a file are resolved
+// and removed before an ExperimentConfig is decoded. A run only ever sees it const.
 #pragma once
 
 #include <cstdint>

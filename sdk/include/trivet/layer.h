@@ -37,7 +37,7 @@ struct FpropContext {
   // all positions of its segment see; or undefined.
   Tensor inputs_indicator;
   // What cross-attention looks at: f32 [B, S, D] and, as above, f32 [B, S] and i32 [B, S]; or
-  // undefined.
+  // undefined. Sequence-to-sequence models set them; only layers with cross-attention read them.
   Tensor cross_inputs, cross_paddings, cross_segment_ids;
   // A layer is run again only to have its gradients (remat.h): it leaves its states alone.
   bool recomputing = false;

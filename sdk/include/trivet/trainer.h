@@ -166,9 +166,7 @@ TRIVET_CONFIG(
     (loss_upper_bound, "A training loss above this, or one that is not a number, ends the run.",
      more_than(0), adjustable),
     (recovery,
-     "Action after a step with a non-finite or too large loss: restore the last checkpoint, or "
-     "skip "
-     "the step.",
+     "After a non-finite or too large loss: restores the last checkpoint, or skips the step.",
      adjustable),
     (recovery_begin_steps, "Before this step a loss above the bound is accepted.", at_least(0),
      adjustable),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NestedMap: an ordered map from path to Tensor, e.g. a batch {"image", "label", "weight"} or
 // {"encoder/ids", ...}. Nesting is in the path; `child("encoder")` gives the entries below it.
-// Order is that of insertion.
+// Order is that of insertion. The name is Pax'.
 #pragma once
 
 #include <initializer_list>
