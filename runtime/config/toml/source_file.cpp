@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -41,8 +40,9 @@ std::string similar_files(const std::filesystem::path& file) {
 }  // namespace
 
 std::string read_config_text(const std::filesystem::path& file, const Origin& named_at) {
+  // Unlike open_file, this waits for the other end of a pipe.
   const UniqueFd descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (descriptor.get() < 0) {
+  if (!descriptor) {
     const int reason = errno;
     refuse(file, named_at, std::string("cannot open this config: ") + std::strerror(reason),
            reason == ENOENT ? similar_files(file) : std::string());
@@ -51,22 +51,19 @@ std::string read_config_text(const std::filesystem::path& file, const Origin& na
   if (::fstat(descriptor.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
     refuse(file, named_at, "this is a directory, not a config file");
   }
-  std::string text;
-  std::vector<char> buffer(std::size_t{64} << 10);
   // The size is counted while reading: pipes and devices do not tell theirs.
-  for (;;) {
-    const ssize_t count = ::read(descriptor.get(), buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      refuse(file, named_at, std::string("cannot read this config: ") + std::strerror(errno));
-    }
-    if (count == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-    if (text.size() > kLargestConfig) {
-      refuse(file, named_at, "larger than 8 MiB, the limit of a config",
-             "data belongs in files of its own that the config names");
-    }
+  std::string text;
+  try {
+    text = read_up_to(descriptor, kLargestConfig + 1, file);
+  } catch (const FileError& failure) {
+    refuse(file, named_at,
+           std::string("cannot read this config: ") + std::strerror(failure.number()));
   }
+  if (text.size() > kLargestConfig) {
+    refuse(file, named_at, "larger than 8 MiB, the limit of a config",
+           "data belongs in files of its own that the config names");
+  }
+  return text;
 }
 
 }  // namespace trivet
