@@ -49,9 +49,7 @@ Value to_value(const Reservation& reservation) {
 }
 
 const Value& member(const Value& table, std::string_view name) {
-  const Value* found = table.find(name);
-  if (found == nullptr) throw RunError("the ledger lacks '" + std::string(name) + "'");
-  return *found;
+  return table.at(name, "the ledger");
 }
 
 Owner owner_from(const Value& table) {

@@ -55,10 +55,6 @@ std::optional<double> number_of(const Value* value) {
   return std::nullopt;
 }
 
-const Value* member(const Value* table, std::string_view name) {
-  return table != nullptr && table->is_table() ? table->find(name) : nullptr;
-}
-
 std::optional<Value> parsed(std::string_view line, const std::filesystem::path& file) {
   try {
     return value_from_json(line, file.string());
@@ -154,7 +150,7 @@ bool MeasurementReader::take(std::string_view line) {
   const std::optional<Value> record = record_in(line, file_);
   if (!record || kind_of(*record) != objective_.kind) return false;
   const Value* step = record->find("step");
-  const auto value = number_of(member(&values_of(*record), objective_.name));
+  const auto value = number_of(values_of(*record).find(objective_.name));
   if (step == nullptr || !step->is_integer() || !value) return false;
   while (!measurements_.empty() && measurements_.back().step >= step->as_integer()) {
     measurements_.pop_back();

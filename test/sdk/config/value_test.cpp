@@ -28,6 +28,16 @@ TEST_CASE("asking a value for another type throws with its location") {
   CHECK_THROWS_WITH(value.as_string(), "f.toml:4:2: expected a string, found an integer");
 }
 
+TEST_CASE("a member that must be there is missed by the name of the record") {
+  const Value record = Value::table({{"a", 1}});
+  CHECK(record.at("a", "the ledger").as_integer() == 1);
+  CHECK_THROWS_WITH(record.at("b", "the ledger"), "the ledger lacks 'b'");
+  CHECK_THROWS_AS(Value(7).at("a", "the ledger"), trivet::RunError);
+  CHECK_THROWS_WITH(
+      record.at("b", "the state", "another program wrote it"),
+      Catch::Contains("the state lacks 'b'") && Catch::Contains("another program wrote it"));
+}
+
 TEST_CASE("copies are deep") {
   Value a = Value::table({{"t", Value::table({{"x", 1}})}});
   Value b = a;

@@ -100,6 +100,8 @@ class TRIVET_API Value {
   Value* find(std::string_view key) noexcept;
   const Value* find_path(std::string_view path) const;
   Value* find_path(std::string_view path);
+  // The member of a table. Throws RunError with `hint` when there is none: "WHAT lacks 'KEY'".
+  const Value& at(std::string_view key, std::string_view what, std::string hint = {}) const;
   // The member where it is there and of this type; else `otherwise`.
   std::string string_or(std::string_view key, std::string_view otherwise = {}) const;
   std::int64_t integer_or(std::string_view key, std::int64_t otherwise) const;
