@@ -15,8 +15,9 @@
 namespace trivet {
 namespace {
 
-// Neighbors with a similar name; a folder with very many entries is not searched to its end.
-std::string similar_files(const std::filesystem::path& file) {
+// What else may be meant: neighbors with a similar name, or an experiment. A folder with very many
+// entries is not searched to its end.
+std::string hint_for_missing(const std::filesystem::path& file) {
   constexpr std::size_t kMostEntries = 2000;
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
   std::error_code error;
@@ -27,7 +28,8 @@ std::string similar_files(const std::filesystem::path& file) {
     if (names.size() == kMostEntries) break;
   }
   const std::string wanted = file.filename().string();
-  return nearest_names(wanted, names).empty() ? std::string() : suggestion(wanted, names);
+  if (!nearest_names(wanted, names).empty()) return suggestion(wanted, names);
+  return "'trivet experiments' lists the experiments that can be named instead of a file";
 }
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const Origin& named_at,
@@ -45,7 +47,7 @@ std::string read_config_text(const std::filesystem::path& file, const Origin& na
   if (!descriptor) {
     const int reason = errno;
     refuse(file, named_at, std::string("cannot open this config: ") + std::strerror(reason),
-           reason == ENOENT ? similar_files(file) : std::string());
+           reason == ENOENT ? hint_for_missing(file) : std::string());
   }
   struct stat status {};
   if (::fstat(descriptor.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
