@@ -80,13 +80,6 @@ std::vector<Mount> mounts_of(int version, std::string_view mounts) {
   return found;
 }
 
-std::string text_in(const fs::path& file) {
-  std::ifstream in(file);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 std::string first_word(const fs::path& file) {
   std::string word;
   std::ifstream(file) >> word;
@@ -100,7 +93,9 @@ bool may_write(const fs::path& group) {
 }
 
 bool hands_out_memory(const fs::path& group) {
-  std::istringstream words(text_in(group / "cgroup.subtree_control"));
+  const fs::path file = group / "cgroup.subtree_control";
+  if (!is_there(file)) return false;
+  std::istringstream words(read_text_file(file));
   for (std::string word; words >> word;) {
     if (word == "memory") return true;
   }

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
-#include <system_error>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -16,17 +15,13 @@
 
 #include "trivet/config/json.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 #include "trivet/os/process.h"
 
 namespace trivet::local {
 namespace {
 
 namespace fs = std::filesystem;
-
-[[noreturn]] void fail(const char* action, const fs::path& path) {
-  throw RunError(std::string("cannot ") + action + " " + path.string() + ": " +
-                 std::generic_category().message(errno));
-}
 
 Value to_value(const Owner& owner) {
   return Value::table({{"pid", owner.pid}, {"start_ticks", owner.start_ticks}});
@@ -54,9 +49,7 @@ Value to_value(const Reservation& reservation) {
 }
 
 const Value& member(const Value& table, std::string_view name) {
-  const Value* found = table.find(name);
-  if (found == nullptr) throw RunError("the ledger lacks '" + std::string(name) + "'");
-  return *found;
+  return table.at(name, "the ledger");
 }
 
 Owner owner_from(const Value& table) {
@@ -88,19 +81,6 @@ bool is_alive(const Owner& owner) {
   return owner.start_ticks != 0 && start_ticks(owner.pid) == owner.start_ticks;
 }
 
-std::string text_of(int file, const fs::path& path) {
-  std::string text;
-  std::array<char, 4096> part;
-  while (true) {
-    const ssize_t size = ::read(file, part.data(), part.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) fail("read", path);
-    if (size == 0) return text;
-    text.append(part.data(), static_cast<std::size_t>(size));
-    if (text.size() > std::size_t{16} << 20) return {};
-  }
-}
-
 bool is_own_directory(const fs::path& path) {
   struct stat info {};
   return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
@@ -126,39 +106,31 @@ fs::path ledger_directory() {
 
 ResourceLedger::ResourceLedger(fs::path directory)
     : path_(directory / "ledger.json"), self_(this_process()) {
-  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) fail("make directory", directory);
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    throw_system_error("make directory", directory, errno);
+  }
   if (!is_own_directory(directory)) {
     throw RunError(
         "cannot use " + directory.string() + ": it is not a directory of this user alone",
         {.hint = "remove it, or set XDG_RUNTIME_DIR to a directory of your own"});
   }
   // Without it, waiting takes up to a second longer.
-  news_ = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  if (news_ >= 0) ::inotify_add_watch(news_, directory.c_str(), IN_MODIFY);
-}
-
-ResourceLedger::~ResourceLedger() {
-  if (news_ >= 0) ::close(news_);
+  news_ = UniqueFd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (news_) ::inotify_add_watch(news_.get(), directory.c_str(), IN_MODIFY);
 }
 
 void ResourceLedger::take_news() {
   std::array<char, 4096> events;
-  while (news_ >= 0 && ::read(news_, events.data(), events.size()) > 0) {
+  while (news_ && ::read(news_.get(), events.data(), events.size()) > 0) {
   }
 }
 
 ResourceLedger::Page::Page(ResourceLedger& ledger, const std::vector<Allocation>& own)
-    : ledger_(ledger) {
-  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-  file_ = ::open(ledger.path_.c_str(), kFlags, 0600);
-  if (file_ < 0) fail("open", ledger.path_);
-  while (::flock(file_, LOCK_EX) != 0) {
-    if (errno == EINTR) continue;
-    ::close(file_);
-    fail("lock", ledger.path_);
-  }
+    : ledger_(ledger), file_(open_file(ledger.path_, O_RDWR | O_CREAT | O_NOFOLLOW, 0600)) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
+  lock_file(file_, ledger.path_);
   try {
-    before_ = text_of(file_, ledger.path_);
+    before_ = read_up_to(file_, kMostBytes, ledger.path_);
     const Value book = value_from_json(before_, ledger.path_.string());
     // Process ids of before a restart name other processes now.
     if (member(book, "boot_id").as_string() != boot_id()) return;
@@ -183,8 +155,7 @@ ResourceLedger::Page::Page(ResourceLedger& ledger, const std::vector<Allocation>
 
 ResourceLedger::Page::~Page() {
   // Not by closing alone: a shim that is just being made may still have a copy.
-  ::flock(file_, LOCK_UN);
-  ::close(file_);
+  ::flock(file_.get(), LOCK_UN);
 }
 
 std::vector<Reservation> ResourceLedger::Page::reservations_before(
@@ -218,8 +189,9 @@ void ResourceLedger::Page::write(const std::vector<Allocation>& own,
       "\n";
   if (text == before_) return;
   const auto size = static_cast<ssize_t>(text.size());
-  if (::pwrite(file_, text.data(), text.size(), 0) != size || ::ftruncate(file_, size) != 0) {
-    fail("write", ledger_.path_);
+  if (::pwrite(file_.get(), text.data(), text.size(), 0) != size ||
+      ::ftruncate(file_.get(), size) != 0) {
+    throw_system_error("write", ledger_.path_, errno);
   }
   before_ = text;
 }

@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "machine.h"
+#include "trivet/os/file.h"
 
 namespace trivet::local {
 
@@ -52,10 +53,9 @@ class ResourceLedger {
   explicit ResourceLedger(std::filesystem::path directory = ledger_directory());
   ResourceLedger(const ResourceLedger&) = delete;
   ResourceLedger& operator=(const ResourceLedger&) = delete;
-  ~ResourceLedger();
 
   // Readable when somebody has written; poll it while waiting for room. take_news() empties it.
-  int news_fd() const { return news_; }
+  int news_fd() const { return news_.get(); }
   void take_news();
 
   // Locks the ledger as long as it lives and reads what others have.
@@ -78,7 +78,7 @@ class ResourceLedger {
 
    private:
     ResourceLedger& ledger_;
-    int file_ = -1;
+    UniqueFd file_;
     std::string before_;
     std::vector<Allocation> others_;
     std::vector<Reservation> reservations_;
@@ -87,7 +87,7 @@ class ResourceLedger {
  private:
   std::filesystem::path path_;
   Owner self_;
-  int news_ = -1;
+  UniqueFd news_;
 };
 
 }  // namespace trivet::local

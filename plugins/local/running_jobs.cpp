@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 #include "trivet/os/process.h"
 
 namespace trivet::local {
@@ -25,7 +26,7 @@ void RunningJobs::watch(UnitJobs& unit, TrackedJob& tracked, pid_t shim) {
   tracked.runs = true;
   if (shim == 0) return;
   tracked.allocation.owner = {shim, start_ticks(shim)};
-  tracked.shim_fd = static_cast<int>(::syscall(SYS_pidfd_open, shim, 0));
+  tracked.shim_fd = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, shim, 0)));
 }
 
 void RunningJobs::remove(TrackedJob& tracked) {
@@ -35,18 +36,15 @@ void RunningJobs::remove(TrackedJob& tracked) {
 }
 
 void RunningJobs::forget_shim(TrackedJob& tracked) {
-  if (tracked.shim_fd >= 0) {
-    ::close(tracked.shim_fd);
-    // A shim that an earlier supervisor has started is no child; then this does nothing.
-    ::waitpid(tracked.allocation.owner.pid, nullptr, WNOHANG);
-  }
-  tracked.shim_fd = -1;
+  // A shim that an earlier supervisor has started is no child; then this does nothing.
+  if (tracked.shim_fd) ::waitpid(tracked.allocation.owner.pid, nullptr, WNOHANG);
+  tracked.shim_fd = UniqueFd();
   tracked.allocation.owner = {};
 }
 
 bool RunningJobs::has_unknown_shim() const {
   return std::any_of(running_.begin(), running_.end(),
-                     [](const Running& one) { return one.tracked->shim_fd < 0; });
+                     [](const Running& one) { return !one.tracked->shim_fd; });
 }
 
 std::vector<Allocation> RunningJobs::allocations() const {
@@ -57,7 +55,7 @@ std::vector<Allocation> RunningJobs::allocations() const {
 
 RunningJobs::Ended RunningJobs::wait(std::span<pollfd> others, int milliseconds) const {
   std::vector<pollfd> files(others.begin(), others.end());
-  for (const Running& one : running_) files.push_back({one.tracked->shim_fd, POLLIN, 0});
+  for (const Running& one : running_) files.push_back({one.tracked->shim_fd.get(), POLLIN, 0});
   const int ready = ::poll(files.data(), files.size(), milliseconds);
   if (ready < 0 && errno != EINTR) {
     throw RunError("cannot wait for jobs: " + std::generic_category().message(errno));
@@ -69,7 +67,7 @@ RunningJobs::Ended RunningJobs::wait(std::span<pollfd> others, int milliseconds)
   }
   for (std::size_t i = 0; i < running_.size(); ++i) {
     const bool has_event = !ended.is_quiet && files[others.size() + i].revents != 0;
-    if (running_[i].tracked->shim_fd < 0 || has_event) ended.jobs.push_back(running_[i]);
+    if (!running_[i].tracked->shim_fd || has_event) ended.jobs.push_back(running_[i]);
   }
   return ended;
 }

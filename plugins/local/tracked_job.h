@@ -12,6 +12,7 @@
 #include "trivet/launch/dependencies.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/unit_records.h"
+#include "trivet/os/file.h"
 
 namespace trivet::local {
 
@@ -26,7 +27,7 @@ struct TrackedJob {
   bool runs = false;
   bool told_to_end = false;
   Allocation allocation;  // its owner is the shim
-  int shim_fd = -1;       // tells of the shim's end; -1 while the shim is not known
+  UniqueFd shim_fd;       // tells of the shim's end; none while the shim is not known
 
   // While it waits:
   Clock::time_point not_before{};

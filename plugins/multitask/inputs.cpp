@@ -11,9 +11,8 @@ namespace trivet::multitask {
 namespace {
 
 const Value& member(const Value& state, const std::string& key) {
-  if (const Value* found = state.find(key)) return *found;
-  throw RunError("the state of the tasks' inputs has no \"" + key + "\"",
-                 {.hint = "the checkpoint was saved with other tasks"});
+  return state.at(key, "the state of the tasks' inputs",
+                  "the checkpoint was saved with other tasks");
 }
 
 // The weights of `first`, which may be undefined, and then those of the batch.

@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,11 +20,6 @@ namespace trivet::slurm {
 namespace {
 
 namespace fs = std::filesystem;
-
-[[noreturn]] void fail(const char* action, const fs::path& path, int number) {
-  throw RunError(std::string("cannot ") + action + " " + path.string() + ": " +
-                 std::generic_category().message(number));
-}
 
 fs::path directory_of(const fs::path& experiment) {
   return experiment / "slurm";
@@ -90,7 +84,9 @@ Value to_value(const Submission& submission) {
 }
 
 void make_directory(const fs::path& path) {
-  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) fail("make", path, errno);
+  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+    throw_system_error("make", path, errno);
+  }
 }
 
 }  // namespace
@@ -114,7 +110,7 @@ Submissions::Submissions(const fs::path& experiment) : directory_(directory_of(e
     if (failure == std::errc() && stop == name.data() + name.size()) numbers.push_back(number);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
-    fail("read", directory_, error.value());
+    throw_system_error("read", directory_, error.value());
   }
   std::sort(numbers.begin(), numbers.end());
   for (const std::int64_t number : numbers) {
@@ -155,10 +151,7 @@ void Submissions::set_job_id(Submission& submission, const std::string& job_id) 
 }
 
 void Submissions::make_void(Submission& submission) {
-  const fs::path file = submission.array_file();
-  if (::rename(file.c_str(), (submission.directory / "array.void.json").c_str()) != 0) {
-    fail("rename", file, errno);
-  }
+  rename_path(submission.array_file(), submission.directory / "array.void.json");
   std::erase_if(locations_,
                 [&](const auto& entry) { return entry.second.submission == &submission; });
 }
@@ -172,18 +165,8 @@ SubmitLock::SubmitLock(const fs::path& experiment) {
   const fs::path directory = directory_of(experiment);
   make_directory(directory);
   const fs::path file = directory / "lock";
-  fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd_ < 0) fail("open", file, errno);
-  while (::flock(fd_, LOCK_EX) != 0) {
-    if (errno == EINTR) continue;
-    const int number = errno;
-    ::close(fd_);
-    fail("lock", file, number);
-  }
-}
-
-SubmitLock::~SubmitLock() {
-  ::close(fd_);
+  lock_ = open_file(file, O_RDWR | O_CREAT);
+  lock_file(lock_, file);
 }
 
 }  // namespace trivet::slurm

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "trivet/launch/job_array.h"
+#include "trivet/os/file.h"
 
 namespace trivet::slurm {
 
@@ -78,12 +79,9 @@ class Submissions {
 class SubmitLock {
  public:
   explicit SubmitLock(const std::filesystem::path& experiment);
-  SubmitLock(const SubmitLock&) = delete;
-  SubmitLock& operator=(const SubmitLock&) = delete;
-  ~SubmitLock();
 
  private:
-  int fd_ = -1;
+  UniqueFd lock_;
 };
 
 }  // namespace trivet::slurm

@@ -2,15 +2,12 @@
 #include "record_file.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "trivet/config/digest.h"
-#include "trivet/error.h"
 #include "trivet/os/file.h"
 
 namespace trivet::tensorboard {
@@ -61,17 +58,11 @@ void cut_records(const std::filesystem::path& path,
   } else {
     std::filesystem::remove(path, failure);
   }
-  if (failure) throw RunError("cannot cut " + path.string() + ": " + failure.message());
+  if (failure) throw_system_error("cut", path, failure.value());
 }
 
-RecordFile::RecordFile(std::filesystem::path path) : path_(std::move(path)) {
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-  if (fd_ < 0) fail("create", errno);
-}
-
-RecordFile::~RecordFile() {
-  ::close(fd_);
-}
+RecordFile::RecordFile(std::filesystem::path path)
+    : path_(std::move(path)), file_(open_file(path_, O_WRONLY | O_CREAT | O_EXCL | O_APPEND)) {}
 
 void RecordFile::append(std::string_view record) {
   frame_.clear();
@@ -79,29 +70,11 @@ void RecordFile::append(std::string_view record) {
   put_little_endian(frame_, masked_crc32c(frame_), 4);
   frame_ += record;
   put_little_endian(frame_, masked_crc32c(record), 4);
-  std::string_view rest = frame_;
-  while (!rest.empty()) {
-    const ssize_t written = ::write(fd_, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int reason = errno;
-      // So that readers find whole records; that it may fail, too, is the smaller trouble.
-      [[maybe_unused]] const int cut = ::ftruncate(fd_, size_);
-      fail("write", reason);
-    }
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
-  size_ += static_cast<std::int64_t>(frame_.size());
+  append_all(file_, frame_, path_);
 }
 
 void RecordFile::sync() {
-  if (::fdatasync(fd_) != 0) fail("write", errno);
-}
-
-void RecordFile::fail(const char* action, int error_number) const {
-  throw RunError("cannot " + std::string(action) + " " + path_.string() + ": " +
-                     std::generic_category().message(error_number),
-                 {.hint = error_number == ENOSPC ? "free some space" : ""});
+  sync_file(file_, path_);
 }
 
 }  // namespace trivet::tensorboard

@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "trivet/os/file.h"
+
 namespace trivet::tensorboard {
 
 enum class RecordIs {
@@ -30,9 +32,6 @@ class RecordFile {
  public:
   // A new file; one of this name must not be there. Throws RunError when it cannot be made.
   explicit RecordFile(std::filesystem::path path);
-  ~RecordFile();
-  RecordFile(const RecordFile&) = delete;
-  RecordFile& operator=(const RecordFile&) = delete;
 
   // The record is with the system on return, so that it survives this process. Throws RunError with
   // the system's reason, and cuts off what it has written of the record.
@@ -40,12 +39,9 @@ class RecordFile {
   void sync();  // on the disk
 
  private:
-  [[noreturn]] void fail(const char* action, int error_number) const;
-
   std::filesystem::path path_;
-  int fd_ = -1;
-  std::int64_t size_ = 0;  // of whole records
-  std::string frame_;      // kept for its memory
+  UniqueFd file_;
+  std::string frame_;  // kept for its memory
 };
 
 }  // namespace trivet::tensorboard

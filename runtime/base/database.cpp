@@ -3,7 +3,8 @@
 
 #include <fcntl.h>
 #include <sqlite3.h>
-#include <unistd.h>
+
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {
@@ -124,8 +125,7 @@ Database::Database()
 Database::Database(const std::filesystem::path& file, Access access) {
   if (access == Access::write) {
     // SQLite itself would let everybody read it; it takes an empty file for a fresh database.
-    const int made = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (made >= 0) ::close(made);
+    const UniqueFd made(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   }
   database_ = open_database(file.c_str(),
                             access == Access::write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY);

@@ -14,6 +14,7 @@
 #include "base/process_info.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
+#include "trivet/train/checkpoint.h"
 #include "trivet/trainer.h"
 
 namespace trivet {
@@ -21,24 +22,9 @@ namespace {
 
 // Names of directories that are not, or no longer, checkpoints start like this.
 constexpr std::string_view kLeftover = ".tmp_";
-constexpr std::string_view kPrefix = "step_";
 const std::string kDamaged = "damaged_", kDiverged = "diverged_";
 constexpr const char* kAskedHint =
     "'trivet ckpt verify' shows which checkpoints are whole; --step N evaluates one of them";
-
-std::string name_of_step(std::int64_t step) {
-  return fmt::format("{}{:08}", kPrefix, step);
-}
-
-// Only the one spelling that save() gives a step, so that path_of finds it again.
-std::optional<std::int64_t> step_of(const std::string& name) {
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  const std::string digits = name.substr(kPrefix.size());
-  if (digits.empty() || digits.size() > 18) return std::nullopt;
-  if (digits.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
-  const std::int64_t step = std::stoll(digits);
-  return name_of_step(step) == name ? std::optional(step) : std::nullopt;
-}
 
 std::vector<std::string> names_in(const std::filesystem::path& directory) {
   std::vector<std::string> names;
@@ -89,10 +75,6 @@ void copy_files(const std::filesystem::path& from, const std::filesystem::path& 
 
 }  // namespace
 
-std::optional<std::int64_t> step_of_checkpoint(const std::filesystem::path& directory) {
-  return step_of(directory.filename().string());
-}
-
 CheckpointManager::CheckpointManager(std::filesystem::path directory, CheckpointOptions options,
                                      Warn warn)
     : directory_(std::move(directory)), options_(options), warn_(std::move(warn)) {}
@@ -102,13 +84,13 @@ CheckpointManager::~CheckpointManager() {
 }
 
 std::filesystem::path CheckpointManager::path_of(std::int64_t step) const {
-  return directory_ / name_of_step(step);
+  return directory_ / checkpoint_name(step);
 }
 
 std::vector<std::int64_t> CheckpointManager::steps() const {
   std::vector<std::int64_t> steps;
   for (const std::string& name : names_in(directory_)) {
-    if (const auto step = step_of(name)) steps.push_back(*step);
+    if (const auto step = parse_checkpoint_name(name)) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;
@@ -191,9 +173,9 @@ std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::open(std::int64_t 
 
 // Its files stay for whoever wants to know what happened to them.
 std::string CheckpointManager::renamed(std::int64_t step, const std::string& prefix) {
-  std::filesystem::path aside = directory_ / (prefix + name_of_step(step));
+  std::filesystem::path aside = directory_ / (prefix + checkpoint_name(step));
   for (int copy = 2; is_there(aside); ++copy) {
-    aside = directory_ / fmt::format("{}{}.{}", prefix, name_of_step(step), copy);
+    aside = directory_ / fmt::format("{}{}.{}", prefix, checkpoint_name(step), copy);
   }
   std::error_code failure;
   std::filesystem::rename(path_of(step), aside, failure);

@@ -62,9 +62,6 @@ struct CheckpointOptions {
   bool pass_over_damaged = true;
 };
 
-// N of a directory step_N that is spelt as a save spells it.
-std::optional<std::int64_t> step_of_checkpoint(const std::filesystem::path& directory);
-
 class CheckpointManager {
  public:
   using Warn = std::function<void(const std::string&)>;

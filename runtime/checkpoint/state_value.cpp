@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/state_value.h"
 
-#include <fmt/core.h>
-
-#include "trivet/error.h"
-
 namespace trivet {
 
 const Value& member(const Value& table, std::string_view key) {
-  if (const Value* found = table.find(key)) return *found;
-  throw RunError(fmt::format("the checkpoint's state has no \"{}\"", key),
-                 {.hint = "it was written by another version of this program"});
+  return table.at(key, "the checkpoint's state",
+                  "it was written by another version of this program");
 }
 
 }  // namespace trivet

@@ -27,11 +27,11 @@ HostCatalog::HostCatalog(const std::vector<std::string>& plugin_dirs, UnknownDef
     throw UsageError("--plugin-dir " + directory.path.string() + ": " + directory.error);
   }
   register_builtin_plugin();
-  registry().set_resolver(&host_);
+  registry().set_loader(&host_);
 }
 
 HostCatalog::~HostCatalog() {
-  registry().set_resolver(nullptr);
+  registry().set_loader(nullptr);
 }
 
 std::vector<std::string> HostCatalog::keys(std::string_view kind) {
@@ -83,7 +83,7 @@ ConfigCatalog::Experiment HostCatalog::experiment(const std::string& key) {
     throw refused(file->path.string() + " cannot be used: " + file->error, {});
   }
   if (file != nullptr) return {.file = file->path};
-  const std::string plugin = key.substr(0, key.find('/'));
+  const std::string plugin(plugin_of(key));
   if (library.empty() && host_.refusal(plugin).empty()) {
     throw refused("there is no experiment '" + key + "'", suggestion(key, keys(kExperiment)));
   }

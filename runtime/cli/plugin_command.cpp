@@ -16,6 +16,7 @@
 #include "config/resolver.h"
 #include "trivet/command.h"
 #include "trivet/error.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 namespace {
@@ -126,7 +127,7 @@ int run_plugin_command(std::span<const std::string> words) {
   if (code < 0 || code > kHighestCode) {
     throw PluginError(
         fmt::format("ended with the exit code {}; there are 0 to {}", code, kHighestCode),
-        {.plugin = command->key.substr(0, command->key.find('/')), .key = command->key});
+        {.plugin = std::string(plugin_of(command->key)), .key = command->key});
   }
   return code;
 }

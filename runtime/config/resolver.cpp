@@ -82,6 +82,7 @@ class Resolution {
   Value take_referring() { return std::move(referring_); }
   Value take_given() { return std::move(given_); }
   Value take_from_files() { return std::move(from_files_); }
+  ExperimentConfig take_decoded() { return std::move(experiment_.value()); }
 
  private:
   void add_experiment(const Value& name);
@@ -103,7 +104,8 @@ class Resolution {
   Value root_ = Value::table();
   // Before overrides, before anything was filled in, and before references were resolved.
   Value from_files_, given_, referring_;
-  std::vector<std::string> restricted_;  // the experiments this config starts from
+  std::optional<ExperimentConfig> experiment_;  // of a run's config that nothing is wrong with
+  std::vector<std::string> restricted_;         // the experiments this config starts from
 };
 
 std::vector<Value> load_layers(const std::vector<std::filesystem::path>& files,
@@ -207,7 +209,7 @@ std::exception_ptr Resolution::check(Diagnostics& found) {
 // experiments it starts from, now or when it was written to config.toml.
 void Resolution::check_experiment(RuleChecker& rules, Diagnostics& found) {
   const Value plain = experiment_part(root_);
-  check_rules<ExperimentConfig>(plain, {}, found);
+  experiment_ = try_decode<ExperimentConfig>(plain, {}, found);
   const Value* restrictions = root_.find(kRestrictions);
   if (restrictions != nullptr) rules.check_restrictions(*restrictions, kRestrictions, plain);
 }
@@ -286,7 +288,7 @@ ResolvedConfig run_config(Resolution& resolution, Value tree) {
   take(config.from_files, "sweep");
   config.sweeps = take(config.tree, "sweep");
   take(config.tree, "defaults");
-  config.experiment = decode<ExperimentConfig>(experiment_part(config.tree));
+  config.experiment = resolution.take_decoded();
   const Value* backends = config.tree.find("backend");
   const Value* options =
       backends != nullptr ? backends->find(config.experiment.runtime.backend) : nullptr;

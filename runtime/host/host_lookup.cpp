@@ -5,6 +5,7 @@
 
 #include "host/plugin_host.h"
 #include "trivet/error.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 namespace {
@@ -29,7 +30,7 @@ const Schema* HostLookup::from_note(const ManifestItem& item) {
       Schema schema = item.schema_json.empty() ? Schema{} : schema_from_json(item.schema_json);
       found = schemas_.emplace(name, std::move(schema)).first;
     } catch (const std::exception& bad) {
-      host_.refuse(item.key.substr(0, item.key.find('/')), schema_objection(item, bad));
+      host_.refuse(plugin_of(item.key), schema_objection(item, bad));
       return nullptr;
     }
   }
@@ -62,7 +63,7 @@ const Schema* HostLookup::find(std::string_view kind, std::string_view key, cons
     throw;
   }
   // A plugin that cannot be used is no mistake of the config: another class, another exit code.
-  const std::string plugin(key.substr(0, key.find('/')));
+  const std::string plugin(plugin_of(key));
   const std::string refusal = host_.refusal(plugin);
   if (!refusal.empty()) {
     throw PluginError("the plugin cannot be used: " + refusal,

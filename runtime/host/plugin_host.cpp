@@ -11,15 +11,12 @@
 #include "host/plugin_library.h"
 #include "host/process_state.h"
 #include "trivet/error.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string_view plugin_of(std::string_view key) {
-  return key.substr(0, key.find('/'));
-}
 
 }  // namespace
 
@@ -45,12 +42,12 @@ std::string_view to_string(PluginState state) noexcept {
 PluginHost::PluginHost(std::vector<SearchDirectory> directories, Registry& into)
     : directories_(std::move(directories)), registry_(into) {
   for (const SearchDirectory& directory : directories_) scan(directory);
-  registry_.set_resolver(this);
+  registry_.set_loader(this);
 }
 
 PluginHost::~PluginHost() {
-  PluginLoader* const current = registry_.set_resolver(nullptr);
-  if (current != this) registry_.set_resolver(current);
+  PluginLoader* const current = registry_.set_loader(nullptr);
+  if (current != this) registry_.set_loader(current);
 }
 
 void PluginHost::scan(const SearchDirectory& directory) {

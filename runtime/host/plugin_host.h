@@ -4,7 +4,7 @@
 // config names a key of it.
 //
 //   PluginHost host(plugin_search_path(arguments.all("plugin-dir")));    // reads notes, runs nothing
-//   registry().set_resolver(&host);                                      // now make() loads on demand
+//   registry().set_loader(&host);                                        // now make() loads on demand
 //   HostLookup lookup(host);                                             // for validate(), from notes alone
 //
 // Every *.so in the search path has a state afterwards. A file that cannot be used is refused with

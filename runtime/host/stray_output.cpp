@@ -10,16 +10,15 @@ namespace trivet {
 
 StrayOutput::StrayOutput() noexcept
     : output_(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
-  if (output_ < 0) return;
+  if (!output_) return;
   std::fflush(stdout);
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
 }
 
 StrayOutput::~StrayOutput() {
-  if (output_ < 0) return;
+  if (!output_) return;
   std::fflush(stdout);
-  ::dup2(output_, STDOUT_FILENO);
-  ::close(output_);
+  ::dup2(output_.get(), STDOUT_FILENO);
 }
 
 }  // namespace trivet

@@ -4,6 +4,8 @@
 // it. [one thread writes]
 #pragma once
 
+#include "trivet/os/file.h"
+
 namespace trivet {
 
 class StrayOutput {
@@ -14,7 +16,7 @@ class StrayOutput {
   StrayOutput& operator=(const StrayOutput&) = delete;
 
  private:
-  int output_;  // -1: there is none, or no descriptor for it
+  UniqueFd output_;  // none: there is no output, or no descriptor for it
 };
 
 }  // namespace trivet

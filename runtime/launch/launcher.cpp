@@ -24,6 +24,7 @@
 #include "trivet/error.h"
 #include "trivet/os/file.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/text/strings.h"
 #include "trivet/version.h"
 
 namespace trivet {
@@ -39,11 +40,8 @@ std::vector<std::string> tag_list(const Value& tags) {
     for (const Value& tag : tags.items()) list.push_back(tag.as_string());
   }
   if (!tags.is_string()) return list;
-  std::string rest = tags.as_string();
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    if (comma != 0) list.push_back(rest.substr(0, comma));
-    rest = comma == std::string::npos ? std::string() : rest.substr(comma + 1);
+  for (const std::string_view tag : split(tags.as_string(), ',')) {
+    if (!tag.empty()) list.emplace_back(tag);
   }
   return list;
 }

@@ -53,7 +53,7 @@ std::string needs_text(const launch::Job& job) {
       count_of(job.gpus, "GPU") + " (" + job.platform + ")");
   add(job.memory_bytes > 0, fmt::format("memory {} bytes", job.memory_bytes));
   add(job.time_limit_seconds > 0, fmt::format("at most {:g} s", job.time_limit_seconds));
-  add(job.retries > 0, fmt::format("{} {}", job.retries, job.retries == 1 ? "retry" : "retries"));
+  add(job.retries > 0, count_of(job.retries, "retry", "retries"));
   add(job.priority != plain.priority, fmt::format("priority {}", job.priority));
   add(!job.cell.empty(), "cell " + job.cell);
   for (const std::string& name : job.env_pass) add(true, "$" + name);

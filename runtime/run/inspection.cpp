@@ -86,9 +86,12 @@ bool all_have_gradients(const std::vector<Inspection::Weights>& weights) {
 
 class Inspector {
  public:
-  Inspector(const ResolvedConfig& config, std::size_t stage, bool abstract,
-            const MetricUses& metrics)
-      : config_(config), metrics_(metrics), mode_(config.tree.find("mode")->as_string()) {
+  Inspector(const ResolvedConfig& config, const TrainerConfig& fields, std::size_t stage,
+            bool abstract, const MetricUses& metrics)
+      : config_(config),
+        fields_(fields),
+        metrics_(metrics),
+        mode_(config.tree.find("mode")->as_string()) {
     result_.stage = stage;
     result_.abstract = abstract;
     result_.mesh = config.experiment.mesh;
@@ -111,6 +114,7 @@ class Inspector {
   void name_numbers();
 
   const ResolvedConfig& config_;
+  const TrainerConfig& fields_;
   const MetricUses& metrics_;
   const std::string mode_;  // its name says which halves a run has
   std::string stage_path_;
@@ -245,14 +249,13 @@ void Inspector::evaluate() {
 // one is missing all batches are evaluated.
 void Inspector::name_numbers() {
   if (metrics_.empty()) return;
-  const TrainerConfig fields = trainer_fields(config_.experiment.trainer);
-  MetricNames& names = result_.names = known_names(*task_, fields, metrics_);
+  MetricNames& names = result_.names = known_names(*task_, fields_, metrics_);
   if (!does("train")) names.training.clear();
   if (!does("eval")) names.evaluation.clear();
   if (result_.trained) add_names(names.training, trainer_->train_logs());
   add_names(names.evaluation, result_.eval_logs);
   if (!result_.evaluated || unknown_metrics({{}, metrics_.evaluation}, names).empty()) return;
-  add_names(names.evaluation, trainer_->evaluate(fields.validation_steps));
+  add_names(names.evaluation, trainer_->evaluate(fields_.validation_steps));
 }
 
 std::string names_of(const std::vector<std::string>& paths) {
@@ -269,10 +272,11 @@ std::string names_of(const std::vector<std::string>& paths) {
 std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptions& options) {
   const FlushDenormals flush;
   const bool abstract = options.abstract || config.experiment.mesh.devices() > 1;
-  check_before_start(config, trainer_fields(config.experiment.trainer));
+  const TrainerConfig fields = trainer_fields(config.experiment.trainer);
+  check_before_start(config, fields);
   std::vector<Inspection> stages;
   do {
-    stages.push_back(Inspector(config, stages.size(), abstract, options.metrics).inspect());
+    stages.push_back(Inspector(config, fields, stages.size(), abstract, options.metrics).inspect());
   } while (stages.size() < stages.front().stages);
   return stages;
 }

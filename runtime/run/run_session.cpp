@@ -29,6 +29,7 @@
 #include "trivet/os/file.h"
 #include "trivet/plugin/plugin_call.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/text/strings.h"
 #include "trivet/version.h"
 
 namespace trivet {
@@ -209,9 +210,8 @@ void RunSession::start() {
 }
 
 void RunSession::print_header() {
-  const std::string about =
-      fmt::format("  seed {}  {}  {} {}  f32", experiment_.seed, device_.key(),
-                  device_.pool().threads(), device_.pool().threads() == 1 ? "thread" : "threads");
+  const std::string about = fmt::format("  seed {}  {}  {}  f32", experiment_.seed, device_.key(),
+                                        count_of(device_.pool().threads(), "thread"));
   std::string text = view_.bold(fmt::format("trivet {}", version())) +
                      fmt::format("  {} -> {}", request_.source, directory_.shown().string()) +
                      view_.dim(about);

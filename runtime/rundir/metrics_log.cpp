@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -24,16 +23,7 @@ namespace {
 
 // Lines are put together by hand: a run may write one a step.
 void add_number(std::string& line, double number) {
-  if (!std::isfinite(number)) {
-    line += "null";
-    return;
-  }
-  char digits[32];
-  const char* const end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-  const std::string_view text(digits, static_cast<std::size_t>(end - digits));
-  line += text;
-  // A number that is whole stays one with a fraction, so that it is read as what it was.
-  if (text.find_first_of(".e") == std::string_view::npos) line += ".0";
+  line += std::isfinite(number) ? float_text(number) : "null";
 }
 
 void add_text(std::string& line, const std::string& text) {

@@ -120,9 +120,7 @@ RunDirectory RunDirectory::next_after(const std::filesystem::path& root, std::st
     make_directories(root);
     // Held while the number is found and taken; released with the handle.
     const UniqueFd turn = open_file(root, O_RDONLY | O_DIRECTORY);
-    while (::flock(turn.get(), LOCK_EX) != 0) {
-      if (errno != EINTR) throw_system_error("lock", root, errno);
-    }
+    lock_file(turn, root);
     const std::int64_t number = highest_run_number(root, !behind.empty()) + 1;
     const std::filesystem::path path = root / fmt::format("{}{}", number, behind);
     std::error_code failure;

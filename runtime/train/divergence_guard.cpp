@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include "trivet/text/strings.h"
+
 namespace trivet {
 
 DivergenceGuard::DivergenceGuard(const TrainerConfig& config)
@@ -39,9 +41,9 @@ void DivergenceGuard::refuse(const Step& step, const std::string& what) const {
   if (!restores) throw error(step, what, "");
   if (trials_ >= max_trials_) {
     throw error(step, what,
-                fmt::format(", after the last checkpoint was restored {} {} "
+                fmt::format(", after the last checkpoint was restored {} "
                             "(trainer.recovery_max_trials)",
-                            trials_, trials_ == 1 ? "time" : "times"));
+                            count_of(trials_, "time")));
   }
   const RunError bad = error(step, what, "");
   throw DivergedError(bad.message(), bad.details());

@@ -13,6 +13,8 @@
 
 #include <filesystem>
 
+#include "trivet/os/file.h"
+
 namespace trivet::search {
 
 class CurveWatch {
@@ -22,16 +24,15 @@ class CurveWatch {
   explicit CurveWatch(int other);
   CurveWatch(const CurveWatch&) = delete;
   CurveWatch& operator=(const CurveWatch&) = delete;
-  ~CurveWatch();
 
-  int fd() const noexcept { return all_; }
+  int fd() const noexcept { return all_.get(); }
   // Wakes once, when the file changes or is made.
   void follow(const std::filesystem::path& file) const;
   // Takes what has been told. That of `other` is its owner's to take.
   void quiet() const;
 
  private:
-  int changes_ = -1, all_ = -1;
+  UniqueFd changes_, all_;
 };
 
 }  // namespace trivet::search

@@ -6,7 +6,6 @@
 #include <limits>
 #include <optional>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -16,54 +15,37 @@
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/launch/unit_files.h"
+#include "trivet/os/file.h"
 
 namespace trivet::search {
 namespace {
 
 constexpr std::size_t kMostAtOnce = std::size_t{64} << 20;
 
-class File {
- public:
-  explicit File(const std::filesystem::path& path)
-      : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (fd_ < 0 && errno != ENOENT && errno != ENOTDIR) fail();
+// None where there is no file of this name.
+UniqueFd open_if_there(const std::filesystem::path& path) {
+  try {
+    return open_file(path, O_RDONLY);
+  } catch (const FileError& failure) {
+    if (failure.number() != ENOENT && failure.number() != ENOTDIR) throw;
+    return {};
   }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
+}
 
-  bool is_there() const { return fd_ >= 0; }
-  struct stat info() const {
-    struct stat info {};
-    if (::fstat(fd_, &info) != 0) fail();
-    return info;
-  }
-  // From `offset` to the end, or less.
-  std::string read_from(std::uint64_t offset, std::uint64_t end) const {
-    std::string text(std::min<std::uint64_t>(end - offset, kMostAtOnce), '\0');
-    std::size_t filled = 0;
-    while (filled < text.size()) {
-      const ssize_t count = ::pread(fd_, text.data() + filled, text.size() - filled,
-                                    static_cast<off_t>(offset + filled));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail();
-      if (count == 0) break;
-      filled += static_cast<std::size_t>(count);
-    }
-    text.resize(filled);
-    return text;
-  }
+struct stat info_of(const UniqueFd& file, const std::filesystem::path& path) {
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) throw_system_error("read", path, errno);
+  return info;
+}
 
- private:
-  [[noreturn]] void fail() const {
-    throw RunError("cannot read " + path_.string() + ": " + std::generic_category().message(errno));
+// From `offset` to the end, or less.
+std::string read_from(const UniqueFd& file, std::uint64_t offset, std::uint64_t end,
+                      const std::filesystem::path& path) {
+  if (::lseek(file.get(), static_cast<off_t>(offset), SEEK_SET) < 0) {
+    throw_system_error("read", path, errno);
   }
-
-  const std::filesystem::path& path_;
-  int fd_;
-};
+  return read_up_to(file, std::min<std::uint64_t>(end - offset, kMostAtOnce), path);
+}
 
 // Null stands for what is not finite.
 std::optional<double> number_of(const Value* value) {
@@ -71,10 +53,6 @@ std::optional<double> number_of(const Value* value) {
   if (value->is_integer() || value->is_float()) return value->as_float();
   if (value->is_null()) return std::numeric_limits<double>::quiet_NaN();
   return std::nullopt;
-}
-
-const Value* member(const Value* table, std::string_view name) {
-  return table != nullptr && table->is_table() ? table->find(name) : nullptr;
 }
 
 std::optional<Value> parsed(std::string_view line, const std::filesystem::path& file) {
@@ -143,9 +121,9 @@ MeasurementReader::MeasurementReader(std::filesystem::path file, Objective objec
     : file_(std::move(file)), objective_(std::move(objective)) {}
 
 bool MeasurementReader::update() {
-  const File file(file_);
-  if (!file.is_there()) return false;
-  const struct stat info = file.info();
+  const UniqueFd file = open_if_there(file_);
+  if (!file) return false;
+  const struct stat info = info_of(file, file_);
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (info.st_ino != inode_ || size < offset_) {
     inode_ = info.st_ino;
@@ -153,7 +131,7 @@ bool MeasurementReader::update() {
   }
   bool changed = false;
   while (offset_ < size) {
-    const std::string text = file.read_from(offset_, size);
+    const std::string text = read_from(file, offset_, size, file_);
     std::size_t begin = 0;
     for (std::size_t end = text.find('\n'); end != std::string::npos;
          end = text.find('\n', begin)) {
@@ -172,7 +150,7 @@ bool MeasurementReader::take(std::string_view line) {
   const std::optional<Value> record = record_in(line, file_);
   if (!record || kind_of(*record) != objective_.kind) return false;
   const Value* step = record->find("step");
-  const auto value = number_of(member(&values_of(*record), objective_.name));
+  const auto value = number_of(values_of(*record).find(objective_.name));
   if (step == nullptr || !step->is_integer() || !value) return false;
   while (!measurements_.empty() && measurements_.back().step >= step->as_integer()) {
     measurements_.pop_back();
@@ -213,10 +191,10 @@ std::vector<std::string> numbers_seen(const std::filesystem::path& unit) {
   std::set<std::string> names;
   for (const std::filesystem::path& path : launch::metrics_files(unit)) {
     try {
-      const File file(path);
-      if (!file.is_there()) continue;
-      const auto size = static_cast<std::uint64_t>(file.info().st_size);
-      const std::string text = file.read_from(size - std::min(size, kTail), size);
+      const UniqueFd file = open_if_there(path);
+      if (!file) continue;
+      const auto size = static_cast<std::uint64_t>(info_of(file, path).st_size);
+      const std::string text = read_from(file, size - std::min(size, kTail), size, path);
       std::size_t begin = 0;
       for (std::size_t end = text.find('\n'); end != std::string::npos;
            end = text.find('\n', begin)) {

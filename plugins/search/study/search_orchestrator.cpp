@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <set>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "trivet/config/enums.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet::search {
 namespace {
@@ -216,14 +216,7 @@ void SearchOrchestrator::write_goal(const std::string& failure) const {
                              {"goal", enum_name(config_.goal)},
                              {"trials", config_.trials}});
   if (!failure.empty()) goal.set("failure", failure);
-  const std::filesystem::path file = context_.experiment_directory / "search.json";
-  const std::filesystem::path half = file.string() + ".tmp";
-  {
-    std::ofstream out(half);
-    out << to_json(goal) << '\n';
-    if (!out.flush()) throw RunError("cannot write " + half.string());
-  }
-  std::filesystem::rename(half, file);
+  replace_file(context_.experiment_directory / "search.json", to_json(goal) + "\n");
 }
 
 // Of those that were told to save and that the cluster has not started again by itself.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -20,21 +19,14 @@ namespace {
 
 constexpr std::uint64_t kLargestJournal = std::uint64_t{1} << 30;
 
-[[noreturn]] void fail(const std::filesystem::path& file) {
-  throw RunError("cannot write " + file.string() + ": " + std::generic_category().message(errno));
-}
-
 // Brings a line to the disk, instead of what lies behind the first `size` bytes.
 void append_line(const std::filesystem::path& path, std::uint64_t size, const std::string& line) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file < 0) fail(path);
-  const bool written = ::ftruncate(file, static_cast<off_t>(size)) == 0 &&
-                       ::write(file, line.data(), line.size()) == std::ssize(line) &&
-                       ::fdatasync(file) == 0;
-  const int problem = errno;
-  ::close(file);
-  errno = problem;
-  if (!written) fail(path);
+  const UniqueFd file = open_file(path, O_WRONLY | O_CREAT | O_APPEND);
+  if (::ftruncate(file.get(), static_cast<off_t>(size)) != 0) {
+    throw_system_error("write", path, errno);
+  }
+  append_all(file, line, path);
+  sync_file(file, path);
 }
 
 }  // namespace

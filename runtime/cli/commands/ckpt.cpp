@@ -19,6 +19,7 @@
 #include "trivet/config/json.h"
 #include "trivet/config/schema.h"
 #include "trivet/error.h"
+#include "trivet/train/checkpoint.h"
 #include "trivet/train/safetensors.h"
 
 namespace trivet {
@@ -52,7 +53,7 @@ std::string damage_of(const fs::path& checkpoint, std::int64_t& step) {
   try {
     const CheckpointDirectoryReader verified(checkpoint);
     step = verified.step();
-    const std::optional<std::int64_t> named = step_of_checkpoint(checkpoint);
+    const auto named = parse_checkpoint_name(checkpoint.filename().string());
     if (named && *named != step) return fmt::format("it holds step {}", step);
     for (const std::string& name : tensor_files(checkpoint)) {
       const SafetensorsFile file(checkpoint / (name + ".safetensors"));

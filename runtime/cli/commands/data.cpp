@@ -28,6 +28,7 @@
 #include "trivet/extensions/text.h"
 #include "trivet/input.h"
 #include "trivet/task.h"
+#include "trivet/text/strings.h"
 
 namespace trivet {
 namespace {
@@ -230,8 +231,7 @@ int prepare(std::span<const std::string> words) {
         JsonStyle::indented));
     return 0;
   }
-  std::string text = fmt::format("{}: {} {}", *output, data.files.size(),
-                                 data.files.size() == 1 ? "file" : "files");
+  std::string text = fmt::format("{}: {}", *output, count_of(std::ssize(data.files), "file"));
   for (const std::string& fact : data.facts) text += ", " + fact;
   text += data.reused ? " (there already)\n" : "\n";
   print_out(printable(text + "input = " + to_toml(data.input) + "\n"));

@@ -22,6 +22,7 @@
 #include "trivet/error.h"
 #include "trivet/os/process.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/text/strings.h"
 
 namespace trivet {
 namespace {
@@ -74,9 +75,9 @@ std::filesystem::path expected_file() {
 
 std::string text_of(const Target& patient, const std::optional<KnownPeak>& peak) {
   const int threads = patient.device->pool().threads();
-  std::string text = fmt::format("backend  {} {} {}; {}\n", patient.device->key(), threads,
-                                 threads == 1 ? "thread" : "threads",
-                                 static_cast<const char*>(patient.device->info().name));
+  std::string text =
+      fmt::format("backend  {} {}; {}\n", patient.device->key(), count_of(threads, "thread"),
+                  static_cast<const char*>(patient.device->info().name));
   if (!peak) return text + "peak     not measured; 'trivet doctor --peak' does\n";
   return text + fmt::format("peak     {}/s, measured {} ago\n", format_flops(peak->flops),
                             format_duration(std::max(0.0, unix_time() - peak->measured_at)));

@@ -21,6 +21,7 @@
 #include "config/file_schema.h"
 #include "host/plugin_host.h"
 #include "trivet/config.h"
+#include "trivet/plugin/registry.h"
 
 namespace trivet {
 namespace {
@@ -101,7 +102,7 @@ class Explainer {
     for (const ExperimentFile& file : catalog_.experiment_files()) {
       if (file.key == key) return experiment_text(file);
     }
-    const std::string plugin = key.substr(0, key.find('/'));
+    const std::string plugin(plugin_of(key));
     if (const std::string refusal = host_.refusal(plugin); !refusal.empty()) {
       throw PluginError("the plugin cannot be used: " + refusal, {.plugin = plugin, .key = key});
     }
@@ -120,7 +121,7 @@ class Explainer {
   std::string origin_text(const std::string& key) {
     for (const PluginFile& file : host_.files()) {
       const bool usable = file.state == PluginState::available || file.state == PluginState::loaded;
-      if (!usable || file.manifest->name != key.substr(0, key.find('/'))) continue;
+      if (!usable || file.manifest->name != plugin_of(key)) continue;
       return fmt::format("From {} {} ({}), {}\n", file.manifest->name, file.manifest->version,
                          file.manifest->license, file.path.string());
     }

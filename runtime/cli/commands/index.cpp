@@ -9,6 +9,7 @@
 #include "launch/index/experiment_index.h"
 #include "launch/store/experiment_id.h"
 #include "trivet/error.h"
+#include "trivet/text/strings.h"
 
 namespace trivet {
 namespace {
@@ -29,7 +30,7 @@ int run_index(std::span<const std::string> words) {
     ++experiments;
     units += view.unit_count();
   }
-  print_out(fmt::format("{} experiment{}, {}\n", experiments, experiments == 1 ? "" : "s",
+  print_out(fmt::format("{}, {}\n", count_of(experiments, "experiment"),
                         units_text(static_cast<std::size_t>(units))));
   return 0;
 }

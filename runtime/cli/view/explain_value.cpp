@@ -10,6 +10,7 @@
 #include "config/toml/toml_writer.h"
 #include "config/tree/typed_tree.h"
 #include "trivet/error.h"
+#include "trivet/text/strings.h"
 
 namespace trivet {
 namespace {
@@ -22,12 +23,11 @@ struct Location {
 };
 
 Location element_of(const Location& list, const TypedTree& tree, std::int64_t index) {
-  const std::size_t size =
-      list.value != nullptr && list.value->is_array() ? list.value->items().size() : 0;
-  if (!std::cmp_less(index, size)) {
-    throw UsageError(
-        fmt::format("'{}' has {} {}", list.path, size, size == 1 ? "element" : "elements"),
-        {.hint = "they are counted from 0"});
+  const std::int64_t size =
+      list.value != nullptr && list.value->is_array() ? std::ssize(list.value->items()) : 0;
+  if (index < 0 || index >= size) {
+    throw UsageError(fmt::format("'{}' has {}", list.path, count_of(size, "element")),
+                     {.hint = "they are counted from 0"});
   }
   const auto at = static_cast<std::size_t>(index);
   return {joined_path(list.path, at), &list.value->items()[at], tree.element(list.node)};

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "run/run_summary.h"
 #include "trivet/backend/thread_pool.h"
+#include "trivet/text/strings.h"
 
 namespace trivet {
 namespace {
@@ -148,11 +149,10 @@ std::string exact_flops(double flops) {
   return fmt::format("{:.4e} FLOP", flops);
 }
 
-std::string counted(std::int64_t count, const char* one, const std::string& many = {}) {
+// As count_of(), with commas between thousands.
+std::string counted(std::int64_t count, std::string_view noun, std::string_view plural = {}) {
   return fmt::format("{} {}", format_count(static_cast<std::uint64_t>(count)),
-                     count == 1     ? one
-                     : many.empty() ? std::string(one) + "s"
-                                    : many);
+                     noun_for(count, noun, plural));
 }
 
 std::string flops_text(const Inspection& seen) {
@@ -212,8 +212,8 @@ std::string memory_text(const Inspection& seen) {
 std::string backend_text(const Inspection& seen) {
   if (seen.abstract) return seen.device->key() + " on a meta device; " + kernels_text(*seen.device);
   const int threads = seen.device->pool().threads();
-  return fmt::format("{} {} {}; {}", seen.device->key(), threads,
-                     threads == 1 ? "thread" : "threads", kernels_text(*seen.device));
+  return fmt::format("{} {}; {}", seen.device->key(), count_of(threads, "thread"),
+                     kernels_text(*seen.device));
 }
 
 }  // namespace

@@ -138,22 +138,13 @@ bool is_quoted(const std::string& text) {
   return text.size() >= 2 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0];
 }
 
-// Text for a string field: raw, or in quotes as in a file.
-Value value_from_text(const std::string& text) {
-  if (!is_quoted(text)) return text;
-  try {
-    return read_toml_value(text);
-  } catch (const ConfigError&) {
-    return text;
-  }
+Value read_free(const std::string& text) {
+  return try_read_toml_value(text).value_or(text);
 }
 
-Value read_free(const std::string& text) {
-  try {
-    return read_toml_value(text);
-  } catch (const ConfigError&) {
-    return text;
-  }
+// Text for a string field: raw, or in quotes as in a file.
+Value value_from_text(const std::string& text) {
+  return is_quoted(text) ? read_free(text) : Value(text);
 }
 
 bool looks_like_number(const std::string& text) {
@@ -168,12 +159,7 @@ bool reads_as_other(const std::string& text) {
       std::find(kWords.begin(), kWords.end(), text) != kWords.end()) {
     return true;
   }
-  try {
-    read_toml_value(text);
-    return true;
-  } catch (const ConfigError&) {
-    return false;
-  }
+  return try_read_toml_value(text).has_value();
 }
 
 std::string form_hint(Form form) {

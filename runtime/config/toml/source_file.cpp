@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -16,8 +15,9 @@
 namespace trivet {
 namespace {
 
-// Neighbors with a similar name; a folder with very many entries is not searched to its end.
-std::string similar_files(const std::filesystem::path& file) {
+// What else may be meant: neighbors with a similar name, or an experiment. A folder with very many
+// entries is not searched to its end.
+std::string hint_for_missing(const std::filesystem::path& file) {
   constexpr std::size_t kMostEntries = 2000;
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
   std::error_code error;
@@ -28,7 +28,8 @@ std::string similar_files(const std::filesystem::path& file) {
     if (names.size() == kMostEntries) break;
   }
   const std::string wanted = file.filename().string();
-  return nearest_names(wanted, names).empty() ? std::string() : suggestion(wanted, names);
+  if (!nearest_names(wanted, names).empty()) return suggestion(wanted, names);
+  return "'trivet experiments' lists the experiments that can be named instead of a file";
 }
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const Origin& named_at,
@@ -41,32 +42,30 @@ std::string similar_files(const std::filesystem::path& file) {
 }  // namespace
 
 std::string read_config_text(const std::filesystem::path& file, const Origin& named_at) {
+  // Unlike open_file, this waits for the other end of a pipe.
   const UniqueFd descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (descriptor.get() < 0) {
+  if (!descriptor) {
     const int reason = errno;
     refuse(file, named_at, std::string("cannot open this config: ") + std::strerror(reason),
-           reason == ENOENT ? similar_files(file) : std::string());
+           reason == ENOENT ? hint_for_missing(file) : std::string());
   }
   struct stat status {};
   if (::fstat(descriptor.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
     refuse(file, named_at, "this is a directory, not a config file");
   }
-  std::string text;
-  std::vector<char> buffer(std::size_t{64} << 10);
   // The size is counted while reading: pipes and devices do not tell theirs.
-  for (;;) {
-    const ssize_t count = ::read(descriptor.get(), buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      refuse(file, named_at, std::string("cannot read this config: ") + std::strerror(errno));
-    }
-    if (count == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-    if (text.size() > kLargestConfig) {
-      refuse(file, named_at, "larger than 8 MiB, the limit of a config",
-             "data belongs in files of its own that the config names");
-    }
+  std::string text;
+  try {
+    text = read_up_to(descriptor, kLargestConfig + 1, file);
+  } catch (const FileError& failure) {
+    refuse(file, named_at,
+           std::string("cannot read this config: ") + std::strerror(failure.number()));
   }
+  if (text.size() > kLargestConfig) {
+    refuse(file, named_at, "larger than 8 MiB, the limit of a config",
+           "data belongs in files of its own that the config names");
+  }
+  return text;
 }
 
 }  // namespace trivet

@@ -194,4 +194,13 @@ Value read_toml_value(std::string_view text) {
   }
 }
 
+std::optional<Value> try_read_toml_value(std::string_view text) {
+  // The parser tells by an exception.
+  try {
+    return read_toml_value(text);
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace trivet

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,5 +25,8 @@ Value read_toml(std::string_view text, const std::string& file);
 // One value as it stands to the right of '=': "[1, 2]", "{a = 1}", "true". Origins are line 1 and
 // the column within `text`, without a file. Throws ConfigError likewise.
 Value read_toml_value(std::string_view text);
+
+// Nothing for a text that is no value.
+std::optional<Value> try_read_toml_value(std::string_view text);
 
 }  // namespace trivet

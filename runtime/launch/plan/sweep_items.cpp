@@ -68,11 +68,7 @@ bool split_at_commas(const std::string& text, std::vector<std::string>& parts) {
 
 Value toml_or_text(const std::string& text) {
   const std::string number = toml_number(text);
-  try {
-    return read_toml_value(number.empty() ? text : number);
-  } catch (const ConfigError&) {
-    return text;
-  }
+  return try_read_toml_value(number.empty() ? text : number).value_or(text);
 }
 
 // "range(1, 5)" as {range = [1, 5]}; null for other text.

@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,12 +28,6 @@ bool ends_with_line(const UniqueFd& file, std::uint64_t size, const fs::path& pa
   return size == 0 || read_part(file, size - 1, 1, path) == "\n";
 }
 
-void lock_whole(const UniqueFd& file, const fs::path& path) {
-  while (::flock(file.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) throw_system_error("lock", path, errno);
-  }
-}
-
 std::uint64_t size_of(const UniqueFd& file, const fs::path& path) {
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) throw_system_error("read", path, errno);
@@ -46,7 +39,7 @@ std::uint64_t size_of(const UniqueFd& file, const fs::path& path) {
 void append_lines(const fs::path& path, std::string_view lines, Durability durability) {
   if (lines.empty()) return;
   const UniqueFd file = open_file(path, O_RDWR | O_CREAT | O_APPEND);
-  lock_whole(file, path);
+  lock_file(file, path);
   const bool whole = ends_with_line(file, size_of(file, path), path);
   append_all(file, whole ? std::string(lines) : "\n" + std::string(lines), path);
   if (durability == Durability::synced) sync_file(file, path);
@@ -55,7 +48,7 @@ void append_lines(const fs::path& path, std::string_view lines, Durability durab
 UniqueFd lock_units(const fs::path& experiment) {
   const fs::path path = experiment / "units.lock";
   UniqueFd file = open_file(path, O_RDWR | O_CREAT);
-  lock_whole(file, path);
+  lock_file(file, path);
   return file;
 }
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,9 +43,7 @@ std::int64_t highest_experiment_number(const fs::path& directory) {
 UniqueFd lock_numbers(const fs::path& root) {
   const fs::path file = root / ".trivet" / "lock";
   UniqueFd handle = open_file(file, O_RDWR | O_CREAT);
-  while (::flock(handle.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) throw_system_error("lock", file, errno);
-  }
+  lock_file(handle, file);
   return handle;
 }
 

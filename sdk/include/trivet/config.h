@@ -62,6 +62,7 @@
 // All functions here may be called from any thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -93,16 +94,23 @@ C decode(const Value& value, std::string_view path) {
   return config;
 }
 
-// Adds what the rules say that need a config struct: the `validate` of C and of the structs in it.
-// Adds nothing for a `value` that the schema refuses; validate() reports that.
+// The same, with what the rules say added instead of thrown: the `validate` of C and of the structs
+// in it. Nothing for a `value` that the schema refuses; validate() reports that.
 template <class C>
-void check_rules(const Value& value, const std::string& path, Diagnostics& diagnostics) {
+std::optional<C> try_decode(const Value& value, const std::string& path, Diagnostics& diagnostics) {
   const Schema& schema = detail::cached_schema<C>();
   Diagnostics refused;
   validate(value, schema, nullptr, refused, {.path = path});
-  if (!refused.empty()) return;
+  if (!refused.empty()) return std::nullopt;
   C config{};
   detail::read_struct(value, schema.fields, path, diagnostics, config);
+  return config;
+}
+
+// Adds what the rules say, as try_decode() does.
+template <class C>
+void check_rules(const Value& value, const std::string& path, Diagnostics& diagnostics) {
+  try_decode<C>(value, path, diagnostics);
 }
 
 // The same for rules that stand elsewhere: `rules(config, problems)` speaks of the fields of

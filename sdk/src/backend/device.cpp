@@ -194,7 +194,7 @@ void Device::check(tv_status status, const char* what) {
       text = status == TV_OUT_OF_MEMORY ? "out of memory" : "failed without a reason";
   }
   const std::string message = key() + ": [" + what + "] " + text;
-  const ErrorDetails at{.plugin = key().substr(0, key().find('/')), .key = key()};
+  const ErrorDetails at{.plugin = std::string(plugin_of(key())), .key = key()};
   if (!told && status != TV_OUT_OF_MEMORY && status != TV_UNSUPPORTED)
     throw PluginError(message, at);
   throw Error(message, at);

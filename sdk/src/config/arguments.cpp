@@ -8,6 +8,7 @@
 
 #include "trivet/config/schema.h"
 #include "trivet/error.h"
+#include "trivet/text/strings.h"
 
 namespace trivet {
 namespace {
@@ -16,10 +17,8 @@ namespace po = boost::program_options;
 
 std::vector<std::string> split_names(std::string_view names) {
   std::vector<std::string> list;
-  while (!names.empty()) {
-    const std::size_t end = std::min(names.find(' '), names.size());
-    if (end > 0) list.emplace_back(names.substr(0, end));
-    names.remove_prefix(std::min(end + 1, names.size()));
+  for (const std::string_view name : split(names, ' ')) {
+    if (!name.empty()) list.emplace_back(name);
   }
   return list;
 }

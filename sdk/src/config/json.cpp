@@ -20,55 +20,81 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr int kMaxDepth = 100;
 constexpr const char* kSpecialNumberKey = "$number";
 
-OrderedJson number_to_json(double number) {
-  if (std::isnan(number)) return OrderedJson{{kSpecialNumberKey, "nan"}};
-  if (std::isinf(number)) return OrderedJson{{kSpecialNumberKey, number > 0 ? "inf" : "-inf"}};
-  return number;
+std::string json_quoted(const std::string& text) {
+  return OrderedJson(text).dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-OrderedJson json_of(const Value& value) {
-  switch (value.type()) {
-    case Value::Type::null:
-      return nullptr;
-    case Value::Type::boolean:
-      return value.as_boolean();
-    case Value::Type::integer:
-      return value.as_integer();
-    case Value::Type::floating:
-      return number_to_json(value.as_float());
-    case Value::Type::string:
-      return value.as_string();
-    case Value::Type::array: {
-      OrderedJson array = OrderedJson::array();
-      for (const Value& item : value.items()) array.push_back(json_of(item));
-      return array;
-    }
-    case Value::Type::table: {
-      OrderedJson table = OrderedJson::object();
-      for (const Value::Member& member : value.members()) {
-        table[member.key] = json_of(member.value);
-      }
-      return table;
+// Writes by hand: the library spells some numbers longer than they need to be.
+class JsonWriter {
+ public:
+  explicit JsonWriter(JsonStyle style) : style_(style) {}
+
+  std::string take() { return std::move(text_); }
+
+  void add(const Value& value) {
+    switch (value.type()) {
+      case Value::Type::null:
+        text_ += "null";
+        return;
+      case Value::Type::boolean:
+        text_ += value.as_boolean() ? "true" : "false";
+        return;
+      case Value::Type::integer:
+        text_ += std::to_string(value.as_integer());
+        return;
+      case Value::Type::floating:
+        add_float(value.as_float());
+        return;
+      case Value::Type::string:
+        text_ += json_quoted(value.as_string());
+        return;
+      case Value::Type::array:
+        add_all('[', value.items(), ']', [this](const Value& item) { add(item); });
+        return;
+      case Value::Type::table:
+        add_all('{', value.members(), '}', [this](const Value::Member& member) {
+          text_ += json_quoted(member.key);
+          text_ += style_ == JsonStyle::line ? ":" : ": ";
+          add(member.value);
+        });
+        return;
     }
   }
-  return nullptr;
-}
 
-std::string dumped(const OrderedJson& json, int indent) {
-  return json.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
-}
-
-// As Python writes it.
-std::string spaced(const OrderedJson& json) {
-  if (!json.is_structured()) return dumped(json, -1);
-  std::string text;
-  for (const auto& [key, item] : json.items()) {
-    if (!text.empty()) text += ", ";
-    if (json.is_object()) text += dumped(OrderedJson(key), -1) + ": ";
-    text += spaced(item);
+ private:
+  void add_float(double number) {
+    const std::string text = float_text(number);
+    if (std::isfinite(number)) {
+      text_ += text;
+    } else {
+      add(Value::table({{kSpecialNumberKey, text}}));
+    }
   }
-  return json.is_object() ? "{" + text + "}" : "[" + text + "]";
-}
+
+  template <class List, class Add>
+  void add_all(char open, const List& list, char close, const Add& add_one) {
+    text_ += open;
+    ++depth_;
+    const char* between = "";
+    for (const auto& each : list) {
+      text_ += between;
+      between = style_ == JsonStyle::spaced ? ", " : ",";
+      begin_line();
+      add_one(each);
+    }
+    --depth_;
+    if (!list.empty()) begin_line();
+    text_ += close;
+  }
+
+  void begin_line() {
+    if (style_ == JsonStyle::indented) text_.append(1, '\n').append(2 * depth_, ' ');
+  }
+
+  JsonStyle style_;
+  std::size_t depth_ = 0;
+  std::string text_;
+};
 
 Value special_number(const std::string& text, const std::string& source) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -107,7 +133,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
 
   bool key(string_t& name) override {
     if (!open_.back().names.insert(name).second) {
-      throw RunError(fmt::format("{}: {} is there twice", source_, dumped(OrderedJson(name), -1)));
+      throw RunError(fmt::format("{}: {} is there twice", source_, json_quoted(name)));
     }
     open_.back().key = std::move(name);
     return true;
@@ -156,9 +182,11 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 std::string to_json(const Value& value, JsonStyle style) {
-  const OrderedJson json = json_of(value);
-  if (style == JsonStyle::spaced) return spaced(json);
-  return style == JsonStyle::indented ? dumped(json, 2) + '\n' : dumped(json, -1);
+  JsonWriter writer(style);
+  writer.add(value);
+  std::string text = writer.take();
+  if (style == JsonStyle::indented) text += '\n';
+  return text;
 }
 
 Value value_from_json(std::string_view text, const std::string& source) {

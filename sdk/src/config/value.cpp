@@ -132,6 +132,12 @@ Value::Table& Value::members() {
   return std::get<Table>(node_->content);
 }
 
+const Value& Value::at(std::string_view key, std::string_view what, std::string hint) const {
+  if (const Value* found = find(key)) return *found;
+  throw RunError(std::string(what) + " lacks '" + std::string(key) + "'",
+                 {.hint = std::move(hint)});
+}
+
 const Value* Value::find(std::string_view key) const noexcept {
   if (!is_table()) return nullptr;
   for (const Member& member : std::get<Table>(node_->content)) {

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "trivet/config/value.h"
 
 namespace trivet {
@@ -43,16 +45,6 @@ std::string toml_quoted(std::string_view text) {
   return out + '"';
 }
 
-std::string number_text(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
-  std::string text(buffer, end);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text;
-}
-
 void append(std::string& out, const Value& value) {
   switch (value.type()) {
     case Value::Type::null:
@@ -65,7 +57,7 @@ void append(std::string& out, const Value& value) {
       out += std::to_string(value.as_integer());
       return;
     case Value::Type::floating:
-      out += number_text(value.as_float());
+      out += float_text(value.as_float());
       return;
     case Value::Type::string:
       out += toml_quoted(value.as_string());
@@ -126,6 +118,13 @@ std::int64_t read_index(std::string_view path, std::size_t& at) {
 }
 
 }  // namespace
+
+std::string float_text(double number) {
+  if (std::isnan(number)) return "nan";
+  std::string text = fmt::format("{}", number);
+  if (std::isfinite(number) && text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
 
 std::string to_toml(const Value& value) {
   std::string out;

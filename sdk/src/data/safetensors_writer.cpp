@@ -13,6 +13,7 @@
 
 #include "data/safetensors_header.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 #include "trivet/train/safetensors.h"
 
 namespace trivet {
@@ -53,16 +54,16 @@ std::string extents_text(const Shape& shape) {
 // The file being written; gone again unless `finish` was reached.
 class Output {
  public:
-  explicit Output(const std::string& file) : file_(file) {
-    descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) fail("create");
+  explicit Output(const std::string& file)
+      : file_(file),
+        descriptor_(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+    if (!descriptor_) fail("create");
   }
   ~Output() {
-    if (descriptor_ < 0) return;
+    if (!descriptor_) return;
     // Only what open() may have made is taken away: never a device.
     struct stat status;
-    const bool ours = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
-    ::close(descriptor_);
+    const bool ours = ::fstat(descriptor_.get(), &status) == 0 && S_ISREG(status.st_mode);
     if (ours) ::unlink(file_.c_str());
   }
   Output(const Output&) = delete;
@@ -71,7 +72,7 @@ class Output {
   void write(const void* data, std::size_t size) {
     const char* next = static_cast<const char*>(data);
     while (size > 0) {
-      const ssize_t count = ::write(descriptor_, next, std::min(size, kPiece));
+      const ssize_t count = ::write(descriptor_.get(), next, std::min(size, kPiece));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) fail("write");
       next += count;
@@ -81,9 +82,8 @@ class Output {
   }
 
   void finish() {
-    if (::fsync(descriptor_) != 0) fail("write to disk");
-    const int descriptor = std::exchange(descriptor_, -1);
-    if (::close(descriptor) == 0) return;
+    if (::fsync(descriptor_.get()) != 0) fail("write to disk");
+    if (::close(descriptor_.release()) == 0) return;
     const int reason = errno;
     ::unlink(file_.c_str());
     errno = reason;
@@ -95,7 +95,7 @@ class Output {
   void begin_to_store(ssize_t count) {
     written_ += count;
     if (written_ - told_ < kAhead) return;
-    ::sync_file_range(descriptor_, told_, written_ - told_, SYNC_FILE_RANGE_WRITE);
+    ::sync_file_range(descriptor_.get(), told_, written_ - told_, SYNC_FILE_RANGE_WRITE);
     told_ = written_;
   }
 
@@ -108,7 +108,7 @@ class Output {
   static constexpr off_t kAhead = off_t{16} << 20;
 
   std::string file_;
-  int descriptor_ = -1;
+  UniqueFd descriptor_;
   off_t written_ = 0, told_ = 0;
 };
 

@@ -2,9 +2,7 @@
 #include "launch/attempt_files.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -155,12 +153,13 @@ bool is_locked(const fs::path& directory) {
 }
 
 void throw_errno(std::string_view action, const fs::path& path, int number) {
-  const std::string message = "cannot " + std::string(action) + " " + path.string() + ": " +
-                              std::generic_category().message(number);
-  constexpr std::array kPassing = {EAGAIN, ENOMEM, ENOSPC, EDQUOT, EMFILE, ENFILE, EIO, ESTALE};
-  const bool passes = std::find(kPassing.begin(), kPassing.end(), number) != kPassing.end();
-  if (passes) throw RetryError(message);
-  throw RunError(message);
+  try {
+    throw_system_error(action, path, number);
+  } catch (const FileError& failure) {
+    // Without its hint, which is for a run and what it writes.
+    if (failure.is_shortage()) throw RetryError(failure.message());
+    throw RunError(failure.message());
+  }
 }
 
 }  // namespace trivet::launch

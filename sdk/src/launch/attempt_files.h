@@ -65,7 +65,7 @@ void write_end_request(const std::filesystem::path& directory, const EndRequest&
 bool take_lock(int lock);
 bool is_locked(const std::filesystem::path& directory);
 
-// Throws the RunError, or RetryError, for errno.
+// Throws the RunError for errno, or the RetryError where it is of a shortage.
 [[noreturn]] void throw_errno(std::string_view action, const std::filesystem::path& path,
                               int number);
 

@@ -101,11 +101,7 @@ Value to_value(const Job& job) {
 }
 
 const Value& member(const Value& table, std::string_view name) {
-  const Value* found = table.find(name);
-  if (found == nullptr) {
-    throw RunError("a work unit's record lacks '" + std::string(name) + "'");
-  }
-  return *found;
+  return table.at(name, "a work unit's record");
 }
 
 std::vector<std::pair<std::string, Value>> pairs_from(const Value& table) {

@@ -21,11 +21,10 @@ constexpr int kExitTimeLimit = 124;  // as timeout(1) has it
 constexpr int kExitCancelled = 128 + SIGTERM;
 
 const Value& member(const Value& table, std::string_view name, bool (Value::*is_kind)() const) {
-  const Value* found = table.is_table() ? table.find(name) : nullptr;
-  if (found == nullptr || !(found->*is_kind)()) {
-    throw RunError("the file of a job array lacks '" + std::string(name) + "'");
-  }
-  return *found;
+  const Value& found = table.at(name, "the file of a job array");
+  if ((found.*is_kind)()) return found;
+  throw RunError("the file of a job array has another kind of value in '" + std::string(name) +
+                 "'");
 }
 
 bool is_passed(std::string_view name, const std::vector<std::string>& passed) {

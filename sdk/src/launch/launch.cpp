@@ -14,6 +14,7 @@
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/launch/experiment.h"
+#include "trivet/os/file.h"
 #include "trivet/os/subprocess.h"
 #include "trivet/version.h"
 
@@ -47,37 +48,24 @@ Value to_xp(const Experiment& experiment) {
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& text) {
-    std::string pattern = (fs::temp_directory_path() / "trivet-xp-XXXXXX.toml").string();
-    fd_ = ::mkostemps(pattern.data(), 5, O_CLOEXEC);
-    if (fd_ < 0) fail("cannot make a file in", fs::temp_directory_path());
+    const fs::path folder = fs::temp_directory_path();
+    std::string pattern = (folder / "trivet-xp-XXXXXX.toml").string();
+    const UniqueFd file(::mkostemps(pattern.data(), 5, O_CLOEXEC));
+    if (!file) throw_system_error("make a file in", folder, errno);
     path_ = pattern;
-    for (std::size_t done = 0; done < text.size();) {
-      const ssize_t n = ::write(fd_, text.data() + done, text.size() - done);
-      if (n < 0 && errno != EINTR) {
-        const int number = errno;
-        remove();
-        errno = number;
-        fail("cannot write", path_);
-      }
-      if (n > 0) done += static_cast<std::size_t>(n);
+    try {
+      write_all(file, text, path_);
+    } catch (...) {
+      ::unlink(path_.c_str());
+      throw;
     }
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() { remove(); }
+  ~TemporaryFile() { ::unlink(path_.c_str()); }
   const fs::path& path() const { return path_; }
 
  private:
-  [[noreturn]] static void fail(const char* action, const fs::path& path) {
-    throw RunError(std::string(action) + " " + path.string() + ": " +
-                   std::generic_category().message(errno));
-  }
-  void remove() {
-    ::close(fd_);
-    ::unlink(path_.c_str());
-  }
-
-  int fd_ = -1;
   fs::path path_;
 };
 

@@ -121,8 +121,8 @@ void MemoryCgroup::set_up() {
     set_limit_v1();
   }
   const fs::path processes = path_ / "cgroup.procs";
-  entry_ = ::open(processes.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-  if (entry_ < 0) throw_errno("open", processes, errno);
+  entry_ = open_to_write(processes);
+  if (!entry_) throw_errno("open", processes, errno);
 }
 
 void MemoryCgroup::set_limit_v2() {
@@ -153,7 +153,7 @@ bool MemoryCgroup::has_killed() const {
 }
 
 void MemoryCgroup::remove() noexcept {
-  if (entry_ >= 0) ::close(entry_);
+  entry_ = UniqueFd();
   try {
     remove_group(path_, std::chrono::seconds(1));
   } catch (const std::exception&) {

@@ -2,6 +2,7 @@
 #include "trivet/os/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,6 +75,22 @@ bool FileError::may_pass() const {
   }
 }
 
+bool FileError::is_shortage() const {
+  switch (number_) {
+    case EAGAIN:
+    case ENOMEM:
+    case ENOSPC:
+    case EDQUOT:
+    case EMFILE:
+    case ENFILE:
+    case EIO:
+    case ESTALE:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool is_there(const std::filesystem::path& path) {
   std::error_code failure;
   const bool there = std::filesystem::exists(path, failure);
@@ -85,16 +102,22 @@ UniqueFd::~UniqueFd() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-UniqueFd open_file(const std::filesystem::path& path, int flags) {
+UniqueFd open_file(const std::filesystem::path& path, int flags, mode_t mode) {
   if ((flags & O_ACCMODE) == O_RDONLY) flags |= O_NONBLOCK;
   int fd = -1;
   do {
-    fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+    fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) {
     throw_system_error((flags & O_ACCMODE) == O_RDONLY ? "read" : "write", path, errno);
   }
   return UniqueFd(fd);
+}
+
+void lock_file(const UniqueFd& file, const std::filesystem::path& path) {
+  while (::flock(file.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) throw_system_error("lock", path, errno);
+  }
 }
 
 void write_all(const UniqueFd& file, std::string_view text, const std::filesystem::path& path) {
@@ -152,6 +175,21 @@ std::string read_part(const UniqueFd& file, std::uint64_t offset, std::uint64_t 
   return part;
 }
 
+std::string read_up_to(const UniqueFd& file, std::uint64_t most,
+                       const std::filesystem::path& path) {
+  std::string text;
+  char buffer[1 << 16];
+  while (text.size() < most) {
+    const auto wanted = std::min<std::uint64_t>(sizeof buffer, most - text.size());
+    const ssize_t count = ::read(file.get(), buffer, wanted);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw_system_error("read", path, errno);
+    if (count == 0) break;
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
 void sync_file(const UniqueFd& file, const std::filesystem::path& path) {
   if (::fsync(file.get()) != 0) throw_system_error("write", path, errno);
 }
@@ -193,18 +231,11 @@ void rename_path(const std::filesystem::path& from, const std::filesystem::path&
 
 std::string read_text_file(const std::filesystem::path& path, std::uint64_t limit) {
   const UniqueFd file = open_file(path, O_RDONLY);
-  std::string text;
-  char buffer[1 << 16];
-  while (true) {
-    const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw_system_error("read", path, errno);
-    if (count == 0) return text;
-    text.append(buffer, static_cast<std::size_t>(count));
-    if (text.size() > limit) {
-      throw RunError(fmt::format("{} is larger than {} bytes", path.string(), limit));
-    }
+  std::string text = read_up_to(file, limit + 1, path);
+  if (text.size() > limit) {
+    throw RunError(fmt::format("{} is larger than {} bytes", path.string(), limit));
   }
+  return text;
 }
 
 }  // namespace trivet

@@ -12,6 +12,7 @@
 
 #include "os/decompressor.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
 namespace {
@@ -43,11 +44,6 @@ Compression compression_of(std::span<const std::uint8_t> front) noexcept {
 
 struct InputFile::State {
   explicit State(std::string file) : name(std::move(file)) {}
-  ~State() {
-    if (descriptor >= 0) ::close(descriptor);
-  }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
 
   void begin() {
     refill(kFrontBytes);
@@ -57,12 +53,12 @@ struct InputFile::State {
 
   // Brings `rest` to `wanted` bytes or more, unless the file ends.
   void refill(std::size_t wanted) {
-    if (descriptor < 0 || rest.size() >= wanted) return;
+    if (!descriptor || rest.size() >= wanted) return;
     std::vector<std::uint8_t> next(rest.begin(), rest.end());
     while (next.size() < wanted) {
       const std::size_t held = next.size();
       next.resize(held + kBufferBytes);
-      const ssize_t count = ::read(descriptor, next.data() + held, kBufferBytes);
+      const ssize_t count = ::read(descriptor.get(), next.data() + held, kBufferBytes);
       if (count < 0 && errno != EINTR) {
         throw InputError(name + ": cannot read: " + std::generic_category().message(errno));
       }
@@ -120,7 +116,7 @@ struct InputFile::State {
   }
 
   std::string name;
-  int descriptor = -1;
+  UniqueFd descriptor;
   std::vector<std::uint8_t> buffer;
   std::span<const std::uint8_t> rest;  // read, and not used
   Compression compression = Compression::none;
@@ -129,8 +125,9 @@ struct InputFile::State {
 };
 
 InputFile::InputFile(const std::string& name) : state_(std::make_unique<State>(name)) {
-  state_->descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
-  if (state_->descriptor < 0) {
+  // Unlike open_file, this waits for the other end of a pipe.
+  state_->descriptor = UniqueFd(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!state_->descriptor) {
     throw InputError(name + ": cannot open: " + std::generic_category().message(errno));
   }
   state_->begin();

@@ -20,7 +20,7 @@ PluginLoader::~PluginLoader() = default;
 struct Registry::State {
   mutable std::mutex mutex;
   std::deque<RegistryItem> items;  // grows only, addresses stay
-  PluginLoader* resolver = nullptr;
+  PluginLoader* loader = nullptr;
 
   const RegistryItem* find(std::string_view kind, std::string_view key) const {
     for (const RegistryItem& item : items) {
@@ -29,9 +29,9 @@ struct Registry::State {
     return nullptr;
   }
 
-  PluginLoader* current_resolver() const {
+  PluginLoader* current_loader() const {
     const std::lock_guard lock(mutex);
-    return resolver;
+    return loader;
   }
 };
 
@@ -46,9 +46,9 @@ Registry& registry() {
   return *kRegistry;
 }
 
-PluginLoader* Registry::set_resolver(PluginLoader* resolver) noexcept {
+PluginLoader* Registry::set_loader(PluginLoader* loader) noexcept {
   const std::lock_guard lock(state_->mutex);
-  return std::exchange(state_->resolver, resolver);
+  return std::exchange(state_->loader, loader);
 }
 
 void Registry::add(PluginInfo plugin, std::vector<RegistryItem> items) {
@@ -91,9 +91,9 @@ std::vector<const RegistryItem*> Registry::items(std::string_view kind) const {
 const RegistryItem& Registry::get(std::string_view kind, std::string_view key, const Origin& where,
                                   const std::string& path) {
   if (const RegistryItem* item = find(kind, key)) return *item;
-  if (PluginLoader* resolver = state_->current_resolver()) {
+  if (PluginLoader* loader = state_->current_loader()) {
     try {
-      resolver->load(kind, key);
+      loader->load(kind, key);
     } catch (Error& error) {
       error.amend({.where = where, .path = path, .key = std::string(key)});
       throw;
@@ -107,9 +107,9 @@ Diagnostic Registry::missing(std::string_view kind, std::string_view key, const 
                              const std::string& path) {
   std::vector<std::string> known;
   for (const RegistryItem* item : items(kind)) known.push_back(item->key);
-  PluginLoader* resolver = state_->current_resolver();
-  if (resolver != nullptr) {
-    for (std::string& name : resolver->keys(kind)) {
+  PluginLoader* loader = state_->current_loader();
+  if (loader != nullptr) {
+    for (std::string& name : loader->keys(kind)) {
       if (std::find(known.begin(), known.end(), name) == known.end()) {
         known.push_back(std::move(name));
       }
@@ -121,7 +121,7 @@ Diagnostic Registry::missing(std::string_view kind, std::string_view key, const 
   for (const RegistryItem* item : items()) {
     if (item->key == key) hint = "it is " + with_article(item->kind) + "; " + hint;
   }
-  if (resolver != nullptr) hint += "; " + resolver->searched();
+  if (loader != nullptr) hint += "; " + loader->searched();
   return {where, path, "there is no " + std::string(kind) + " '" + std::string(key) + "'",
           std::move(hint)};
 }
@@ -157,6 +157,10 @@ void* make_here(const RegistryItem& item, const ConfigValue& config, void* conte
 }
 
 }  // namespace
+
+std::string_view plugin_of(std::string_view key) noexcept {
+  return key.substr(0, key.find('/'));
+}
 
 const RegistryItem* Registry::current() noexcept {
   const PluginCall* const call = PluginCall::current();
@@ -227,11 +231,11 @@ const void* Registry::table(std::string_view kind, std::string_view key, const O
 std::optional<ScalarShorthand> Registry::for_number(std::string_view kind) {
   std::vector<ScalarShorthand> found;
   std::vector<std::string> resolved;
-  if (PluginLoader* resolver = state_->current_resolver()) {
-    found = resolver->for_number(kind);
-    resolved = resolver->keys(kind);
+  if (PluginLoader* loader = state_->current_loader()) {
+    found = loader->for_number(kind);
+    resolved = loader->keys(kind);
   }
-  // Which of its own plugins a number means is the resolver's to say, loaded or not.
+  // Which of its own plugins a number means is the loader's to say, loaded or not.
   for (const RegistryItem* item : items(kind)) {
     const bool decided = std::find(resolved.begin(), resolved.end(), item->key) != resolved.end();
     if (!item->scalar_shorthand.empty() && !decided)

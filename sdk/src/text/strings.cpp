@@ -21,8 +21,13 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-std::string count_of(std::int64_t count, std::string_view noun) {
-  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+std::string noun_for(std::int64_t count, std::string_view noun, std::string_view plural) {
+  if (count == 1) return std::string(noun);
+  return plural.empty() ? std::string(noun) + "s" : std::string(plural);
+}
+
+std::string count_of(std::int64_t count, std::string_view noun, std::string_view plural) {
+  return std::to_string(count) + " " + noun_for(count, noun, plural);
 }
 
 }  // namespace trivet

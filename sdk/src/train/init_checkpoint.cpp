@@ -4,7 +4,6 @@
 // Unlike Model Garden, which logs and goes on, a configured checkpoint that is not there is an
 // error: a run that silently starts from random weights wastes days.
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "trivet/config/schema.h"
 #include "trivet/error.h"
 #include "trivet/tensor/float_values.h"
+#include "trivet/train/checkpoint.h"
 #include "trivet/train/init_checkpoint.h"
 #include "trivet/train/safetensors.h"
 
@@ -25,22 +25,11 @@ namespace fs = std::filesystem;
 
 constexpr const char* kWeights = "model.safetensors";
 
-// 1000 for "step_00001000"; nothing for other names, half-written ones included.
-std::optional<std::int64_t> step_of(const std::string& name) {
-  constexpr std::string_view prefix = "step_";
-  if (!name.starts_with(prefix)) return std::nullopt;
-  std::int64_t step = 0;
-  const char* end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, step);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return step;
-}
-
 std::optional<fs::path> newest_in(const fs::path& directory) {
   std::optional<std::pair<std::int64_t, fs::path>> best;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
-    const auto step = step_of(entry.path().filename().string());
+    const auto step = parse_checkpoint_name(entry.path().filename().string());
     if (!step || !fs::exists(entry.path() / kWeights, error)) continue;
     if (!best || *step > best->first) best = {*step, entry.path() / kWeights};
   }

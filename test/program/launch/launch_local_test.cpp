@@ -161,8 +161,7 @@ TEST_CASE("trivet status tells the tags of an experiment") {
   const Experiments at;
   REQUIRE(at.launch("true", 1, "--xp.tags=fast,second").exit_code == 0);
   REQUIRE(comes_true([&] { return at.all_are("completed"); }));
-  CHECK_THAT(at.trivet("status 1").output,
-             Contains("\n  tags  fast, second, sweep:command line\n"));
+  CHECK_THAT(at.trivet("status 1").output, Contains("\n  tags  fast, second, --sweep\n"));
 }
 
 TEST_CASE("arguments arrive as they were written") {

@@ -118,7 +118,7 @@ TEST_CASE("the record of a launch has the overrides that its units say") {
   CHECK_THAT(again.output, Contains("0 work units") && Contains("2 work units were there already"));
   CHECK(facts(at).at("overrides") == before.at("overrides"));
   CHECK(facts(at).at("unit_config") == before.at("unit_config"));
-  CHECK(before.at("tags") == Json{"sweep:command line"});
+  CHECK(before.at("tags") == Json{"--sweep"});
   CHECK(facts(at).at("tags") == before.at("tags"));
   CHECK(facts(at).at("name") == "run");
   // What is said now wins, and is other work.

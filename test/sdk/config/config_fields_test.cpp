@@ -293,3 +293,40 @@ TEST_CASE("defaults that a note cannot hold are known of structs in lists, maps 
   trivet::fill_defaults(given, hall, nullptr);
   CHECK(given.find_path("rack.machines[0].cores")->as_integer() == count_cores());
 }
+
+namespace {
+
+struct WithRules {
+  std::optional<trivet::Map<std::vector<Block>>> deep{};
+};
+TRIVET_CONFIG(WithRules, trivet::NoBase, (deep, "Rules far below."))
+
+struct InheritsRules : Attention {};
+TRIVET_CONFIG(InheritsRules, Attention)
+
+}  // namespace
+
+TEST_CASE("a struct has rules when it or a struct in it has a validate") {
+  using trivet::detail::has_rules;
+  STATIC_REQUIRE(has_rules<Attention>());
+  STATIC_REQUIRE(has_rules<Block>());
+  STATIC_REQUIRE(has_rules<WithRules>());
+  STATIC_REQUIRE(has_rules<InheritsRules>());
+  STATIC_REQUIRE_FALSE(has_rules<Everything>());
+  STATIC_REQUIRE_FALSE(has_rules<Empty>());
+}
+
+TEST_CASE("a config is decoded with what its rules say beside it") {
+  trivet::Diagnostics diagnostics;
+  const auto good = trivet::try_decode<Attention>(Value::table({{"dims", 6}}), "a", diagnostics);
+  REQUIRE(good.has_value());
+  CHECK(good->dims == 6);
+  CHECK(diagnostics.empty());
+  CHECK(trivet::try_decode<Attention>(Value::table({{"dims", 5}}), "a", diagnostics).has_value());
+  REQUIRE(diagnostics.list().size() == 1);
+  CHECK(diagnostics.list()[0].path == "a.dims");
+  // What the schema refuses is for validate() to report.
+  CHECK_FALSE(
+      trivet::try_decode<Attention>(Value::table({{"heads", 0}}), "a", diagnostics).has_value());
+  CHECK(diagnostics.list().size() == 1);
+}

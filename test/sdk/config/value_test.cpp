@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "trivet/config/field_types.h"
+#include "trivet/config/json.h"
 #include "trivet/config/schema.h"
 #include "trivet/config/value.h"
 
@@ -25,6 +26,16 @@ TEST_CASE("asking a value for another type throws with its location") {
   Value value(1);
   value.set_origin({.file = "f.toml", .line = 4, .column = 2});
   CHECK_THROWS_WITH(value.as_string(), "f.toml:4:2: expected a string, found an integer");
+}
+
+TEST_CASE("a member that must be there is missed by the name of the record") {
+  const Value record = Value::table({{"a", 1}});
+  CHECK(record.at("a", "the ledger").as_integer() == 1);
+  CHECK_THROWS_WITH(record.at("b", "the ledger"), "the ledger lacks 'b'");
+  CHECK_THROWS_AS(Value(7).at("a", "the ledger"), trivet::RunError);
+  CHECK_THROWS_WITH(
+      record.at("b", "the state", "another program wrote it"),
+      Catch::Contains("the state lacks 'b'") && Catch::Contains("another program wrote it"));
 }
 
 TEST_CASE("copies are deep") {
@@ -85,6 +96,49 @@ TEST_CASE("a value prints as TOML that reads back to the same bits") {
                                     {"nan", std::numeric_limits<double>::quiet_NaN()}});
   CHECK(trivet::to_toml(value) ==
         "{a = 0.1, \"b c\" = [1, -2.0, \"q\\\"\\\\\\n\\u0001\"], big = 1e+300, nan = nan}");
+}
+
+TEST_CASE("TOML and JSON spell a number the same, in the shortest text that reads back") {
+  const auto spelled = [](double number) {
+    const std::string text = trivet::to_toml(Value(number));
+    CHECK(trivet::to_json(Value(number)) == text);
+    CHECK(trivet::value_from_json(text, "a number") == Value(number));
+    return text;
+  };
+  CHECK(spelled(1e-7) == "1e-07");
+  CHECK(spelled(1e-5) == "1e-05");
+  CHECK(spelled(1e-4) == "0.0001");
+  CHECK(spelled(0.00025) == "0.00025");
+  CHECK(spelled(1) == "1.0");
+  CHECK(spelled(-0.0) == "-0.0");
+  CHECK(spelled(1e5) == "100000.0");
+  CHECK(spelled(1e15) == "1000000000000000.0");
+  CHECK(spelled(1e16) == "1e+16");
+  // Grisu2, which JSON libraries use, writes a digit too many here.
+  CHECK(spelled(1.18633688951503e17) == "1.18633688951503e+17");
+  for (double power = 1e-7; power < 2e20; power *= 10) {
+    for (const double times : {1.0, 3.0, 1 / 3.0, 1.1}) spelled(power * times);
+  }
+  const Value list = Value::array({1e-4, 1e5, 2});
+  CHECK(trivet::to_toml(list) == "[0.0001, 100000.0, 2]");
+  CHECK(trivet::to_json(list, trivet::JsonStyle::spaced) == trivet::to_toml(list));
+}
+
+TEST_CASE("JSON has a style for a line, for messages and for files") {
+  const Value value = Value::table({{"a", Value::array({1, Value(), true})},
+                                    {"b", Value::table({{"\"c\xff", "d\n"}})},
+                                    {"none", Value::array()},
+                                    {"empty", Value::table()},
+                                    {"nan", -std::numeric_limits<double>::quiet_NaN()}});
+  using trivet::JsonStyle;
+  CHECK(trivet::to_json(value) ==
+        R"({"a":[1,null,true],"b":{"\"c�":"d\n"},"none":[],"empty":{},"nan":{"$number":"nan"}})");
+  CHECK(trivet::to_json(value, JsonStyle::spaced) ==
+        R"({"a": [1, null, true], "b": {"\"c�": "d\n"}, "none": [], "empty": {}, )"
+        R"("nan": {"$number": "nan"}})");
+  CHECK(trivet::to_json(Value::table({{"a", Value::array({1, Value::table()})}, {"b", "c"}}),
+                        JsonStyle::indented) ==
+        "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": \"c\"\n}\n");
 }
 
 TEST_CASE("durations are read from texts") {

@@ -90,6 +90,24 @@ class Saw final : public Tool {
   Config config_;
 };
 
+struct RulerConfig : ToolConfig {
+  double length = 1;
+  void validate(trivet::Diagnostics& diagnostics) const {
+    if (label.empty()) diagnostics.add("label", "a ruler has one");
+  }
+};
+TRIVET_CONFIG(RulerConfig, ToolConfig, (length, "Meters."))
+
+class Ruler final : public Tool {
+ public:
+  using Config = RulerConfig;
+  explicit Ruler(const Config& config) : length_(config.length) {}
+  double use() const override { return length_; }
+
+ private:
+  double length_;
+};
+
 struct Table {
   int answer;
 };
@@ -271,7 +289,24 @@ TEST_CASE("a duplicate names both libraries and the first stays") {
   CHECK_NOTHROW(registry.add({.name = "four", .file = "d"}, {{.kind = "knob", .key = "x/Y"}}));
 }
 
-TEST_CASE("a resolver is asked for what is not registered, once") {
+TEST_CASE("an item whose config has no rules has no check") {
+  CHECK(bench().get("tool", "bench/Saw").check == nullptr);
+  RegistryItem ruler;
+  tool<Ruler>("Ruler", "Measures.").fill(ruler);
+  REQUIRE(ruler.check != nullptr);
+  trivet::Diagnostics diagnostics;
+  ruler.check(Value::table(), "a", diagnostics);
+  REQUIRE(diagnostics.list().size() == 1);
+  CHECK(diagnostics.list()[0].path == "a.label");
+}
+
+TEST_CASE("the plugin of a key stands before the slash") {
+  CHECK(trivet::plugin_of("nn/Linear") == "nn");
+  CHECK(trivet::plugin_of("nn") == "nn");
+  CHECK(trivet::plugin_of("").empty());
+}
+
+TEST_CASE("a loader is asked for what is not registered, once") {
   struct Lazy : trivet::PluginLoader {
     Registry* registry = nullptr;
     int loads = 0;
@@ -288,13 +323,13 @@ TEST_CASE("a resolver is asked for what is not registered, once") {
       return {};
     }
     std::string searched() override { return "searched /plugins"; }
-  } resolver;
+  } loader;
   Registry registry;
-  resolver.registry = &registry;
-  registry.set_resolver(&resolver);
+  loader.registry = &registry;
+  registry.set_loader(&loader);
   CHECK(registry.get("tool", "lazy/X").key == "lazy/X");
   CHECK(registry.get("tool", "lazy/X").key == "lazy/X");
-  CHECK(resolver.loads == 1);
+  CHECK(loader.loads == 1);
   CHECK_THROWS_WITH(registry.get("tool", "bad/X", {.file = "c.toml", .line = 3}, "task"),
                     "c.toml:3: task: the file is truncated [plugin bad, bad/X]");
   CHECK_THROWS_WITH(registry.get("tool", "far/Thin"),

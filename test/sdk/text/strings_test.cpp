@@ -37,4 +37,8 @@ TEST_CASE("one has no plural") {
   CHECK(count_of(0, "row") == "0 rows");
   CHECK(count_of(1, "row") == "1 row");
   CHECK(count_of(2, "row") == "2 rows");
+  CHECK(count_of(1, "retry", "retries") == "1 retry");
+  CHECK(count_of(0, "retry", "retries") == "0 retries");
+  CHECK(noun_for(1, "row") == "row");
+  CHECK(noun_for(1000, "row") == "rows");
 }

@@ -100,6 +100,8 @@ class TRIVET_API Value {
   Value* find(std::string_view key) noexcept;
   const Value* find_path(std::string_view path) const;
   Value* find_path(std::string_view path);
+  // The member of a table. Throws RunError with `hint` when there is none: "WHAT lacks 'KEY'".
+  const Value& at(std::string_view key, std::string_view what, std::string hint = {}) const;
   // The member where it is there and of this type; else `otherwise`.
   std::string string_or(std::string_view key, std::string_view otherwise = {}) const;
   std::int64_t integer_or(std::string_view key, std::int64_t otherwise) const;
@@ -156,8 +158,11 @@ struct Value::Member {
 // "a boolean", "an integer", ... for messages.
 TRIVET_API std::string_view to_string(Value::Type type) noexcept;
 
-// The value in one line of TOML: {type = "nn/Relu", dims = [1, 2]}. Numbers are the shortest text
-// that reads back to the same bits.
+// A float in TOML and JSON, as Python writes it: 1e-05, 0.0001, 100000.0, 1e+16. It is the shortest
+// text that reads back to the same bits. "nan", "inf" and "-inf" are no JSON.
+TRIVET_API std::string float_text(double number);
+
+// The value in one line of TOML: {type = "nn/Relu", dims = [1, 2]}.
 TRIVET_API std::string to_toml(const Value& value);
 
 // One dotted path of two: joined_path("a", "b") is "a.b", joined_path("", "b") is "b"; names that

@@ -45,6 +45,38 @@ struct FieldReader {
   }
 };
 
+template <class T>
+constexpr bool has_rules();
+
+struct RuleFinder {
+  bool found = false;
+
+  template <class M, class B>
+  constexpr void operator()(const char*, M B::*, MakeAttributes) {
+    found = found || has_rules<M>();
+  }
+};
+
+// Whether read() of a T asks a `validate`, its own or that of a struct in it.
+template <class T>
+constexpr bool has_rules() {
+  if constexpr (ScalarField<T>) {
+    return false;
+  } else if constexpr (IsVector<T>::value || IsOptional<T>::value) {
+    return has_rules<typename T::value_type>();
+  } else if constexpr (IsMap<T>::value) {
+    return has_rules<typename T::Entry::second_type>();
+  } else if constexpr (requires(const T& c, Diagnostics& p) { c.validate(p); }) {
+    return true;
+  } else if constexpr (Described<T>) {
+    RuleFinder finder;
+    visit_fields<T>(finder);
+    return finder.found;
+  } else {
+    return false;
+  }
+}
+
 template <Described C>
 void read_struct(const Value& table, const std::vector<Field>& fields, const std::string& path,
                  Diagnostics& diagnostics, C& config) {

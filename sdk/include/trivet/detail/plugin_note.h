@@ -80,7 +80,7 @@ struct ClassItem : ItemText {
   void fill(RegistryItem& item) const {
     item.config_token = &kConfigToken<Config>;
     item.schema = &schema_of<Config>;
-    item.check = &check_rules<Config>;
+    if constexpr (has_rules<Config>()) item.check = &check_rules<Config>;
     item.make = &make;
   }
 };
@@ -99,7 +99,7 @@ struct TableItem : ItemText {
     if constexpr (!std::same_as<Options, NoConfig>) {
       item.config_token = &kConfigToken<Options>;
       item.schema = &schema_of<Options>;
-      item.check = &check_rules<Options>;
+      if constexpr (has_rules<Options>()) item.check = &check_rules<Options>;
     }
   }
 };

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "trivet/os/file.h"
 #include "trivet/plugin/export.h"
 
 namespace trivet::launch {
@@ -36,7 +37,7 @@ class TRIVET_API MemoryCgroup {
   const std::filesystem::path& path() const { return path_; }
   std::int64_t limit_bytes() const { return limit_bytes_; }
   // A descriptor. A process that writes "0" to it is in the group, and so are its children to come.
-  int entry() const { return entry_; }
+  int entry() const { return entry_.get(); }
 
   // Whether the kernel has ended a process because of this limit, not for want of memory elsewhere.
   bool has_killed() const;
@@ -53,7 +54,7 @@ class TRIVET_API MemoryCgroup {
   std::int64_t limit_bytes_;
   bool is_v2_;
   bool kills_all_ = false;
-  int entry_ = -1;
+  UniqueFd entry_;
 };
 
 // Removes groups of processes that have been killed before they could, unless somebody is still in

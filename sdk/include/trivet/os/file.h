@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include <sys/types.h>
+
 #include "trivet/error.h"
 #include "trivet/plugin/export.h"
 
@@ -24,6 +26,9 @@ class TRIVET_API FileError : public RunError {
   // Whether the same call may work later or for somebody else (EIO, ESTALE, EMFILE, ENOMEM, EACCES,
   // ...), so that nothing is known of the file. Otherwise it is missing, or no file.
   bool may_pass() const;
+  // Whether the system was short of something that comes back by itself: memory, open files, room
+  // on a disk, a server's answer (ENOMEM, EMFILE, ENOSPC, ESTALE, ...).
+  bool is_shortage() const;
 
  private:
   int number_;
@@ -43,6 +48,8 @@ class TRIVET_API UniqueFd {
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
+  // The caller closes it.
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;
@@ -53,8 +60,11 @@ enum class Durability {
   synced,  // on the disk when the call returns
 };
 
-// open(2) with close-on-exec; `flags` as there. Reading does not wait for the other end of a pipe.
-TRIVET_API UniqueFd open_file(const std::filesystem::path& path, int flags);
+// open(2) with close-on-exec; `flags` and `mode` as there. Reading does not wait for the other end
+// of a pipe.
+TRIVET_API UniqueFd open_file(const std::filesystem::path& path, int flags, mode_t mode = 0666);
+// Waits for flock(2) on a file, which is held until the file is closed.
+TRIVET_API void lock_file(const UniqueFd& file, const std::filesystem::path& path);
 TRIVET_API void write_all(const UniqueFd& file, std::string_view text,
                           const std::filesystem::path& path);
 // Adds to the end of a file, whole or not at all: what could be written of the text before it
@@ -67,6 +77,10 @@ TRIVET_API void cut_unfinished_line(const UniqueFd& file, const std::filesystem:
 // These bytes of a file, which must be there.
 TRIVET_API std::string read_part(const UniqueFd& file, std::uint64_t offset, std::uint64_t count,
                                  const std::filesystem::path& path);
+// What is left to read of a file, and at most so many bytes: one more than a limit shows that the
+// file is larger.
+TRIVET_API std::string read_up_to(const UniqueFd& file, std::uint64_t most,
+                                  const std::filesystem::path& path);
 TRIVET_API void sync_file(const UniqueFd& file, const std::filesystem::path& path);
 TRIVET_API void sync_directory(const std::filesystem::path& path);
 TRIVET_API void make_directories(const std::filesystem::path& path);

@@ -24,7 +24,8 @@
 //     virtual std::string ring() const = 0;
 //   };
 //
-// A new kind is that, plus one line in plugin.h.
+// A new kind in the SDK is that, exported, with its destructor in kinds.cpp. plugin.h then declares
+// the class and has a TRIVET_KIND_ line for it.
 //
 // There is one registry in a process, in libtrivet.so. All functions may be called from any thread.
 // Libraries of plugins are never unloaded, so objects and items stay valid until exit.
@@ -47,6 +48,9 @@
 
 namespace trivet {
 
+// Of a key, the plugin: "nn" of "nn/Linear".
+TRIVET_API std::string_view plugin_of(std::string_view key) noexcept;
+
 // The Context of kinds whose objects need nothing but their config.
 struct NoContext {};
 
@@ -65,7 +69,7 @@ struct RegistryItem {
   std::string scalar_shorthand{};       // the field that a bare number sets, or empty
   const void* config_token = nullptr;   // tells the config struct of this library
   const Schema& (*schema)() = nullptr;  // null for items without a config
-  // The rules of the config struct, see check_rules() in config.h; null for items without a config.
+  // The rules of the config struct, see check_rules() in config.h; null where it has none.
   // Of an experiment: its restrictions, asked with a whole config; null when it has none.
   void (*check)(const Value& fields, const std::string& path, Diagnostics& diagnostics) = nullptr;
   void* (*make)(const ConfigValue&, void* context) = nullptr;  // a Base*; null for other items
@@ -105,8 +109,8 @@ class TRIVET_API Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // The resolver must outlive the registry or be taken away with null. Returns the one before.
-  PluginLoader* set_resolver(PluginLoader* resolver) noexcept;
+  // The loader must outlive the registry or be taken away with null. Returns the one before.
+  PluginLoader* set_loader(PluginLoader* loader) noexcept;
 
   // Adds all items of a plugin or none. Throws PluginError that names both libraries when one of
   // them is taken.

@@ -18,7 +18,11 @@ TRIVET_API std::string_view trim(std::string_view text,
 // The parts between separators, one more than there are separators: "a,,b" has three, "" has one.
 TRIVET_API std::vector<std::string_view> split(std::string_view text, char separator);
 
-// "1 row", "3 rows"; for nouns with a regular plural.
-TRIVET_API std::string count_of(std::int64_t count, std::string_view noun);
+// "row" for 1, else "rows", or the `plural` of a noun that has an irregular one.
+TRIVET_API std::string noun_for(std::int64_t count, std::string_view noun,
+                                std::string_view plural = {});
+// "1 row", "3 rows".
+TRIVET_API std::string count_of(std::int64_t count, std::string_view noun,
+                                std::string_view plural = {});
 
 }  // namespace trivet

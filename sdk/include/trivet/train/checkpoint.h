@@ -3,6 +3,8 @@
 // state.json.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +15,12 @@
 #include "trivet/tensor.h"
 
 namespace trivet {
+
+// The name of a step's checkpoint among the checkpoints of a run: "step_00001000".
+TRIVET_API std::string checkpoint_name(std::int64_t step);
+// The step of a name that checkpoint_name() gives; nothing for every other name, such as
+// "step_1000", which would be looked for where it is not, and "step_00001000.tmp".
+TRIVET_API std::optional<std::int64_t> parse_checkpoint_name(std::string_view name);
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 

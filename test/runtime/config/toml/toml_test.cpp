@@ -150,6 +150,10 @@ TEST_CASE("files that are no configs are refused by name") {
       trivet::read_toml_file(dir / "confg.toml"),
       Catch::EndsWith("confg.toml: cannot open this config: No such file or directory "
                       "(did you mean 'config.toml'?)"));
+  CHECK_THROWS_WITH(trivet::read_toml_file(dir / "mnist"),
+                    Catch::EndsWith("mnist: cannot open this config: No such file or directory "
+                                    "('trivet experiments' lists the experiments that can be "
+                                    "named instead of a file)"));
   CHECK_THROWS_WITH(trivet::read_toml_file(dir.path()), Catch::Contains("this is a directory"));
   CHECK_THROWS_WITH(trivet::read_toml_file("/dev/zero"), Catch::Contains("larger than 8 MiB"));
   dir.write("limit.toml", "#" + std::string(trivet::kLargestConfig - 1, 'x'));
@@ -179,7 +183,9 @@ TEST_CASE("a single value is read with columns of its own") {
   CHECK(value.members()[0].key_origin.column == 2);
   for (const char* bad : {"", "1\nw = 2", "[1", "yes", "1979-05-27", "1 2", "\xFF"}) {
     CHECK_THROWS_AS(trivet::read_toml_value(bad), ConfigError);
+    CHECK_FALSE(trivet::try_read_toml_value(bad).has_value());
   }
+  CHECK(trivet::try_read_toml_value("[1]").value() == Value::array({1}));
 }
 
 TEST_CASE("written TOML reads back to an equal value") {
