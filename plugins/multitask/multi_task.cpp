@@ -11,6 +11,9 @@
 #include "trivet/plugin/registry.h"
 
 namespace trivet::multitask {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 // Of one evaluation: sums of each task's losses, and what the task itself aggregates.
@@ -74,10 +77,12 @@ MultiTask::MultiTask(const MultiTaskConfig& config, TaskContext& context)
   for (const SubtaskConfig& own : config.tasks) {
     TaskContext own_context{context.device, {}};
     if (!context.logging_dir.empty()) {
-      own_context.logging_dir = context.logging_dir / own.name;
-      std::filesystem::create_directories(own_context.logging_dir);
+      own_context.logging_dir = fs::path(context.logging_dir) / own.name;
+      fs::create_directories(own_context.logging_dir);
     }
-    if (!context.followed_dir.empty()) own_context.followed_dir = context.followed_dir / own.name;
+    if (!context.followed_dir.empty()) {
+      own_context.followed_dir = fs::path(context.followed_dir) / own.name;
+    }
     subtasks_.push_back({own, make(own.task, own_context)});
   }
 }

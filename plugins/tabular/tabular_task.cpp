@@ -50,11 +50,11 @@ const Encoding& TabularTask::encoding() {
 }
 
 fs::path TabularTask::own_file() const {
-  return logging_dir().empty() ? fs::path() : logging_dir() / kEncodingFile;
+  return logging_dir().empty() ? fs::path() : fs::path(logging_dir()) / kEncodingFile;
 }
 
 fs::path TabularTask::followed_file() const {
-  return followed_dir().empty() ? fs::path() : followed_dir() / kEncodingFile;
+  return followed_dir().empty() ? fs::path() : fs::path(followed_dir()) / kEncodingFile;
 }
 
 std::shared_ptr<const Encoding> TabularTask::found_encoding() {

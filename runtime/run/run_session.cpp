@@ -316,7 +316,7 @@ void RunSession::report_init() {
   }
   Value unused = Value::array_of(report.unused);
   log_.write("info", "init",
-             Value::table({{"file", report.file.string()},
+             Value::table({{"file", report.file},
                            {"variables", std::move(variables)},
                            {"unused", std::move(unused)}}));
   std::string text = "  init      " + report.summary();

@@ -51,11 +51,12 @@ TEST_CASE("the reference pages are what the schemas say") {
     CHECK(page.output == read_file(pages() / (name + ".md")));
     CHECK_THAT(read_file(pages() / "README.md"), Contains("(" + name + ".md)"));
   }
-  std::set<std::string> found;
   for (const auto& entry : fs::directory_iterator(pages())) {
-    found.insert(entry.path().filename().string());
+    INFO("docs/reference/" << entry.path().filename().string() << " describes no plugin");
+    // A plugin whose library is not installed here is not built, and keeps its page.
+    CHECK((expected.contains(entry.path().filename().string()) ||
+           fs::is_directory(source_root() / "plugins" / entry.path().stem())));
   }
-  CHECK(found == expected);
 }
 
 TEST_CASE("a page of Markdown has each field with its type, range, default and meaning") {

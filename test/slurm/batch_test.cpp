@@ -41,7 +41,9 @@ struct Script {
   explicit Script(const std::string& program, const SlurmConfig& config = {}) {
     executable("it's here/trivet", program);
     executable("squeue", "cat \"" + (dir / "state").string() + "\"");
-    executable("scontrol", "echo \"$@\" >> \"" + (dir / "scontrol.calls").string() + "\"");
+    // Slurm ends the script of a job that it queues again.
+    executable("scontrol",
+               "echo \"$@\" >> \"" + (dir / "scontrol.calls").string() + "\"; kill $PPID");
     dir.write("state", "RUNNING\n");
     dir.write("script", batch_script(dir / "it's here/trivet", dir / "a b/array.json", config));
   }
@@ -178,7 +180,7 @@ TEST_CASE("slurm: the script asks once more to be started again when it gets no 
   SECTION("to its request") {
     script.executable("scontrol",
                       "echo \"$@\" >> scontrol.calls; "
-                      "[ $(wc -l < scontrol.calls) = 2 ]");
+                      "[ $(wc -l < scontrol.calls) = 2 ] && kill $PPID");
     CHECK(script.run().exit_code == 75);
     CHECK(script.requeued() == "requeue 7_3\nrequeue 7_3\n");
     CHECK(read_file(script.dir / "pauses") == "1\n");
@@ -187,6 +189,14 @@ TEST_CASE("slurm: the script asks once more to be started again when it gets no 
     script.executable("squeue", "echo >> asked; [ $(wc -l < asked) = 3 ] && echo RUNNING");
     CHECK(script.run().exit_code == 75);
     CHECK(script.requeued() == "requeue 7_3\n");
+  }
+  SECTION("and then waits to be ended by Slurm") {
+    script.executable("scontrol", "echo \"$@\" >> scontrol.calls");
+    CHECK(script.run().exit_code == 75);
+    CHECK(script.requeued() == "requeue 7_3\n");
+    std::string seconds;
+    for (int i = 0; i < 120; ++i) seconds += "1\n";
+    CHECK(read_file(script.dir / "pauses") == seconds);
   }
   SECTION("ever") {
     script.executable("squeue", "exit 1");

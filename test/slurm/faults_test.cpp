@@ -36,7 +36,7 @@ class FakeSlurm {
     set("scontrol",
         "case $1 in ping) echo 'Slurmctld(primary) at c is UP';; "
         "show) echo 'MaxArraySize            = 1001';; requeue) echo \"$@\" >> " +
-            file("requeued") + ";; esac");
+            file("requeued") + "; kill $PPID;; esac");
   }
   void set(const std::string& command, const std::string& script) const {
     const fs::path path = folder.write(command, "#!/bin/sh\n" + script + "\n");

@@ -6,6 +6,7 @@
 // text is given up, and batches are gathered from 4 bytes for each number.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>

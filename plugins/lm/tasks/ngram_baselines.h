@@ -7,6 +7,7 @@
 // Reads a pass of both inputs of the task. Bits per byte are told where batches have "label_bytes".
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 

@@ -2,6 +2,7 @@
 #include "lm/tasks/text_task.h"
 
 #include <array>
+#include <filesystem>
 #include <limits>
 #include <span>
 #include <string>
@@ -35,7 +36,7 @@ std::shared_ptr<const Tokenizer> tokenizer_for(const TextTaskConfig& config,
                         meta_input(config.train_input) != nullptr;
   if (!config.tokenizer || needless) return nullptr;
   const bool follows = !context.followed_dir.empty();
-  const std::filesystem::path& run = follows ? context.followed_dir : context.logging_dir;
+  const std::filesystem::path run = follows ? context.followed_dir : context.logging_dir;
   auto tokenizer = tokenizer_of_run(config.tokenizer, run);
   if (!follows && !run.empty() && !keeps_tokenizer(run)) store_tokenizer(*tokenizer, run);
   return tokenizer;

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,7 +26,7 @@
 #include "trivet/object.h"
 #include "trivet/plugin/export.h"
 #include "trivet/tape.h"
-#include "trivet/train/init_checkpoint.h"
+#include "trivet/train/init_load.h"
 #include "trivet/train/learner.h"
 #include "trivet/train/logs.h"
 #include "trivet/train/phase.h"
@@ -53,13 +52,13 @@ TRIVET_CONFIG(
 
 struct TaskContext {
   Device& device;
-  // Where the task may keep files; empty for a run that keeps none. It is that of the run before
+  // The folder where the task may keep files; empty for a run that keeps none. It is that of the run before
   // when the run goes on.
-  std::filesystem::path logging_dir;
+  std::string logging_dir;
   // Where another run's checkpoints are only evaluated (mode continuous_eval, and mode eval in the
   // directory of a run) the logging_dir of the same task in that run, to be read only. Empty
   // otherwise.
-  std::filesystem::path followed_dir{};
+  std::string followed_dir{};
 };
 
 // What a step gets to work with.
@@ -105,8 +104,8 @@ class TRIVET_API Task : public Object {
 
   const TaskConfig& config() const { return config_; }
   Device& device() const { return device_; }
-  const std::filesystem::path& logging_dir() const { return logging_dir_; }
-  const std::filesystem::path& followed_dir() const { return followed_dir_; }
+  const std::string& logging_dir() const { return logging_dir_; }
+  const std::string& followed_dir() const { return followed_dir_; }
   std::string name() const { return config_.name; }
 
   // Default: make<Optimizer>. [run-thread]
@@ -166,7 +165,7 @@ class TRIVET_API Task : public Object {
  private:
   TaskConfig config_;
   Device& device_;
-  std::filesystem::path logging_dir_, followed_dir_;
+  std::string logging_dir_, followed_dir_;
   std::optional<LoadReport> init_report_;
   Tape tape_;  // of the default train_step; kept, so that steps reuse its memory
 };

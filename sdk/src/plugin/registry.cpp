@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <mutex>
 
 #include "config/article.h"
 #include "trivet/plugin/abi.h"
@@ -168,10 +169,10 @@ const RegistryItem* Registry::current() noexcept {
 }
 
 void Registry::guard(const RegistryItem& item, const Origin& where, const std::string& path,
-                     const std::function<void()>& body) {
+                     Call body) {
   const PluginCall call(&item, "", path.c_str());
   try {
-    body();
+    body.run(body.body);
   } catch (...) {
     rethrow_from_plugin(&item, "", {.where = where, .path = path});
   }

@@ -194,7 +194,7 @@ std::size_t LoadReport::count(Status status) const {
 
 std::string LoadReport::summary() const {
   std::string text = std::to_string(count(Status::loaded)) + " of " +
-                     std::to_string(entries.size()) + " variables from " + file.string();
+                     std::to_string(entries.size()) + " variables from " + file;
   if (averages > 0) text += ", " + std::to_string(averages) + " as moving averages";
   for (const Status status : {Status::ignored, Status::missing, Status::differs}) {
     if (count(status) == 0) continue;

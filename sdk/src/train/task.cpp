@@ -8,6 +8,7 @@
 #include "trivet/ops.h"
 #include "trivet/plugin/plugin_call.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/train/init_checkpoint.h"
 
 namespace trivet {
 

@@ -2,6 +2,7 @@
 // The vision plugin, made by its keys as a config does: loss, metrics, confusion matrix, models.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "support/layer_fixture.h"

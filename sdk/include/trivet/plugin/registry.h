@@ -32,9 +32,7 @@
 #pragma once
 
 #include <concepts>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -152,14 +150,26 @@ class TRIVET_API Registry {
 
   // Runs `body` and gives whatever leaves it the name of the item's plugin. Use it around calls of
   // methods, too.
+  template <class Body>
   static void guard(const RegistryItem& item, const Origin& where, const std::string& path,
-                    const std::function<void()>& body);
+                    const Body& body) {
+    guard(item, where, path,
+          Call{[](const void* of) { (*static_cast<const Body*>(of))(); }, &body});
+  }
   // The item inside whose guard() this thread is, the innermost one; null outside. May be asked in
   // a signal handler.
   static const RegistryItem* current() noexcept;
 
  private:
   struct State;
+  // std::function without its header, which every file with a task would pay for.
+  struct Call {
+    void (*run)(const void* body);
+    const void* body;
+  };
+  static void guard(const RegistryItem& item, const Origin& where, const std::string& path,
+                    Call call);
+
   std::unique_ptr<State> state_;
 };
 
