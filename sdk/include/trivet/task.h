@@ -19,12 +19,12 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/input.h"
 #include "trivet/metric.h"
 #include "trivet/model.h"
 #include "trivet/object.h"
-#include "trivet/plugin/export.h"
 #include "trivet/tape.h"
 #include "trivet/train/init_checkpoint.h"
 #include "trivet/train/learner.h"

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "trivet/backend/dtype.h"
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 #include "trivet/tensor/shape.h"
 
 namespace trivet {

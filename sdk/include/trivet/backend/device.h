@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "trivet/backend/backend.h"
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 
 namespace trivet {
 

@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "trivet/backend/device.h"
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 
 namespace trivet {
 

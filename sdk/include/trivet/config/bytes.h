@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "trivet/base/export.h"
 #include "trivet/detail/field_traits.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 
 namespace trivet::launch {
 

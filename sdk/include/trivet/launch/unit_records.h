@@ -17,10 +17,10 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/value.h"
 #include "trivet/launch/job.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet::launch {
 

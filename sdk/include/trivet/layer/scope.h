@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "trivet/backend/device.h"
+#include "trivet/base/export.h"
 #include "trivet/config/config_of.h"
 #include "trivet/layer/initializer.h"
-#include "trivet/plugin/export.h"
 #include "trivet/tape.h"
 #include "trivet/tensor.h"
 #include "trivet/tensor/random.h"

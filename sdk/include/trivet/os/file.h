@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "trivet/base/export.h"
 #include "trivet/error.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

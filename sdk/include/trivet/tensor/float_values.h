@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 #include "trivet/train/safetensors.h"
 
 namespace trivet {

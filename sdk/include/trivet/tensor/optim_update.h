@@ -4,8 +4,8 @@
 #pragma once
 
 #include "trivet/backend/backend.h"
+#include "trivet/base/export.h"
 #include "trivet/optimizer.h"
-#include "trivet/plugin/export.h"
 #include "trivet/tensor.h"
 
 namespace trivet {

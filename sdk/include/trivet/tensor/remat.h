@@ -16,8 +16,8 @@
 #include <span>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/layer.h"
-#include "trivet/plugin/export.h"
 #include "trivet/tensor.h"
 
 namespace trivet {

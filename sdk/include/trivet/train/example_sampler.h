@@ -22,8 +22,8 @@
 #include <string>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/input.h"
-#include "trivet/plugin/export.h"
 #include "trivet/tensor/random.h"
 
 namespace trivet {

@@ -25,9 +25,9 @@
 #include <string>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/layer/scope.h"
-#include "trivet/plugin/export.h"
 #include "trivet/train/safetensors.h"
 
 namespace trivet {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 #include "trivet/tensor/host_array.h"
 #include "trivet/tensor/nested_map.h"
 
