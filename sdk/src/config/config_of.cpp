@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/config/config_of.h"
 
-#include "trivet/detail/codec.h"
+#include "trivet/config/detail/codec.h"
 #include "trivet/plugin/registry.h"
 
 namespace trivet {

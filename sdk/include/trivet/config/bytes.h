@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "trivet/base/export.h"
-#include "trivet/detail/field_traits.h"
+#include "trivet/config/detail/field_traits.h"
 
 namespace trivet {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "trivet/base/export.h"
+#include "trivet/config/detail/field_traits.h"
 #include "trivet/config/duration.h"
-#include "trivet/detail/field_traits.h"
 
 namespace trivet {
 

@@ -30,8 +30,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "trivet/config/detail/json_sink.h"
 #include "trivet/config/value.h"
-#include "trivet/detail/json_sink.h"
 
 namespace trivet::detail {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/config/detail/schema_json.h"
 #include "trivet/config/schema.h"
-#include "trivet/detail/schema_json.h"
 
 namespace trivet::detail {
 

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "trivet/config/config_of.h"
+#include "trivet/config/detail/field_traits.h"
 #include "trivet/config/field_types.h"
 #include "trivet/config/value.h"
-#include "trivet/detail/field_traits.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -14,9 +14,9 @@
 #include <cstddef>
 #include <string_view>
 
-#include "trivet/detail/describe.h"
-#include "trivet/detail/field_traits.h"
-#include "trivet/detail/json_sink.h"
+#include "trivet/config/detail/describe.h"
+#include "trivet/config/detail/field_traits.h"
+#include "trivet/config/detail/json_sink.h"
 
 namespace trivet::detail {
 
