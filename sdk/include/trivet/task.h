@@ -122,7 +122,7 @@ class TRIVET_API Task : public Object {
   // none is configured. [run-thread]
   virtual std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope);
   // The same for task.train_input and task.eval_input. Default: make<Input>. Where device() is the
-  // meta device (trivet/backend/meta_device.h) the data need not exist: a task that knows the
+  // meta device (trivet/tensor/meta_device.h) the data need not exist: a task that knows the
   // shapes of its batches may return an input that makes some. [run-thread]
   virtual std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config, InputContext& context);
 

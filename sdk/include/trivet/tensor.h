@@ -24,7 +24,7 @@ namespace trivet {
 
 class Device;
 struct GradientSlot;
-struct TensorImpl;  // internal: sdk/src/tensor_impl.h
+struct TensorImpl;  // internal: sdk/src/tensor/tensor_impl.h
 
 class TRIVET_API Tensor {
  public:

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "plugin/guarded_layer.h"
-#include "trivet/backend/device.h"
 #include "trivet/layer/scope.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "layer/block_layout.h"
 #include "layer/shared_layers.h"
-#include "trivet/backend/meta_device.h"
 #include "trivet/error.h"
 #include "trivet/layer.h"
 #include "trivet/layer/scope.h"
 #include "trivet/ops.h"
+#include "trivet/tensor/meta_device.h"
 
 namespace trivet {
 namespace {

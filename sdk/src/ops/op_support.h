@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "backend/device_impl.h"
+#include "tensor/device_impl.h"
 #include "tensor/tensor_impl.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"

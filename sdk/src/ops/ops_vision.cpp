@@ -9,9 +9,9 @@
 #include "ops/compose_vision.h"
 #include "ops/op_support.h"
 #include "ops/window_shape.h"
-#include "trivet/backend/device.h"
 #include "trivet/error.h"
 #include "trivet/tape.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet {
 namespace {

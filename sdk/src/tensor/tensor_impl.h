@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "trivet/backend/device.h"
 #include "trivet/tensor.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet {
 

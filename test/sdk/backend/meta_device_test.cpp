@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices on a meta device: shapes, FLOPs and memory of ops that are not computed.
-#include "trivet/backend/meta_device.h"
+#include "trivet/tensor/meta_device.h"
 
 #include <catch2/catch.hpp>
 

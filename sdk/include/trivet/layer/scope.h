@@ -22,12 +22,12 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/backend/device.h"
 #include "trivet/base/export.h"
 #include "trivet/config/config_of.h"
 #include "trivet/layer/initializer.h"
 #include "trivet/tape.h"
 #include "trivet/tensor.h"
+#include "trivet/tensor/device.h"
 #include "trivet/tensor/random.h"
 
 namespace trivet {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "trivet/backend/device.h"
 #include "trivet/ops.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet {
 

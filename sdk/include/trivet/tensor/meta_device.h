@@ -10,8 +10,8 @@
 
 #include <memory>
 
-#include "trivet/backend/device.h"
 #include "trivet/base/export.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening and closing a backend, what it may ask of its host, and the counters of a device.
-#include "trivet/backend/device.h"
+#include "trivet/tensor/device.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <utility>
 
-#include "backend/device_impl.h"
+#include "tensor/device_impl.h"
 #include "trivet/error.h"
 #include "trivet/plugin/plugin_call.h"
 #include "trivet/plugin/registry.h"

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "backend/device_memory.h"
-#include "trivet/backend/device.h"
+#include "tensor/device_memory.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/tensor.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet {
 

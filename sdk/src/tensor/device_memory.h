@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "backend/step_plan.h"
+#include "tensor/step_plan.h"
 #include "tensor/tensor_impl.h"
-#include "trivet/backend/device.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device's memory policy; see device.h for what it promises and step_plan.h for the plan.
-#include "backend/device_memory.h"
+#include "tensor/device_memory.h"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
-#include "backend/device_impl.h"
+#include "tensor/device_impl.h"
 #include "trivet/error.h"
 
 namespace trivet {

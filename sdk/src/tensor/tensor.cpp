@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/device_impl.h"
 #include "ops/op_support.h"
 #include "tensor/block_pool.h"
+#include "tensor/device_impl.h"
 #include "tensor/tensor_impl.h"
 #include "trivet/backend/half.h"
 #include "trivet/error.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Solves the offsets of a step's allocations (dynamic storage allocation, offline, greedy by size).
-#include "backend/step_plan.h"
+#include "tensor/step_plan.h"
 
 #include <algorithm>
 #include <numeric>

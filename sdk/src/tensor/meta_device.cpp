@@ -8,8 +8,8 @@
 #include "trivet/backend/backend_support.h"
 #include "trivet/backend/kernels/norm.h"
 #include "trivet/backend/kernels/vision.h"
-#include "trivet/backend/meta_device.h"
 #include "trivet/error.h"
+#include "trivet/tensor/meta_device.h"
 
 namespace trivet {
 namespace {
