@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/op_support.h"
 #include "tensor/block_pool.h"
 #include "tensor/device_impl.h"
+#include "tensor/packing.h"
 #include "tensor/tensor_impl.h"
 #include "trivet/backend/half.h"
 #include "trivet/error.h"
@@ -100,6 +100,11 @@ void TensorImpl::set_contiguous_strides() {
     stride *= shape[axis];
   }
   contiguous = true;
+}
+
+const char*& op_of_running_gradient() noexcept {
+  thread_local const char* op = nullptr;
+  return op;
 }
 
 bool exclusive(const Tensor& tensor) {
@@ -217,7 +222,7 @@ Device& Tensor::device() const {
 tv_view Tensor::view() const {
   const TensorImpl& impl = behind(impl_);
   if (impl.storage == nullptr) {
-    const char* const op = detail::op_of_running_gradient();
+    const char* const op = op_of_running_gradient();
     throw Error("the values of " + to_string() + " were not kept for the gradient" +
                     (op != nullptr ? " of '" + std::string(op) + "'" : ""),
                 {.hint = "name them among the saved tensors of record()"});
