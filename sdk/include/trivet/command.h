@@ -21,11 +21,11 @@
 #include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/value.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/object.h"
 #include "trivet/plugin/registry.h"
 #include "trivet/tensor/device.h"
 #include "trivet/train/checkpoint.h"
-#include "trivet/train/safetensors.h"
 
 namespace trivet {
 

@@ -27,8 +27,8 @@
 
 #include "trivet/base/export.h"
 #include "trivet/config.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/layer/scope.h"
-#include "trivet/train/safetensors.h"
 
 namespace trivet {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trivet/tensor/float_values.h"
+#include "trivet/data/float_values.h"
 
 #include <algorithm>
 

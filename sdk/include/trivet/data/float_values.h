@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trivet/base/export.h"
-#include "trivet/train/safetensors.h"
+#include "trivet/data/safetensors.h"
 
 namespace trivet {
 
