@@ -18,7 +18,7 @@
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/plugin/plugin_call.h"
-#include "trivet/tensor/optim_update.h"
+#include "trivet/train/optim_update.h"
 
 namespace trivet {
 DefaultTrainer::DefaultTrainer(Config config, TrainerContext& context)

@@ -9,7 +9,7 @@
 #include "train/step_parts.h"
 #include "train/training_half.h"
 #include "trivet/error.h"
-#include "trivet/tensor/optim_update.h"
+#include "trivet/train/optim_update.h"
 
 namespace trivet {
 namespace {

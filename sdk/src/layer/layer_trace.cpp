@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "plugin/guarded_layer.h"
+#include "layer/guarded_layer.h"
 #include "trivet/layer/scope.h"
 #include "trivet/tensor/device.h"
 

@@ -2,8 +2,8 @@
 // Batch norm: the backend's kernels where it has them, sums and elementwise ops otherwise.
 #include "ops/op_support.h"
 #include "trivet/backend/kernels/norm.h"
+#include "trivet/ops/ops_norm.h"
 #include "trivet/tensor/device.h"
-#include "trivet/tensor/ops_norm.h"
 
 namespace trivet {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "plugins/training_step.h"
 #include "support/plugins.h"
-#include "trivet/tensor/remat.h"
+#include "trivet/layer/remat.h"
 
 namespace nn_remat_test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rematerialization of functions. (Of layers: test/plugins/nn_stack_test.cpp.)
-#include "trivet/tensor/remat.h"
+#include "trivet/layer/remat.h"
 
 #include <catch2/catch.hpp>
 #include <memory>

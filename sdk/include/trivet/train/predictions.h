@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "trivet/base/export.h"
-#include "trivet/tensor/host_array.h"
+#include "trivet/ops/host_array.h"
 #include "trivet/tensor/nested_map.h"
 
 namespace trivet {

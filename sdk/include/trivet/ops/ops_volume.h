@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops on volumes [B, D, H, W, C]: three-dimensional convolution and pooling, composed of those on
-// images (trivet/tensor/ops_vision.h), whose rules they follow on three axes.
+// images (trivet/ops/ops_vision.h), whose rules they follow on three axes.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
-#include "trivet/tensor/ops_vision.h"
+#include "trivet/ops/ops_vision.h"
 
 namespace trivet {
 

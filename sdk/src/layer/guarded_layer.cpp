@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugin/guarded_layer.h"
+#include "layer/guarded_layer.h"
 
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trivet/tensor/remat.h"
+#include "trivet/layer/remat.h"
 
 #include <array>
 #include <memory>

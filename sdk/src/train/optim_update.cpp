@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trivet/tensor/optim_update.h"
+#include "trivet/train/optim_update.h"
 
 #include "ops/op_support.h"
 
