@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/config/config_of.h"
 
-namespace trivet {
+#include "config/config_node.h"
 
-struct ConfigValue::Node {
-  std::string key;
-  Value fields = Value::table();
-  std::string path{};
-  Origin origin{};
-};
+namespace trivet {
 
 ConfigValue::ConfigValue(std::string key, Value fields) {
   if (fields.is_null()) fields = Value::table();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a ConfigValue asks the registry.
+#include "config/config_node.h"
 #include "trivet/config/config_of.h"
 #include "trivet/config/detail/codec.h"
 #include "trivet/plugin/registry.h"
