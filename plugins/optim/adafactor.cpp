@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "moments.h"
-#include "trivet/layer/scope.h"
+#include "trivet/layer/parameter_store.h"
 #include "trivet/ops.h"
 #include "trivet/train/optim_update.h"
 

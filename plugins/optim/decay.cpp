@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "trivet/error.h"
-#include "trivet/layer/scope.h"
+#include "trivet/layer/parameter_store.h"
 
 namespace trivet::optim {
 

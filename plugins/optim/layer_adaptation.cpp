@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer_adaptation.h"
 
-#include "trivet/layer/scope.h"
+#include "trivet/layer/parameter_store.h"
 #include "trivet/ops.h"
 #include "trivet/train/optim_update.h"
 

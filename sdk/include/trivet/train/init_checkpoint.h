@@ -28,7 +28,7 @@
 #include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/data/safetensors.h"
-#include "trivet/layer/scope.h"
+#include "trivet/layer/parameter_store.h"
 
 namespace trivet {
 

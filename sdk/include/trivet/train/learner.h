@@ -12,7 +12,7 @@
 #include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/patterns.h"
-#include "trivet/layer/scope.h"
+#include "trivet/layer/parameter_store.h"
 #include "trivet/optimizer.h"
 #include "trivet/schedule.h"
 
