@@ -7,6 +7,7 @@
 #include "tokenizers/text/corpus.h"
 #include "tokenizers/text/gpt2_split.h"
 #include "trivet/os/input_file.h"
+#include "trivet/os/text_check.h"
 
 namespace trivet::tokenizers {
 namespace {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "trivet/os/text_check.h"
+
 #include <array>
 #include <utility>
 
 #include "trivet/error.h"
-#include "trivet/os/input_file.h"
 #include "trivet/text/utf8.h"
 
 namespace trivet {
