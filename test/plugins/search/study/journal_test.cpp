@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <fstream>
 
+#include "plugins/search/study.h"
 #include "search/study/study.h"
-#include "study.h"
 #include "support/shell.h"
 
 using namespace trivet;

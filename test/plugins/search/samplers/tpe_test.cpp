@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "study.h"
+#include "plugins/search/study.h"
 
 using namespace trivet;
 using namespace trivet::test;

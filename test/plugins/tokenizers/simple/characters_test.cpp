@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "files.h"
 #include "plugins/config_round_trip.h"
+#include "plugins/tokenizers/files.h"
 #include "support/property.h"
 #include "trivet/error.h"
 

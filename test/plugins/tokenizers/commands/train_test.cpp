@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "files.h"
+#include "plugins/tokenizers/files.h"
 #include "support/property.h"
 #include "tokenizers/bpe/bpe.h"
 #include "tokenizers/bpe/bpe_trainer.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <thread>
 
-#include "files.h"
+#include "plugins/tokenizers/files.h"
 #include "support/property.h"
 #include "tokenizers/text/gpt2_split.h"
 #include "trivet/error.h"

@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "plugins/search/study.h"
 #include "search/stoppers/asha.h"
 #include "search/stoppers/median.h"
-#include "study.h"
 
 using namespace trivet;
 using Catch::Matchers::Contains;

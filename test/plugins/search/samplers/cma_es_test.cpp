@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "study.h"
+#include "plugins/search/study.h"
 
 using namespace trivet;
 using namespace trivet::test;

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "study.h"
+#include "plugins/search/study.h"
 
 using namespace trivet;
 using namespace trivet::test;

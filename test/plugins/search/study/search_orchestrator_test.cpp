@@ -6,11 +6,11 @@
 
 #include "host/item_collector.h"
 #include "plugins/config_round_trip.h"
+#include "plugins/search/study.h"
+#include "plugins/search/units.h"
 #include "search/samplers/random.h"
 #include "search/study/study.h"
-#include "study.h"
 #include "trivet/plugin.h"
-#include "units.h"
 
 using namespace trivet;
 using namespace trivet::test;

@@ -5,9 +5,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "plugins/search/study.h"
 #include "search/math/acquisition.h"
 #include "search/math/improvement_search.h"
-#include "study.h"
 
 using namespace trivet;
 using namespace trivet::test;

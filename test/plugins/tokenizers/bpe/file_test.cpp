@@ -4,8 +4,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "files.h"
 #include "plugins/config_round_trip.h"
+#include "plugins/tokenizers/files.h"
 #include "tokenizers/bpe/bpe.h"
 #include "tokenizers/simple/bytes.h"
 #include "trivet/error.h"

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "backends.h"
+#include "sdk/backend/backends.h"
 #include "trivet/error.h"
 #include "trivet/layer/parameter_store.h"
 #include "trivet/ops.h"

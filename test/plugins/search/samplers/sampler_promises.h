@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "study.h"
+#include "plugins/search/study.h"
 
 namespace trivet::test {
 

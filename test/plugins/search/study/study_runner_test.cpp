@@ -5,12 +5,12 @@
 #include <optional>
 #include <set>
 
+#include "plugins/search/study.h"
+#include "plugins/search/units.h"
 #include "search/samplers/random.h"
 #include "search/samplers/tpe.h"
 #include "search/stoppers/asha.h"
 #include "search/study/study_runner.h"
-#include "study.h"
-#include "units.h"
 
 using namespace trivet;
 using namespace trivet::test;

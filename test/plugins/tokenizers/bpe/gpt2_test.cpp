@@ -7,7 +7,7 @@
 #include <optional>
 #include <sstream>
 
-#include "files.h"
+#include "plugins/tokenizers/files.h"
 #include "trivet/text/utf8.h"
 
 using namespace trivet;
