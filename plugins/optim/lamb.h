@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "layer_adaptation.h"
+#include "layer_filter.h"
 
 namespace trivet::optim {
 

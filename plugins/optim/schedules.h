@@ -31,7 +31,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "warmup.h"
+#include "warmed_schedule.h"
 
 namespace trivet::optim {
 

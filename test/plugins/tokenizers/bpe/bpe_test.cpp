@@ -7,7 +7,7 @@
 
 #include "plugins/tokenizers/files.h"
 #include "support/property.h"
-#include "tokenizers/text/gpt2_split.h"
+#include "tokenizers/text/gpt2_pre_tokenizer.h"
 #include "trivet/error.h"
 #include "trivet/text/utf8_stream.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sampler.h"
+#include "task_sampler.h"
 
 #include <algorithm>
 #include <cmath>

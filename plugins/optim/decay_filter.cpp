@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decay.h"
+#include "decay_filter.h"
 
 #include <algorithm>
 

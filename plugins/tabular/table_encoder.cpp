@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "encoder.h"
+#include "table_encoder.h"
 
 #include <cmath>
 #include <string>

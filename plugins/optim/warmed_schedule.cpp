@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warmup.h"
+#include "warmed_schedule.h"
 
 #include <algorithm>
 #include <cmath>

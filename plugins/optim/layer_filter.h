@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "decay.h"
+#include "decay_filter.h"
 
 namespace trivet::optim {
 

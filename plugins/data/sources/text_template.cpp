@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/sources/example_texts.h"
+#include "data/sources/text_template.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "event.h"
+#include "event_messages.h"
 
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>

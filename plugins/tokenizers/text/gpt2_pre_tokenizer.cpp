@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tokenizers/text/gpt2_split.h"
+#include "tokenizers/text/gpt2_pre_tokenizer.h"
 
 #include <utf8proc.h>
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "multitask/sampler.h"
+#include "multitask/task_sampler.h"
 
 namespace multitask_sampler_test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "search/math/parzen.h"
+#include "search/math/parzen_estimator.h"
 
 #include <algorithm>
 #include <cmath>
