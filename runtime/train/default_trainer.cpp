@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "train/batch_size.h"
+#include "train/default_trainer_training.h"
 #include "train/evaluation.h"
 #include "train/learner_setup.h"
 #include "train/step_parts.h"
-#include "train/training_half.h"
 #include "train/weight_summaries.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"

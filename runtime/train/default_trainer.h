@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "train/running_means.h"
+#include "train/loss_mean.h"
 #include "trivet/extensions/token_count.h"
 #include "trivet/trainer.h"
 

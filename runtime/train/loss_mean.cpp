@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/running_means.h"
+#include "train/loss_mean.h"
 
 #include <limits>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/index/index_experiment.h"
+#include "launch/index/indexed_files.h"
 
 #include <set>
 

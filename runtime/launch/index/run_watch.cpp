@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/index/index_run.h"
+#include "launch/index/run_watch.h"
 
 #include <algorithm>
 #include <cmath>

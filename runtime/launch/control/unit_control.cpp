@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/control/unit_actions.h"
+#include "launch/control/unit_control.h"
 
 #include <algorithm>
 #include <set>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/named_experiments.h"
+#include "config/experiment_loader.h"
 
 #include <algorithm>
 
