@@ -24,8 +24,8 @@
 // PiecewiseConstant and PyTorch's MultiStepLR, and the one before only if `closed` (Model Garden);
 // StepCosine holds its last value, where Model Garden's divides by 0.
 //
-// A schedule is its config: `at` of the struct is the formula above, WarmedSchedule (warmed_schedule.h)
-// makes the registered class of it.
+// A schedule is its config: `at` of the struct is the formula above, WarmedSchedule
+// (warmed_schedule.h) makes the registered class of it.
 #pragma once
 
 #include <cstdint>
