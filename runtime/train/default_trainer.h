@@ -14,7 +14,6 @@
 #include <optional>
 #include <vector>
 
-#include "train/loss_mean.h"
 #include "trivet/extensions/token_count.h"
 #include "trivet/trainer.h"
 
