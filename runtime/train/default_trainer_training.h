@@ -6,8 +6,7 @@
 
 #include "train/default_trainer.h"
 #include "train/divergence_guard.h"
-#include "train/log_means.h"
-#include "train/loss_mean.h"
+#include "train/running_means.h"
 #include "trivet/metric.h"
 #include "trivet/train/learner.h"
 

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// LossMean: the loss that a trainer sums up between two lines of metrics, and saves with a
-// checkpoint so that a run stopped in between continues the same sums.
+// What a trainer sums up between two lines of metrics, and saves with a checkpoint so that a run
+// stopped in between continues the same sums.
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "trivet/backend/device.h"
 #include "trivet/config/value.h"
 #include "trivet/tensor.h"
-#include "trivet/tensor/device.h"
+#include "trivet/train/logs.h"
 
 namespace trivet {
 
@@ -36,6 +40,27 @@ class LossMean {
   double host_sum_ = 0;
   Tensor device_sum_, device_largest_;  // f32 scalars, outlive steps
   std::int64_t count_ = 0;
+};
+
+// The mean of every named number, over the steps that had it.
+class LogMeans {
+ public:
+  void add(const Logs& logs);
+  Logs means() const;
+  void reset() { sums_.clear(); }
+
+  Value save_state() const;
+  void restore_state(const Value& state);
+
+ private:
+  struct Sum {
+    std::string name;
+    double sum = 0;
+    std::int64_t count = 0;
+  };
+  Sum& find(std::string_view name);
+
+  std::vector<Sum> sums_;
 };
 
 }  // namespace trivet
