@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The samplers of interleaved training: probabilities worked out by hand from the formulas in
-// sampler.h, and draws that follow them.
+// task_sampler.h, and draws that follow them.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rematerialization of layers, which changes no bit. (Of functions:
-// test/sdk/engine/remat_test.cpp.)
+// test/sdk/layer/remat_test.cpp.)
 #include <catch2/catch.hpp>
 
 #include "plugins/training_step.h"

@@ -77,7 +77,7 @@ std::vector<std::string> words_of(std::string_view text) {
 
 TEST_CASE("text is cut into the words of GPT-2's pattern", "[tokenizers]") {
   using Parts = std::vector<std::string>;
-  // By hand from the pattern in gpt2_split.h.
+  // By hand from the pattern in gpt2_pre_tokenizer.h.
   CHECK(words_of("It's  12%") == Parts{"It", "'s", " ", " 12", "%"});
   CHECK(words_of("we'll don't I'D ''re") ==
         Parts{"we", "'ll", " don", "'t", " I", "'", "D", " ''", "re"});
