@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "sampler.h"
+#include "task_sampler.h"
 #include "trivet/input.h"
 
 namespace trivet::multitask {

@@ -39,7 +39,7 @@
 
 #include "inputs.h"
 #include "models.h"
-#include "sampler.h"
+#include "task_sampler.h"
 #include "trivet/extensions/expected_initial_loss.h"
 #include "trivet/task.h"
 

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "moments.h"
-#include "trivet/layer/scope.h"
+#include "trivet/layer/parameter_store.h"
 #include "trivet/ops.h"
-#include "trivet/tensor/optim_update.h"
+#include "trivet/train/optim_update.h"
 
 namespace trivet::optim {
 namespace {

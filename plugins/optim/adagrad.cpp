@@ -3,7 +3,7 @@
 
 #include "moments.h"
 #include "trivet/ops.h"
-#include "trivet/tensor/optim_update.h"
+#include "trivet/train/optim_update.h"
 
 namespace trivet::optim {
 

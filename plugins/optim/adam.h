@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "adam_fields.h"
-#include "decay.h"
+#include "decay_filter.h"
 
 namespace trivet::optim {
 

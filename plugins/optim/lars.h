@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "layer_adaptation.h"
+#include "layer_filter.h"
 
 namespace trivet::optim {
 

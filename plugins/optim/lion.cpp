@@ -2,7 +2,7 @@
 #include "lion.h"
 
 #include "moments.h"
-#include "trivet/tensor/optim_update.h"
+#include "trivet/train/optim_update.h"
 
 namespace trivet::optim {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "decay.h"
+#include "decay_filter.h"
 
 namespace trivet::optim {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules. s = max(step - offset, 0) counts from where the decay begins, d = decay_steps. Each
-// may have a warm-up (warmup.h).
+// may have a warm-up (warmed_schedule.h).
 //
 //   Constant     value
 //   Linear       initial + (final - initial) * min(s, d) / d
@@ -24,14 +24,14 @@
 // PiecewiseConstant and PyTorch's MultiStepLR, and the one before only if `closed` (Model Garden);
 // StepCosine holds its last value, where Model Garden's divides by 0.
 //
-// A schedule is its config: `at` of the struct is the formula above, WarmedSchedule (warmup.h)
-// makes the registered class of it.
+// A schedule is its config: `at` of the struct is the formula above, WarmedSchedule
+// (warmed_schedule.h) makes the registered class of it.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "warmup.h"
+#include "warmed_schedule.h"
 
 namespace trivet::optim {
 

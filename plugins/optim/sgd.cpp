@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sgd.h"
 
-#include "trivet/tensor/optim_update.h"
+#include "trivet/train/optim_update.h"
 
 namespace trivet::optim {
 

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "decay.h"
+#include "decay_filter.h"
 
 namespace trivet::optim {
 

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "batch.h"
-#include "progress.h"
 #include "submitter.h"
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"
 #include "trivet/os/process.h"
+#include "unit_statuses.h"
 
 namespace trivet::slurm {
 namespace {

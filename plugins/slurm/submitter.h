@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "commands.h"
-#include "progress.h"
 #include "slurm_config.h"
 #include "submissions.h"
 #include "trivet/launch/orchestrator.h"
+#include "unit_statuses.h"
 
 namespace trivet::slurm {
 

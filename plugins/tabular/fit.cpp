@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "encoder.h"
 #include "fingerprint.h"
+#include "table_encoder.h"
 #include "trivet/error.h"
 
 namespace trivet::tabular {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "encoder.h"
 #include "fingerprint.h"
+#include "table_encoder.h"
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"
 

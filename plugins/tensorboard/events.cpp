@@ -12,7 +12,7 @@
 #include <system_error>
 #include <vector>
 
-#include "event.h"
+#include "event_messages.h"
 #include "trivet/error.h"
 
 namespace trivet::tensorboard {

@@ -19,9 +19,9 @@
 #include <libdeflate.h>
 
 #include "trivet/config/json.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
-#include "trivet/train/safetensors.h"
 
 namespace trivet {
 namespace {

@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/data/safetensors.h"
 #include "trivet/train/checkpoint.h"
-#include "trivet/train/safetensors.h"
 
 namespace trivet {
 

@@ -12,9 +12,9 @@
 #include <fmt/core.h>
 
 #include "checkpoint/state_value.h"
-#include "trivet/backend/device.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet {
 namespace {

@@ -14,9 +14,9 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "trivet/backend/half.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
-#include "trivet/train/safetensors.h"
 
 namespace trivet {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "trivet/backend/dtype.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/tensor/shape.h"
-#include "trivet/train/safetensors.h"
 
 namespace trivet {
 

@@ -8,7 +8,7 @@
 
 #include "base/terminal.h"
 #include "cli/host_catalog.h"
-#include "launch/control/unit_actions.h"
+#include "launch/control/unit_control.h"
 #include "launch/store/experiment_id.h"
 #include "launch/store/experiment_store.h"
 #include "trivet/error.h"

@@ -12,7 +12,7 @@
 
 #include "config/config_arguments.h"
 #include "launch/control/launched_experiment.h"
-#include "launch/control/unit_actions.h"
+#include "launch/control/unit_control.h"
 #include "trivet/config/arguments.h"
 
 namespace trivet {

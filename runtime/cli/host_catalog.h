@@ -11,6 +11,7 @@
 
 #include "config/tree/config_catalog.h"
 #include "host/experiment_files.h"
+#include "host/host_lookup.h"
 #include "host/plugin_host.h"
 
 namespace trivet {

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "config/experiment_loader.h"
 #include "config/layer_loader.h"
-#include "config/named_experiments.h"
 #include "config/overrides/apply_overrides.h"
 #include "config/toml/toml_reader.h"
 #include "config/toml/toml_writer.h"

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "trivet/backend/device.h"
 #include "trivet/experiment.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet {
 

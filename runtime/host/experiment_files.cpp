@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "host/path_safety.h"
-#include "trivet/detail/plugin_note.h"
+#include "trivet/plugin/detail/plugin_note.h"
 
 namespace trivet {
 namespace {

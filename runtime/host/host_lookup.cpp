@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "host/host_lookup.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "host/plugin_host.h"
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"
 

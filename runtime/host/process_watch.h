@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "host/process_state.h"
-#include "trivet/backend/device.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet {
 

@@ -11,10 +11,10 @@
 #include "run/run_command.h"
 #include "run/run_start.h"
 #include "train/config_faults.h"
-#include "trivet/backend/meta_device.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/tensor/meta_device.h"
 #include "trivet/trainer.h"
 
 namespace trivet {

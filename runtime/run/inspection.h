@@ -4,7 +4,7 @@
 // would start from if nothing had been learnt before it. Behind `trivet check` and `trivet
 // summary`.
 //
-// On a meta device (trivet/backend/meta_device.h) nothing is computed: shapes, parameters, FLOPs
+// On a meta device (trivet/tensor/meta_device.h) nothing is computed: shapes, parameters, FLOPs
 // and memory are those of the device's share of a training batch, and neither loss nor evaluation
 // says anything.
 #pragma once
@@ -19,9 +19,9 @@
 #include "config/resolver.h"
 #include "device/memory_share.h"
 #include "run/metric_uses.h"
-#include "trivet/backend/device.h"
 #include "trivet/extensions/expected_initial_loss.h"
 #include "trivet/layer/layer_trace.h"
+#include "trivet/tensor/device.h"
 #include "trivet/tensor/shape.h"
 #include "trivet/train/logs.h"
 

@@ -8,10 +8,10 @@
 #include "config/modes.h"
 #include "config/toml/toml_reader.h"
 #include "run/run_session.h"
-#include "trivet/backend/meta_device.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/tensor/meta_device.h"
 
 namespace trivet {
 namespace {

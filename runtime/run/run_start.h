@@ -10,7 +10,7 @@
 #include "host/crash_report.h"
 #include "run/run_command.h"
 #include "rundir/run_directory.h"
-#include "trivet/backend/device.h"
+#include "trivet/tensor/device.h"
 #include "trivet/train/logs.h"
 #include "trivet/trainer.h"
 
@@ -24,7 +24,7 @@ void check_before_start(const ResolvedConfig& config, const TrainerConfig& train
 
 // The device that `runtime` names, with its threads. Throws as the registry and the backend do.
 std::unique_ptr<Device> open_device(const RunRequest& request);
-// a meta device (trivet/backend/meta_device.h) with the functions of that one, and no limit of
+// a meta device (trivet/tensor/meta_device.h) with the functions of that one, and no limit of
 // memory.
 std::unique_ptr<Device> open_meta_device_for(const ResolvedConfig& config);
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/process_info.h"
-#include "trivet/backend/device.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet {
 

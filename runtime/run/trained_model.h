@@ -10,9 +10,9 @@
 #include <optional>
 
 #include "config/resolver.h"
-#include "trivet/backend/device.h"
 #include "trivet/model.h"
 #include "trivet/task.h"
+#include "trivet/tensor/device.h"
 #include "trivet/train/checkpoint.h"
 
 namespace trivet {

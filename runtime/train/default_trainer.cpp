@@ -9,16 +9,16 @@
 #include <utility>
 
 #include "train/batch_size.h"
+#include "train/default_trainer_training.h"
 #include "train/evaluation.h"
 #include "train/learner_setup.h"
 #include "train/step_parts.h"
-#include "train/training_half.h"
 #include "train/weight_summaries.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/plugin/plugin_call.h"
-#include "trivet/tensor/optim_update.h"
+#include "trivet/train/optim_update.h"
 
 namespace trivet {
 DefaultTrainer::DefaultTrainer(Config config, TrainerContext& context)

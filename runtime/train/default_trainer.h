@@ -14,7 +14,6 @@
 #include <optional>
 #include <vector>
 
-#include "train/running_means.h"
 #include "trivet/extensions/token_count.h"
 #include "trivet/trainer.h"
 

@@ -5,11 +5,11 @@
 
 #include "checkpoint/state_value.h"
 #include "train/default_trainer.h"
+#include "train/default_trainer_training.h"
 #include "train/evaluation.h"
 #include "train/step_parts.h"
-#include "train/training_half.h"
 #include "trivet/error.h"
-#include "trivet/tensor/optim_update.h"
+#include "trivet/train/optim_update.h"
 
 namespace trivet {
 namespace {

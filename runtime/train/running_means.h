@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/backend/device.h"
 #include "trivet/config/value.h"
 #include "trivet/tensor.h"
+#include "trivet/tensor/device.h"
 #include "trivet/train/logs.h"
 
 namespace trivet {

@@ -2,7 +2,7 @@
 // Distributions of weights and gradients, for trainer.summary_histograms.
 #pragma once
 
-#include "trivet/layer/scope.h"
+#include "trivet/layer/parameter_store.h"
 #include "trivet/layer/summaries.h"
 
 namespace trivet {

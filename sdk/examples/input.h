@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
+#include <trivet/data/example_sampler.h>
 #include <trivet/input.h>
 #include <trivet/tensor/random.h>
-#include <trivet/train/example_sampler.h>
 
 namespace acme {
 

@@ -13,7 +13,7 @@
 
 #include <trivet/ops.h>
 #include <trivet/optimizer.h>
-#include <trivet/tensor/optim_update.h>
+#include <trivet/train/optim_update.h>
 
 namespace acme {
 

@@ -8,8 +8,8 @@
 
 #include "fuzz_target.h"
 #include "support/shell.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/error.h"
-#include "trivet/train/safetensors.h"
 
 namespace trivet::test {
 namespace {

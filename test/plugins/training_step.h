@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "support/layer_fixture.h"
-#include "trivet/backend/device.h"
 #include "trivet/layer.h"
-#include "trivet/layer/scope.h"
+#include "trivet/layer/parameter_store.h"
 #include "trivet/ops.h"
 #include "trivet/tape.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet::test {
 

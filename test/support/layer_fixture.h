@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "trivet/layer.h"
-#include "trivet/layer/scope.h"
+#include "trivet/layer/parameter_store.h"
 
 namespace trivet::test {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/backend/device.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet::test {
 

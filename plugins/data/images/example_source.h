@@ -11,8 +11,8 @@
 
 #include "data/images/augmenter.h"
 #include "data/images/image_config.h"
+#include "trivet/data/example_sampler.h"
 #include "trivet/input.h"
-#include "trivet/train/example_sampler.h"
 
 namespace trivet::data {
 

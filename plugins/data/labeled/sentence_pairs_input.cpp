@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "data/labeled/labeled_rows.h"
-#include "data/sources/example_texts.h"
+#include "data/sources/text_template.h"
 #include "data/tokens/special_tokens.h"
 #include "data/tokens/tokenize.h"
 #include "trivet/config/digest.h"

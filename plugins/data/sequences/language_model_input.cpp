@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/sequences/language_model_input.h"
 
-#include "data/sources/example_texts.h"
+#include "data/sources/text_template.h"
 #include "data/tokens/special_tokens.h"
 
 namespace trivet::data {

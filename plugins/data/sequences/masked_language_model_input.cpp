@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "data/sequences/masked_rows.h"
-#include "data/sources/example_texts.h"
+#include "data/sources/text_template.h"
 #include "trivet/error.h"
 
 namespace trivet::data {

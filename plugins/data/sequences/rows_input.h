@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "data/sequences/sequence_dataset.h"
+#include "trivet/data/example_sampler.h"
 #include "trivet/extensions/text.h"
 #include "trivet/input.h"
-#include "trivet/train/example_sampler.h"
 
 namespace trivet::data {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "data/sequences/pair_rows.h"
-#include "data/sources/example_texts.h"
+#include "data/sources/text_template.h"
 #include "data/tokens/special_tokens.h"
 #include "data/tokens/tokenize.h"
 #include "trivet/data_source.h"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "data/sources/example_texts.h"
 #include "data/sources/source_config.h"
+#include "data/sources/text_template.h"
 #include "trivet/data_source.h"
 
 namespace trivet::data {

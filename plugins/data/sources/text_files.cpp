@@ -7,7 +7,7 @@
 
 #include "data/formats/file_list.h"
 #include "data/formats/input_bytes.h"
-#include "trivet/os/input_file.h"
+#include "trivet/os/text_check.h"
 
 namespace trivet::data {
 namespace {

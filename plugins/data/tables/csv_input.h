@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "data/tables/csv_table.h"
+#include "trivet/data/example_sampler.h"
 #include "trivet/extensions/table.h"
 #include "trivet/input.h"
-#include "trivet/train/example_sampler.h"
 
 namespace trivet::data {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/sources/example_texts.h"
+#include "data/sources/text_template.h"
 #include "data/tokens/token_store.h"
 #include "trivet/data_source.h"
 #include "trivet/input.h"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/train/safetensors.h"
+#include "trivet/data/safetensors.h"
 
 namespace trivet::lm {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "trivet/data/float_values.h"
 #include "trivet/error.h"
-#include "trivet/tensor/float_values.h"
 
 namespace trivet::lm {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "lm/huggingface/hf_layout.h"
 #include "lm/huggingface/hf_weights.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/train/checkpoint.h"
-#include "trivet/train/safetensors.h"
 
 namespace trivet::lm {
 

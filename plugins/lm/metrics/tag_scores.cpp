@@ -6,7 +6,7 @@
 
 #include "lm/metrics/entities.h"
 #include "trivet/error.h"
-#include "trivet/tensor/host_array.h"
+#include "trivet/ops/host_array.h"
 
 namespace trivet::lm {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "trivet/error.h"
-#include "trivet/tensor/host_array.h"
+#include "trivet/ops/host_array.h"
 
 namespace trivet::lm {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MetaInput: batches for a meta device (trivet/backend/meta_device.h), of the shape that an
+// MetaInput: batches for a meta device (trivet/tensor/meta_device.h), of the shape that an
 // input of rows would give; no file is opened. Every row is one segment that fills it, every id is
 // 0. Has no end.
 #pragma once

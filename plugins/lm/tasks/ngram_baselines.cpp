@@ -11,7 +11,7 @@
 #include "trivet/error.h"
 #include "trivet/extensions/text.h"
 #include "trivet/input.h"
-#include "trivet/tensor/host_array.h"
+#include "trivet/ops/host_array.h"
 
 namespace trivet::lm {
 namespace {

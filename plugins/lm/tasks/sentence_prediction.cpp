@@ -10,7 +10,7 @@
 #include "lm/tasks/model_fields.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/tensor/host_array.h"
+#include "trivet/ops/host_array.h"
 #include "trivet/train/predictions.h"
 
 namespace trivet::lm {

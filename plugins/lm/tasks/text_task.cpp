@@ -12,10 +12,10 @@
 #include "lm/tasks/meta_input.h"
 #include "lm/tasks/model_fields.h"
 #include "lm/tasks/stored_tokenizer.h"
-#include "trivet/backend/meta_device.h"
 #include "trivet/error.h"
 #include "trivet/extensions/next_token.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/tensor/meta_device.h"
 
 namespace trivet::lm {
 namespace {

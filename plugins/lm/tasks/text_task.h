@@ -3,7 +3,7 @@
 // for models whose vocab_size is 0; and the mean cross entropy that the model gives. The run keeps
 // its tokenizer in its directory, and goes on with no other (stored_tokenizer.h).
 //
-// On a meta device (trivet/backend/meta_device.h) no input is opened whose config says batch_size
+// On a meta device (trivet/tensor/meta_device.h) no input is opened whose config says batch_size
 // and seq_len, and no tokenizer where the model's vocab_size is set, too.
 #pragma once
 

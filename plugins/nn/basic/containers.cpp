@@ -3,8 +3,8 @@
 
 #include "nn/basic/checks.h"
 #include "trivet/error.h"
+#include "trivet/layer/remat.h"
 #include "trivet/ops.h"
-#include "trivet/tensor/remat.h"
 
 namespace trivet::nn {
 

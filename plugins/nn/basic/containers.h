@@ -22,7 +22,7 @@
 namespace trivet::nn {
 
 // What is kept of each of a stack's layers for its gradients, in training; the rest is computed
-// again (trivet/tensor/remat.h). The names are Praxis'.
+// again (trivet/layer/remat.h). The names are Praxis'.
 enum class CheckpointPolicy {
   save_everything,
   save_nothing,  // but the layer's input

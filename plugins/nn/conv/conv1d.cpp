@@ -6,7 +6,7 @@
 #include "nn/basic/checks.h"
 #include "nn/basic/sequence_context.h"
 #include "trivet/extensions/activation.h"
-#include "trivet/tensor/ops_vision.h"
+#include "trivet/ops/ops_vision.h"
 
 namespace trivet::nn {
 

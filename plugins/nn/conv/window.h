@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "trivet/config.h"
-#include "trivet/tensor/ops_vision.h"
+#include "trivet/ops/ops_vision.h"
 
 namespace trivet::nn {
 
-// What happens at the border of an image; see trivet/tensor/ops_vision.h.
+// What happens at the border of an image; see trivet/ops/ops_vision.h.
 enum class Border {
   same,       // zeros around, so that the output has ceil(input / stride) positions
   valid,      // the window stays inside

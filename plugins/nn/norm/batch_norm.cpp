@@ -3,8 +3,8 @@
 
 #include "nn/basic/checks.h"
 #include "trivet/extensions/activation.h"
+#include "trivet/ops/ops_norm.h"
 #include "trivet/tape.h"
-#include "trivet/tensor/ops_norm.h"
 
 namespace trivet::nn {
 namespace {

@@ -22,7 +22,7 @@
 #include <span>
 #include <vector>
 
-#include "search/math/parzen.h"
+#include "search/math/parzen_estimator.h"
 #include "trivet/search/sampler.h"
 
 namespace trivet::search {

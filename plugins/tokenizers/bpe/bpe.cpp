@@ -7,7 +7,7 @@
 #include "tokenizers/bpe/gpt2_files.h"
 #include "tokenizers/bpe/tokenizer_json.h"
 #include "tokenizers/text/fingerprint_text.h"
-#include "tokenizers/text/gpt2_split.h"
+#include "tokenizers/text/gpt2_pre_tokenizer.h"
 #include "tokenizers/text/json_file.h"
 #include "trivet/os/file.h"
 

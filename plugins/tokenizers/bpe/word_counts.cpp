@@ -5,8 +5,9 @@
 #include <span>
 
 #include "tokenizers/text/corpus.h"
-#include "tokenizers/text/gpt2_split.h"
+#include "tokenizers/text/gpt2_pre_tokenizer.h"
 #include "trivet/os/input_file.h"
+#include "trivet/os/text_check.h"
 
 namespace trivet::tokenizers {
 namespace {

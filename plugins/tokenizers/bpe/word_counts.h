@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often each word of GPT-2's rule (gpt2_split.h) comes in a corpus: all that training looks at.
+// How often each word of GPT-2's rule (gpt2_pre_tokenizer.h) comes in a corpus: all that training
+// looks at.
 #pragma once
 
 #include <cstddef>

@@ -76,9 +76,10 @@ void write_alphabet(const Arguments& arguments, const std::vector<std::string>& 
   }
   std::string all;
   for (const std::string& file : files) {
-    for (const char32_t character : characters_of(read_corpus(file))) append_utf8(character, all);
+    for (const char32_t character : distinct_characters(read_corpus(file)))
+      append_utf8(character, all);
   }
-  const std::vector<char32_t> characters = characters_of(all);
+  const std::vector<char32_t> characters = distinct_characters(all);
   if (characters.empty()) throw InputError("the files have no characters");
   std::string alphabet;
   for (const char32_t character : characters) append_utf8(character, alphabet);

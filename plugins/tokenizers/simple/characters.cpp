@@ -18,7 +18,7 @@ constexpr std::string_view kUnknown = "<unk>";
 std::vector<char32_t> alphabet_of(const CharactersConfig& config) {
   std::set<char32_t> all;
   const auto add = [&](std::string_view text) {
-    for (const char32_t character : characters_of(text)) all.insert(character);
+    for (const char32_t character : distinct_characters(text)) all.insert(character);
   };
   add(config.alphabet);
   for (const Path& file : config.files) add(read_corpus(file.text));
@@ -28,7 +28,7 @@ std::vector<char32_t> alphabet_of(const CharactersConfig& config) {
 
 }  // namespace
 
-std::vector<char32_t> characters_of(std::string_view text) {
+std::vector<char32_t> distinct_characters(std::string_view text) {
   std::vector<bool> seen(0x110000);
   while (!text.empty()) {
     const CodePoint point = first_code_point(text);

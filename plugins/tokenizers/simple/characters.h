@@ -40,7 +40,7 @@ TRIVET_CONFIG(CharactersConfig, MarkTokensConfig, (alphabet, "The characters, in
               (unknown, "Treatment of characters that are not in the alphabet."))
 
 // The characters of a text, each once, by code point; bytes that are no UTF-8 are left out.
-std::vector<char32_t> characters_of(std::string_view text);
+std::vector<char32_t> distinct_characters(std::string_view text);
 
 class Characters final : public Tokenizer {
  public:

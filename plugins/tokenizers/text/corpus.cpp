@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "trivet/os/input_file.h"
+#include "trivet/os/text_check.h"
 
 namespace trivet::tokenizers {
 

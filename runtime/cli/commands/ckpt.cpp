@@ -18,9 +18,9 @@
 #include "cli/commands.h"
 #include "trivet/config/json.h"
 #include "trivet/config/schema.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/error.h"
 #include "trivet/train/checkpoint.h"
-#include "trivet/train/safetensors.h"
 
 namespace trivet {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
-#include "launch/control/unit_actions.h"
+#include "launch/control/unit_control.h"
 #include "launch/store/experiment_view.h"
 
 namespace trivet {

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "config/overrides/match_paths.h"
 #include "config/overrides/override_applier.h"
 #include "config/overrides/override_effects.h"
 

@@ -27,15 +27,4 @@ bool is_free_section(std::string_view name) noexcept;
 void apply_overrides(Value& root, const TypedTree& tree, const std::vector<Override>& overrides,
                      Diagnostics& diagnostics);
 
-// The paths, without globs, of all locations that exist in a filled tree or that its schemas know
-// and that `steps` matches.
-std::vector<std::vector<OverrideStep>> match_paths(const Value& filled, const TypedTree& tree,
-                                                   const std::vector<OverrideStep>& steps);
-
-// Whether a name fits a pattern, in which '*' stands for any characters.
-bool matches_glob(std::string_view pattern, std::string_view name);
-
-// "a.b[2].c"
-std::string path_text(const std::vector<OverrideStep>& steps);
-
 }  // namespace trivet

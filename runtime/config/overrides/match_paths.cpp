@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Globs in paths. "**" stands for any number of steps, none included, so a location can be reached
-// in more than one way; it counts once.
+// "**" stands for any number of steps, none included, so a location can be reached in more than one
+// way; it counts once.
+#include "config/overrides/match_paths.h"
+
 #include <algorithm>
 #include <array>
 #include <set>
 #include <string_view>
 #include <utility>
-
-#include "config/overrides/apply_overrides.h"
 
 namespace trivet {
 namespace {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/overrides/apply_overrides.h"
+#include "config/overrides/match_paths.h"
 #include "config/tree/defaults_filler.h"
 
 namespace trivet {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "launch/index/index_run.h"
+#include "launch/index/run_watch.h"
 #include "launch/store/experiment_store.h"
 
 namespace trivet {

@@ -7,9 +7,9 @@
 #include <fmt/core.h>
 
 #include "launch/index/background_watch.h"
-#include "launch/index/index_experiment.h"
-#include "launch/index/index_run.h"
+#include "launch/index/indexed_files.h"
 #include "launch/index/live_job_state.h"
+#include "launch/index/run_watch.h"
 #include "launch/store/disk_records.h"
 #include "trivet/config/enums.h"
 #include "trivet/config/json.h"

@@ -5,8 +5,8 @@
 
 #include <fmt/core.h>
 
-#include "launch/index/index_experiment.h"
-#include "launch/index/index_run.h"
+#include "launch/index/indexed_files.h"
+#include "launch/index/run_watch.h"
 
 namespace trivet {
 

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "config/overrides/apply_overrides.h"
+#include "config/overrides/match_paths.h"
 #include "config/toml/toml_writer.h"
 #include "config/tree/references.h"
 #include "trivet/error.h"

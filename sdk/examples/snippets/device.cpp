@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What trivet/backend/device.h shows: a kernel that a backend may lack.
+// What trivet/tensor/device.h shows: a kernel that a backend may lack.
 #include <catch2/catch.hpp>
 
 #include <vector>
 
-#include <trivet/backend/device.h>
 #include <trivet/ops.h>
 #include <trivet/tensor.h>
+#include <trivet/tensor/device.h>
 
 #include "fixtures.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What trivet/train/example_sampler.h shows: an input over a known number of examples.
+// What trivet/data/example_sampler.h shows: an input over a known number of examples.
 #include <catch2/catch.hpp>
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include <trivet/data/example_sampler.h>
 #include <trivet/input.h>
-#include <trivet/train/example_sampler.h>
 
 namespace example_sampler_example {
 

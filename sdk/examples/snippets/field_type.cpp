@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What trivet/detail/field_traits.h shows: a config field of a type that trivet does not know.
+// What trivet/config/detail/field_traits.h shows: a config field of a type that trivet does not
+// know.
 #include <catch2/catch.hpp>
 
 #include <string>

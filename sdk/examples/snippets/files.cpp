@@ -9,6 +9,7 @@
 
 #include <trivet/error.h>
 #include <trivet/os/input_file.h>
+#include <trivet/os/text_check.h>
 #include <trivet/task.h>
 #include <trivet/train/run_log.h>
 

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <trivet/backend/device.h>
+#include <trivet/tensor/device.h>
 #include <trivet/testing/plugins.h>
 
 namespace snippets {

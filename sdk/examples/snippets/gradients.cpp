@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What trivet/tape.h and trivet/tensor/remat.h show: gradients, and the same with less memory.
+// What trivet/tape.h and trivet/layer/remat.h show: gradients, and the same with less memory.
 #include <catch2/catch.hpp>
 
 #include <memory>
 #include <vector>
 
 #include <trivet/layer.h>
+#include <trivet/layer/remat.h>
 #include <trivet/ops.h>
 #include <trivet/tape.h>
-#include <trivet/tensor/remat.h>
 
 #include "fixtures.h"
 

@@ -17,10 +17,10 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/goal.h"
 #include "trivet/object.h"
-#include "trivet/plugin/export.h"
 #include "trivet/train/logs.h"
 
 namespace trivet {

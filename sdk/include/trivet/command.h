@@ -18,14 +18,14 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/backend/device.h"
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/value.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/object.h"
-#include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/tensor/device.h"
 #include "trivet/train/checkpoint.h"
-#include "trivet/train/safetensors.h"
 
 namespace trivet {
 

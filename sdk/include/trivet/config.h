@@ -69,13 +69,13 @@
 #include <utility>
 
 #include "trivet/config/config_of.h"
+#include "trivet/config/detail/codec.h"
+#include "trivet/config/detail/describe.h"
+#include "trivet/config/detail/for_each.h"
+#include "trivet/config/detail/schema_json.h"
 #include "trivet/config/field_types.h"
 #include "trivet/config/schema.h"
 #include "trivet/config/value.h"
-#include "trivet/detail/codec.h"
-#include "trivet/detail/describe.h"
-#include "trivet/detail/for_each.h"
-#include "trivet/detail/schema_json.h"
 
 namespace trivet {
 

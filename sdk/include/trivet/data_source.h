@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/object.h"
-#include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
 
 namespace trivet {

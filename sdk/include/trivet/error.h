@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 
 namespace trivet {
 

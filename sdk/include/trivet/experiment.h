@@ -61,8 +61,8 @@
 #include <string>
 
 #include "trivet/backend/mesh.h"
+#include "trivet/base/export.h"
 #include "trivet/config.h"
-#include "trivet/plugin/export.h"
 #include "trivet/task.h"
 #include "trivet/trainer.h"
 

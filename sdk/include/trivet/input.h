@@ -13,10 +13,10 @@
 #include <string>
 #include <string_view>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/value.h"
 #include "trivet/object.h"
-#include "trivet/plugin/export.h"
 #include "trivet/tensor/nested_map.h"
 #include "trivet/tensor/random.h"
 #include "trivet/train/phase.h"

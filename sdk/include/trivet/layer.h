@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/layer/scope.h"
 #include "trivet/layer/summaries.h"
 #include "trivet/object.h"
-#include "trivet/plugin/export.h"
 #include "trivet/tensor.h"
 #include "trivet/tensor/nested_map.h"
 #include "trivet/tensor/random.h"

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/value.h"
 #include "trivet/object.h"
-#include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
 #include "trivet/tensor/nested_map.h"
 #include "trivet/train/logs.h"

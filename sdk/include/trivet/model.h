@@ -5,10 +5,10 @@
 
 #include <string_view>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/layer.h"
 #include "trivet/object.h"
-#include "trivet/plugin/export.h"
 #include "trivet/tensor/nested_map.h"
 
 namespace trivet {

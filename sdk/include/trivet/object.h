@@ -12,7 +12,7 @@
 
 #include <string_view>
 
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 
 namespace trivet {
 

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/object.h"
-#include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
 #include "trivet/tensor.h"
 
@@ -25,7 +25,7 @@ TRIVET_CONFIG(OptimizerConfig, trivet::NoBase)
 // A run of parameters that are updated alike; flat and contiguous, with one slot tensor per slot
 // name.
 struct OptimizerSegment {
-  Tensor value;               // f32 [n], changed in place: assign() of trivet/tensor/optim_update.h
+  Tensor value;               // f32 [n], changed in place: assign() of trivet/train/optim_update.h
   Tensor gradient;            // f32 [n], not yet scaled
   std::vector<Tensor> slots;  // f32 [n]; per variable: flat, of the size of its slot_shape
   std::int64_t group = 0;     // as group_of said

@@ -61,7 +61,7 @@
 //                                         and restrictions on what is made of it, see experiment.h
 #pragma once
 
-#include "trivet/detail/plugin_note.h"
+#include "trivet/plugin/detail/plugin_note.h"
 
 namespace trivet {
 

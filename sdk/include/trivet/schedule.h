@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/object.h"
-#include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
 
 namespace trivet {

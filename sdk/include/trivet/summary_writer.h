@@ -11,10 +11,10 @@
 #include <string>
 #include <string_view>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/layer/summaries.h"
 #include "trivet/object.h"
-#include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
 #include "trivet/train/logs.h"
 

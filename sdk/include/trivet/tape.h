@@ -23,7 +23,7 @@
 #include <span>
 #include <type_traits>
 
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 #include "trivet/tensor.h"
 
 namespace trivet {

@@ -19,12 +19,12 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/input.h"
 #include "trivet/metric.h"
 #include "trivet/model.h"
 #include "trivet/object.h"
-#include "trivet/plugin/export.h"
 #include "trivet/tape.h"
 #include "trivet/train/init_load.h"
 #include "trivet/train/learner.h"
@@ -52,8 +52,8 @@ TRIVET_CONFIG(
 
 struct TaskContext {
   Device& device;
-  // The folder where the task may keep files; empty for a run that keeps none. It is that of the run before
-  // when the run goes on.
+  // The folder where the task may keep files; empty for a run that keeps none. It is that of the
+  // run before when the run goes on.
   std::string logging_dir;
   // Where another run's checkpoints are only evaluated (mode continuous_eval, and mode eval in the
   // directory of a run) the logging_dir of the same task in that run, to be read only. Empty
@@ -123,7 +123,7 @@ class TRIVET_API Task : public Object {
   // none is configured. [run-thread]
   virtual std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope);
   // The same for task.train_input and task.eval_input. Default: make<Input>. Where device() is the
-  // meta device (trivet/backend/meta_device.h) the data need not exist: a task that knows the
+  // meta device (trivet/tensor/meta_device.h) the data need not exist: a task that knows the
   // shapes of its batches may return an input that makes some. [run-thread]
   virtual std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config, InputContext& context);
 

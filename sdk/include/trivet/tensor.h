@@ -17,14 +17,14 @@
 #include <vector>
 
 #include "trivet/backend/dtype.h"
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 #include "trivet/tensor/shape.h"
 
 namespace trivet {
 
 class Device;
 struct GradientSlot;
-struct TensorImpl;  // internal: sdk/src/tensor_impl.h
+struct TensorImpl;  // internal: sdk/src/tensor/tensor_impl.h
 
 class TRIVET_API Tensor {
  public:

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "trivet/action.h"
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/goal.h"
 #include "trivet/error.h"
 #include "trivet/object.h"
-#include "trivet/plugin/export.h"
 #include "trivet/summary_writer.h"
 #include "trivet/task.h"
 #include "trivet/train/checkpoint.h"

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/config/config_of.h"
 
-#include "trivet/detail/codec.h"
-#include "trivet/plugin/registry.h"
+#include "config/config_node.h"
 
 namespace trivet {
-
-struct ConfigValue::Node {
-  std::string key;
-  Value fields = Value::table();
-  std::string path{};
-  Origin origin{};
-};
 
 ConfigValue::ConfigValue(std::string key, Value fields) {
   if (fields.is_null()) fields = Value::table();
@@ -59,37 +51,8 @@ Value ConfigValue::to_value() const {
   return table;
 }
 
-ConfigValue ConfigValue::from_value(const Value& value, std::string_view kind, std::string path) {
-  if (value.is_null() || detail::is_none(value)) return {};
-  ConfigValue config;
-  const auto fail = [&](std::string what, std::string hint) {
-    throw ConfigError(Diagnostic{value.origin(), path, std::move(what), std::move(hint)});
-  };
-  if (value.is_float() || value.is_integer()) {
-    const std::optional<ScalarShorthand> item = registry().for_number(kind);
-    if (!item) {
-      fail("no plugin says what a bare number means for a " + std::string(kind),
-           "write a table with a 'type'");
-    }
-    config = ConfigValue(item->key, Value::table({{item->field, value}}));
-  } else if (value.is_string()) {
-    config = ConfigValue(value.as_string(), Value::table());
-  } else if (const Value* type = value.find("type"); type != nullptr && type->is_string()) {
-    config = ConfigValue(type->as_string(), value);
-  } else {
-    fail("expected a table with a 'type', or the type alone", "a type is written plugin/Name");
-  }
-  config.node_->path = std::move(path);
-  config.node_->origin = value.origin();
-  return config;
-}
-
 bool operator==(const ConfigValue& a, const ConfigValue& b) {
   return a.has_value() == b.has_value() && a.key() == b.key() && a.fields() == b.fields();
-}
-
-std::string ConfigValue::key_of_token(std::string_view kind, const void* token) {
-  return registry().key_of_token(kind, token);
 }
 
 }  // namespace trivet

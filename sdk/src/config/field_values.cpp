@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the values of a config mean as members of a struct.
+#include "trivet/config/detail/codec.h"
 #include "trivet/config/schema.h"
-#include "trivet/detail/codec.h"
 
 namespace trivet {
 namespace detail {

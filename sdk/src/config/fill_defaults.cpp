@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "config/field_names.h"
+#include "trivet/config/detail/codec.h"
 #include "trivet/config/schema.h"
-#include "trivet/detail/codec.h"
 
 namespace trivet {
 namespace {

@@ -3,7 +3,7 @@
 // Schemas as data: their texts, the collection of problems, and the JSON of a plugin's note.
 #include "trivet/config/schema.h"
 
-#include "trivet/detail/codec.h"
+#include "trivet/config/detail/codec.h"
 
 #include <algorithm>
 #include <bit>

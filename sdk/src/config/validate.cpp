@@ -9,9 +9,9 @@
 
 #include "config/field_names.h"
 #include "config/unknown_keys.h"
+#include "trivet/config/detail/codec.h"
 #include "trivet/config/quantity.h"
 #include "trivet/config/schema.h"
-#include "trivet/detail/codec.h"
 
 namespace trivet {
 namespace {

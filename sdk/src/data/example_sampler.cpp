@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trivet/train/example_sampler.h"
+#include "trivet/data/example_sampler.h"
 
 #include <algorithm>
 #include <utility>

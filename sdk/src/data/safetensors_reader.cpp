@@ -12,9 +12,9 @@
 #include <system_error>
 
 #include "data/safetensors_header.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
-#include "trivet/train/safetensors.h"
 
 namespace trivet {
 namespace {

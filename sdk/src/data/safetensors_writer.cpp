@@ -12,9 +12,9 @@
 #include <unordered_set>
 
 #include "data/safetensors_header.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
-#include "trivet/train/safetensors.h"
 
 namespace trivet {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "plugin/guarded_layer.h"
-#include "trivet/backend/device.h"
+#include "layer/guarded_layer.h"
 #include "trivet/layer/scope.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet {
 namespace {

@@ -4,16 +4,17 @@
 // Every parameter starts at a multiple of 16 floats (64 bytes) of its block, so a product may read
 // it with aligned loads and one optimizer call may run over all of the block. The gaps hold zeros
 // in values, gradients and slots, and stay zero: an update of (0, 0) is 0 for every optimizer.
+#include "trivet/layer/parameter_store.h"
+
 #include <algorithm>
 #include <vector>
 
 #include "layer/block_layout.h"
 #include "layer/shared_layers.h"
-#include "trivet/backend/meta_device.h"
 #include "trivet/error.h"
 #include "trivet/layer.h"
-#include "trivet/layer/scope.h"
 #include "trivet/ops.h"
+#include "trivet/tensor/meta_device.h"
 
 namespace trivet {
 namespace {

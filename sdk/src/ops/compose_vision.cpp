@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ops/op_support.h"
-#include "trivet/backend/device.h"
 #include "trivet/ops.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet::compose {
 namespace {

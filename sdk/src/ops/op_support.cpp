@@ -67,30 +67,6 @@ std::string shapes(std::initializer_list<const Tensor*> tensors) {
   return text;
 }
 
-void fill(Tensor& x, double value) {
-  Device& device = x.device();
-  const tv_view view = x.mutable_view();
-  device.check(device.table().fill(device.context(), &view, value), "fill");
-}
-
-void copy_into(const tv_view& to, const Tensor& from) {
-  Device& device = from.device();
-  const tv_view view = from.view();
-  // A backend walks both by one shape: another one would lead it out of its memory.
-  if (!std::equal(from.shape().begin(), from.shape().end(), to.shape, to.shape + to.rank)) {
-    wrong("copy", "two arrays of one shape",
-          from.to_string() + " for one of rank " + std::to_string(to.rank));
-  }
-  device.check(device.table().copy(device.context(), &to, &view), "copy");
-}
-
-Tensor packed(const Tensor& x) {
-  if (x.contiguous()) return x;
-  const Tensor out = Tensor::empty(x.device(), x.shape(), x.dtype());
-  copy_into(out.view(), x);
-  return out;
-}
-
 Tensor unary(tv_unary_op op, const Tensor& x) {
   Device& device = x.device();
   const Tensor in = packed(x);

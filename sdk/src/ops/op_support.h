@@ -7,7 +7,8 @@
 #include <span>
 #include <string>
 
-#include "backend/device_impl.h"
+#include "tensor/device_impl.h"
+#include "tensor/packing.h"
 #include "tensor/tensor_impl.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
@@ -44,9 +45,6 @@ inline void* memory_or_null(const Tensor& x) {
   return x.defined() ? memory(x) : nullptr;
 }
 
-void fill(Tensor& x, double value);
-Tensor packed(const Tensor& x);                         // contiguous, itself when it is
-void copy_into(const tv_view& to, const Tensor& from);  // same shape, any strides and types
 Tensor unary(tv_unary_op op, const Tensor& x);
 Shape broadcast(const char* op, const Shape& a, const Shape& b);
 Tensor binary(const char* name, tv_binary_op op, const Tensor& a, const Tensor& b);
@@ -75,9 +73,6 @@ bool recording_any(std::initializer_list<const Tensor*> inputs);
 bool needs_input(Activation act);
 // The gradient of an activation composed; `saved` is what the activation keeps (backend.h).
 Tensor activation_gradient(Activation act, const Tensor& saved, const Tensor& dy);
-
-// Name of the op whose vjp this thread runs; null outside.
-const char* op_of_running_gradient() noexcept;
 
 // The gradient of an op through its composition: runs `composed` on a tape of its own.
 void gradient_by_composition(Vjp& v, std::span<const Tensor> inputs,

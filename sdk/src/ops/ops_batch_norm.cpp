@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch norm: the backend's kernels where it has them, sums and elementwise ops otherwise.
 #include "ops/op_support.h"
-#include "trivet/backend/device.h"
 #include "trivet/backend/kernels/norm.h"
-#include "trivet/tensor/ops_norm.h"
+#include "trivet/ops/ops_norm.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution and pooling: the backend's kernels where it has them, the compositions otherwise. The
 // two ways have ops of their own, because they keep different things for the gradient.
-#include "trivet/tensor/ops_vision.h"
+#include "trivet/ops/ops_vision.h"
 
 #include <algorithm>
 #include <vector>
@@ -9,9 +9,9 @@
 #include "ops/compose_vision.h"
 #include "ops/op_support.h"
 #include "ops/window_shape.h"
-#include "trivet/backend/device.h"
 #include "trivet/error.h"
 #include "trivet/tape.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three-dimensional windows: the images of a volume side by side in the batch, the depth on its
 // own.
-#include "trivet/tensor/ops_volume.h"
+#include "trivet/ops/ops_volume.h"
 
 #include <array>
 

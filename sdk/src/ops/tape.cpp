@@ -47,7 +47,6 @@ BlockPool<Node>& node_pool() {
 }
 
 thread_local Tape* current_tape = nullptr;
-thread_local const char* gradient_of_op = nullptr;  // whose vjp runs
 std::atomic<std::uint64_t> next_run{1};
 
 // Shape, type and device of x without its memory.
@@ -65,18 +64,14 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
 }
 
 struct RunningGradient {
-  explicit RunningGradient(const char* op) : outer(std::exchange(gradient_of_op, op)) {}
-  ~RunningGradient() { gradient_of_op = outer; }
+  explicit RunningGradient(const char* op) : outer(std::exchange(op_of_running_gradient(), op)) {}
+  ~RunningGradient() { op_of_running_gradient() = outer; }
   RunningGradient(const RunningGradient&) = delete;
   RunningGradient& operator=(const RunningGradient&) = delete;
   const char* outer;
 };
 
 }  // namespace
-
-const char* detail::op_of_running_gradient() noexcept {
-  return gradient_of_op;
-}
 
 struct Tape::Impl {
   std::vector<Node*> nodes;

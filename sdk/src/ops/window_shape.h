@@ -7,7 +7,7 @@
 #include <span>
 
 #include "trivet/backend/kernels/vision.h"
-#include "trivet/tensor/ops_vision.h"
+#include "trivet/ops/ops_vision.h"
 
 namespace trivet {
 

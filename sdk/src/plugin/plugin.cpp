@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "trivet/detail/plugin_note.h"
+#include "trivet/plugin/detail/plugin_note.h"
 
 namespace trivet::detail {
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "trivet/backend/device.h"
 #include "trivet/tensor.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet {
 
@@ -88,6 +88,9 @@ Storage* make_host_storage(std::uint64_t bytes);
 
 // True when nobody but `tensor` can see its memory.
 bool exclusive(const Tensor& tensor);
+
+// Name of the op whose vjp this thread runs, which the tape sets; null outside.
+const char*& op_of_running_gradient() noexcept;
 
 // The same memory seen with other extents and strides (elements); used by the form ops.
 Tensor view_of(const Tensor& x, const Shape& shape, const std::int64_t* strides,

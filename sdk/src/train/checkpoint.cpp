@@ -25,4 +25,8 @@ std::optional<std::int64_t> parse_checkpoint_name(std::string_view name) {
   return checkpoint_name(step) == name ? std::optional(step) : std::nullopt;
 }
 
+// Out of line, so that the class has one vtable and one type information in the process.
+CheckpointWriter::~CheckpointWriter() = default;
+CheckpointReader::~CheckpointReader() = default;
+
 }  // namespace trivet

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "trivet/data/safetensors.h"
 #include "trivet/train/init_checkpoint.h"
-#include "trivet/train/safetensors.h"
 
 namespace trivet::detail {
 

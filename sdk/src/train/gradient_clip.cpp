@@ -5,7 +5,7 @@
 
 #include "layer/block_layout.h"
 #include "trivet/ops.h"
-#include "trivet/tensor/optim_update.h"
+#include "trivet/train/optim_update.h"
 
 namespace trivet::detail {
 

@@ -12,11 +12,11 @@
 
 #include "train/checkpoint_weights.h"
 #include "trivet/config/schema.h"
+#include "trivet/data/float_values.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/error.h"
-#include "trivet/tensor/float_values.h"
 #include "trivet/train/checkpoint.h"
 #include "trivet/train/init_checkpoint.h"
-#include "trivet/train/safetensors.h"
 
 namespace trivet {
 namespace {

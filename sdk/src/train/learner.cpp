@@ -10,7 +10,7 @@
 #include "train/variational_noise.h"
 #include "train/weight_average.h"
 #include "trivet/error.h"
-#include "trivet/tensor/optim_update.h"
+#include "trivet/train/optim_update.h"
 
 namespace trivet {
 namespace {

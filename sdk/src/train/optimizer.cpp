@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/optimizer.h"
 
-#include "trivet/layer/scope.h"
+#include "trivet/layer/parameter_store.h"
 
 namespace trivet {
 

@@ -4,7 +4,7 @@
 #include "trivet/config/patterns.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/tensor/optim_update.h"
+#include "trivet/train/optim_update.h"
 
 namespace trivet::detail {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operand_cases.h"
 
-#include "trivet/tensor/ops_norm.h"
-#include "trivet/tensor/ops_vision.h"
-#include "trivet/tensor/ops_volume.h"
+#include "trivet/ops/ops_norm.h"
+#include "trivet/ops/ops_vision.h"
+#include "trivet/ops/ops_volume.h"
 
 namespace trivet::testing {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "operand_cases.h"
-#include "trivet/backend/device.h"
 #include "trivet/error.h"
 #include "trivet/tape.h"
+#include "trivet/tensor/device.h"
 #include "trivet/tensor/random.h"
 
 namespace trivet::testing {

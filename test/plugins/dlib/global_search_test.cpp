@@ -10,7 +10,7 @@
 
 #include "dlib/global_search.h"
 #include "plugins/config_round_trip.h"
-#include "plugins/search/sampler_promises.h"
+#include "plugins/search/samplers/sampler_promises.h"
 #include "search/samplers/random.h"
 #include "support/plugins.h"
 #include "trivet/plugin/registry.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rematerialization of layers, which changes no bit. (Of functions:
-// test/sdk/engine/remat_test.cpp.)
+// test/sdk/layer/remat_test.cpp.)
 #include <catch2/catch.hpp>
 
 #include "plugins/training_step.h"
 #include "support/plugins.h"
-#include "trivet/tensor/remat.h"
+#include "trivet/layer/remat.h"
 
 namespace nn_remat_test {
 namespace {

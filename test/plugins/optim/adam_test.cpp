@@ -10,8 +10,8 @@
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/plugin/registry.h"
-#include "trivet/tensor/optim_update.h"
 #include "trivet/train/learner.h"
+#include "trivet/train/optim_update.h"
 
 namespace optim_adam_test {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "table.h"
-#include "tabular/encoder.h"
+#include "tabular/table_encoder.h"
 
 namespace tabular_encoding_test {
 

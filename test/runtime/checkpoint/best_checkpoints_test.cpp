@@ -11,9 +11,9 @@
 #include "checkpoint/best_checkpoints.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "support/shell.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
-#include "trivet/train/safetensors.h"
 
 namespace train_saving_test {
 

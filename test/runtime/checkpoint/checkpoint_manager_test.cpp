@@ -19,10 +19,10 @@
 #include "runtime/train/train_parts.h"
 #include "support/directory_watch.h"
 #include "support/shell.h"
-#include "trivet/backend/device.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
+#include "trivet/tensor/device.h"
 
 using namespace trivet;
 using Catch::Contains;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "host/host_lookup.h"
 #include "support/plugin_folder.h"
 #include "trivet/schedule.h"
 

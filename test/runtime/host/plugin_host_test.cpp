@@ -9,6 +9,7 @@
 #include <latch>
 #include <thread>
 
+#include "host/host_lookup.h"
 #include "support/plugin_folder.h"
 #include "trivet/schedule.h"
 

@@ -14,8 +14,8 @@
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/plugin.h"
-#include "trivet/tensor/optim_update.h"
 #include "trivet/testing/backend_wrappers.h"
+#include "trivet/train/optim_update.h"
 
 namespace train_unread_losses_test {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "trivet/backend/device.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet::test {
 

@@ -12,11 +12,11 @@
 #include "trivet/backend/kernels/norm.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
+#include "trivet/ops/ops_norm.h"
+#include "trivet/ops/ops_vision.h"
 #include "trivet/tape.h"
-#include "trivet/tensor/ops_norm.h"
-#include "trivet/tensor/ops_vision.h"
-#include "trivet/tensor/optim_update.h"
 #include "trivet/testing/backend_wrappers.h"
+#include "trivet/train/optim_update.h"
 #ifdef TRIVET_TEST_CPU
 #include "cpu/backend.h"
 #endif

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "support/shell.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/error.h"
-#include "trivet/train/safetensors.h"
 
 namespace fs = std::filesystem;
 using trivet::DType;

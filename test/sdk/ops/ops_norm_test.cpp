@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch norm against plain loops in double.
-#include "trivet/tensor/ops_norm.h"
+#include "trivet/ops/ops_norm.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

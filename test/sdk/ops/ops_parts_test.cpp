@@ -7,8 +7,8 @@
 
 #include "sdk/backend/backends.h"
 #include "sdk/ops/op_case.h"
+#include "trivet/ops/ops_vision.h"
 #include "trivet/tape.h"
-#include "trivet/tensor/ops_vision.h"
 
 namespace trivet::test {
 namespace {

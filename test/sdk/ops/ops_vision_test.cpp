@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution and pooling against direct loops in double.
-#include "trivet/tensor/ops_vision.h"
+#include "trivet/ops/ops_vision.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

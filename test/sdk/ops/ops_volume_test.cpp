@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution in groups, and windows over volumes.
-#include "trivet/tensor/ops_volume.h"
+#include "trivet/ops/ops_volume.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -6,7 +6,7 @@
 
 #include "sdk/backend/backends.h"
 #include "trivet/error.h"
-#include "trivet/layer/scope.h"
+#include "trivet/layer/parameter_store.h"
 #include "trivet/ops.h"
 
 namespace trivet::test {

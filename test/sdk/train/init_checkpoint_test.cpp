@@ -11,9 +11,9 @@
 
 #include "support/plugins.h"
 #include "support/shell.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/error.h"
 #include "trivet/train/init_checkpoint.h"
-#include "trivet/train/safetensors.h"
 
 using namespace trivet;
 using Catch::Contains;

@@ -9,9 +9,9 @@
 #include <filesystem>
 
 #include "support/plugins.h"
+#include "trivet/data/safetensors.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/train/safetensors.h"
 
 namespace task_test {
 namespace {

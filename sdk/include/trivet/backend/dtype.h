@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "trivet/backend/backend.h"
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 
 namespace trivet {
 

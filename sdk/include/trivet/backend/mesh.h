@@ -7,7 +7,7 @@
 //   processes = 8                    # 4 devices each
 //   percore_batch_size = 16          # 512 examples in a global batch
 //
-// A mesh of more than one device is for looking at on a meta device (trivet/backend/meta_device.h):
+// A mesh of more than one device is for looking at on a meta device (trivet/tensor/meta_device.h):
 // `trivet check` and `trivet summary` tell what a device of it would have to hold and to do.
 #pragma once
 
@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -11,7 +11,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 
 namespace trivet {
 

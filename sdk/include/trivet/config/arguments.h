@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 
 namespace trivet {
 

@@ -39,9 +39,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "trivet/base/export.h"
 #include "trivet/config/value.h"
 #include "trivet/error.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

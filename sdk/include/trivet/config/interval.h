@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "trivet/base/export.h"
+#include "trivet/config/detail/field_traits.h"
 #include "trivet/config/duration.h"
-#include "trivet/detail/field_traits.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "trivet/base/export.h"
 #include "trivet/config/value.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "trivet/detail/field_traits.h"
+#include "trivet/config/detail/field_traits.h"
 
 namespace trivet {
 

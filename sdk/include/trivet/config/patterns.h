@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config/schema.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string_view>
 
+#include "trivet/base/export.h"
 #include "trivet/config/schema.h"
 #include "trivet/config/value.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

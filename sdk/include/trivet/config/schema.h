@@ -19,9 +19,9 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config/value.h"
 #include "trivet/error.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

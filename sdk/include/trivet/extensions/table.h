@@ -29,9 +29,9 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/error.h"
 #include "trivet/input.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/input.h"
-#include "trivet/plugin/export.h"
 #include "trivet/tokenizer.h"
 
 namespace trivet {

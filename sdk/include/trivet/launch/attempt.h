@@ -33,11 +33,11 @@
 
 #include <sys/types.h>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/error.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/unit_records.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet::launch {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "trivet/base/export.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/unit_records.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet::launch {
 

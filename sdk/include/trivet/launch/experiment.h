@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/value.h"
 #include "trivet/launch/job.h"
@@ -29,7 +30,6 @@
 #include "trivet/launch/orchestrator.h"
 #include "trivet/launch/subdir_format.h"
 #include "trivet/launch/sweep_info.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet::launch {
 

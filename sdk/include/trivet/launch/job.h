@@ -26,10 +26,10 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/value.h"
 #include "trivet/launch/sweep_info.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet::launch {
 

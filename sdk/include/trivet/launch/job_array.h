@@ -16,11 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config/value.h"
 #include "trivet/launch/attempt.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/unit_records.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet::launch {
 

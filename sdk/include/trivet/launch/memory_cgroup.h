@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "trivet/base/export.h"
 #include "trivet/os/file.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet::launch {
 

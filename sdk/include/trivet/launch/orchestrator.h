@@ -19,11 +19,11 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/launch/job.h"
 #include "trivet/launch/unit_records.h"
 #include "trivet/object.h"
-#include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
 
 namespace trivet {

@@ -17,11 +17,11 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/value.h"
 #include "trivet/launch/job.h"
 #include "trivet/os/file.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet::launch {
 

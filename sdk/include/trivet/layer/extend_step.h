@@ -32,8 +32,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/layer.h"
-#include "trivet/plugin/export.h"
 #include "trivet/tensor.h"
 
 namespace trivet {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
-#include "trivet/plugin/export.h"
 #include "trivet/tensor/random.h"
 #include "trivet/tensor/shape.h"
 

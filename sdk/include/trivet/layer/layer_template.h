@@ -11,9 +11,9 @@
 
 #include <string_view>
 
+#include "trivet/base/export.h"
 #include "trivet/config/config_of.h"
 #include "trivet/layer.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -19,9 +19,9 @@
 #include <string>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config/config_of.h"
 #include "trivet/layer.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -10,117 +10,22 @@
 //                                 {.init = config.init})),
 //         activation_(scope.layer("activation", config.activation)) {}
 //
-// Parameters get their memory all at once, in one flat block each for values and gradients, when
-// the model is built; until then only their shape may be asked.
+// The parameters belong to the ParameterStore of the model (parameter_store.h).
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "trivet/backend/device.h"
+#include "trivet/base/export.h"
 #include "trivet/config/config_of.h"
-#include "trivet/layer/initializer.h"
-#include "trivet/plugin/export.h"
-#include "trivet/tape.h"
-#include "trivet/tensor.h"
+#include "trivet/layer/parameter_store.h"
+#include "trivet/tensor/device.h"
 #include "trivet/tensor/random.h"
 
 namespace trivet {
 
 class Layer;
-
-// A named tensor that a layer owns. Trainable ones have a gradient and are updated by the
-// optimizer; the others are states (running means) that the layer itself assigns. Both are saved.
-class TRIVET_API Parameter {
- public:
-  const std::string& path() const { return path_; }
-  const Shape& shape() const { return shape_; }
-  bool trainable() const { return trainable_; }
-  // Requires a gradient when trainable. Throws Error before the model is built.
-  const Tensor& value() const;
-  // What backward accumulated; its contents count only where slot().written.
-  Tensor& gradient() { return slot_.gradient; }
-  GradientSlot& slot() { return slot_; }
-  // False when the loss of the last step did not depend on it, as ParameterStore::end_gradients
-  // finds out. Its gradient is zero then, and a Learner leaves it and its slots alone. Set it where
-  // a gradient is filled in by hand after that.
-  bool has_gradient() const { return has_gradient_; }
-  void set_has_gradient(bool has) { has_gradient_ = has; }
-  // Copies new values in (states, restoring, averaging). Same shape and type.
-  void assign(const Tensor& value);
-
- private:
-  friend class ParameterStore;
-  std::string path_;
-  Shape shape_;
-  bool trainable_ = true;
-  InitConfig init_;
-  std::int64_t fan_in_ = 0, fan_out_ = 0;
-  std::int64_t offset_ = 0;  // elements from the start of its block
-  Tensor value_;
-  GradientSlot slot_;
-  bool has_gradient_ = true;
-};
-
-struct ParameterOptions {
-  InitConfig init = {};  // method layer_default means `fallback`
-  InitConfig fallback = {Init::xavier_uniform, 1.0};
-  bool trainable = true;
-  std::int64_t fan_in = 0, fan_out = 0;  // 0: counted from the shape
-};
-
-// All parameters of one model, in the order the layers made them. [run-thread]
-class TRIVET_API ParameterStore {
- public:
-  ParameterStore(Device& device, RngKey key);
-  ~ParameterStore();
-  ParameterStore(const ParameterStore&) = delete;
-  ParameterStore& operator=(const ParameterStore&) = delete;
-
-  // Throws Error for a path that is taken, or after `build`.
-  Parameter& add(std::string path, const Shape& shape, const ParameterOptions& options);
-
-  // Makes a trainable parameter a state, before `build`.
-  void freeze(Parameter& parameter);
-
-  // Allocates the blocks (trainable values, their gradients, states; 64-byte aligned segments, so
-  // one optimizer call can run over the whole block) and draws the starting values with
-  // key.fold("params").fold(path).
-  void build();
-
-  Device& device() const { return device_; }
-  RngKey key() const { return key_; }
-  const std::vector<std::unique_ptr<Parameter>>& parameters() const { return parameters_; }
-  Parameter* find(std::string_view path) const;
-  std::int64_t trainable_count() const;  // numbers, not tensors
-  std::int64_t count() const;
-
-  void begin_gradients();  // nothing is written yet: the first contribution overwrites
-  void end_gradients();    // zeroes what no op wrote, and notes that it has no gradient
-
-  // The flat blocks (f32 [n], padding between segments is zero) and where a parameter lies in them.
-  Tensor& trainable_values();
-  Tensor& trainable_gradients();
-  Tensor& states();
-  std::int64_t offset_of(const Parameter& parameter) const;  // elements
-
- private:
-  friend class Scope;
-  struct Shared;  // taken paths, layers with a shared name
-  void place(Parameter& parameter);
-  Device& device_;
-  RngKey key_;
-  std::vector<std::unique_ptr<Parameter>> parameters_;
-  std::map<std::string, Parameter*, std::less<>> by_path_;
-  std::unique_ptr<Shared> shared_;
-  Tensor trainable_values_, trainable_gradients_, states_;
-  bool built_ = false;
-};
 
 class TRIVET_API Scope {
  public:

@@ -19,8 +19,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "trivet/base/export.h"
 #include "trivet/layer.h"
-#include "trivet/plugin/export.h"
 #include "trivet/tensor.h"
 
 namespace trivet {

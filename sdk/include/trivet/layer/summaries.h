@@ -18,7 +18,7 @@
 #include <variant>
 #include <vector>
 
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 #include "trivet/tensor.h"
 
 namespace trivet {

@@ -11,8 +11,8 @@
 
 #include <sys/types.h>
 
+#include "trivet/base/export.h"
 #include "trivet/error.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

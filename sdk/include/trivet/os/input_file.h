@@ -20,7 +20,7 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 
 namespace trivet {
 
@@ -55,23 +55,5 @@ class TRIVET_API InputFile {
 
 // All of it. Throws InputError, also for more than `limit` bytes.
 TRIVET_API std::string input_text(const std::string& name, std::uint64_t limit);
-
-// Refuses what is no text: with a zero byte in it, or of which more than a tenth is no UTF-8 (text
-// of another encoding that is mostly ASCII passes).
-class TRIVET_API TextCheck {
- public:
-  // `hint` says what to do with a file that is refused.
-  TextCheck(std::string name, std::string hint);
-  // The text's pieces, cut anywhere. Throws InputError for a zero byte.
-  void add(std::string_view piece);
-  // Throws InputError where too little of the whole is UTF-8.
-  void finish() const;
-
- private:
-  [[noreturn]] void refuse(const std::string& why) const;
-  std::string name_, hint_;
-  std::string front_;  // the first bytes
-  std::uint64_t bytes_ = 0, invalid_ = 0;
-};
 
 }  // namespace trivet

@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 
 namespace trivet {
 

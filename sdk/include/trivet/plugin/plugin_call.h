@@ -15,8 +15,8 @@
 #include <string>
 #include <utility>
 
+#include "trivet/base/export.h"
 #include "trivet/error.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

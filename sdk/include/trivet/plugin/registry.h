@@ -38,11 +38,11 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/config_of.h"
 #include "trivet/config/schema.h"
 #include "trivet/error.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -17,9 +17,9 @@
 #include <span>
 #include <string_view>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/object.h"
-#include "trivet/plugin/export.h"
 #include "trivet/plugin/registry.h"
 #include "trivet/search/search_space.h"
 #include "trivet/search/trial.h"

@@ -29,9 +29,9 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/value.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config/goal.h"
-#include "trivet/plugin/export.h"
 #include "trivet/search/search_space.h"
 
 namespace trivet {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 #include "trivet/tensor.h"
 
 namespace trivet {

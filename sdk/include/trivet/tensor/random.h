@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 
 namespace trivet {
 

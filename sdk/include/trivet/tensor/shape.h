@@ -9,7 +9,7 @@
 #include <string>
 
 #include "trivet/backend/backend.h"
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 
 namespace trivet {
 

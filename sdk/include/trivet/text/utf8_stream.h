@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 
 namespace trivet {
 

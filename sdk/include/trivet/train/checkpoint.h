@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config/value.h"
-#include "trivet/plugin/export.h"
 #include "trivet/tensor.h"
 
 namespace trivet {

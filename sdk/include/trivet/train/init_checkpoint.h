@@ -22,10 +22,10 @@
 #include <span>
 #include <string>
 
-#include "trivet/layer/scope.h"
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
+#include "trivet/data/safetensors.h"
+#include "trivet/layer/parameter_store.h"
 #include "trivet/train/init_load.h"
-#include "trivet/train/safetensors.h"
 
 namespace trivet {
 

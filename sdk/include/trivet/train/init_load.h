@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

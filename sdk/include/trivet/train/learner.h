@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/patterns.h"
-#include "trivet/layer/scope.h"
+#include "trivet/layer/parameter_store.h"
 #include "trivet/optimizer.h"
-#include "trivet/plugin/export.h"
 #include "trivet/schedule.h"
 
 namespace trivet {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/plugin/export.h"
+#include "trivet/base/export.h"
 
 namespace trivet {
 

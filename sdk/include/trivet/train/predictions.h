@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "trivet/plugin/export.h"
-#include "trivet/tensor/host_array.h"
+#include "trivet/base/export.h"
+#include "trivet/ops/host_array.h"
 #include "trivet/tensor/nested_map.h"
 
 namespace trivet {

@@ -19,8 +19,8 @@
 #include <filesystem>
 #include <string>
 
+#include "trivet/base/export.h"
 #include "trivet/config/value.h"
-#include "trivet/plugin/export.h"
 
 namespace trivet {
 

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "sdk/ops/onnx/operators.h"
+#include "trivet/ops/ops_norm.h"
+#include "trivet/ops/ops_volume.h"
 #include "trivet/tape.h"
-#include "trivet/tensor/ops_norm.h"
-#include "trivet/tensor/ops_volume.h"
 
 namespace trivet::test::onnx {
 namespace {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels for batch normalization (trivet/tensor/ops_norm.h), offered by a backend through
+/* Kernels for batch normalization (trivet/ops/ops_norm.h), offered by a backend through
  * tv_backend.extension. The SDK composes it from reductions and elementwise functions where a
  * backend has none. (Norms over the last axis are in the table itself: norm_fwd, norm_bwd.) */
 #ifndef TRIVET_EXTENSIONS_NORM_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels for the image ops (trivet/tensor/ops_vision.h), offered by a backend through
+/* Kernels for the image ops (trivet/ops/ops_vision.h), offered by a backend through
  * tv_backend.extension. The SDK composes these ops from copy and matmul where a backend has none.
  * Images are NHWC, filters [KH, KW, Cin, Cout]. */
 #ifndef TRIVET_EXTENSIONS_VISION_H

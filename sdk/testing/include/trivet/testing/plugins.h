@@ -14,7 +14,7 @@
 #include <memory>
 #include <string>
 
-#include "trivet/backend/device.h"
+#include "trivet/tensor/device.h"
 
 namespace trivet::testing {
 

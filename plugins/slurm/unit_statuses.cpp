@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unit_statuses.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "trivet/launch/attempt.h"
+#include "trivet/os/process.h"
+
+namespace trivet::slurm {
+namespace {
+
+using launch::AttemptPhase;
+using launch::Job;
+using launch::JobState;
+using launch::JobStatus;
+using launch::Readiness;
+using launch::WorkUnit;
+
+// Reasons for which every job waits now and then.
+constexpr std::array<std::string_view, 8> kUsual = {
+    "",          "None",       "Priority", "Resources",
+    "BeginTime", "Dependency", "Cleaning", "JobArrayTaskLimit"};
+
+JobStatus changed(JobStatus status, JobState state, const std::string& detail) {
+  status.state = state;
+  status.detail = detail;
+  status.time = unix_time();
+  return status;
+}
+
+std::string queued_detail(const JobLocation& at) {
+  const std::string text = "Slurm job " + at.id();
+  const std::string& reason = at.entry->reason;
+  const bool is_usual = std::find(kUsual.begin(), kUsual.end(), reason) != kUsual.end();
+  return at.entry->is_pending() && !is_usual ? text + ": " + reason : text;
+}
+
+// A machine that went down is no failure of the job, and run_job() counts none when it goes on. An
+// attempt that was lost is the one end without an exit code and a signal.
+std::int64_t failures_of(const JobStatus& told, const JobStatus& recorded) {
+  const bool was_lost = !told.exit_code && told.signal == 0;
+  return was_lost ? recorded.failures : told.failures;
+}
+
+// While Slurm has it. `told` is what the attempts tell that is not recorded; they are not looked at
+// again, for between two looks a job may end. What is recorded as queued is taken for counted, so
+// an attempt that has not ended must not become it.
+JobStatus live_status(const JobStatus& recorded, std::optional<JobStatus> told,
+                      const JobLocation& at) {
+  // A task says that the job runs before there is a trace of it.
+  const bool is_without_trace = told && told->attempt < recorded.attempt;
+  if (is_without_trace && !at.entry->is_pending()) told.reset();
+  JobStatus status = recorded;
+  if (told) {
+    status.state = told->state;
+    status.attempt = told->attempt;
+    status.failures = failures_of(*told, recorded);
+  }
+  if (!at.entry->host.empty()) status.host = at.entry->host;
+  const bool runs = status.state == JobState::running;
+  return changed(status, runs ? JobState::running : JobState::queued, queued_detail(at));
+}
+
+// What the last attempt came to, where it has ended.
+std::optional<JobStatus> last_end(const Job& job) {
+  const std::int64_t last = launch::last_attempt(job);
+  if (last == 0) return std::nullopt;
+  launch::AttemptInfo info = launch::read_attempt(job, last);
+  return info.phase == AttemptPhase::ended ? std::optional(std::move(info.status)) : std::nullopt;
+}
+
+// When Slurm is done with it, and no attempt tells how it ended.
+JobStatus dropped_status(const Job& job, const JobStatus& recorded, const JobLocation& at,
+                         bool is_cancelled, const launch::DependencyAnswer& dependency) {
+  const std::string state = at.entry != nullptr ? at.entry->state : std::string();
+  if (is_cancelled) return changed(recorded, JobState::cancelled, {});
+  if (dependency.readiness == Readiness::never) {
+    return changed(recorded, JobState::skipped, dependency.why);
+  }
+  const std::string said = "Slurm job " + at.id();
+  if (state == "CANCELLED") return changed(recorded, JobState::cancelled, said + ": CANCELLED");
+  const bool is_held = at.entry != nullptr && at.entry->has_failed_to_start();
+  const std::string& why = is_held ? at.entry->reason : state;
+  const std::string known = said + (why.empty() ? " is gone" : ": " + why);
+  // It has saved. Whatever Slurm makes of that, nothing of it is lost.
+  const std::optional<JobStatus> end = last_end(job);
+  if (end && end->state == JobState::preempted) {
+    JobStatus saved = recorded;
+    saved.attempt = end->attempt;
+    saved.exit_code = end->exit_code;
+    saved.signal = end->signal;
+    return changed(saved, JobState::preempted, known + "; waits for 'trivet resume'");
+  }
+  // A limit ends no work of a job that had ended before it, and was to be started again. A
+  // controller that was killed may bring such a job back as one that runs.
+  const bool is_limit = state == "TIMEOUT" || state == "DEADLINE" || state == "OUT_OF_MEMORY";
+  if (is_limit && !end) return changed(recorded, JobState::failed, known);
+  return changed(recorded, JobState::lost,
+                 known + "; see " + at.location->submission->log(at.location->task).string());
+}
+
+bool is_told_by_attempt(const JobStatus& status) {
+  return launch::is_final(status.state) && status.state != JobState::lost;
+}
+
+}  // namespace
+
+bool is_same(const JobStatus& a, const JobStatus& b) {
+  return a.state == b.state && a.attempt == b.attempt && a.detail == b.detail;
+}
+
+std::string JobLocation::id() const {
+  return job_id + "_" + std::to_string(location->task);
+}
+
+bool JobLocation::is_live(const JobStatus& recorded) const {
+  if (entry == nullptr || !entry->is_active()) return false;
+  const bool is_asked_again = recorded.state == JobState::pending && recorded.failures == 0;
+  const auto task = static_cast<std::size_t>(location->task);
+  return !is_asked_again || recorded.attempt <= location->submission->attempts[task];
+}
+
+JobLocation location_of(std::int64_t wid, const Job& job, const Submissions& submissions,
+                        const Queue& queue) {
+  JobLocation at;
+  at.location = submissions.find(wid, job.name);
+  if (!at.location) return at;
+  at.job_id = at.location->submission->job_id;
+  if (at.job_id.empty()) at.job_id = queue.job_id_of(at.location->submission->name);
+  at.entry = queue.find(at.job_id, at.location->task);
+  return at;
+}
+
+JobStatus status_now(const Job& job, const JobStatus& recorded, const JobLocation& at,
+                     bool is_cancelled, const launch::DependencyAnswer& dependency) {
+  if (launch::is_final(recorded.state)) return recorded;
+  const std::optional<JobStatus> told = launch::unrecorded_status(job, recorded);
+  if (told && is_told_by_attempt(*told)) return *told;
+  if (at.is_live(recorded)) {
+    const JobStatus now = live_status(recorded, told, at);
+    return is_same(now, recorded) ? recorded : now;
+  }
+  // It was never handed over, or is wanted once more.
+  if (recorded.state == JobState::pending || !at.location) return recorded;
+  JobStatus known = recorded;
+  if (told) known.attempt = told->attempt;
+  return dropped_status(job, known, at, is_cancelled, dependency);
+}
+
+std::vector<const Job*> in_order(const WorkUnit& unit) {
+  std::vector<const Job*> order;
+  const auto is_there = [&](const std::string& name) {
+    return std::any_of(order.begin(), order.end(),
+                       [&](const Job* job) { return job->name == name; });
+  };
+  // A cycle cannot be launched, so every round adds one.
+  for (std::size_t round = 0; round < unit.jobs.size(); ++round) {
+    for (const Job& job : unit.jobs) {
+      const bool may = std::all_of(job.after.begin(), job.after.end(), [&](const auto& dependency) {
+        return is_there(dependency.job);
+      });
+      if (may && !is_there(job.name)) order.push_back(&job);
+    }
+  }
+  return order;
+}
+
+UnitStatuses::UnitStatuses(const WorkUnit& unit, launch::UnitRecords& records) : unit_(unit) {
+  for (const Job& job : unit.jobs) statuses_.push_back(records.status(unit.wid, job.name));
+}
+
+JobStatus& UnitStatuses::of(const Job& job) {
+  return statuses_[static_cast<std::size_t>(&job - unit_.jobs.data())];
+}
+
+launch::DependencyAnswer UnitStatuses::readiness(const Job& job) const {
+  return launch::readiness_of(job, [&](std::string_view name) -> const JobStatus* {
+    for (std::size_t i = 0; i < unit_.jobs.size(); ++i) {
+      if (unit_.jobs[i].name == name) return &statuses_[i];
+    }
+    return nullptr;
+  });
+}
+
+}  // namespace trivet::slurm

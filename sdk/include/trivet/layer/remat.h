@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rematerialization (gradient checkpointing, Chen et al. 2016): what a function computes on the way
+// is not kept for the gradients but computed again when they are needed. Less memory, a third more
+// work.
+//
+// Example (sdk/examples/snippets/gradients.cpp#remat):
+//
+//   Tensor y = remat(*layer, x, context);  // as layer->fprop(x, context)
+//
+// Gradients are bit for bit those without: random numbers are pure functions of path and step, ops
+// give the same bits twice, and the second run's gradients are added to the same memory in the same
+// order. What is computed twice counts once as FLOPs of the model. [run-thread]
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "trivet/base/export.h"
+#include "trivet/layer.h"
+#include "trivet/tensor.h"
+
+namespace trivet {
+
+// What is kept beside the inputs, and so not computed twice.
+enum class RematKeeps {
+  nothing,
+  attention,  // what ops::attention gives, where a kernel computes it
+};
+
+enum class RematPass {
+  forward,
+  backward,  // computed again for the gradients
+};
+
+// What is run: once on the way forward and once on the way back, with tensors of the same values.
+// It must do the same both times, and may use parameters beside its inputs; what it holds is kept
+// until then.
+using Rematerialized =
+    std::function<std::vector<Tensor>(std::span<const Tensor> inputs, RematPass pass)>;
+
+// The outputs of `fn`, at most 4 of at most 5 inputs. Without a tape, or where no output needs a
+// gradient, this is fn(inputs, RematPass::forward).
+TRIVET_API std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs,
+                                     RematKeeps keeps = RematKeeps::nothing);
+
+// layer.fprop(x, context), with its auxiliary losses and summaries. Gradients flow to x and to the
+// context's cross_inputs. `layer` must outlive the tape. In the second run the layer finds
+// context.recomputing set, and must leave its states alone.
+TRIVET_API Tensor remat(Layer& layer, const Tensor& x, FpropContext& context,
+                        RematKeeps keeps = RematKeeps::nothing);
+
+}  // namespace trivet

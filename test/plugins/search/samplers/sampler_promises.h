@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every sampler promises, as checks for the tests of those of any plugin.
+#pragma once
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugins/search/study.h"
+
+namespace trivet::test {
+
+using SamplerMaker =
+    std::function<std::unique_ptr<Sampler>(const SearchSpace&, std::int64_t, Goal)>;
+
+template <class S>
+SamplerMaker maker_of(typename S::Config config = {}) {
+  return [config](const SearchSpace& space, std::int64_t seed, Goal goal) {
+    return make_sampler<S>(config, space, seed, goal);
+  };
+}
+
+inline std::string text_of(const SearchPoint& point) {
+  std::string text;
+  for (const auto& [path, value] : point) text += path + "=" + to_toml(value) + " ";
+  return text;
+}
+
+// What three workers do: trials end out of order, some fail, one of them stays behind.
+inline std::vector<Trial> untidy_search(const Sampler& sampler, int trials) {
+  std::vector<Trial> ended, running;
+  for (int number = 0; number < trials; ++number) {
+    std::vector<Trial> history = ended;
+    history.insert(history.end(), running.begin(), running.end());
+    running.push_back({.number = number, .point = sampler.ask(number, history)});
+    if (running.size() < 3) continue;
+    Trial trial = running[1];
+    running.erase(running.begin() + 1);
+    trial.value = mixed(trial.point);
+    trial.state = number % 5 == 0 ? TrialState::failed : TrialState::complete;
+    if (number % 7 == 0) trial.state = TrialState::stopped;
+    if (number % 11 == 0) trial.value = std::numeric_limits<double>::quiet_NaN();
+    ended.push_back(std::move(trial));
+  }
+  ended.insert(ended.end(), running.begin(), running.end());
+  return ended;
+}
+
+// A sampler that gets the history anew asks for the same points.
+inline void check_resumes(const SamplerMaker& make) {
+  const SearchSpace space = mixed_space();
+  const auto history = run_search(*make(space, 3, Goal::min), mixed, 24);
+  for (const std::size_t restart : {0u, 1u, 9u, 10u, 17u, 23u}) {
+    const auto again = make(space, 3, Goal::min);
+    const auto known = std::span(history).first(restart);
+    CHECK(again->ask(static_cast<std::int64_t>(restart), known) == history[restart].point);
+  }
+}
+
+// Searching for the most is searching for the least of the negative.
+inline void check_goals(const SamplerMaker& make) {
+  const SearchSpace space = mixed_space();
+  const auto least = run_search(*make(space, 5, Goal::min), mixed, 20);
+  const auto most = run_search(
+      *make(space, 5, Goal::max), [](const SearchPoint& point) { return -mixed(point); }, 20);
+  CHECK(least.back().point == most.back().point);
+}
+
+// Every point asked for is one of the space, whatever became of the trials before.
+inline void check_points_of_space(const SamplerMaker& make) {
+  const SearchSpace space = mixed_space();
+  for (const Trial& trial : untidy_search(*make(space, 7, Goal::min), 40)) {
+    CHECK_NOTHROW(space.unit(trial.point));
+  }
+}
+
+// Trials that run at the same time are at different points.
+inline void check_parallel_points(const SamplerMaker& make) {
+  const auto sampler = make(branin_space(), 1, Goal::min);
+  std::vector<Trial> history = run_search(*sampler, branin, 15);
+  std::set<std::string> points;
+  for (int number = 15; number < 23; ++number) {
+    history.push_back({.number = number, .point = sampler->ask(number, history)});
+    points.insert(text_of(history.back().point));
+  }
+  CHECK(points.size() == 8);
+}
+
+// The mean over four seeds of the best of 40 trials on a space with one dimension of each kind.
+inline double mean_best_on_mixed(const SamplerMaker& make) {
+  double sum = 0;
+  for (int seed = 0; seed < 4; ++seed) {
+    sum += least_value(run_search(*make(mixed_space(), seed, Goal::min), mixed, 40));
+  }
+  return sum / 4;
+}
+
+// The median over twenty seeds of the best of 30 trials on Branin's function.
+inline double median_best_on_branin(const SamplerMaker& make) {
+  std::vector<double> best;
+  for (int seed = 0; seed < 20; ++seed) {
+    best.push_back(least_value(run_search(*make(branin_space(), seed, Goal::min), branin, 30)));
+  }
+  std::sort(best.begin(), best.end());
+  return (best[9] + best[10]) / 2;
+}
+
+}  // namespace trivet::test

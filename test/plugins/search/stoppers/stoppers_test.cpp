@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stoppers, on curves small enough to decide by hand.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "plugins/search/study.h"
+#include "search/stoppers/asha.h"
+#include "search/stoppers/median.h"
+
+using namespace trivet;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Trial curve(std::int64_t number, std::vector<Measurement> measurements,
+            TrialState state = TrialState::complete) {
+  return {.number = number,
+          .state = state,
+          .point = {},
+          .value = {},
+          .measurements = std::move(measurements)};
+}
+
+template <class S>
+S stopper(typename S::Config config, Goal goal = Goal::min) {
+  StopperContext context{.goal = goal};
+  return S(config, context);
+}
+
+search::Asha asha(std::int64_t min_steps, std::int64_t factor, Goal goal = Goal::min) {
+  search::AshaConfig config;
+  config.min_steps = min_steps;
+  config.reduction_factor = factor;
+  return stopper<search::Asha>(config, goal);
+}
+
+search::Median median(std::int64_t n_startup, std::int64_t warmup_steps = 0,
+                      Goal goal = Goal::min) {
+  search::MedianConfig config;
+  config.n_startup = n_startup;
+  config.warmup_steps = warmup_steps;
+  return stopper<search::Median>(config, goal);
+}
+
+// Trials that have all been measured at step 10.
+std::vector<Trial> at_step_10(const std::vector<double>& values) {
+  std::vector<Trial> trials;
+  for (const double value : values) {
+    trials.push_back(
+        curve(static_cast<std::int64_t>(trials.size()), {{10, value}}, TrialState::running));
+  }
+  return trials;
+}
+
+std::vector<std::int64_t> stopped_of(const Stopper& stopper, const std::vector<Trial>& trials) {
+  std::vector<std::int64_t> stopped;
+  for (const Trial& trial : trials) {
+    if (stopper.should_stop(trial, trials)) stopped.push_back(trial.number);
+  }
+  return stopped;
+}
+
+}  // namespace
+
+TEST_CASE("successive halving keeps one in three of a rung") {
+  // Of seven floor(7 / 3) = 2 go on: 0.1 and 0.2.
+  const auto trials = at_step_10({0.5, 0.1, 0.9, 0.2, 0.6, 0.3, 0.7});
+  CHECK(stopped_of(asha(10, 3), trials) == std::vector<std::int64_t>{0, 2, 4, 5, 6});
+  CHECK(stopped_of(asha(10, 3, Goal::max), trials) == std::vector<std::int64_t>{0, 1, 3, 4, 5});
+  CHECK(*asha(10, 3).should_stop(trials[5], trials) ==
+        "rung 10: 0.3 is number 3 of 7 trials, and 2 continue");
+  CHECK(*asha(10, 3, Goal::max).should_stop(trials[3], trials) ==
+        "rung 10: 0.2 is number 6 of 7 trials, and 2 continue");
+}
+
+TEST_CASE("successive halving lets the first at a rung pass, then whoever is better") {
+  CHECK(stopped_of(asha(10, 3), at_step_10({0.5})).empty());
+  CHECK(stopped_of(asha(10, 3), at_step_10({0.5, 0.6})) == std::vector<std::int64_t>{1});
+  CHECK(stopped_of(asha(10, 3), at_step_10({0.5, 0.4})) == std::vector<std::int64_t>{0});
+  CHECK(stopped_of(asha(10, 3), at_step_10({0.5, 0.5, 0.5})).empty());  // equals share the rank
+}
+
+TEST_CASE("nobody stops before the first rung") {
+  CHECK(stopped_of(asha(11, 3), at_step_10({0.5, 0.4, 0.3})).empty());
+}
+
+TEST_CASE("a trial is judged at the highest rung it reached, with its first result there") {
+  // Rungs 10, 30, 90. Trial 0 is the worst at rung 10 and the best of two at rung 30.
+  const std::vector<Trial> trials = {
+      curve(0, {{10, 0.9}, {35, 0.2}, {60, 0.8}}, TrialState::running),
+      curve(1, {{10, 0.5}, {29, 0.1}}, TrialState::running),
+      curve(2, {{10, 0.4}, {30, 0.3}}, TrialState::stopped),
+      curve(3, {{10, 0.3}}, TrialState::failed),
+  };
+  const auto rule = asha(10, 3);
+  CHECK_FALSE(rule.should_stop(trials[0], trials));
+  CHECK_THAT(*rule.should_stop(trials[1], trials), Contains("rung 10: 0.5 is number 3 of 4"));
+  CHECK_THAT(*rule.should_stop(trials[2], trials), Contains("rung 30: 0.3 is number 2 of 2"));
+}
+
+TEST_CASE("a number that is not finite is the worst of a rung") {
+  CHECK(stopped_of(asha(10, 2), at_step_10({NAN, 0.5, INFINITY, 0.6})) ==
+        std::vector<std::int64_t>{0, 2});
+  CHECK(stopped_of(asha(10, 2, Goal::max), at_step_10({NAN, 0.5, INFINITY, 0.6})) ==
+        std::vector<std::int64_t>{0, 2});
+}
+
+TEST_CASE("the median rule compares the best so far with the others' means so far") {
+  // Means up to step 20: 0.7, 0.5, 0.3. Their median is 0.5.
+  std::vector<Trial> trials = {
+      curve(0, {{10, 0.8}, {20, 0.6}, {30, 0.1}}),
+      curve(1, {{10, 0.6}, {20, 0.4}, {30, 0.3}}),
+      curve(2, {{10, 0.4}, {20, 0.2}, {30, 0.2}}),
+  };
+  const auto verdict = [&](double first, double second) {
+    const Trial trial = curve(9, {{10, first}, {20, second}}, TrialState::running);
+    return median(3).should_stop(trial, trials);
+  };
+  CHECK_FALSE(verdict(0.9, 0.5));
+  CHECK_FALSE(verdict(0.45, 0.9));
+  REQUIRE(verdict(0.51, 0.9));
+  CHECK(*verdict(0.51, 0.9) ==
+        "step 20: its best, 0.51, is worse than 0.5, the median of 3 trials");
+}
+
+TEST_CASE("the median rule knows which way is better") {
+  const std::vector<Trial> trials = {curve(0, {{10, 0.8}}), curve(1, {{10, 0.6}})};
+  const Trial low = curve(9, {{10, 0.69}}, TrialState::running);
+  const Trial high = curve(9, {{10, 0.71}}, TrialState::running);
+  // The median of two is the mean of both, 0.7.
+  CHECK_FALSE(median(2).should_stop(low, trials));
+  CHECK(median(2).should_stop(high, trials));
+  CHECK(median(2, 0, Goal::max).should_stop(low, trials));
+  CHECK_FALSE(median(2, 0, Goal::max).should_stop(high, trials));
+}
+
+TEST_CASE("the median rule waits for trials that ended and came as far, and for the warm-up") {
+  std::vector<Trial> trials = {
+      curve(0, {{10, 0.1}, {20, 0.1}}),
+      curve(1, {{10, 0.1}}),                                  // did not come as far
+      curve(2, {{10, 0.1}, {20, 0.1}}, TrialState::running),  // may yet change
+      curve(3, {{10, 0.1}, {20, 0.1}}, TrialState::failed),
+      curve(9, {{10, 0.9}, {20, 0.9}}, TrialState::running),
+  };
+  CHECK(median(1).should_stop(trials[4], trials));
+  CHECK_FALSE(median(2).should_stop(trials[4], trials));
+  trials[1].measurements.push_back({25, 0.1});
+  CHECK(median(2).should_stop(trials[4], trials));
+  CHECK_FALSE(median(2, 21).should_stop(trials[4], trials));
+  CHECK(median(2, 20).should_stop(trials[4], trials));
+  CHECK_FALSE(median(1).should_stop(curve(9, {}, TrialState::running), trials));
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// The course of a search: which trials are made when, and how they end.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "plugins/search/study.h"
+#include "plugins/search/units.h"
+#include "search/samplers/random.h"
+#include "search/samplers/tpe.h"
+#include "search/stoppers/asha.h"
+#include "search/study/study_runner.h"
+
+using namespace trivet;
+using namespace trivet::test;
+using Catch::Matchers::Contains;
+using launch::JobState;
+using search::StudyPlan;
+
+namespace {
+
+using Wids = std::vector<std::int64_t>;
+
+// A search as one process has it; another on the same units is the process after a kill.
+class Search {
+ public:
+  explicit Search(PlayedUnits& units, const StudyPlan& plan, SearchSpace space = branin_space(),
+                  const Stopper* stopper = nullptr)
+      : study(units.experiment() / "search.jsonl", space),
+        sampler_(make_sampler<search::Tpe>({}, space, 3)),
+        records_(units),
+        runner_(
+            plan, study, *sampler_, stopper, records_,
+            {.launch = [this](const launch::WorkUnit& unit) { launched.push_back(unit.wid); },
+             .cancel =
+                 [this](std::int64_t wid) {
+                   CHECK(records_.is_cancelled(wid));
+                   cancelled.push_back(wid);
+                 },
+             .follow = [this](const std::filesystem::path& curve) { followed.insert(curve); }}) {}
+
+  void step() { runner_.step(); }
+  bool is_done() const { return runner_.is_done(); }
+  const Trial& trial(std::size_t number) const { return study.trials()[number]; }
+  std::string detail(std::int64_t number) const { return study.ending(number).detail; }
+
+  search::Study study;
+  Wids launched, cancelled;
+  std::set<std::filesystem::path> followed;
+
+ private:
+  std::unique_ptr<Sampler> sampler_;
+  search::SearchRecords records_;
+  search::StudyRunner runner_;
+};
+
+// Every unit that runs is done at once.
+void finish_units(PlayedUnits& units) {
+  for (const launch::WorkUnit& unit : units.units()) {
+    if (launch::is_final(units.status(unit.wid, "main").state)) continue;
+    units.measure(unit.wid, 1, branin(unit.sweep.args));
+    units.end(unit.wid);
+  }
+}
+
+std::vector<SearchPoint> points_of(const Search& search) {
+  std::vector<SearchPoint> points;
+  for (const Trial& trial : search.study.trials()) points.push_back(trial.point);
+  return points;
+}
+
+SearchSpace two_values() {
+  Map<DimensionConfig> config;
+  config["n"].int_ = {1, 2};
+  return SearchSpace(config);
+}
+
+}  // namespace
+
+TEST_CASE("as many trials run as may at once, and the next begins when one has ended") {
+  PlayedUnits units;
+  Search search(units, {.objective = "loss", .trials = 5, .parallel = 2});
+  search.step();
+  CHECK(search.launched == Wids{1, 2});
+  search.step();
+  CHECK(search.launched == Wids{1, 2});
+  units.measure(2, 10, 0.5);
+  units.end(2);
+  search.step();
+  CHECK(search.launched == Wids{1, 2, 3});
+  CHECK(search.trial(1).state == TrialState::complete);
+  CHECK(search.trial(1).value == 0.5);
+  CHECK(search.trial(0).state == TrialState::running);
+  while (!search.is_done()) {
+    finish_units(units);
+    search.step();
+  }
+  CHECK(search.launched == Wids{1, 2, 3, 4, 5});
+  for (const Trial& trial : search.study.trials()) CHECK(trial.state == TrialState::complete);
+}
+
+TEST_CASE("a trial is worth what was measured last") {
+  PlayedUnits units;
+  Search search(units, {.objective = "loss", .trials = 1});
+  search.step();
+  CHECK(search.followed.empty());  // by nobody: there is no stopper
+  units.measure(1, 10, 0.25);
+  units.measure(1, 20, 0.75);
+  units.end(1);
+  search.step();
+  CHECK(search.trial(0).value == 0.75);
+  CHECK(search.is_done());
+}
+
+TEST_CASE("a trial without a number, or whose job has failed, has failed") {
+  PlayedUnits units;
+  Search search(units, {.objective = "loss", .trials = 4, .parallel = 4});
+  search.step();
+  units.end(1);
+  units.measure(2, 10, 0.5);
+  units.end(2, JobState::failed);
+  units.measure(3, 10, 0.5);
+  std::ofstream(units.directory(3) / "metrics.jsonl", std::ios::app)
+      << R"({"step": 20, "kind": "eval", "values": {"loss": null}})"
+      << "\n";
+  units.end(3);
+  units.end(4, JobState::cancelled);
+  search.step();
+  CHECK(search.is_done());
+  for (const Trial& trial : search.study.trials()) {
+    CHECK(trial.state == TrialState::failed);
+    CHECK_FALSE(trial.value);
+  }
+  CHECK(search.detail(0) == "its metrics.jsonl has no eval/loss");
+  CHECK(search.detail(1) == "failed");
+  CHECK(search.detail(2) == "its last eval/loss is not finite");
+  CHECK(search.detail(3) == "cancelled");
+}
+
+TEST_CASE("a search that is killed after any number of steps has the same trials in the end") {
+  const StudyPlan plan{.objective = "loss", .trials = 16};
+  PlayedUnits alone;
+  Search whole(alone, plan);
+  for (whole.step(); !whole.is_done(); whole.step()) finish_units(alone);
+  REQUIRE(whole.study.trials().size() == 16);
+  for (int killed_after = 1; killed_after < 16; killed_after += 3) {
+    PlayedUnits units;
+    {
+      Search first(units, plan);
+      for (int i = 0; i < killed_after; ++i) {
+        first.step();
+        finish_units(units);
+      }
+    }
+    Search second(units, plan);
+    for (second.step(); !second.is_done(); second.step()) finish_units(units);
+    CHECK(points_of(second) == points_of(whole));
+    CHECK(units.units().size() == 16);
+  }
+}
+
+TEST_CASE("a trial whose unit was not made before a kill gets it afterwards") {
+  PlayedUnits units;
+  search::Study(units.experiment() / "search.jsonl", branin_space())
+      .begin(branin_space().point(std::vector<double>{0.5, 0.5}));
+  REQUIRE(units.units().empty());
+  Search search(units, {.objective = "loss", .trials = 1});
+  search.step();
+  CHECK(search.launched == Wids{1});
+  CHECK(units.units()[0].sweep.args == SearchPoint{{"x", 2.5}, {"y", 7.5}});
+}
+
+TEST_CASE("a stopped trial is cancelled with the reason and keeps what it had reached") {
+  search::AshaConfig config;
+  config.min_steps = 10;
+  config.reduction_factor = 2;
+  StopperContext context{.goal = Goal::min};
+  const search::Asha asha(config, context);
+  PlayedUnits units;
+  const StudyPlan plan{.objective = "loss", .trials = 3, .parallel = 2};
+  {
+    Search search(units, plan, branin_space(), &asha);
+    search.step();
+    CHECK(search.followed.contains(units.directory(2) / "metrics.jsonl"));
+    units.measure(1, 10, 0.5);
+    units.measure(2, 5, 0.9);
+    search.step();
+    CHECK(search.cancelled.empty());
+    units.measure(2, 10, 0.75);
+    search.step();
+    CHECK(search.cancelled == Wids{2});
+    CHECK(search.trial(1).state == TrialState::stopped);
+    CHECK(search.trial(1).value == 0.75);
+    CHECK_THAT(search.detail(1), Contains("rung 10: 0.75 is number 2 of 2"));
+    // It holds its location until its job is gone.
+    search.step();
+    CHECK(search.launched == Wids{1, 2});
+    CHECK(search.cancelled == Wids{2});
+  }
+  // Killed before the job was told: it is told again, and its curve is still there to compare with.
+  Search search(units, plan, branin_space(), &asha);
+  search.step();
+  CHECK(search.cancelled == Wids{2});
+  CHECK(search.trial(1).measurements.size() == 2);
+  units.end(2, JobState::cancelled);
+  search.step();
+  CHECK(search.launched == Wids{1, 3});
+}
+
+TEST_CASE("events of a stopped unit say why") {
+  PlayedUnits units;
+  search::SearchRecords records(units);
+  records.stop(7, "rung 10");
+  const launch::JobEvent events[] = {
+      {.wid = 7, .job = "main", .status = {.state = JobState::cancelled}},
+      {.wid = 8, .job = "main", .status = {.state = JobState::cancelled, .detail = "by hand"}}};
+  records.record(events, Durability::cached);
+  CHECK(units.status(7, "main").detail == "rung 10");
+  CHECK(units.status(8, "main").detail == "by hand");
+  CHECK(records.is_cancelled(7));
+  CHECK_FALSE(records.is_cancelled(8));
+}
+
+TEST_CASE("a point that was tried before is not run again and counts as a trial") {
+  PlayedUnits units;
+  Search search(units, {.objective = "loss", .trials = 12}, two_values());
+  search.step();
+  while (!search.is_done()) {
+    for (const launch::WorkUnit& unit : units.units()) {
+      if (launch::is_final(units.status(unit.wid, "main").state)) continue;
+      units.measure(unit.wid, 1, number_of(unit.sweep.args, 0));
+      units.end(unit.wid);
+    }
+    search.step();
+  }
+  CHECK(units.units().size() == 2);
+  CHECK(search.study.trials().size() == 12);
+  for (const Trial& trial : search.study.trials()) CHECK(trial.value == number_of(trial.point, 0));
+}
+
+TEST_CASE("a point that no config can have is a failed trial") {
+  PlayedUnits units;
+  units.refuses = [](const SweepItem& item) { return item.args[0].second == Value(2); };
+  Search search(units, {.objective = "loss", .trials = 8}, two_values());
+  for (search.step(); !search.is_done(); search.step()) {
+    units.measure(1, 1, 0.5);
+    units.end(1);
+  }
+  CHECK(units.units().size() == 1);
+  for (std::size_t i = 0; i < 8; ++i) {
+    const bool good = search.trial(i).point[0].second == Value(1);
+    CHECK(search.trial(i).state == (good ? TrialState::complete : TrialState::failed));
+    if (!good) CHECK_THAT(search.detail(static_cast<std::int64_t>(i)), Contains("n: cannot be"));
+  }
+}
+
+TEST_CASE("a search gives up after failures in a row") {
+  PlayedUnits units;
+  Search search(units, {.objective = "loss", .trials = 20, .max_failures = 3});
+  for (search.step(); !search.is_done(); search.step()) {
+    units.end(std::ssize(units.units()), JobState::failed);
+  }
+  CHECK(search.study.trials().size() == 3);
+  CHECK(search.study.failures_in_a_row() == 3);
+}
+
+TEST_CASE("a search that is cancelled as a whole asks for no more") {
+  PlayedUnits units;
+  Search search(units, {.objective = "loss", .trials = 20, .parallel = 2});
+  search.step();
+  units.cancelled.insert(launch::kWholeExperiment);
+  units.end(1, JobState::cancelled);
+  search.step();
+  CHECK(search.launched == Wids{1, 2});
+  CHECK(search.cancelled == Wids{2});
+  CHECK_FALSE(search.is_done());
+  search.step();
+  CHECK(search.cancelled == Wids{2});
+  units.end(2, JobState::cancelled);
+  search.step();
+  CHECK(search.is_done());
+}
