@@ -54,7 +54,7 @@ const Tensor* ids_of(const Batch& batch, const BatchText& text) {
   return fits && text.tokenizer != nullptr ? ids : nullptr;
 }
 
-std::vector<BatchText> texts_in(const Batch& batch, const TextInput* input) {
+std::vector<BatchText> shown_texts(const Batch& batch, const TextInput* input) {
   std::vector<BatchText> texts;
   if (input != nullptr) texts = input->texts();
   std::erase_if(texts, [&](const BatchText& text) { return ids_of(batch, text) == nullptr; });
@@ -103,7 +103,7 @@ Value batch_fields(const Batch& batch) {
 Value batch_rows(const Batch& batch, const TextInput* input, std::int64_t most) {
   Value rows = Value::array();
   if (batch.empty()) return rows;
-  const std::vector<BatchText> texts = texts_in(batch, input);
+  const std::vector<BatchText> texts = shown_texts(batch, input);
   const std::int64_t count = batch.begin()->second.dim(0);
   for (std::int64_t i = 0; i < count && std::ssize(rows.items()) < most; ++i) {
     if (is_padding(batch, i)) continue;

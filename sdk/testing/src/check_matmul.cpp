@@ -51,12 +51,12 @@ struct Operand {
   std::int64_t rows, cols, ld, stride, total;
 };
 
-struct Layout {
+struct MatrixForm {
   bool transposed = false, shared = false;
 };
 
-Operand operand(std::int64_t rows, std::int64_t cols, Layout layout, const MatmulCase& c) {
-  const auto [transposed, shared] = layout;
+Operand operand(std::int64_t rows, std::int64_t cols, MatrixForm form, const MatmulCase& c) {
+  const auto [transposed, shared] = form;
   Operand o{transposed ? cols : rows, transposed ? rows : cols, 0, 0, 0};
   o.ld = std::max<std::int64_t>(1, o.cols + c.pad);
   o.stride = shared ? 0 : o.rows * o.ld;
