@@ -11,7 +11,7 @@
 #include "cpu/kernels/blas.h"
 #include "cpu/support/context.h"
 #include "cpu/support/kernels.h"
-#include "trivet/extensions/library_threads.h"
+#include "trivet/backend/kernels/library_threads.h"
 
 namespace cpu {
 namespace {
@@ -66,12 +66,10 @@ std::int32_t library_threads(tv_ctx*) {
 const void* extension(tv_ctx*, const char* name) {
   const std::string_view wanted = name;
   if (wanted == TV_LIBRARY_THREADS) return reinterpret_cast<const void*>(&library_threads);
-  if (wanted == TV_CONV2D_FWD) return reinterpret_cast<const void*>(&conv2d_fwd);
-  if (wanted == TV_CONV2D_BWD) return reinterpret_cast<const void*>(&conv2d_bwd);
-  if (wanted == TV_POOL2D_FWD) return reinterpret_cast<const void*>(&pool2d_fwd);
-  if (wanted == TV_POOL2D_BWD) return reinterpret_cast<const void*>(&pool2d_bwd);
-  if (wanted == TV_BATCH_NORM_FWD) return reinterpret_cast<const void*>(&batch_norm_fwd);
-  if (wanted == TV_BATCH_NORM_BWD) return reinterpret_cast<const void*>(&batch_norm_bwd);
+#define TRIVET_OFFER(id, function, arguments) \
+  if (wanted == id) return reinterpret_cast<const void*>(&function);
+  TV_FOR_EACH_EXTENSION_KERNEL(TRIVET_OFFER)
+#undef TRIVET_OFFER
   return nullptr;
 }
 

@@ -145,9 +145,11 @@ void SlurmOrchestrator::refresh(std::span<const std::int64_t> wids) {
     UnitStatuses statuses(unit, context_.records);
     for (const Job* job : in_order(unit)) {
       JobStatus& status = statuses.of(*job);
+      const UnitWish wish =
+          context_.records.is_cancelled(unit.wid) ? UnitWish::cancel : UnitWish::run;
       const JobStatus now =
-          status_now(*job, status, location_of(unit.wid, *job, submissions, queue),
-                     context_.records.is_cancelled(unit.wid), statuses.readiness(*job));
+          status_now(*job, status, location_of(unit.wid, *job, submissions, queue), wish,
+                     statuses.readiness(*job));
       if (is_same(now, status)) continue;
       status = now;
       events.push_back({unit.wid, job->name, now});

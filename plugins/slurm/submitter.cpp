@@ -74,7 +74,7 @@ std::vector<Submitter::Wanted> Submitter::wanted_jobs(std::span<const WorkUnit> 
       if (launch::is_final(recorded.state)) continue;
       const JobLocation at = location_of(unit.wid, *job, submissions_, queue_);
       const Wanted one{&unit, job};
-      const JobStatus now = status_now(*job, recorded, at, false, statuses.readiness(*job));
+      const JobStatus now = status_now(*job, recorded, at, UnitWish::run, statuses.readiness(*job));
       if (at.is_live(recorded)) {
         if (!is_same(now, recorded)) set_status(one, now);
         continue;

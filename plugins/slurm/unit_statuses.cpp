@@ -73,9 +73,9 @@ std::optional<JobStatus> last_end(const Job& job) {
 
 // When Slurm is done with it, and no attempt tells how it ended.
 JobStatus dropped_status(const Job& job, const JobStatus& recorded, const JobLocation& at,
-                         bool is_cancelled, const launch::DependencyAnswer& dependency) {
+                         UnitWish wish, const launch::DependencyAnswer& dependency) {
   const std::string state = at.entry != nullptr ? at.entry->state : std::string();
-  if (is_cancelled) return changed(recorded, JobState::cancelled, {});
+  if (wish == UnitWish::cancel) return changed(recorded, JobState::cancelled, {});
   if (dependency.readiness == Readiness::never) {
     return changed(recorded, JobState::skipped, dependency.why);
   }
@@ -134,7 +134,7 @@ JobLocation location_of(std::int64_t wid, const Job& job, const Submissions& sub
 }
 
 JobStatus status_now(const Job& job, const JobStatus& recorded, const JobLocation& at,
-                     bool is_cancelled, const launch::DependencyAnswer& dependency) {
+                     UnitWish wish, const launch::DependencyAnswer& dependency) {
   if (launch::is_final(recorded.state)) return recorded;
   const std::optional<JobStatus> told = launch::unrecorded_status(job, recorded);
   if (told && is_told_by_attempt(*told)) return *told;
@@ -146,7 +146,7 @@ JobStatus status_now(const Job& job, const JobStatus& recorded, const JobLocatio
   if (recorded.state == JobState::pending || !at.location) return recorded;
   JobStatus known = recorded;
   if (told) known.attempt = told->attempt;
-  return dropped_status(job, known, at, is_cancelled, dependency);
+  return dropped_status(job, known, at, wish, dependency);
 }
 
 std::vector<const Job*> in_order(const WorkUnit& unit) {

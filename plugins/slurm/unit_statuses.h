@@ -31,10 +31,13 @@ struct JobLocation {
 JobLocation location_of(std::int64_t wid, const launch::Job& job, const Submissions& submissions,
                         const Queue& queue);
 
+// What is wanted of the unit that a job belongs to.
+enum class UnitWish { run, cancel };
+
 // The job's status now; `recorded` when there is nothing new. `dependency` is what its `after`
 // comes to.
 launch::JobStatus status_now(const launch::Job& job, const launch::JobStatus& recorded,
-                             const JobLocation& at, bool is_cancelled,
+                             const JobLocation& at, UnitWish wish,
                              const launch::DependencyAnswer& dependency);
 
 // Whether there is nothing to record of the change.

@@ -64,7 +64,10 @@ Value::Array range(const Value& list, const std::string& name) {
   return values;
 }
 
-Value::Array spaced(const Value& list, const std::string& name, bool logarithmic) {
+enum class Scale { linear, logarithmic };
+
+Value::Array spaced(const Value& list, const std::string& name, Scale scale) {
+  const bool logarithmic = scale == Scale::logarithmic;
   const char* function = logarithmic ? "logspace" : "linspace";
   check_numbers(list, name, function, 3, 3);
   const Value::Array& given = list.items();
@@ -100,8 +103,8 @@ Value::Array values_of(const Value& dimension, const std::string& name) {
   if (dimension.is_table() && dimension.members().size() == 1) {
     const Value::Member& only = dimension.members().front();
     if (only.key == "range") return range(only.value, name);
-    if (only.key == "linspace") return spaced(only.value, name, false);
-    if (only.key == "logspace") return spaced(only.value, name, true);
+    if (only.key == "linspace") return spaced(only.value, name, Scale::linear);
+    if (only.key == "logspace") return spaced(only.value, name, Scale::logarithmic);
   }
   fail(dimension, name, "expected a list of values, found " + to_toml(dimension),
        "write [1, 2], { range = [0, 10] }, { linspace = [0, 1, 5] } or "

@@ -71,17 +71,20 @@ double load(const tv_view& v, int64_t at) {
   }
 }
 
+// What a value was before.
+enum class From { floats, integers };
+
 // Out-of-range conversions are undefined in C++, so the ends of the range are written out.
 template <typename Integer>
-Integer to_integer(double value, bool from_float) {
-  if (!from_float) return static_cast<Integer>(static_cast<int64_t>(value));
+Integer to_integer(double value, From from) {
+  if (from == From::integers) return static_cast<Integer>(static_cast<int64_t>(value));
   if (std::isnan(value)) return 0;
   const double low = std::numeric_limits<Integer>::min(),
                high = std::numeric_limits<Integer>::max();
   return static_cast<Integer>(std::clamp(value, low, high));
 }
 
-void store(const tv_view& v, int64_t at, double value, bool from_float) {
+void store(const tv_view& v, int64_t at, double value, From from) {
   switch (v.dtype) {
     case TV_F32:
       data<float>(v)[at] = static_cast<float>(value);
@@ -93,16 +96,16 @@ void store(const tv_view& v, int64_t at, double value, bool from_float) {
       data<uint16_t>(v)[at] = trivet::f16_from_float(static_cast<float>(value));
       break;
     case TV_I32:
-      data<int32_t>(v)[at] = to_integer<int32_t>(value, from_float);
+      data<int32_t>(v)[at] = to_integer<int32_t>(value, from);
       break;
     case TV_U32:
-      data<uint32_t>(v)[at] = to_integer<uint32_t>(value, from_float);
+      data<uint32_t>(v)[at] = to_integer<uint32_t>(value, from);
       break;
     case TV_BOOL:
       data<uint8_t>(v)[at] = value != 0;
       break;
     default:
-      data<uint8_t>(v)[at] = to_integer<uint8_t>(value, from_float);
+      data<uint8_t>(v)[at] = to_integer<uint8_t>(value, from);
       break;
   }
 }
@@ -133,15 +136,13 @@ void close(tv_ctx* ctx) {
 // --- Compute
 
 tv_status fill(tv_ctx*, const tv_view* dst, double value) {
-  for_each_element([&](int64_t at) { store(*dst, at, value, true); }, *dst);
+  for_each_element([&](int64_t at) { store(*dst, at, value, From::floats); }, *dst);
   return TV_OK;
 }
 
 tv_status copy(tv_ctx*, const tv_view* dst, const tv_view* src) {
-  const bool from_float = is_float(src->dtype);
-  const auto move = [&](int64_t to, int64_t from) {
-    store(*dst, to, load(*src, from), from_float);
-  };
+  const From kind = is_float(src->dtype) ? From::floats : From::integers;
+  const auto move = [&](int64_t to, int64_t from) { store(*dst, to, load(*src, from), kind); };
   for_each_element(move, *dst, *src);
   return TV_OK;
 }

@@ -13,12 +13,14 @@ Value image_shape() {
   return Value::array({16, 16, 1});
 }
 
-ConfigOf<Input> made_up_images(std::int64_t examples, std::int64_t batch_size, bool shuffle) {
+enum class Order { as_made, shuffled };
+
+ConfigOf<Input> made_up_images(std::int64_t examples, std::int64_t batch_size, Order order) {
   return {"data/Synthetic", Value::table({{"image_shape", image_shape()},
                                           {"num_classes", kClasses},
                                           {"examples", examples},
                                           {"batch_size", batch_size},
-                                          {"shuffle", shuffle},
+                                          {"shuffle", order == Order::shuffled},
                                           {"seed", 1}})};
 }
 
@@ -42,8 +44,8 @@ ExperimentConfig mnist_local() {
   ImageClassificationConfig task;
   task.num_classes = kClasses;
   task.model = model;
-  task.train_input = made_up_images(4096, 64, true);
-  task.eval_input = made_up_images(1024, 128, false);
+  task.train_input = made_up_images(4096, 64, Order::shuffled);
+  task.eval_input = made_up_images(1024, 128, Order::as_made);
   ExperimentConfig config;
   config.seed = 1;
   config.task = task;

@@ -1,45 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/terminal_text.h"
 
-#include <locale.h>
-#include <wchar.h>
-
 #include <algorithm>
 #include <numeric>
 
 #include <fmt/core.h>
+#include <utf8proc.h>
 
 #include "trivet/text/utf8.h"
 
 namespace trivet {
 namespace {
-
-// What wcwidth knows depends on the locale of the thread; the program itself stays in "C".
-class Utf8Locale {
- public:
-  Utf8Locale() : before_(::uselocale(utf8())) {}
-  ~Utf8Locale() { ::uselocale(before_); }
-  Utf8Locale(const Utf8Locale&) = delete;
-  Utf8Locale& operator=(const Utf8Locale&) = delete;
-
- private:
-  // Null where the system has no such locale; then nothing is changed.
-  static locale_t utf8() {
-    static const locale_t locale = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
-    return locale;
-  }
-  locale_t before_;
-};
-
-// Of valid UTF-8 with more than one byte.
-wchar_t code_point(const std::string& character) {
-  const auto first = static_cast<unsigned char>(character[0]);
-  auto code = static_cast<unsigned>(first & (0x7F >> character.size()));
-  for (std::size_t i = 1; i < character.size(); ++i) {
-    code = code << 6 | (static_cast<unsigned char>(character[i]) & 0x3F);
-  }
-  return static_cast<wchar_t>(code);
-}
 
 bool is_control(const std::string& character) {
   const auto byte = static_cast<unsigned char>(character[0]);
@@ -102,9 +73,12 @@ std::string one_line(std::string_view text) {
 
 int columns_of_character(const std::string& character) {
   if (character.size() <= 1) return static_cast<int>(character.size());
-  const Utf8Locale locale;
-  const int columns = ::wcwidth(code_point(character));
-  return columns < 0 ? 1 : columns;  // unknown to the system, not to the terminal
+  utf8proc_int32_t code = 0;
+  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(character.data());
+  utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(character.size()), &code);
+  // Newer than the library, not than the terminal.
+  if (utf8proc_category(code) == UTF8PROC_CATEGORY_CN) return 1;
+  return utf8proc_charwidth(code);
 }
 
 int columns_of(std::string_view text) {

@@ -103,14 +103,14 @@ Files open_files(const fs::path& checkpoint) {
   return files;
 }
 
-void note(const Files& files, bool first,
+void note(const Files& files, std::string TensorDifference::*form,
           std::map<std::pair<std::string, std::string>, TensorDifference>& found) {
   for (const auto& [file, tensors] : files) {
     for (const SafetensorsEntry& entry : tensors->entries()) {
       TensorDifference& difference = found[{file, entry.name}];
       difference.file = file;
       difference.name = entry.name;
-      (first ? difference.first : difference.second) = form_of(entry);
+      difference.*form = form_of(entry);
     }
   }
 }
@@ -170,8 +170,8 @@ std::vector<TensorDifference> compare_checkpoints(const fs::path& first, const f
   using What = TensorDifference::What;
   const Files a = open_files(first), b = open_files(second);
   std::map<std::pair<std::string, std::string>, TensorDifference> found;
-  note(a, true, found);
-  note(b, false, found);
+  note(a, &TensorDifference::first, found);
+  note(b, &TensorDifference::second, found);
   std::vector<TensorDifference> all;
   for (auto& [key, difference] : found) {
     if (difference.second.empty()) {

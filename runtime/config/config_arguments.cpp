@@ -46,14 +46,16 @@ std::vector<std::string> without_dotted_options(std::span<const std::string> wor
   return plain;
 }
 
-Override override_of(const std::string& text, bool by_option) {
-  if (by_option && is_dotted_option(text)) {
+enum class GivenAs { option, argument };
+
+Override override_of(const std::string& text, GivenAs how) {
+  if (how == GivenAs::argument) return make_override(text);
+  if (is_dotted_option(text)) {
     const std::size_t offset = text.starts_with(kCfg) ? kCfg.size() : 2;
     const bool is_bare = text.find('=') == std::string::npos;
     return {.text = text.substr(offset), .shown = text, .offset = offset, .is_bare = is_bare};
   }
-  return by_option ? Override{.text = text, .shown = "--set " + text, .offset = 6}
-                   : make_override(text);
+  return {.text = text, .shown = "--set " + text, .offset = 6};
 }
 
 // Above all files, below single overrides.
@@ -82,7 +84,9 @@ ConfigArguments parse_config_arguments(std::span<const std::string> words,
     first = false;
   }
   for (const Arguments::Given& given : parsed.arguments.given()) {
-    if (given.name == "set") parsed.request.overrides.push_back(override_of(given.value, true));
+    if (given.name == "set") {
+      parsed.request.overrides.push_back(override_of(given.value, GivenAs::option));
+    }
     if (given.name == "experiment") parsed.request.experiment = given.value;
     if (given.name == "plugin-dir") parsed.plugin_dirs.push_back(given.value);
     if (!given.name.empty()) continue;
@@ -93,7 +97,7 @@ ConfigArguments parse_config_arguments(std::span<const std::string> words,
       throw UsageError("one config file is enough, '" + given.value + "' is another",
                        {.hint = "--config_file " + given.value + " puts it above the first"});
     } else {
-      parsed.request.overrides.push_back(override_of(given.value, false));
+      parsed.request.overrides.push_back(override_of(given.value, GivenAs::argument));
     }
     first = false;
   }

@@ -21,9 +21,13 @@ bool is_in_json(const Value& value) {
   return !value.is_float() || std::isfinite(value.as_float());
 }
 
+// Part of a config may leave out what a file below it says, or what a default brings.
+enum class RequiredFields { may_be_elsewhere, insisted };
+
 class SchemaWriter {
  public:
-  SchemaWriter(ConfigCatalog& catalog, bool insist) : catalog_(catalog), insist_(insist) {}
+  SchemaWriter(ConfigCatalog& catalog, RequiredFields required)
+      : catalog_(catalog), required_(required) {}
 
   OrderedJson table(const std::vector<Field>& fields);
   OrderedJson kind_ref(const std::string& kind);
@@ -52,7 +56,7 @@ class SchemaWriter {
   }
 
   ConfigCatalog& catalog_;
-  bool insist_;
+  RequiredFields required_;
   OrderedJson definitions_ = OrderedJson::object();
 };
 
@@ -128,7 +132,8 @@ OrderedJson SchemaWriter::table(const std::vector<Field>& fields) {
   }
   OrderedJson schema = {
       {"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
-  if (insist_ && !required.empty()) schema["required"] = std::move(required);
+  if (required_ == RequiredFields::insisted && !required.empty())
+    schema["required"] = std::move(required);
   return schema;
 }
 
@@ -143,7 +148,7 @@ OrderedJson SchemaWriter::type_ref(const std::string& kind, const std::string& k
   OrderedJson properties = {{"type", {{"const", key}, {"description", "A " + kind + "."}}}};
   properties.update(body["properties"]);
   body["properties"] = std::move(properties);
-  if (insist_) {
+  if (required_ == RequiredFields::insisted) {
     if (!body.contains("required")) body["required"] = OrderedJson::array();
     body["required"].insert(body["required"].begin(), "type");
   }
@@ -176,7 +181,7 @@ OrderedJson SchemaWriter::kind_ref(const std::string& kind) {
 }  // namespace
 
 std::string config_json_schema(const Schema& root, ConfigCatalog& catalog) {
-  SchemaWriter writer(catalog, false);
+  SchemaWriter writer(catalog, RequiredFields::may_be_elsewhere);
   OrderedJson schema = writer.table(root.fields);
   // A file that stands alone must be complete at the top, unless it launches other programs.
   OrderedJson required = OrderedJson::array();
@@ -193,12 +198,12 @@ std::string config_json_schema(const Schema& root, ConfigCatalog& catalog) {
 }
 
 std::string kind_json_schema(const std::string& kind, ConfigCatalog& catalog) {
-  SchemaWriter writer(catalog, true);
+  SchemaWriter writer(catalog, RequiredFields::insisted);
   return writer.finish({{"allOf", OrderedJson::array({writer.kind_ref(kind)})}}, "a " + kind);
 }
 
 std::string type_json_schema(const std::string& key, ConfigCatalog& catalog) {
-  SchemaWriter writer(catalog, true);
+  SchemaWriter writer(catalog, RequiredFields::insisted);
   const std::vector<std::string> kinds = catalog.kinds_of(key);
   if (kinds.empty()) {
     std::vector<std::string> known;

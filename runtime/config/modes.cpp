@@ -9,18 +9,18 @@ namespace trivet {
 namespace {
 
 constexpr ModeTraits kModes[] = {
-    {.mode = Mode::train, .trains = true, .evaluates = false},
-    {.mode = Mode::eval, .trains = false, .evaluates = true},
-    {.mode = Mode::train_and_eval, .trains = true, .evaluates = true},
-    {.mode = Mode::train_and_post_eval, .trains = true, .evaluates = true},
+    {.mode = Mode::train, .trains = true},
+    {.mode = Mode::eval, .trains = false, .evaluates = Evaluates::checkpoints},
+    {.mode = Mode::train_and_eval, .trains = true, .evaluates = Evaluates::intervals},
+    {.mode = Mode::train_and_post_eval, .trains = true, .evaluates = Evaluates::last},
     {.mode = Mode::continuous_eval,
      .trains = false,
-     .evaluates = true,
+     .evaluates = Evaluates::checkpoints,
      .target = ModeTarget::followed,
      .directory = "continuous_eval"},
     {.mode = Mode::continuous_train_and_eval,
      .trains = true,
-     .evaluates = true,
+     .evaluates = Evaluates::intervals,
      .target = ModeTarget::restarts},
 };
 

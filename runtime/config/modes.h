@@ -16,10 +16,19 @@ enum class ModeTarget {
   restarts,  // runs of its own, one from each checkpoint that another process writes
 };
 
+// Which checkpoints a mode evaluates.
+enum class Evaluates {
+  none,
+  intervals,   // every trainer.validation_interval steps of training
+  last,        // the one that training ends with
+  checkpoints  // those that are there, or come: it trains nothing
+};
+
 struct ModeTraits {
   Mode mode;
-  bool trains;     // the training halves of task and trainer are made
-  bool evaluates;  // the evaluation halves are made; an eval input is needed
+  bool trains;  // the training halves of task and trainer are made
+  // Unless none, the evaluation halves are made; an eval input is needed.
+  Evaluates evaluates = Evaluates::none;
   ModeTarget target = ModeTarget::own;
   // Below the directory of the followed run; empty for its own.
   std::string_view directory = {};
@@ -31,7 +40,7 @@ inline bool trains(Mode mode) {
   return traits_of(mode).trains;
 }
 inline bool evaluates(Mode mode) {
-  return traits_of(mode).evaluates;
+  return traits_of(mode).evaluates != Evaluates::none;
 }
 inline bool follows(Mode mode) {
   return traits_of(mode).target == ModeTarget::followed;

@@ -344,8 +344,8 @@ Value written_tree(const ResolvedConfig& config) {
   return tree;
 }
 
-std::string config_text(const ResolvedConfig& config, bool origins, const std::string& header) {
-  return write_toml(written_tree(config), {.origins = origins, .header = header});
+std::string config_text(const ResolvedConfig& config, const ConfigTextOptions& options) {
+  return write_toml(written_tree(config), {.origins = options.origins, .header = options.header});
 }
 
 std::string run_config_text(const ResolvedConfig& config, const std::string& header) {

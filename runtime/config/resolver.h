@@ -79,7 +79,11 @@ Value draft_config(const ConfigRequest& request, ConfigCatalog& catalog, Diagnos
 Value written_tree(const ResolvedConfig& config);
 
 // The whole config as text without references, for people; resolves to an equal tree.
-std::string config_text(const ResolvedConfig& config, bool origins, const std::string& header = {});
+struct ConfigTextOptions {
+  bool origins = false;  // behind each value, where it came from
+  std::string header{};
+};
+std::string config_text(const ResolvedConfig& config, const ConfigTextOptions& options = {});
 
 // The text of a run's config.toml: resolves to an equal tree as well. References stay, each with
 // what it means behind it, so that they follow what is changed when the file is run again.

@@ -7,8 +7,8 @@
 #include <fmt/core.h>
 
 #include "host/loaded_plugins.h"
+#include "trivet/backend/kernels/library_threads.h"
 #include "trivet/error.h"
-#include "trivet/extensions/library_threads.h"
 
 namespace trivet {
 namespace {

@@ -27,9 +27,12 @@ std::vector<std::string> parts_of(std::string_view list) {
 
 constexpr std::string_view kInstalled = "installed";
 
+// What a folder that does not exist is.
+enum class Missing { error, allowed };
+
 class SearchPath {
  public:
-  void add(fs::path path, const char* source, bool must_exist) {
+  void add(fs::path path, const char* source, Missing missing) {
     std::error_code ignored;
     const fs::path real = fs::weakly_canonical(path, ignored);
     const bool shipped = std::string_view(source) == kInstalled;
@@ -38,18 +41,21 @@ class SearchPath {
       known.shipped = known.shipped || shipped;
       return;
     }
-    SearchDirectory directory{real.empty() ? std::move(path) : real, source, {}, false, shipped};
+    SearchDirectory directory{.path = real.empty() ? std::move(path) : real,
+                              .source = source,
+                              .error = {},
+                              .shipped = shipped};
     directory.exists = fs::exists(directory.path, ignored);
     if (directory.exists) {
       directory.error = directory_objection(directory.path);
-    } else if (must_exist) {
+    } else if (missing == Missing::error) {
       directory.error = "there is no such folder";
     }
     directories_.push_back(std::move(directory));
   }
 
   void refuse(fs::path path, const char* source, std::string error) {
-    directories_.push_back({std::move(path), source, std::move(error), false});
+    directories_.push_back({.path = std::move(path), .source = source, .error = std::move(error)});
   }
 
   std::vector<SearchDirectory> take() { return std::move(directories_); }
@@ -66,26 +72,26 @@ std::vector<SearchDirectory> plugin_search_path(const std::vector<std::string>& 
     if (option.empty()) {
       search.refuse(option, "--plugin-dir", "the name is empty");
     } else {
-      search.add(fs::absolute(option), "--plugin-dir", true);
+      search.add(fs::absolute(option), "--plugin-dir", Missing::error);
     }
   }
   const char* variable = std::getenv("TRIVET_PLUGIN_PATH");
   for (const std::string& part : parts_of(variable != nullptr ? variable : "")) {
     if (part.front() == '/') {
-      search.add(part, "TRIVET_PLUGIN_PATH", false);
+      search.add(part, "TRIVET_PLUGIN_PATH", Missing::allowed);
     } else {
       search.refuse(part, "TRIVET_PLUGIN_PATH",
                     "not an absolute path: it would depend on the working directory");
     }
   }
   if (const fs::path user = home_directory(); !user.empty()) {
-    search.add(user / ".local/lib/trivet/plugins", "user", false);
+    search.add(user / ".local/lib/trivet/plugins", "user", Missing::allowed);
   }
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   for (const std::string& part : parts_of(TRIVET_BUILD_PLUGIN_DIRS)) {
     const fs::path path = program.parent_path() / part;  // an absolute part stays as it is
-    if (fs::exists(path, error)) search.add(path, kInstalled.data(), false);
+    if (fs::exists(path, error)) search.add(path, kInstalled.data(), Missing::allowed);
   }
   return search.take();
 }

@@ -56,8 +56,8 @@ std::string needs_text(const launch::Job& job) {
   add(job.retries > 0, count_of(job.retries, "retry", "retries"));
   add(job.priority != plain.priority, fmt::format("priority {}", job.priority));
   add(!job.cell.empty(), "cell " + job.cell);
-  for (const std::string& name : job.env_pass) add(true, "$" + name);
-  for (const std::string& dependency : dependency_texts(job)) add(true, dependency);
+  for (const std::string& name : job.env_pass) text += ", $" + name;
+  for (const std::string& dependency : dependency_texts(job)) text += ", " + dependency;
   return text;
 }
 

@@ -45,7 +45,9 @@ bool holds_training(const std::filesystem::path& directory) {
   if (!std::filesystem::exists(config, ignored)) return false;
   const Value tree = read_run_config(config);
   const Value* mode = tree.find("mode");
-  return mode == nullptr || !(*mode == enum_name(Mode::eval));
+  if (mode == nullptr || !mode->is_string()) return true;
+  const std::optional<Mode> known = enum_from_name<Mode>(mode->as_string());
+  return !known || !evaluates_once(*known);
 }
 
 // An evaluation of a run leaves the records of its training alone and has its own in evals/N/.

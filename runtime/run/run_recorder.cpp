@@ -105,7 +105,7 @@ void RunRecorder::compare_plugins(const CheckpointReader& checkpoint) {
 
 void RunRecorder::on_start(std::int64_t step, const std::filesystem::path& path) {
   parts_.process.check();
-  take_up_records(step, path.empty());
+  take_up_records(step, path.empty() ? Begin::anew : Begin::continued);
   parts_.status.set_step(step);
   parts_.status.set_state("running");
   parts_.log.write("info", "start",
@@ -120,12 +120,12 @@ void RunRecorder::on_start(std::int64_t step, const std::filesystem::path& path)
 }
 
 // metrics.jsonl says which evaluations were brought to their end, and so goes first.
-void RunRecorder::take_up_records(std::int64_t step, bool starts) {
+void RunRecorder::take_up_records(std::int64_t step, Begin begin) {
   if (!parts_.trains) {
     parts_.metrics.keep_all();
     return;
   }
-  const std::int64_t last = starts ? -1 : step;
+  const std::int64_t last = begin == Begin::anew ? -1 : step;
   parts_.metrics.truncate_after(last);
   cut_run_records(parts_.directory, {.step = last, .evaluated = is_evaluated(last)});
   parts_.writers.begin(step);
@@ -141,7 +141,7 @@ void RunRecorder::on_restored(const CheckpointReader& checkpoint) {
 
 void RunRecorder::on_recovered(std::int64_t step, const std::filesystem::path& path,
                                const std::string& reason) {
-  take_up_records(step, false);
+  take_up_records(step, Begin::continued);
   parts_.status.set_step(step);
   warn(fmt::format("{}; back to step {} ({})", reason, step, path.filename().string()));
 }

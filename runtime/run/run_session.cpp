@@ -248,9 +248,10 @@ Controller::Outcome RunSession::work() {
                       "(mode=eval evaluates, a larger trainer.train_steps continues)",
                       trainer_->global_step()));
     }
-    if (experiment_.mode == Mode::train) return controller_->train();
-    if (experiment_.mode == Mode::train_and_post_eval) return post_evaluate(controller_->train());
-    return controller_->train_and_evaluate();
+    const Evaluates evaluates = traits_of(experiment_.mode).evaluates;
+    if (evaluates == Evaluates::intervals) return controller_->train_and_evaluate();
+    const Controller::Outcome trained = controller_->train();
+    return evaluates == Evaluates::last ? post_evaluate(trained) : trained;
   }
   if (checkpoints_.steps().empty() && task_->config().init_checkpoint.empty()) {
     recorder_.warn(

@@ -84,9 +84,9 @@ std::int64_t highest_run_number(const std::filesystem::path& root, bool named) {
 
 }  // namespace
 
-RunDirectory::RunDirectory(std::filesystem::path path, bool made,
+RunDirectory::RunDirectory(std::filesystem::path path, Found found,
                            std::vector<std::filesystem::path> made_above)
-    : shown_(std::move(path)), made_above_(std::move(made_above)), made_(made) {
+    : shown_(std::move(path)), made_above_(std::move(made_above)), made_(found == Found::made) {
   std::error_code failure;
   path_ = std::filesystem::absolute(shown_, failure);
   if (failure) path_ = shown_;  // where the process stands has no name any more
@@ -102,7 +102,7 @@ RunDirectory RunDirectory::at(std::filesystem::path path) {
   }
   std::vector<std::filesystem::path> missing = missing_above(path);
   with_folders([&] { make_directories(path); });
-  return RunDirectory(std::move(path), !there, std::move(missing));
+  return RunDirectory(std::move(path), there ? Found::there : Found::made, std::move(missing));
 }
 
 RunDirectory RunDirectory::next(const std::filesystem::path& root, std::string_view name) {
@@ -126,7 +126,7 @@ RunDirectory RunDirectory::next_after(const std::filesystem::path& root, std::st
     std::error_code failure;
     std::filesystem::create_directory(path, failure);
     if (failure) throw_system_error("create the directory", path, failure.value());
-    return RunDirectory(path, true, missing);
+    return RunDirectory(path, Found::made, missing);
   });
 }
 

@@ -39,7 +39,8 @@ class RunDirectory {
   void keep() const noexcept { made_ = false; }
 
  private:
-  RunDirectory(std::filesystem::path path, bool made,
+  enum class Found { made, there };
+  RunDirectory(std::filesystem::path path, Found found,
                std::vector<std::filesystem::path> made_above);
   static RunDirectory next_after(const std::filesystem::path& root, std::string_view behind);
   void lock();

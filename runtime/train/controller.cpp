@@ -107,7 +107,8 @@ Controller::Outcome Controller::loop(With with) {
     // What a process before this one left undone comes first: a kill may have hit the evaluation.
     const bool eval_due = evaluates && (ended || is_due(step, options_.validation_interval)) &&
                           step > 0 && !events.is_evaluated(step);
-    if (events.must_stop() && (eval_due || !ended)) return stop(fresh);
+    const auto stop = [&] { return fresh ? stop_trained() : Outcome::stopped; };
+    if (events.must_stop() && (eval_due || !ended)) return stop();
     Outcome evaluated = Outcome::done;
     const auto go_back = [&] {
       step = trainer.global_step();
@@ -117,7 +118,7 @@ Controller::Outcome Controller::loop(With with) {
       go_back();
       continue;
     }
-    if (evaluated == Outcome::stopped) return stop(fresh);
+    if (evaluated == Outcome::stopped) return stop();
     if (ended) return Outcome::done;
 
     const std::int64_t boundary = next_boundary(step, with);
@@ -131,7 +132,7 @@ Controller::Outcome Controller::loop(With with) {
       ended = true;
       events.on_end_of_data(step);
     } else if (step < boundary && events.must_stop()) {
-      return stop(true);
+      return stop_trained();
     }
     ended = ended || step >= options_.train_steps;
     if (ended || is_due(step, options_.steps_per_loop)) end_loop(step);
@@ -152,8 +153,7 @@ bool Controller::holds(const std::function<void()>& work) {
 
 // What is not worth saving is left: whoever continues the run goes on from the checkpoint before
 // it, and may recover then.
-Controller::Outcome Controller::stop(bool fresh) {
-  if (!fresh) return Outcome::stopped;
+Controller::Outcome Controller::stop_trained() {
   const std::int64_t step = parts_.trainer.global_step();
   try {
     save_and_wait(step);

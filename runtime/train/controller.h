@@ -131,7 +131,7 @@ class Controller {
   bool is_save_due(std::int64_t step) const;
   bool train_to(std::int64_t boundary);
   bool holds(const std::function<void()>& work);
-  Outcome stop(bool fresh);
+  Outcome stop_trained();
   Outcome evaluate_safely(std::int64_t step);
   void recover(const DivergedError& bad);
   std::unique_ptr<CheckpointDirectoryReader> checkpoint_to_try();

@@ -74,9 +74,8 @@ std::unique_ptr<Evaluation> DefaultTrainer::release_evaluation() {
   return std::move(evaluation_);
 }
 
-FpropContext DefaultTrainer::step_context(bool train) const {
+FpropContext DefaultTrainer::step_context() const {
   FpropContext context;
-  context.train = train;
   context.step = global_step_;
   context.key = key_.fold(static_cast<std::uint64_t>(global_step_));
   return context;
@@ -161,7 +160,8 @@ Tensor DefaultTrainer::train_on(const std::vector<Batch>& parts, Learner::Step& 
   Tensor loss;
   double weight = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    FpropContext context = step_context(true);
+    FpropContext context = step_context();
+    context.train = true;
     if (i > 0) context.key = context.key.fold(static_cast<std::uint64_t>(i));
     if (i == 0) context.summaries = std::move(summaries);
     update.begin_part(context.key);
@@ -235,7 +235,7 @@ Logs DefaultTrainer::evaluate(std::int64_t steps) {
   Evaluation& evaluation = this->evaluation();
   std::optional<Learner::UseAverages> averages;
   if (training_) averages.emplace(*training_->learner);
-  FpropContext context = step_context(false);
+  FpropContext context = step_context();
   if (wants_summaries(0)) context.summaries.want();
   return evaluation.run(*model_, store_, context, steps, observer_);
 }

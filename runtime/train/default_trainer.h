@@ -92,7 +92,7 @@ class DefaultTrainer final : public Trainer {
   void restore_sums(const CheckpointReader& reader);
   void restore_metric_sums(const Value& state);
   void restore_averages(const CheckpointReader& reader);
-  FpropContext step_context(bool train) const;
+  FpropContext step_context() const;
   NamedTensors model_tensors() const;
 
   const Config config_;

@@ -13,7 +13,7 @@ namespace {
 ResolvedConfig resolved_again(const ResolvedConfig& first, ConfigCatalog& catalog,
                               const std::filesystem::path& file) {
   std::ofstream out(file, std::ios::binary);
-  if (!(out << config_text(first, false)).flush()) throw std::runtime_error("cannot write");
+  if (!(out << config_text(first)).flush()) throw std::runtime_error("cannot write");
   return resolve_config({.files = {file}}, catalog);
 }
 

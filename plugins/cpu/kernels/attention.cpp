@@ -169,7 +169,7 @@ Tile tile_at(const tv_attention& a, std::int64_t batch, std::int64_t head, std::
   return t;
 }
 
-Gemm product(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
+Gemm product(Transpose trans_a, Transpose trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
              const HeadRows& a, const HeadRows& b, const HeadRows& c, float beta = 0) {
   Gemm g;
   g.trans_a = trans_a, g.trans_b = trans_b;
@@ -204,7 +204,7 @@ void hide(const tv_attention& a, const Tile& t, std::int64_t i, float* scores) {
 // scale q k^T, capped and with the unseen hidden.
 void score(const tv_attention& a, const Tile& t, const HeadRows& scores) {
   const Extents e(a);
-  Gemm g = product(false, true, t.count, t.keys(), e.depth,
+  Gemm g = product(Transpose::no, Transpose::yes, t.count, t.keys(), e.depth,
                    from(head_rows(a.q, t.batch, t.head), t.first),
                    from(head_rows(a.k, t.batch, t.head / e.group()), t.key_begin), scores);
   g.alpha = a.scale;
@@ -230,7 +230,7 @@ void forward_tile(const tv_attention& a, const Tile& t, const HeadRows& scores) 
   for (std::int64_t i = 0; i < t.count; ++i) {
     lse[i] = HWY_DYNAMIC_DISPATCH(softmax_in_place)(t.keys(), scores.row(i));
   }
-  multiply(product(false, false, t.count, e.depth, t.keys(), scores,
+  multiply(product(Transpose::no, Transpose::no, t.count, e.depth, t.keys(), scores,
                    from(head_rows(a.v, t.batch, t.head / e.group()), t.key_begin), out));
 }
 
@@ -256,18 +256,18 @@ void backward_tile(const tv_attention_grad& g, const Tile& t, const Workspace& w
   for (std::int64_t i = 0; i < t.count; ++i) {
     HWY_DYNAMIC_DISPATCH(weights_of)(keys, w.scores.row(i), lse[i], w.weights.row(i));
   }
-  multiply(product(true, false, keys, e.depth, t.count, w.weights, dout,
+  multiply(product(Transpose::yes, Transpose::no, keys, e.depth, t.count, w.weights, dout,
                    from(head_rows(g.dv, t.batch, kv), t.key_begin), 1));
-  multiply(product(false, true, t.count, keys, e.depth, dout,
+  multiply(product(Transpose::no, Transpose::yes, t.count, keys, e.depth, dout,
                    from(head_rows(a.v, t.batch, kv), t.key_begin), w.gradients));
   for (std::int64_t i = 0; i < t.count; ++i) {
     const float delta = HWY_DYNAMIC_DISPATCH(dot)(e.depth, dout.row(i), out.row(i));
     HWY_DYNAMIC_DISPATCH(score_gradient)
     (keys, w.weights.row(i), w.scores.row(i), delta, a.scale, a.softcap, w.gradients.row(i));
   }
-  multiply(product(false, false, t.count, e.depth, keys, w.gradients,
+  multiply(product(Transpose::no, Transpose::no, t.count, e.depth, keys, w.gradients,
                    from(head_rows(a.k, t.batch, kv), t.key_begin), dq));
-  multiply(product(true, false, keys, e.depth, t.count, w.gradients,
+  multiply(product(Transpose::yes, Transpose::no, keys, e.depth, t.count, w.gradients,
                    from(head_rows(a.q, t.batch, t.head), t.first),
                    from(head_rows(g.dk, t.batch, kv), t.key_begin), 1));
 }

@@ -68,7 +68,7 @@ void backward_image(const Backward& b, std::int64_t image, std::int64_t piece, f
   }
   if (d.dx) {
     const float* framed = framed_or_source(b.backward.image, dz, memory);
-    convolve(b.backward, framed, b.flipped, nullptr, false, floats(d.dx) + image * b.in_image);
+    convolve(b.backward, framed, b.flipped, {}, floats(d.dx) + image * b.in_image);
   }
 }
 
@@ -114,7 +114,7 @@ tv_status conv2d_fwd(tv_ctx* ctx, const tv_conv2d* d) {
   float* packed = scratch(ctx, packed_filter_size(w) + channels);
   float* frames = scratch(ctx, w.image.is_source() ? 0 : frame * ctx->host->max_workers);
   if (!packed || !frames) return TV_OUT_OF_MEMORY;
-  pack_filter(w, floats(d->w), false, packed);
+  pack_filter(w, floats(d->w), FilterTaps::in_order, packed);
   // Bias and relu are part of the kernel; other activations follow, image by image.
   const bool in_kernel = !d->pre && (d->activation == TV_ACT_RELU || d->activation == TV_ACT_NONE);
   float* bias = d->b && in_kernel ? packed + packed_filter_size(w) : nullptr;
@@ -129,7 +129,7 @@ tv_status conv2d_fwd(tv_ctx* ctx, const tv_conv2d* d) {
       const float* source = floats(d->x) + image * in_image;
       const float* framed = framed_or_source(w.image, source, frames + worker * frame);
       float* y = floats(d->y) + image * out_image;
-      convolve(w, framed, packed, bias, in_kernel && d->activation == TV_ACT_RELU, y);
+      convolve(w, framed, packed, {bias, in_kernel && d->activation == TV_ACT_RELU}, y);
       if (in_kernel) continue;
       float* pre = d->pre ? floats(d->pre) + image * out_image : nullptr;
       apply_epilogue({floats(d->b), pre, d->activation}, w.pixels(), s.out_c, y, s.out_c);
@@ -153,7 +153,7 @@ tv_status conv2d_bwd(tv_ctx* ctx, const tv_conv2d_grad* d) {
   b.in_image = s.in_h * s.in_w * s.in_c;
   b.out_image = b.forward.pixels() * s.out_c;
   if (!take_memory(ctx, b)) return TV_OUT_OF_MEMORY;
-  if (d->dx) pack_filter(b.backward, floats(d->w), true, b.flipped);
+  if (d->dx) pack_filter(b.backward, floats(d->w), FilterTaps::flipped, b.flipped);
   parallel(ctx, b.pieces, 1, [&](std::int64_t begin, std::int64_t end, std::int32_t worker) {
     for (std::int64_t piece = begin; piece < end; ++piece) {
       const std::int64_t size = packed_filter_size(b.forward);

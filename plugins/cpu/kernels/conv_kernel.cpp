@@ -299,13 +299,13 @@ std::int64_t packed_filter_size(const Window& w) {
   return w.depth() * padded_channels(w.out_c);
 }
 
-void pack_filter(const Window& w, const float* filter, bool flip, float* packed) {
-  HWY_DYNAMIC_DISPATCH(pack)(w, filter, flip, packed);
+void pack_filter(const Window& w, const float* filter, FilterTaps taps, float* packed) {
+  HWY_DYNAMIC_DISPATCH(pack)(w, filter, taps == FilterTaps::flipped, packed);
 }
 
-void convolve(const Window& w, const float* framed, const float* packed, const float* bias,
-              bool relu, float* y) {
-  HWY_DYNAMIC_DISPATCH(convolve_image)(w, framed, packed, bias, relu, y);
+void convolve(const Window& w, const float* framed, const float* packed, const ConvEpilogue& then,
+              float* y) {
+  HWY_DYNAMIC_DISPATCH(convolve_image)(w, framed, packed, then.bias, then.relu, y);
 }
 
 std::int64_t filter_grad_panel_size(const Window& w) {

@@ -9,9 +9,12 @@
 
 namespace cpu {
 
+// How a factor lies in memory.
+enum class Transpose : bool { no, yes };
+
 // C = alpha * op(A) * op(B) + beta * C, row-major, then bias and activation on each finished tile.
 struct Gemm {
-  bool trans_a = false, trans_b = false;
+  Transpose trans_a = Transpose::no, trans_b = Transpose::no;
   std::int64_t m = 0, n = 0, k = 0;
   const float* a = nullptr;
   std::int64_t lda = 0;

@@ -43,14 +43,20 @@ Window forward_window(const tv_conv2d_shape& s);
 // The gradient of the input as a convolution of dz with the flipped filters.
 Window input_grad_window(const tv_conv2d_shape& s);
 
-// Filters [depth, n] in panels of whole vectors, as the kernel below reads them. `flip` takes w
+// Filters [depth, n] in panels of whole vectors, as the kernel below reads them. Flipped: w
 // [KH, KW, Cin, Cout] with its taps reversed and Cout as depth.
 std::int64_t packed_filter_size(const Window& w);
-void pack_filter(const Window& w, const float* filter, bool flip, float* packed);
+enum class FilterTaps : bool { in_order, flipped };
+void pack_filter(const Window& w, const float* filter, FilterTaps taps, float* packed);
 
-// One image: y = conv + bias (null: none), with max(., 0) if `relu`. `bias` has whole panels.
-void convolve(const Window& w, const float* framed, const float* packed, const float* bias,
-              bool relu, float* y);
+// What follows a convolution: bias (null: none), which has whole panels, then max(., 0).
+struct ConvEpilogue {
+  const float* bias = nullptr;
+  bool relu = false;
+};
+// One image: y = conv, and what follows.
+void convolve(const Window& w, const float* framed, const float* packed, const ConvEpilogue& then,
+              float* y);
 std::int64_t padded_channels(std::int64_t n);  // whole panels
 
 // One image of the filter gradient: dw (packed as above) += windows of `framed` times dz.

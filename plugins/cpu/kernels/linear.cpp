@@ -15,7 +15,7 @@ float* floats(void* p) {
   return static_cast<float*>(p);
 }
 
-Gemm product(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
+Gemm product(Transpose trans_a, Transpose trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
              const void* a, std::int64_t lda, const void* b, std::int64_t ldb, void* c) {
   Gemm g;
   g.trans_a = trans_a, g.trans_b = trans_b;
@@ -36,7 +36,8 @@ bool takes(const Linear& d) {
 
 tv_status linear_fwd(tv_ctx* ctx, const tv_linear* d) {
   if (!takes(*d)) return TV_UNSUPPORTED;
-  Gemm g = product(false, false, d->rows, d->out, d->in, d->x, d->in, d->w, d->out, d->y);
+  Gemm g = product(Transpose::no, Transpose::no, d->rows, d->out, d->in, d->x, d->in, d->w, d->out,
+                   d->y);
   g.epilogue = {floats(d->b), floats(d->pre), d->activation};
   GemmGroup group;
   group.add(g);
@@ -55,12 +56,14 @@ tv_status linear_bwd(tv_ctx* ctx, const tv_linear_grad* d) {
   }
   GemmGroup group;
   if (d->dw) {
-    Gemm g = product(true, false, d->in, d->out, d->rows, d->x, d->in, dz, d->out, d->dw);
+    Gemm g = product(Transpose::yes, Transpose::no, d->in, d->out, d->rows, d->x, d->in, dz, d->out,
+                     d->dw);
     g.beta = d->beta_dw;
     group.add(g);
   }
   if (d->dx) {
-    group.add(product(false, true, d->rows, d->in, d->out, dz, d->out, d->w, d->out, d->dx));
+    group.add(product(Transpose::no, Transpose::yes, d->rows, d->in, d->out, dz, d->out, d->w,
+                      d->out, d->dx));
   }
   group.run(ctx);
   return TV_OK;

@@ -96,23 +96,26 @@ class Tile {
     if (bounded) HWY_DYNAMIC_DISPATCH(cap_slope_row)(d_.classes, x, spare, d_.softcap);
   }
 
+  // The sum of a product with w goes over one of its dimensions.
+  enum class SumOver { inputs, classes };
   // Products with w: its rows are classes where it is transposed.
-  Gemm with_w(const float* a, std::int64_t lda, bool by_class, float* c, std::int64_t n,
+  Gemm with_w(const float* a, std::int64_t lda, SumOver sum, float* c, std::int64_t n,
               std::int64_t k) const {
+    const bool rows_are_inputs = d_.w_transposed == 0;
     Gemm g;
-    g.trans_b = by_class == static_cast<bool>(d_.w_transposed);
+    g.trans_b = rows_are_inputs == (sum == SumOver::inputs) ? Transpose::no : Transpose::yes;
     g.m = rows_, g.n = n, g.k = k;
     g.a = a, g.lda = lda;
     g.b = static_cast<const float*>(d_.w), g.ldb = d_.w_transposed ? d_.in : d_.classes;
     g.c = c, g.ldc = n;
     return g;
   }
-  Gemm logits() const { return with_w(h_, d_.in, true, logits_, d_.classes, d_.in); }
-  Gemm dh() const { return with_w(logits_, d_.classes, false, dh_, d_.in, d_.classes); }
+  Gemm logits() const { return with_w(h_, d_.in, SumOver::inputs, logits_, d_.classes, d_.in); }
+  Gemm dh() const { return with_w(logits_, d_.classes, SumOver::classes, dh_, d_.in, d_.classes); }
 
   Gemm dw() const {
     Gemm g;
-    g.trans_a = true;
+    g.trans_a = Transpose::yes;
     g.m = d_.in, g.n = d_.classes, g.k = rows_;
     g.a = h_, g.lda = d_.in;
     g.b = logits_, g.ldb = d_.classes;

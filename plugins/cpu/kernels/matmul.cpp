@@ -50,6 +50,10 @@ Split best_split(const Gemm& g, std::int64_t parts) {
   return best;
 }
 
+CBLAS_TRANSPOSE in_blas(Transpose transpose) {
+  return transpose == Transpose::yes ? CblasTrans : CblasNoTrans;
+}
+
 }  // namespace
 
 bool fits_blas(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t lda, std::int64_t ldb,
@@ -63,9 +67,9 @@ void multiply(const Gemm& g) {
   const auto integer = [](std::int64_t x) { return static_cast<blasint>(x); };
   // With k = 0 a leading dimension may be 0, which OpenBLAS refuses.
   const auto leading = [&](std::int64_t x) { return std::max<blasint>(1, integer(x)); };
-  blas().sgemm(CblasRowMajor, g.trans_a ? CblasTrans : CblasNoTrans,
-               g.trans_b ? CblasTrans : CblasNoTrans, integer(g.m), integer(g.n), integer(g.k),
-               g.alpha, g.a, leading(g.lda), g.b, leading(g.ldb), g.beta, g.c, leading(g.ldc));
+  blas().sgemm(CblasRowMajor, in_blas(g.trans_a), in_blas(g.trans_b), integer(g.m), integer(g.n),
+               integer(g.k), g.alpha, g.a, leading(g.lda), g.b, leading(g.ldb), g.beta, g.c,
+               leading(g.ldc));
 }
 
 void GemmGroup::add(const Gemm& g) {
@@ -91,8 +95,8 @@ void GemmGroup::run(tv_ctx* ctx) const {
       Gemm part = e.gemm;
       part.m = std::min(e.tile_m, part.m - i);
       part.n = std::min(e.tile_n, part.n - j);
-      part.a += part.trans_a ? i : i * part.lda;
-      part.b += part.trans_b ? j * part.ldb : j;
+      part.a += part.trans_a == Transpose::yes ? i : i * part.lda;
+      part.b += part.trans_b == Transpose::yes ? j * part.ldb : j;
       part.c += i * part.ldc + j;
       multiply(part);
       if (part.epilogue.empty()) continue;
@@ -106,7 +110,8 @@ tv_status matmul(tv_ctx* ctx, const tv_matmul* d) {
     return TV_UNSUPPORTED;
   }
   Gemm g;
-  g.trans_a = d->trans_a, g.trans_b = d->trans_b;
+  g.trans_a = static_cast<Transpose>(d->trans_a != 0);
+  g.trans_b = static_cast<Transpose>(d->trans_b != 0);
   g.m = d->m, g.n = d->n, g.k = d->k;
   g.a = static_cast<const float*>(d->a), g.lda = d->lda;
   g.b = static_cast<const float*>(d->b), g.ldb = d->ldb;

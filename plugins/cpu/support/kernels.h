@@ -3,8 +3,7 @@
 #pragma once
 
 #include <trivet/backend/backend.h>
-#include <trivet/backend/kernels/norm.h>
-#include <trivet/backend/kernels/vision.h>
+#include <trivet/backend/kernels/all.h>
 
 namespace cpu {
 

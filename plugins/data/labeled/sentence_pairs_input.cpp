@@ -163,7 +163,10 @@ SentencePairsInput::SentencePairsInput(const Config& config, InputContext& conte
 SentencePairsInput::SentencePairsInput(const Config& config, InputContext& context,
                                        const Parts& parts)
     : RowsInput(config, context, parts.data->name(),
-                {.only = {parts.tokenizer, parts.vocabulary}, .source = {}, .target = {}},
+                {.only = {parts.tokenizer, parts.vocabulary},
+                 .source = {},
+                 .target = {},
+                 .only_ids = "ids"},
                 [parts] { return parts.load(); }) {}
 
 }  // namespace trivet::data

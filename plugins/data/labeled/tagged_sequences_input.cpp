@@ -148,7 +148,10 @@ TaggedSequencesInput::TaggedSequencesInput(const Config& config, InputContext& c
 TaggedSequencesInput::TaggedSequencesInput(const Config& config, InputContext& context,
                                            const Parts& parts)
     : RowsInput(config, context, parts.data->name(),
-                {.only = {parts.tokenizer, parts.vocabulary}, .source = {}, .target = {}},
+                {.only = {parts.tokenizer, parts.vocabulary},
+                 .source = {},
+                 .target = {},
+                 .only_ids = "ids"},
                 [parts] { return parts.load(); }) {}
 
 }  // namespace trivet::data

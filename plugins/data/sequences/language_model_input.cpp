@@ -14,9 +14,9 @@ TextPipeline pipeline_of(const LanguageModelConfig& config, const InputContext& 
   pipeline.targets = TextTemplate(config.targets);
   pipeline.inputs_len = config.inputs_len;
   if (config.inputs_eos) {
-    pipeline.inputs_end =
-        special_token({"eos", true, config.eos_id, "inputs_eos"}, pipeline.tokenizer->eos_id(),
-                      pipeline.tokenizer->vocabulary_size(), context.name);
+    pipeline.inputs_end = special_token(
+        {.name = "eos", .add = true, .id = config.eos_id, .flag = "inputs_eos"},
+        pipeline.tokenizer->eos_id(), pipeline.tokenizer->vocabulary_size(), context.name);
   }
   return pipeline;
 }

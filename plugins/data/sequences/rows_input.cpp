@@ -7,7 +7,26 @@
 #include "trivet/error.h"
 
 namespace trivet::data {
-namespace {}  // namespace
+namespace {
+
+// What says of each token where it stands and whether it counts, and is told by the text.
+constexpr const char* kOfTokens[] = {"ids",         "labels",         "label_bytes",
+                                     "paddings",    "weights",        "inputs_indicator",
+                                     "segment_ids", "token_type_ids", "segment_pos"};
+
+void add_text(std::vector<BatchText>& texts, const char* name, const TextSide& side,
+              const std::string& prefix, const char* ids) {
+  if (!side.tokenizer) return;
+  BatchText text{.name = name,
+                 .ids = prefix + ids,
+                 .segment_ids = prefix + "segment_ids",
+                 .told = {"weight"},
+                 .tokenizer = side.tokenizer.get()};
+  for (const char* field : kOfTokens) text.told.push_back(prefix + field);
+  texts.push_back(std::move(text));
+}
+
+}  // namespace
 
 struct RowsInput::Loaded {
   std::unique_ptr<SequenceDataset> rows;
@@ -77,6 +96,14 @@ std::optional<std::int64_t> RowsInput::batches_per_epoch() const {
 const void* RowsInput::extension(std::string_view id) const noexcept {
   if (id == kInputText) return static_cast<const TextInput*>(this);
   return Input::extension(id);
+}
+
+std::vector<BatchText> RowsInput::texts() const {
+  std::vector<BatchText> texts;
+  add_text(texts, "text", sides_.only, "", sides_.only_ids);
+  add_text(texts, "source", sides_.source, "src/", "ids");
+  add_text(texts, "target", sides_.target, "tgt/", "labels");
+  return texts;
 }
 
 const TextSide& RowsInput::side_of(Side side) const {

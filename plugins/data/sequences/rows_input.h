@@ -23,6 +23,7 @@ struct TextSide {
 };
 struct TextSides {
   TextSide only, source, target;
+  const char* only_ids = "labels";  // the field whose text people see
 };
 
 // In training a thread that starts at once reads and tokenizes, so that the data is there when the
@@ -39,6 +40,7 @@ class RowsInput : public Input, public TextInput {
 
   const Tokenizer* tokenizer(Side side) const override { return side_of(side).tokenizer.get(); }
   std::int64_t vocabulary_size(Side side) const override { return side_of(side).vocabulary_size; }
+  std::vector<BatchText> texts() const override;
 
  protected:
   // Brings all rows; called once, from any thread, so it must not use the input. Throws InputError.

@@ -45,7 +45,7 @@ struct SequenceToSequenceInput::Parts {
     source_rules.seq_len = config.inputs_len;
     source_rules.shifted = false;
     target_rules.special.bos =
-        special_token({"bos", true, config.bos_id}, target.tokenizer->bos_id(),
+        special_token({.name = "bos", .add = true, .id = config.bos_id}, target.tokenizer->bos_id(),
                       target.vocabulary_size, context.name);
     target_rules.special.eos = eos_of(target);
     target_rules.seq_len = config.targets_len;

@@ -59,9 +59,8 @@ Value Gpt2Layout::model(const DecoderShape& shape) const {
 std::vector<HfTensor> Gpt2Layout::tensors(const DecoderShape& shape) const {
   const std::int64_t d = shape.model_dims, hidden = shape.hidden_dims;
   std::vector<HfTensor> tensors;
-  const auto add = [&](std::string name, const Shape& extents, std::vector<std::string> variables,
-                       bool transposed = false) {
-    tensors.push_back({std::move(name), extents, std::move(variables), transposed});
+  const auto add = [&](std::string name, const Shape& extents, std::vector<std::string> variables) {
+    tensors.push_back({std::move(name), extents, std::move(variables)});
   };
   const auto add_norm = [&](const std::string& name, const std::string& path) {
     add(name + ".weight", {d}, {path + "/scale"});
@@ -89,7 +88,10 @@ std::vector<HfTensor> Gpt2Layout::tensors(const DecoderShape& shape) const {
     add_product("mlp.c_proj", hidden, d, {"mlp_out"});
   }
   add_norm("ln_f", "final_norm");
-  if (!shape.tied) add(std::string(kHeadTensor), {shape.vocab_size, d}, {"softmax/w"}, true);
+  if (!shape.tied) {
+    add(std::string(kHeadTensor), {shape.vocab_size, d}, {"softmax/w"});
+    tensors.back().transposed = true;
+  }
   return tensors;
 }
 

@@ -107,9 +107,13 @@ std::vector<HfTensor> LlamaLayout::tensors(const DecoderShape& shape) const {
   const std::int64_t queries = shape.num_heads * shape.dims_per_head;
   const std::int64_t keys = shape.num_kv_heads * shape.dims_per_head;
   std::vector<HfTensor> tensors;
-  const auto add = [&](const std::string& name, const Shape& extents, const std::string& variable,
-                       bool transposed = false) {
-    tensors.push_back({name, extents, {variable}, transposed});
+  const auto add = [&](const std::string& name, const Shape& extents, const std::string& variable) {
+    tensors.push_back({name, extents, {variable}});
+  };
+  const auto add_transposed = [&](const std::string& name, const Shape& extents,
+                                  const std::string& variable) {
+    add(name, extents, variable);
+    tensors.back().transposed = true;
   };
   add("embed_tokens.weight", {shape.vocab_size, d},
       shape.tied ? "softmax/table" : "embedding/table");
@@ -117,7 +121,7 @@ std::vector<HfTensor> LlamaLayout::tensors(const DecoderShape& shape) const {
     const std::string layer = "layers." + std::to_string(i) + ".", path = block_path(i);
     const auto add_product = [&](const std::string& name, std::int64_t in, std::int64_t out,
                                  const std::string& own) {
-      add(layer + name + ".weight", {out, in}, path + own + "/w", true);
+      add_transposed(layer + name + ".weight", {out, in}, path + own + "/w");
       if (shape.has_bias) add(layer + name + ".bias", {out}, path + own + "/b");
     };
     add(layer + "input_layernorm.weight", {d}, path + "attention_norm/scale");
@@ -131,7 +135,7 @@ std::vector<HfTensor> LlamaLayout::tensors(const DecoderShape& shape) const {
     add_product("mlp.down_proj", hidden, d, "mlp_out");
   }
   add("norm.weight", {d}, "final_norm/scale");
-  if (!shape.tied) add(std::string(kHeadTensor), {shape.vocab_size, d}, "softmax/w", true);
+  if (!shape.tied) add_transposed(std::string(kHeadTensor), {shape.vocab_size, d}, "softmax/w");
   return tensors;
 }
 

@@ -138,7 +138,8 @@ Tensor MoeFeedForward::combined(const Tensor& rows, const Tensor& gates, const R
   return config_.gating_func == GatingFunc::top2 ? ops::div(y, ops::add(total, kEpsilon)) : y;
 }
 
-Tensor MoeFeedForward::routed(const Tensor& x, FpropContext& context, bool bounded) const {
+Tensor MoeFeedForward::routed(const Tensor& x, FpropContext& context, Capacity bound) const {
+  const bool bounded = bound == Capacity::bounded;
   expect_last(kMoe, path_, x, input_dims_);
   const std::int64_t positions = x.size() / input_dims_;
   if (positions == 0) return x;
@@ -166,7 +167,7 @@ Tensor MoeFeedForward::routed(const Tensor& x, FpropContext& context, bool bound
 }
 
 Tensor MoeFeedForward::fprop(const Tensor& x, FpropContext& context) {
-  return routed(x, context, true);
+  return routed(x, context, Capacity::bounded);
 }
 
 std::unique_ptr<LayerCache> MoeFeedForward::make_cache(std::int64_t, std::int64_t) const {
@@ -179,7 +180,7 @@ std::unique_ptr<LayerCache> MoeFeedForward::make_cache(std::int64_t, std::int64_
 }
 
 Tensor MoeFeedForward::extend_step(const Tensor& x, LayerCache&, FpropContext& context) {
-  return routed(x, context, false);
+  return routed(x, context, Capacity::unbounded);
 }
 
 }  // namespace trivet::nn

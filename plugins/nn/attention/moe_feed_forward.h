@@ -89,7 +89,8 @@ class MoeFeedForward final : public DecodingLayer {
  private:
   std::int64_t groups_of(std::int64_t positions) const;
   std::int64_t capacity_of(std::int64_t group_size) const;
-  Tensor routed(const Tensor& x, FpropContext& context, bool bounded) const;
+  enum class Capacity { bounded, unbounded };  // of an expert
+  Tensor routed(const Tensor& x, FpropContext& context, Capacity bound) const;
   Tensor experts(const Tensor& rows, FpropContext& context) const;  // [E, n, D] -> the same
   // [positions, E]; `counted` [positions, 1] is 0 for padding, or undefined.
   Tensor gates(const Tensor& rows, const Tensor& counted) const;

@@ -47,7 +47,7 @@ void SoftmaxConfig::validate(Diagnostics& diagnostics) const {
 }
 
 SoftmaxLayer::SoftmaxLayer(std::string_view type, const SoftmaxConfig& config, bool has_bias,
-                           Scope& scope, Parameter& weights, bool transposed)
+                           Scope& scope, Parameter& weights, Weights layout)
     : type_(type),
       path_(scope.path()),
       input_dims_(config.input_dims),
@@ -57,7 +57,7 @@ SoftmaxLayer::SoftmaxLayer(std::string_view type, const SoftmaxConfig& config, b
       smoothing_(as_share_of_all(config.label_smoothing_prob, config.num_classes)),
       z_loss_(static_cast<float>(config.z_loss_weight)),
       smooth_evaluation_(config.label_smoothing_apply_for_eval),
-      transposed_(transposed),
+      transposed_(layout == Weights::by_class),
       weights_(weights),
       bias_(has_bias ? &scope.parameter("b", {config.num_classes},
                                         {.init = config.bias_init, .fallback = {Init::constant, 0}})
@@ -133,7 +133,7 @@ FullSoftmax::FullSoftmax(const Config& config, Scope& scope)
     : SoftmaxLayer(
           "nn/FullSoftmax", config, config.has_bias, scope,
           scope.parameter("w", sized("nn/FullSoftmax", config, scope), {.init = config.init}),
-          false) {}
+          Weights::by_input) {}
 
 Tensor FullSoftmax::emb_lookup(const Tensor&, FpropContext&) {
   throw Error("[nn/FullSoftmax] '" + path() + "': has no embedding",
@@ -146,7 +146,7 @@ SharedEmbeddingSoftmax::SharedEmbeddingSoftmax(const Config& config, Scope& scop
           scope.parameter(
               "table", transposed(sized("nn/SharedEmbeddingSoftmax", config, scope)),
               {.init = config.init, .fallback = {Init::normal, 1 / root(config.input_dims)}}),
-          true),
+          Weights::by_class),
       lookup_scale_(config.scale_sqrt_depth ? static_cast<float>(root(config.input_dims)) : 1) {}
 
 Tensor SharedEmbeddingSoftmax::emb_lookup(const Tensor& ids, FpropContext&) {

@@ -79,9 +79,10 @@ class SoftmaxLayer : public Layer, public SoftmaxHead {
                    FpropContext& context, const SoftmaxLossOptions& options) final;
 
  protected:
-  // `transposed`: the weights are [num_classes, input_dims].
+  // What a row of the weights belongs to: [input_dims, num_classes] or the other way round.
+  enum class Weights { by_input, by_class };
   SoftmaxLayer(std::string_view type, const SoftmaxConfig& config, bool has_bias, Scope& scope,
-               Parameter& weights, bool transposed);
+               Parameter& weights, Weights layout);
   std::string_view type() const { return type_; }
   const std::string& path() const { return path_; }
   const Tensor& weights() const { return weights_.value(); }

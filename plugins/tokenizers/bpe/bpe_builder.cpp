@@ -27,17 +27,17 @@ void BpeBuilder::add_token(const std::string& characters, std::int64_t id) {
     throw InputError(fmt::format("{}: the token \"{}\" is given twice", source_, characters));
 }
 
-void BpeBuilder::add_added(std::string content, std::int64_t id, bool special) {
-  const auto known = find(content);
+void BpeBuilder::add_added(AddedToken token) {
+  const auto known = find(token.content);
   if (!known) {
-    add_token(content, id);
-  } else if (*known != id) {
+    add_token(token.content, token.id);
+  } else if (*known != token.id) {
     throw InputError(
         fmt::format("{}: the added token \"{}\" has the id {} and is in the "
                     "vocabulary with {}",
-                    source_, content, id, *known));
+                    source_, token.content, token.id, *known));
   }
-  vocabulary_.added.push_back({static_cast<std::int32_t>(id), std::move(content), special});
+  vocabulary_.added.push_back(std::move(token));
 }
 
 void BpeBuilder::finish_tokens() {

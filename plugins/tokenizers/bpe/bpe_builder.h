@@ -20,7 +20,7 @@ class BpeBuilder {
   // A token in the characters of byte_characters.h.
   void add_token(const std::string& characters, std::int64_t id);
   // May be one of the tokens so far, with its id.
-  void add_added(std::string content, std::int64_t id, bool special);
+  void add_added(AddedToken token);
   // The ids must be 0, 1, 2, ... without a gap.
   void finish_tokens();
   // The next merge; both must be tokens.

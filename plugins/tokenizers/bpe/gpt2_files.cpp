@@ -48,7 +48,7 @@ BpeVocabulary read_gpt2_files(const std::filesystem::path& vocab,
     const auto id = builder.find(token);
     if (!id && !special_tokens) continue;
     if (!id) throw InputError(source + " has no special token \"" + token + "\"");
-    builder.add_added(token, *id, true);
+    builder.add_added({.id = *id, .content = token, .special = true});
   }
   builder.finish_tokens();
   read_merges(read_text(merges), merges.string(), builder);

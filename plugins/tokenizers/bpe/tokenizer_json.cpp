@@ -102,8 +102,9 @@ class Reader {
         fail(fmt::format("\"{}\" of the added token {} is not supported", field, name),
              "it would drop blanks of the text, or depend on the words beside it");
     }
-    builder_.add_added(content.get<std::string>(), id(field_of(token, "id"), name),
-                       flag(token, "special", false));
+    builder_.add_added({.id = static_cast<std::int32_t>(id(field_of(token, "id"), name)),
+                        .content = content.get<std::string>(),
+                        .special = flag(token, "special", false)});
   }
 
   void read_merges(const Json& merges) {

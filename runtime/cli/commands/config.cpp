@@ -33,7 +33,8 @@ int run_config(std::span<const std::string> words) {
   if (json && origins) throw UsageError("JSON has no comments: --origin is for --format toml");
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const ResolvedConfig config = resolve_config(given.request, catalog);
-  print_out(json ? to_json(config.tree, JsonStyle::indented) : config_text(config, origins));
+  print_out(json ? to_json(config.tree, JsonStyle::indented)
+                 : config_text(config, {.origins = origins}));
   return 0;
 }
 

@@ -43,8 +43,8 @@ class Output {
  public:
   Output(fs::path file, std::string prefix) : file_(std::move(file)), prefix_(std::move(prefix)) {}
 
-  // Prints the whole lines that have come; at the end of all, also one without its end.
-  bool print(bool last) {
+  // Prints the whole lines that have come.
+  bool print() {
     std::error_code missing;
     if (!fs::exists(file_, missing)) return false;
     const UniqueFd file = open_file(file_, O_RDONLY);
@@ -58,10 +58,14 @@ class Output {
       rest_ += part;
       any = print_lines() || any;
     }
-    if (last && !rest_.empty()) {
-      show(rest_);
-      rest_.clear();
-    }
+    return any;
+  }
+
+  // Where nothing more will come: a last line without its end, too.
+  bool print_last() {
+    const bool any = print();
+    if (!rest_.empty()) show(rest_);
+    rest_.clear();
     return any;
   }
 
@@ -96,14 +100,14 @@ class JobOutput {
   bool print(std::int64_t attempt, bool last) {
     bool any = false;
     if (attempt != attempt_) {
-      for (Output& output : outputs_) output.print(true);
+      for (Output& output : outputs_) output.print_last();
       outputs_.clear();
       attempt_ = attempt;
       const fs::path directory = directory_ / std::to_string(attempt);
       for (const char* name : {"stdout", "stderr"})
         outputs_.emplace_back(directory / name, prefix_);
     }
-    for (Output& output : outputs_) any = output.print(last) || any;
+    for (Output& output : outputs_) any = (last ? output.print_last() : output.print()) || any;
     return any;
   }
 

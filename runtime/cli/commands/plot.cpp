@@ -223,7 +223,7 @@ int number_option(const Arguments& arguments, std::string_view name, int otherwi
 
 int run_plot(std::span<const std::string> words) {
   const Arguments arguments = parse_arguments(words, kPlotOptions);
-  const Terminal terminal = detect_terminal(false);
+  const Terminal terminal = detect_terminal();
   // One column less than there are: a full line would wrap on some terminals.
   const int columns = terminal.style == OutputStyle::live ? terminal_columns(1) - 1 : 80;
   const ChartStyle style{.width = number_option(arguments, "width", columns),

@@ -70,7 +70,9 @@ int run_run(std::span<const std::string> words) {
   request.name = std::filesystem::path(given.source).stem().string();
   request.source = given.source;
   request.step = asked_step(given, request.config.experiment.mode);
-  Progress progress(detect_terminal(given.arguments.has("quiet")));
+  Terminal terminal = detect_terminal();
+  if (given.arguments.has("quiet")) terminal.style = OutputStyle::quiet;
+  Progress progress(terminal);
   const int code = run_command(request, progress);
   if (code == 0) done.make();
   return code;

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -48,44 +47,40 @@ std::string field_text(const Tensor& tensor, std::int64_t row) {
   }
 }
 
-// What is predicted where there is something to predict, else what is read.
-const Tensor* tokens_of(const Batch& batch, const std::string& prefix) {
-  const Tensor* labels = batch.find(prefix + "labels");
-  const Tensor* tokens = labels != nullptr ? labels : batch.find(prefix + "ids");
-  const bool fits = tokens != nullptr && tokens->rank() == 2 && tokens->dtype() == DType::i32;
-  return fits ? tokens : nullptr;
+// The text's ids, where the batch has them.
+const Tensor* ids_of(const Batch& batch, const BatchText& text) {
+  const Tensor* ids = batch.find(text.ids);
+  const bool fits = ids != nullptr && ids->rank() == 2 && ids->dtype() == DType::i32;
+  return fits && text.tokenizer != nullptr ? ids : nullptr;
+}
+
+std::vector<BatchText> shown_texts(const Batch& batch, const TextInput* input) {
+  std::vector<BatchText> texts;
+  if (input != nullptr) texts = input->texts();
+  std::erase_if(texts, [&](const BatchText& text) { return ids_of(batch, text) == nullptr; });
+  return texts;
 }
 
 // The text of every run of positions of one segment.
-Value segment_texts(const Batch& batch, const std::string& prefix, const Tokenizer& tokenizer,
-                    std::int64_t row) {
-  const std::vector<std::int32_t> ids = row_of<std::int32_t>(*tokens_of(batch, prefix), row);
+Value segment_texts(const Batch& batch, const BatchText& text, std::int64_t row) {
+  const std::vector<std::int32_t> ids = row_of<std::int32_t>(*ids_of(batch, text), row);
   std::vector<std::int32_t> segments(ids.size(), 1);
-  if (const Tensor* given = batch.find(prefix + "segment_ids"))
+  if (const Tensor* given = batch.find(text.segment_ids))
     segments = row_of<std::int32_t>(*given, row);
   Value texts = Value::array();
   for (std::size_t begin = 0, end = 0; begin < ids.size(); begin = end) {
     while (end < ids.size() && segments[end] == segments[begin]) ++end;
     if (segments[begin] != 0)
-      texts.push_back(tokenizer.decode(std::span(ids).subspan(begin, end - begin)));
+      texts.push_back(text.tokenizer->decode(std::span(ids).subspan(begin, end - begin)));
   }
   return texts;
 }
 
-bool add_text(Value& row, const char* name, const Batch& batch, const std::string& prefix,
-              const Tokenizer* tokenizer, std::int64_t number) {
-  if (tokenizer == nullptr || tokens_of(batch, prefix) == nullptr) return false;
-  row.set(name, segment_texts(batch, prefix, *tokenizer, number));
-  return true;
-}
-
-// Fields that a text is made of, or that say of each token where it stands and whether it counts.
-bool is_told_by_text(std::string_view name) {
-  constexpr std::array<std::string_view, 10> kOfTokens = {
-      "ids",    "labels",      "label_bytes",    "paddings",         "weights",
-      "weight", "segment_ids", "token_type_ids", "inputs_indicator", "segment_pos"};
-  const std::string_view last = name.substr(name.rfind('/') + 1);
-  return std::ranges::find(kOfTokens, last) != kOfTokens.end();
+bool is_told(const std::vector<BatchText>& texts, std::string_view field) {
+  return std::ranges::any_of(texts, [&](const BatchText& text) {
+    return field == text.ids || field == text.segment_ids ||
+           std::ranges::find(text.told, field) != text.told.end();
+  });
 }
 
 bool is_padding(const Batch& batch, std::int64_t row) {
@@ -105,22 +100,17 @@ Value batch_fields(const Batch& batch) {
   return fields;
 }
 
-Value batch_rows(const Batch& batch, const TextInput* text, std::int64_t most) {
+Value batch_rows(const Batch& batch, const TextInput* input, std::int64_t most) {
   Value rows = Value::array();
   if (batch.empty()) return rows;
-  using Side = TextInput::Side;
+  const std::vector<BatchText> texts = shown_texts(batch, input);
   const std::int64_t count = batch.begin()->second.dim(0);
   for (std::int64_t i = 0; i < count && std::ssize(rows.items()) < most; ++i) {
     if (is_padding(batch, i)) continue;
     Value row = Value::table();
-    bool is_string = false;
-    if (text != nullptr) {
-      is_string = add_text(row, "text", batch, "", text->tokenizer(Side::only), i);
-      is_string |= add_text(row, "source", batch, "src/", text->tokenizer(Side::source), i);
-      is_string |= add_text(row, "target", batch, "tgt/", text->tokenizer(Side::target), i);
-    }
+    for (const BatchText& text : texts) row.set(text.name, segment_texts(batch, text, i));
     for (const auto& [name, tensor] : batch)
-      if (!(is_string && is_told_by_text(name)) && tensor.rank() > 0 && tensor.dim(0) == count)
+      if (!is_told(texts, name) && tensor.rank() > 0 && tensor.dim(0) == count)
         row.set(name, field_text(tensor, i));
     rows.push_back(std::move(row));
   }

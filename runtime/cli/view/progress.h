@@ -25,7 +25,7 @@ struct Terminal {
 };
 
 // What standard output is: a terminal or not, NO_COLOR, TERM=dumb, the locale.
-Terminal detect_terminal(bool quiet);
+Terminal detect_terminal();
 
 // The text of the live line, at most `width` columns: what matters least is left out first.
 std::string live_line(const RunProgress& state, int width, const Terminal& terminal);

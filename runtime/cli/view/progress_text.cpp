@@ -64,13 +64,9 @@ double fraction_of(const RunProgress& state) {
 
 }  // namespace
 
-Terminal detect_terminal(bool quiet) {
+Terminal detect_terminal() {
   Terminal terminal;
   terminal.unicode = locale_is_utf8();
-  if (quiet) {
-    terminal.style = OutputStyle::quiet;
-    return terminal;
-  }
   if (!is_screen(stdout)) return terminal;
   terminal.style = OutputStyle::live;
   terminal.color = has_colors(stdout);

@@ -59,8 +59,10 @@ class ValueReader {
   }
 
   // Behind the quote that closes the one at `at`.
-  std::size_t skip_quoted(std::size_t at, bool escapes) const {
+  // In quotes that are not single, a backslash takes the next character with it.
+  std::size_t skip_quoted(std::size_t at) const {
     const char quote = text_[at];
+    const bool escapes = quote == '"';
     for (std::size_t i = at + 1; i < text_.size(); ++i) {
       if (escapes && text_[i] == '\\') {
         ++i;
@@ -107,7 +109,7 @@ std::vector<Piece> ValueReader::split_pairs() const {
     const bool opens_value =
         at > 0 && std::string_view("=[, \t").find(text_[at - 1]) != std::string_view::npos;
     if ((c == '"' || c == '\'') && opens_value) {
-      at = skip_quoted(at, c == '"');
+      at = skip_quoted(at);
       continue;
     }
     const bool value = text_.find('=', begin) < at;
@@ -154,7 +156,7 @@ std::string ValueReader::read_value(const Piece& piece) const {
   }
   if (first == '[') return read_list(piece);
   if (first == '"' || first == '\'') {
-    const std::size_t end = skip_quoted(piece.begin, first == '"');
+    const std::size_t end = skip_quoted(piece.begin);
     if (end != piece.end) fail(end, "there is something behind the quote", "expected ','");
   }
   return text_of(piece);
@@ -170,7 +172,7 @@ std::string ValueReader::read_list(const Piece& piece) const {
     std::size_t end = at;
     while (end < body.end && text_[end] != ',') {
       const bool quote = text_[end] == '"' || text_[end] == '\'';
-      end = quote ? skip_quoted(end, text_[end] == '"') : end + 1;
+      end = quote ? skip_quoted(end) : end + 1;
     }
     const Piece item = inside({at, end});
     if (item.begin == item.end) fail(at, "an element is missing here");
@@ -200,7 +202,7 @@ std::vector<Piece> ValueReader::split_members(std::size_t begin, std::size_t end
   for (std::size_t at = begin; at < end;) {
     const char c = text_[at];
     if (c == '"') {
-      at = skip_quoted(at, true);
+      at = skip_quoted(at);
       continue;
     }
     if (c == '{' || c == '[') ++depth;
@@ -235,7 +237,7 @@ void ValueReader::add_members(const Piece& object, const std::string& path,
                               std::set<std::string>& taken) const {
   for (const Piece& piece : split_members(object.begin + 1, object.end - 1)) {
     const Piece member = inside(piece);
-    const std::size_t behind = skip_quoted(member.begin, true);
+    const std::size_t behind = skip_quoted(member.begin);
     const std::string key = value_from_json(text_of({member.begin, behind}), "key").as_string();
     const bool is_path = path.empty() && key.find('.') != std::string::npos;
     const std::string here = is_path ? key : joined_path(path, key);

@@ -63,7 +63,7 @@ std::unique_ptr<Database> copy_of(const fs::path& file) {
 ExperimentIndex::ExperimentIndex(fs::path root) : root_(std::move(root)) {
   std::error_code ignored;
   const bool has_place = !root_.empty() && fs::is_directory(file("experiments"), ignored);
-  if (!has_place) use_memory(false);
+  if (!has_place) use_memory(StartWith::nothing);
 }
 
 ExperimentIndex::ExperimentIndex(const ExperimentId& id) : ExperimentIndex(id.root) {
@@ -104,7 +104,7 @@ void ExperimentIndex::step_down(const DatabaseError& failure) {
   database_.reset();
   lost_ = true;
   if (!failure.is_out_of_reach() && !replaced_ && remove_damaged()) return;
-  use_memory(failure.is_out_of_reach());
+  use_memory(failure.is_out_of_reach() ? StartWith::file : StartWith::nothing);
 }
 
 // Only where no other process has it open, whose journal would be taken for one of the new file.
@@ -117,11 +117,11 @@ bool ExperimentIndex::remove_damaged() {
   return true;
 }
 
-void ExperimentIndex::use_memory(bool copy) {
+void ExperimentIndex::use_memory(StartWith start) {
   in_memory_ = true;
   lock_ = UniqueFd();
   try {
-    database_ = copy ? copy_of(file("index.sqlite")) : tables_in_memory();
+    database_ = start == StartWith::file ? copy_of(file("index.sqlite")) : tables_in_memory();
   } catch (const DatabaseError&) {
     database_ = tables_in_memory();
   }

@@ -63,7 +63,8 @@ class ExperimentIndex {
   void open();
   void step_down(const DatabaseError& failure);
   bool remove_damaged();
-  void use_memory(bool copy);
+  enum class StartWith { nothing, file };  // what the tables in memory hold at first
+  void use_memory(StartWith start);
   void sync(const IndexUpdate::Scope& scope);
   std::filesystem::path file(const char* name) const;
   std::vector<ExperimentStore::Location> locations(std::optional<std::int64_t> xid) const;

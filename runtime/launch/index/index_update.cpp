@@ -11,13 +11,14 @@
 namespace trivet {
 
 // Writing or not, it ends at the first thing that is new unless it writes.
-bool IndexUpdate::pass(const Scope& scope, bool write) {
-  if (!scope.xid && pass_gone(write) && !write) return true;
-  if (pass_experiments(scope, write) && !write) return true;
-  return scope.runs && pass_runs(scope, write);
+bool IndexUpdate::pass(const Scope& scope, Access access) {
+  const bool looks = access == Access::look;
+  if (!scope.xid && pass_gone(access) && looks) return true;
+  if (pass_experiments(scope, access) && looks) return true;
+  return scope.runs && pass_runs(scope, access);
 }
 
-bool IndexUpdate::pass_gone(bool write) {
+bool IndexUpdate::pass_gone(Access access) {
   std::vector<std::int64_t> gone;
   Statement known(database_, "SELECT xid FROM experiments");
   while (known.step()) {
@@ -27,24 +28,26 @@ bool IndexUpdate::pass_gone(bool write) {
     };
     if (std::none_of(locations_.begin(), locations_.end(), is_it)) gone.push_back(xid);
   }
-  for (std::size_t i = 0; write && i < gone.size(); ++i) IndexedFiles::forget(database_, gone[i]);
+  if (access == Access::write) {
+    for (const std::int64_t xid : gone) IndexedFiles::forget(database_, xid);
+  }
   return !gone.empty();
 }
 
-bool IndexUpdate::pass_experiments(const Scope& scope, bool write) {
+bool IndexUpdate::pass_experiments(const Scope& scope, Access access) {
   bool any = false;
   for (const ExperimentStore::Location& location : locations_) {
     if (scope.xid && *scope.xid != location.xid) continue;
     IndexedFiles files(database_, location);
     if (!files.is_behind()) continue;
     any = true;
-    if (!write) break;
+    if (access == Access::look) break;
     files.take();
   }
   return any;
 }
 
-bool IndexUpdate::pass_runs(const Scope& scope, bool write) {
+bool IndexUpdate::pass_runs(const Scope& scope, Access access) {
   Statement units(database_, fmt::format("SELECT {} FROM units WHERE ?1 IS NULL OR xid = ?1 "
                                          "ORDER BY xid, wid",
                                          kUnitFilesColumns));
@@ -55,10 +58,12 @@ bool IndexUpdate::pass_runs(const Scope& scope, bool write) {
     UnitFiles unit = unit_files_of_row(units);
     if (!watch.has_changed(unit)) continue;
     changed.push_back(std::move(unit));
-    if (!write) break;
+    if (access == Access::look) break;
   }
   units.reset();
-  for (std::size_t i = 0; write && i < changed.size(); ++i) take_run(database_, changed[i]);
+  if (access == Access::write) {
+    for (const UnitFiles& unit : changed) take_run(database_, unit);
+  }
   return !changed.empty();
 }
 

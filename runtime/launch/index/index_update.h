@@ -26,15 +26,16 @@ class IndexUpdate {
       : database_(database), locations_(locations) {}
 
   // Whether there is something that the tables do not have yet.
-  bool is_behind(const Scope& scope) { return pass(scope, false); }
+  bool is_behind(const Scope& scope) { return pass(scope, Access::look); }
   // Within a transaction.
-  void take(const Scope& scope) { pass(scope, true); }
+  void take(const Scope& scope) { pass(scope, Access::write); }
 
  private:
-  bool pass(const Scope& scope, bool write);
-  bool pass_gone(bool write);
-  bool pass_experiments(const Scope& scope, bool write);
-  bool pass_runs(const Scope& scope, bool write);
+  enum class Access { look, write };
+  bool pass(const Scope& scope, Access access);
+  bool pass_gone(Access access);
+  bool pass_experiments(const Scope& scope, Access access);
+  bool pass_runs(const Scope& scope, Access access);
 
   Database& database_;
   const std::vector<ExperimentStore::Location>& locations_;

@@ -157,7 +157,7 @@ class Planner {
     for (const auto& [name, file] : plan.config.files) {
       std::error_code error;
       if (fs::exists(files_.content(file.text), error)) {
-        plan.files[name] = files_.take(file.text, true);
+        plan.files[name] = files_.take(file.text, LaunchFiles::Use::copy);
         continue;
       }
       diagnostics_.add({plan.where,

@@ -44,6 +44,10 @@ bool is_own(const std::string& target) {
   return target.find('/') != std::string::npos;
 }
 
+LaunchFiles::Use use_of(bool is_copied) {
+  return is_copied ? LaunchFiles::Use::copy : LaunchFiles::Use::original;
+}
+
 JobProgram executable(const std::string& target, Snapshot snapshot, LaunchFiles& files,
                       const std::string& path) {
   const auto found = is_own(target) && is_executable(files.content(target))
@@ -61,7 +65,7 @@ JobProgram executable(const std::string& target, Snapshot snapshot, LaunchFiles&
   program.is_python = program.is_script && shebang.find("python") != std::string::npos;
   const bool copied =
       snapshot == Snapshot::programs || (snapshot == Snapshot::scripts && program.is_script);
-  program.file = files.take(*found, copied && is_own(target));
+  program.file = files.take(*found, use_of(copied && is_own(target)));
   return program;
 }
 
@@ -77,7 +81,7 @@ JobProgram script(const std::string& target, const std::string& interpreter, Sna
   program.interpreter = {found->string()};
   program.is_script = true;
   program.is_python = found->filename().string().starts_with("python");
-  program.file = files.take(target, snapshot != Snapshot::files);
+  program.file = files.take(target, use_of(snapshot != Snapshot::files));
   return program;
 }
 
@@ -90,7 +94,7 @@ JobProgram find_job_program(const launch::JobParams& job, Snapshot snapshot, Lau
   if (!interpreter.empty()) return script(target, interpreter, snapshot, files, path);
   if (target == "trivet") {
     JobProgram program;
-    program.file = files.take(own_program(), false);
+    program.file = files.take(own_program(), LaunchFiles::Use::original);
     return program;
   }
   const fs::path content = files.content(target);

@@ -83,7 +83,8 @@ fs::path LaunchFiles::content(const fs::path& file) const {
   return copied ? directory_ / found->second.copy : absolute(file);
 }
 
-LaunchFile LaunchFiles::take(const fs::path& file, bool copied) {
+LaunchFile LaunchFiles::take(const fs::path& file, Use use) {
+  const bool copied = use == Use::copy;
   const fs::path original = absolute(file);
   auto found = files_.find(original);
   if (found == files_.end()) {

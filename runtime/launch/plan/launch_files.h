@@ -36,8 +36,9 @@ class LaunchFiles {
   // What to look at to learn something of a file: the copy where there is one already.
   std::filesystem::path content(const std::filesystem::path& file) const;
 
-  // A file that jobs use, `copied` if it can be. The file must be there.
-  LaunchFile take(const std::filesystem::path& file, bool copied);
+  enum class Use { copy, original };
+  // A file that jobs use, as a copy where it can be copied. The file must be there.
+  LaunchFile take(const std::filesystem::path& file, Use use);
 
   // Makes the copies that are not there yet. Throws RunError, also for a file that has changed
   // since it was taken.

@@ -152,7 +152,7 @@ bool ExperimentStore::is_unfinished(std::int64_t xid) const {
   return path && !holds_experiment(*path);
 }
 
-std::vector<ExperimentStore::Location> ExperimentStore::entries(bool finished) const {
+std::vector<ExperimentStore::Location> ExperimentStore::entries(Entry wanted) const {
   std::vector<Location> locations;
   std::error_code error;
   for (fs::directory_iterator each(index(), error), end; !error && each != end;
@@ -162,7 +162,8 @@ std::vector<ExperimentStore::Location> ExperimentStore::entries(bool finished) c
     auto path = entry(xid);
     std::error_code gone;
     if (!path || !fs::is_directory(*path, gone)) continue;
-    if (holds_experiment(*path) == finished) locations.push_back({xid, std::move(*path)});
+    const Entry is = holds_experiment(*path) ? Entry::experiment : Entry::left_by_launch;
+    if (is == wanted) locations.push_back({xid, std::move(*path)});
   }
   std::sort(locations.begin(), locations.end(),
             [](const Location& a, const Location& b) { return a.xid < b.xid; });

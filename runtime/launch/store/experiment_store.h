@@ -70,14 +70,15 @@ class ExperimentStore {
   // Whether the number was given to a launch that was killed before its end.
   bool is_unfinished(std::int64_t xid) const;
   // By number: the experiments, and what such launches have left.
-  std::vector<Location> all() const { return entries(true); }
-  std::vector<Location> unfinished() const { return entries(false); }
+  std::vector<Location> all() const { return entries(Entry::experiment); }
+  std::vector<Location> unfinished() const { return entries(Entry::left_by_launch); }
 
  private:
+  enum class Entry { experiment, left_by_launch };
   std::filesystem::path index() const { return root_ / ".trivet" / "experiments"; }
   std::filesystem::path index_file(std::int64_t xid) const { return index() / std::to_string(xid); }
   std::optional<std::filesystem::path> entry(std::int64_t xid) const;
-  std::vector<Location> entries(bool finished) const;
+  std::vector<Location> entries(Entry wanted) const;
   void enter(const Location& location) const;
 
   std::filesystem::path root_;

@@ -30,7 +30,9 @@ Value fields() {
 }
 
 // The loss of labels 1, 2, 0, with or without an embedding beside the head.
-float loss_of(const HeadConfig& config, bool own_embedding) {
+enum class Embedding { of_its_own, of_the_head };
+
+float loss_of(const HeadConfig& config, Embedding embedding) {
   const auto device = snippets::open_device();
   snippets::use_plugin("nn");
   ParameterStore store(*device, RngKey(1));
@@ -39,7 +41,9 @@ float loss_of(const HeadConfig& config, bool own_embedding) {
   std::shared_ptr<Layer> layer = scope.layer("softmax", config.softmax_tpl);
   SoftmaxHead& head = softmax_head(*layer, "softmax");  // Error where it is none
   // [/make]
-  const auto table = own_embedding ? scope.layer("embedding", {"nn/Embedding", fields()}) : nullptr;
+  const auto table = embedding == Embedding::of_its_own
+                         ? scope.layer("embedding", {"nn/Embedding", fields()})
+                         : nullptr;
   const auto decoder = scope.layer("decoder", "nn/Tanh");
   store.build();
   FpropContext context;
@@ -61,10 +65,12 @@ float loss_of(const HeadConfig& config, bool own_embedding) {
 }  // namespace
 
 TEST_CASE("example: a softmax head gives a loss and logits, and may hold the embedding") {
-  CHECK(loss_of({.softmax_tpl = {"nn/FullSoftmax", fields()}}, true) == Approx(std::log(3.0)));
-  CHECK(loss_of({.softmax_tpl = {"nn/SharedEmbeddingSoftmax", fields()}}, false) ==
+  CHECK(loss_of({.softmax_tpl = {"nn/FullSoftmax", fields()}}, Embedding::of_its_own) ==
         Approx(std::log(3.0)));
-  CHECK_THROWS_WITH(loss_of({.softmax_tpl = "nn/Relu"}, true), Catch::Contains("softmax"));
+  CHECK(loss_of({.softmax_tpl = {"nn/SharedEmbeddingSoftmax", fields()}}, Embedding::of_the_head) ==
+        Approx(std::log(3.0)));
+  CHECK_THROWS_WITH(loss_of({.softmax_tpl = "nn/Relu"}, Embedding::of_its_own),
+                    Catch::Contains("softmax"));
 }
 
 }  // namespace softmax_head_example

@@ -24,7 +24,8 @@ class TRIVET_API Object {
 
   // The interface of this id that the object implements beside that of its kind, e.g.
   // "trivet.layer.extend_step/1"; null if it implements none. The interfaces and their ids are in
-  // trivet/extensions/. The pointer lives as long as the object. [any-thread]
+  // trivet/extensions/, those of layers in trivet/layer/ (extend_step.h, softmax_head.h). The
+  // pointer lives as long as the object. [any-thread]
   virtual const void* extension(std::string_view id) const noexcept;
 
  protected:

@@ -51,8 +51,9 @@ class Validator {
   Validator(SchemaLookup* lookup, Diagnostics& diagnostics)
       : lookup_(lookup), diagnostics_(diagnostics) {}
 
+  enum class Table { plain, with_type };  // with_type: the key 'type' is no field, but allowed
   void check_table(const Value& table, const std::vector<Field>& fields, const std::string& path,
-                   bool allow_type);
+                   Table is);
   void report_unknown_keys() { unknown_.report(diagnostics_); }
 
  private:
@@ -102,7 +103,8 @@ void Validator::wrong_type(const Value& value, const FieldType& type, const std:
 }
 
 void Validator::check_table(const Value& table, const std::vector<Field>& fields,
-                            const std::string& path, bool allow_type) {
+                            const std::string& path, Table is) {
+  const bool allow_type = is == Table::with_type;
   const std::size_t index = unknown_.add_table(path, fields);
   if (!table.is_null() && !table.is_table()) {
     add(table, path, "expected a table, found " + std::string(to_string(table.type())));
@@ -193,7 +195,7 @@ void Validator::check_form(const Value& value, const FieldType& type, const Fiel
       }
       return;
     case Form::table:
-      return check_table(value, type.fields, path, false);
+      return check_table(value, type.fields, path, Table::plain);
     case Form::config:
       return check_config(value, type, path);
     case Form::value:
@@ -263,7 +265,7 @@ void Validator::check_config(const Value& value, const FieldType& type, const st
     const Value table = Value::table({{stands_for->field, value}});
     const Schema* schema =
         lookup_->find(type.kind, stands_for->key, value.origin(), path, diagnostics_);
-    if (schema != nullptr) check_table(table, schema->fields, path, true);
+    if (schema != nullptr) check_table(table, schema->fields, path, Table::with_type);
     return;
   }
   const Value* key = value.is_string() ? &value : value.find("type");
@@ -278,7 +280,7 @@ void Validator::check_config(const Value& value, const FieldType& type, const st
       lookup_->find(type.kind, key->as_string(), key->origin(), path, diagnostics_);
   if (schema == nullptr) return;
   const Value none = Value::table();
-  check_table(value.is_table() ? value : none, schema->fields, path, true);
+  check_table(value.is_table() ? value : none, schema->fields, path, Table::with_type);
 }
 
 }  // namespace
@@ -286,7 +288,8 @@ void Validator::check_config(const Value& value, const FieldType& type, const st
 void validate(const Value& config, const Schema& schema, SchemaLookup* lookup,
               Diagnostics& diagnostics, const ValidateOptions& options) {
   Validator validator(lookup, diagnostics);
-  validator.check_table(config, schema.fields, options.path, options.allow_type);
+  validator.check_table(config, schema.fields, options.path,
+                        options.allow_type ? Validator::Table::with_type : Validator::Table::plain);
   validator.report_unknown_keys();
 }
 

@@ -141,19 +141,19 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const tv_conv2d
   Device& device = x.device();
   NoGrad no_grad;
   const Tensor y = Tensor::empty(device, {s.batch, s.out_h, s.out_w, s.out_c});
-  detail::product(patches(x, s, 0), false, w, false, y, windows(s), s.out_c, taps(s) * s.in_c, 0);
+  detail::product(patches(x, s, 0), w, {}, y, windows(s), s.out_c, taps(s) * s.in_c, 0);
   return b.defined() ? ops::add(y, b) : y;
 }
 
 Tensor conv2d_dx(const Tensor& dz, const Tensor& w, const tv_conv2d_shape& s) {
   Device& device = dz.device();
   const Tensor dpatches = Tensor::empty(device, {windows(s), taps(s), s.in_c});
-  detail::product(dz, false, w, true, dpatches, windows(s), taps(s) * s.in_c, s.out_c, 0);
+  detail::product(dz, w, {.b = true}, dpatches, windows(s), taps(s) * s.in_c, s.out_c, 0);
   return add_patches(dpatches, s);
 }
 
 void conv2d_dw(const Tensor& x, const Tensor& dz, const tv_conv2d_shape& s, Vjp::Target dw) {
-  detail::product(patches(x, s, 0), true, dz, false, dw.gradient, taps(s) * s.in_c, s.out_c,
+  detail::product(patches(x, s, 0), dz, {.a = true}, dw.gradient, taps(s) * s.in_c, s.out_c,
                   windows(s), dw.beta);
 }
 

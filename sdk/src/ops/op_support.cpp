@@ -265,22 +265,22 @@ void accumulate(const Vjp::Target& target, const Tensor& value) {
   }
 }
 
-void product(const Tensor& a, bool trans_a, const Tensor& b, bool trans_b, const Tensor& c,
-             std::int64_t m, std::int64_t n, std::int64_t k, float beta) {
+void product(const Tensor& a, const Tensor& b, Transposed which, const Tensor& c, std::int64_t m,
+             std::int64_t n, std::int64_t k, float beta) {
   Device& device = c.device();
   tv_matmul args{};
   args.struct_size = sizeof args;
   args.dtype = TV_F32;
-  args.trans_a = trans_a;
-  args.trans_b = trans_b;
+  args.trans_a = which.a;
+  args.trans_b = which.b;
   args.batch = 1;
   args.m = m;
   args.n = n;
   args.k = k;
   args.a = memory(a);
-  args.lda = trans_a ? m : k;
+  args.lda = which.a ? m : k;
   args.b = memory(b);
-  args.ldb = trans_b ? k : n;
+  args.ldb = which.b ? k : n;
   args.c = memory(c);
   args.ldc = n;
   args.alpha = 1;

@@ -62,9 +62,14 @@ void add_in_place(Tensor& x, const Tensor& y);
 // target = beta target + value.
 void accumulate(const Vjp::Target& target, const Tensor& value);
 
+// Which factors of a product are transposed.
+struct Transposed {
+  bool a = false, b = false;
+};
+
 // C = beta C + op(A) op(B) on whole contiguous matrices.
-void product(const Tensor& a, bool trans_a, const Tensor& b, bool trans_b, const Tensor& c,
-             std::int64_t m, std::int64_t n, std::int64_t k, float beta);
+void product(const Tensor& a, const Tensor& b, Transposed which, const Tensor& c, std::int64_t m,
+             std::int64_t n, std::int64_t k, float beta);
 
 bool recording_any(std::initializer_list<const Tensor*> inputs);
 

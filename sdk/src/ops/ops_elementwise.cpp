@@ -149,11 +149,14 @@ constexpr OpDef kMin{"min", min_vjp};
 constexpr OpDef kPow{"pow", pow_vjp};
 constexpr OpDef kSquare{"square", square_vjp};
 
-Tensor run(const OpDef& def, tv_binary_op op, const Tensor& a, const Tensor& b, bool keeps) {
+// What a gradient needs of the operation that it is of.
+enum class Keeps { nothing, operands };
+
+Tensor run(const OpDef& def, tv_binary_op op, const Tensor& a, const Tensor& b, Keeps keeps) {
   detail::expect(def.name, "a", a);
   detail::expect_beside(def.name, "b", b, a);
   Tensor y = binary(def.name, op, a, b);
-  if (keeps) {
+  if (keeps == Keeps::operands) {
     record(def, {a, b}, y, {a, b});
   } else {
     record(def, {a, b}, y);
@@ -225,25 +228,25 @@ Tensor ops::square(const Tensor& x) {
 }
 
 Tensor ops::add(const Tensor& a, const Tensor& b) {
-  return run(kAdd, TV_ADD, a, b, false);
+  return run(kAdd, TV_ADD, a, b, Keeps::nothing);
 }
 Tensor ops::sub(const Tensor& a, const Tensor& b) {
-  return run(kSub, TV_SUB, a, b, false);
+  return run(kSub, TV_SUB, a, b, Keeps::nothing);
 }
 Tensor ops::mul(const Tensor& a, const Tensor& b) {
-  return run(kMul, TV_MUL, a, b, true);
+  return run(kMul, TV_MUL, a, b, Keeps::operands);
 }
 Tensor ops::div(const Tensor& a, const Tensor& b) {
-  return run(kDiv, TV_DIV, a, b, true);
+  return run(kDiv, TV_DIV, a, b, Keeps::operands);
 }
 Tensor ops::max(const Tensor& a, const Tensor& b) {
-  return run(kMax, TV_MAX, a, b, true);
+  return run(kMax, TV_MAX, a, b, Keeps::operands);
 }
 Tensor ops::min(const Tensor& a, const Tensor& b) {
-  return run(kMin, TV_MIN, a, b, true);
+  return run(kMin, TV_MIN, a, b, Keeps::operands);
 }
 Tensor ops::pow(const Tensor& a, const Tensor& b) {
-  return run(kPow, TV_POW, a, b, true);
+  return run(kPow, TV_POW, a, b, Keeps::operands);
 }
 Tensor ops::add(const Tensor& a, float b) {
   detail::expect("add", "a", a);

@@ -183,9 +183,9 @@ HeadGradients chunked(const Tensor& h, const Tensor& w, const Head& head, const 
     if (!gradients.dw) continue;
     const std::int64_t n = end - begin, classes = dlogits.dim(1);
     if (head.w_transposed) {
-      detail::product(dlogits, true, part, false, out.dw, classes, in, n, 1);
+      detail::product(dlogits, part, {.a = true}, out.dw, classes, in, n, 1);
     } else {
-      detail::product(part, true, dlogits, false, out.dw, in, classes, n, 1);
+      detail::product(part, dlogits, {.a = true}, out.dw, in, classes, n, 1);
     }
   }
   device.set_flop_count(flops);  // the products above are the caller's to count

@@ -8,9 +8,7 @@
 namespace trivet {
 namespace {
 
-struct Transposed {
-  bool a, b;
-};
+using detail::Transposed;
 
 Shape leading(const Tensor& x) {
   return Shape(std::span(x.shape().begin(), static_cast<std::size_t>(x.rank() - 2)));
@@ -24,18 +22,18 @@ Shape with_matrix(const Shape& batch, std::int64_t rows, std::int64_t columns) {
 }
 
 // Off the tape. Shapes are checked by the caller.
-Tensor multiply(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b) {
+Tensor multiply(const Tensor& a, const Tensor& b, Transposed which) {
   Device& device = a.device();
   const Tensor x = detail::packed(a), y = detail::packed(b);
   const Shape batch = a.rank() >= b.rank() ? leading(a) : leading(b);
   tv_matmul args{};
   args.struct_size = sizeof args;
   args.dtype = TV_F32;
-  args.trans_a = trans_a;
-  args.trans_b = trans_b;
-  args.m = a.dim(trans_a ? -1 : -2);
-  args.k = a.dim(trans_a ? -2 : -1);
-  args.n = b.dim(trans_b ? -2 : -1);
+  args.trans_a = which.a;
+  args.trans_b = which.b;
+  args.m = a.dim(which.a ? -1 : -2);
+  args.k = a.dim(which.a ? -2 : -1);
+  args.n = b.dim(which.b ? -2 : -1);
   args.batch = batch.size();
   args.lda = a.dim(-1);
   args.ldb = b.dim(-1);
@@ -45,7 +43,7 @@ Tensor multiply(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b) {
   args.stride_c = args.m * args.n;
   args.alpha = 1;
   const Tensor c = Tensor::empty(device, with_matrix(batch, args.m, args.n));
-  if (b.rank() == 2 && !trans_a && a.rank() > 2) {  // one tall product
+  if (b.rank() == 2 && !which.a && a.rank() > 2) {  // one tall product
     args.m *= args.batch;
     args.batch = 1;
   }
@@ -67,7 +65,8 @@ void matmul_vjp(Vjp& v) {
   const Tensor &a = v.saved(0), &b = v.saved(1), &dc = v.grad_output();
   if (v.wants(0)) {
     const Tensor wide = batched(b, dc);
-    const Tensor da = ta ? multiply(wide, dc, tb, true) : multiply(dc, wide, false, !tb);
+    const Tensor da =
+        ta ? multiply(wide, dc, {.a = tb, .b = true}) : multiply(dc, wide, {.b = !tb});
     v.add(0, detail::sum_to(da, a.shape()));
   }
   if (!v.wants(1)) return;
@@ -78,14 +77,14 @@ void matmul_vjp(Vjp& v) {
     const Vjp::Target db = v.target(1);
     const Tensor x = detail::packed(a), dy = detail::packed(dc);
     if (tb) {
-      detail::product(dy, true, x, false, db.gradient, n, k, m, db.beta);
+      detail::product(dy, x, {.a = true}, db.gradient, n, k, m, db.beta);
     } else {
-      detail::product(x, true, dy, false, db.gradient, k, n, m, db.beta);
+      detail::product(x, dy, {.a = true}, db.gradient, k, n, m, db.beta);
     }
     return;
   }
   const Tensor wide = batched(a, dc);
-  const Tensor db = tb ? multiply(dc, wide, true, ta) : multiply(wide, dc, !ta, false);
+  const Tensor db = tb ? multiply(dc, wide, {.a = true, .b = ta}) : multiply(wide, dc, {.a = !ta});
   v.add(1, detail::sum_to(db, b.shape()));
 }
 constexpr OpDef kMatmul{"matmul", matmul_vjp};
@@ -107,9 +106,9 @@ Tensor composed_linear(const Tensor& x, const Tensor& w, const Tensor& b, Activa
 void compose_linear_gradient(const Tensor& x, const Tensor& w, const Tensor& dz, const Tensor& dx,
                              const Vjp::Target& dw, const Vjp::Target& db) {
   const std::int64_t rows = dz.dim(0), in = w.dim(0), out = w.dim(1);
-  if (dx.defined()) detail::product(dz, false, w, true, dx, rows, in, out, 0);
+  if (dx.defined()) detail::product(dz, w, {.b = true}, dx, rows, in, out, 0);
   if (dw.gradient.defined())
-    detail::product(x, true, dz, false, dw.gradient, in, out, rows, dw.beta);
+    detail::product(x, dz, {.a = true}, dw.gradient, in, out, rows, dw.beta);
   if (db.gradient.defined()) detail::accumulate(db, detail::reduce(TV_REDUCE_SUM, dz, 0));
 }
 
@@ -163,7 +162,7 @@ Tensor ops::matmul(const Tensor& a, const Tensor& b, const MatmulOptions& option
                   detail::shapes({&a, &b}) + (trans_a ? ", first transposed" : "") +
                       (trans_b ? ", second transposed" : ""));
   }
-  Tensor c = multiply(a, b, trans_a, trans_b);
+  Tensor c = multiply(a, b, {.a = trans_a, .b = trans_b});
   const double flops =
       2.0 * static_cast<double>(c.size()) * static_cast<double>(a.dim(trans_a ? -2 : -1));
   const bool to_a = detail::recording_any({&a}), to_b = detail::recording_any({&b});

@@ -17,7 +17,10 @@ struct Scan {
 
 // Sums of the elements up to each one, or from each one on, in log2(n) steps: in each, every
 // element gets the sum that stands `reach` further on.
-Tensor scanned(const Tensor& x, int axis, bool backwards) {
+enum class From { start, end };
+
+Tensor scanned(const Tensor& x, int axis, From from) {
+  const bool backwards = from == From::end;
   const std::int64_t n = x.dim(axis);
   Tensor sums = detail::packed(x);
   for (std::int64_t reach = 1; reach < n; reach *= 2) {
@@ -35,7 +38,7 @@ Tensor scanned(const Tensor& x, int axis, bool backwards) {
 }
 
 void cumsum_vjp(Vjp& v) {
-  v.add(0, scanned(v.grad_output(), v.attributes<Scan>().axis, true));
+  v.add(0, scanned(v.grad_output(), v.attributes<Scan>().axis, From::end));
 }
 constexpr OpDef kCumsum{"cumsum", cumsum_vjp};
 
@@ -69,7 +72,7 @@ Tensor ops::cumsum(const Tensor& x, int axis) {
   Tensor y;
   {
     NoGrad no_grad;
-    y = scanned(x, at, false);
+    y = scanned(x, at, From::start);
     if (y.same_as(x)) y = stop_gradient(x);  // a header of its own for the tape
   }
   record(kCumsum, {x}, y, {}, Scan{at});

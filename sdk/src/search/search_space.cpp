@@ -13,6 +13,8 @@ namespace {
 // Up to here a logarithm in double still tells integers apart, with three digits to spare.
 constexpr std::int64_t kLargestInteger = std::int64_t{1} << 40;
 
+enum class Scale { linear, logarithmic };
+
 // Whether `range` is a pair in order; says why not.
 template <class T>
 bool is_range(Diagnostics& diagnostics, std::string_view field, const std::vector<T>& range) {
@@ -26,13 +28,13 @@ bool is_range(Diagnostics& diagnostics, std::string_view field, const std::vecto
 }
 
 void check_numbers(Diagnostics& diagnostics, std::string_view field,
-                   const std::vector<double>& range, bool is_log) {
+                   const std::vector<double>& range, Scale scale) {
   const auto is_finite = [](double x) { return std::isfinite(x); };
   if (!std::all_of(range.begin(), range.end(), is_finite)) {
     return diagnostics.add(field, "bounds must be finite, are " + to_toml(Value::array_of(range)));
   }
   if (!is_range(diagnostics, field, range)) return;
-  if (is_log && range[0] <= 0) {
+  if (scale == Scale::logarithmic && range[0] <= 0) {
     diagnostics.add(field,
                     "low must be more than 0 on a logarithmic scale, is " + to_toml(range[0]),
                     "use uniform for ranges that reach zero");
@@ -42,9 +44,9 @@ void check_numbers(Diagnostics& diagnostics, std::string_view field,
 }
 
 void check_integers(Diagnostics& diagnostics, std::string_view field,
-                    const std::vector<std::int64_t>& range, bool is_log) {
+                    const std::vector<std::int64_t>& range, Scale scale) {
   if (!is_range(diagnostics, field, range)) return;
-  if (is_log && range[0] < 1) {
+  if (scale == Scale::logarithmic && range[0] < 1) {
     diagnostics.add(field,
                     "low must be at least 1 on a logarithmic scale, is " + std::to_string(range[0]),
                     "use int for ranges that reach zero");
@@ -72,10 +74,10 @@ void DimensionConfig::validate(Diagnostics& diagnostics) const {
                     "set exactly one of uniform, log_uniform, int, log_int and choice");
     return;
   }
-  if (uniform) check_numbers(diagnostics, "uniform", *uniform, false);
-  if (log_uniform) check_numbers(diagnostics, "log_uniform", *log_uniform, true);
-  if (int_) check_integers(diagnostics, "int", *int_, false);
-  if (log_int) check_integers(diagnostics, "log_int", *log_int, true);
+  if (uniform) check_numbers(diagnostics, "uniform", *uniform, Scale::linear);
+  if (log_uniform) check_numbers(diagnostics, "log_uniform", *log_uniform, Scale::logarithmic);
+  if (int_) check_integers(diagnostics, "int", *int_, Scale::linear);
+  if (log_int) check_integers(diagnostics, "log_int", *log_int, Scale::logarithmic);
   if (choice) check_choices(diagnostics, *choice);
   if (!step) return;
   if (!int_) return diagnostics.add("step", "is for int only");

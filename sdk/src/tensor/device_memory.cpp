@@ -61,14 +61,15 @@ DeviceMemory::~DeviceMemory() {
 
 Storage* DeviceMemory::allocate(const Shape& shape, DType dtype, const char* made_by) {
   Storage* storage = describe(&device_, shape, dtype, made_by);
-  return place(storage, false);
+  return place(storage, Where::step);
 }
 
 Storage* DeviceMemory::allocate_apart(const Shape& shape, DType dtype) {
-  return place(describe(&device_, shape, dtype, "a constant"), true);
+  return place(describe(&device_, shape, dtype, "a constant"), Where::apart);
 }
 
-Storage* DeviceMemory::place(Storage* storage, bool apart) {
+Storage* DeviceMemory::place(Storage* storage, Where where) {
+  const bool apart = where == Where::apart;
   std::lock_guard lock(mutex_);
   try {
     if (phase_ == Phase::choosing && !apart) choose_plan(rounded(storage->bytes));
@@ -283,7 +284,7 @@ void DeviceMemory::finish_replay() {
 }
 
 std::vector<bool> DeviceMemory::escaped_from_arena() const {
-  std::vector<bool> escaped(plan_->record.sizes.size(), false);
+  std::vector<bool> escaped(plan_->record.sizes.size());
   for (const Storage* storage = alive_; storage != nullptr; storage = storage->next)
     if (storage->arena == arena_) escaped[static_cast<std::size_t>(storage->number)] = true;
   return escaped;

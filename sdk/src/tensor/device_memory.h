@@ -57,7 +57,8 @@ class DeviceMemory {
     std::uint64_t bytes;
   };
 
-  Storage* place(Storage* storage, bool apart);
+  enum class Where { step, apart };
+  Storage* place(Storage* storage, Where where);
   Block take_block(std::uint64_t bytes);
   void* take_from_backend(std::uint64_t bytes);
   void give_to_backend(void* data, std::uint64_t bytes);

@@ -6,8 +6,7 @@
 #include <utility>
 
 #include "trivet/backend/backend_support.h"
-#include "trivet/backend/kernels/norm.h"
-#include "trivet/backend/kernels/vision.h"
+#include "trivet/backend/kernels/all.h"
 #include "trivet/error.h"
 #include "trivet/tensor/meta_device.h"
 
@@ -60,12 +59,10 @@ const void* nothing() {
 
 const void* extension(tv_ctx*, const char* name) {
   const std::string_view wanted = name;
-  if (wanted == TV_CONV2D_FWD) return nothing<tv_conv2d_fwd_fn>();
-  if (wanted == TV_CONV2D_BWD) return nothing<tv_conv2d_bwd_fn>();
-  if (wanted == TV_POOL2D_FWD) return nothing<tv_pool2d_fwd_fn>();
-  if (wanted == TV_POOL2D_BWD) return nothing<tv_pool2d_bwd_fn>();
-  if (wanted == TV_BATCH_NORM_FWD) return nothing<tv_batch_norm_fwd_fn>();
-  if (wanted == TV_BATCH_NORM_BWD) return nothing<tv_batch_norm_bwd_fn>();
+#define TRIVET_ACCEPT(id, function, arguments) \
+  if (wanted == id) return nothing<tv_##function##_fn>();
+  TV_FOR_EACH_EXTENSION_KERNEL(TRIVET_ACCEPT)
+#undef TRIVET_ACCEPT
   return nullptr;
 }
 

@@ -53,8 +53,12 @@ struct WantedGradients {
   bool dx, dw, db;
 };
 
-void check_linear_bwd(Kit& kit, const DenseLayer& l, int activation, float beta, bool in_place,
+// Where the gradient behind the activation goes.
+enum class Dz { apart, dy };
+
+void check_linear_bwd(Kit& kit, const DenseLayer& l, int activation, float beta, Dz dz_is,
                       const WantedGradients& wanted) {
+  const bool in_place = dz_is == Dz::dy;
   const Values x = random_values(104, l.rows * l.in), w = random_values(105, l.in * l.out);
   const Values saved = random_values(106, l.rows * l.out), dy = random_values(107, l.rows * l.out);
   Values dz, dx(x.size(), 0.0);
@@ -98,12 +102,14 @@ void check_linear(Kit& kit, bool fwd, bool bwd) {
     for (int activation = TV_ACT_NONE; activation <= TV_ACT_SILU; ++activation) {
       if (fwd) check_linear_fwd(kit, l, activation, activation != TV_ACT_TANH);
       const bool odd = activation % 2 != 0;
-      if (bwd) check_linear_bwd(kit, l, activation, odd ? 1.0f : 0.0f, odd, {true, true, true});
+      if (bwd)
+        check_linear_bwd(kit, l, activation, odd ? 1.0f : 0.0f, odd ? Dz::dy : Dz::apart,
+                         {true, true, true});
     }
     if (!bwd) continue;
-    check_linear_bwd(kit, l, TV_ACT_RELU, 0, false, {false, true, true});
-    check_linear_bwd(kit, l, TV_ACT_RELU, 0, false, {true, true, false});
-    check_linear_bwd(kit, l, TV_ACT_NONE, 1, false, {true, false, false});
+    check_linear_bwd(kit, l, TV_ACT_RELU, 0, Dz::apart, {false, true, true});
+    check_linear_bwd(kit, l, TV_ACT_RELU, 0, Dz::apart, {true, true, false});
+    check_linear_bwd(kit, l, TV_ACT_NONE, 1, Dz::apart, {true, false, false});
   }
 }
 

@@ -96,8 +96,11 @@ struct ClassifierGradients {
   bool dh, dw;
 };
 
-void check_one(Kit& kit, const Classifier& c, bool transposed, float beta,
+enum class WeightLayout { plain, transposed };  // of w
+
+void check_one(Kit& kit, const Classifier& c, WeightLayout layout, float beta,
                const ClassifierGradients& wanted) {
+  const bool transposed = layout == WeightLayout::transposed;
   const Diagnostic p = drawn(c);
   Answer answer{{}, {}, Values(p.h.size(), 0.0), Values(p.w.size(), 0.0)};
   if (beta != 0) answer.dw = p.dw_start;
@@ -146,13 +149,13 @@ void check_bad_class(Kit& kit) {
 void check_linear_xent(Kit& kit) {
   if (!kit.wants_kernel("linear_xent", kit.table().linear_xent != nullptr)) return;
   for (const Classifier& c : kClassifiers) {
-    for (const bool transposed : {false, true}) {
-      check_one(kit, c, transposed, 0, {true, true});
-      check_one(kit, c, transposed, 1, {true, true});
-      check_one(kit, c, transposed, 0, {false, false});
+    for (const WeightLayout layout : {WeightLayout::plain, WeightLayout::transposed}) {
+      check_one(kit, c, layout, 0, {true, true});
+      check_one(kit, c, layout, 1, {true, true});
+      check_one(kit, c, layout, 0, {false, false});
     }
-    check_one(kit, c, false, 0, {true, false});
-    check_one(kit, c, true, 1, {false, true});
+    check_one(kit, c, WeightLayout::plain, 0, {true, false});
+    check_one(kit, c, WeightLayout::transposed, 1, {false, true});
   }
   check_bad_class(kit);
 }

@@ -51,8 +51,12 @@ struct Operand {
   std::int64_t rows, cols, ld, stride, total;
 };
 
-Operand operand(std::int64_t rows, std::int64_t cols, bool transposed, bool shared,
-                const MatmulCase& c) {
+struct MatrixForm {
+  bool transposed = false, shared = false;
+};
+
+Operand operand(std::int64_t rows, std::int64_t cols, MatrixForm form, const MatmulCase& c) {
+  const auto [transposed, shared] = form;
   Operand o{transposed ? cols : rows, transposed ? rows : cols, 0, 0, 0};
   o.ld = std::max<std::int64_t>(1, o.cols + c.pad);
   o.stride = shared ? 0 : o.rows * o.ld;
@@ -81,9 +85,9 @@ Values multiplied(const MatmulCase& c, bool ta, bool tb, const Operand& oa, cons
 }
 
 void check_case(Kit& kit, const MatmulCase& c, bool ta, bool tb, float alpha, float beta) {
-  const Operand oa = operand(c.m, c.k, ta, c.shared_a, c);
-  const Operand ob = operand(c.k, c.n, tb, c.shared_b, c);
-  const Operand oc = operand(c.m, c.n, false, false, c);
+  const Operand oa = operand(c.m, c.k, {ta, c.shared_a}, c);
+  const Operand ob = operand(c.k, c.n, {tb, c.shared_b}, c);
+  const Operand oc = operand(c.m, c.n, {}, c);
   const Values a = random_values(71, oa.total), b = random_values(72, ob.total);
   // With beta 0 the old C must not be read: NaNs stand there. Padding of rows keeps its value.
   Values start = random_values(73, oc.total);

@@ -90,8 +90,11 @@ void for_each_tap(const tv_conv2d_shape& s, Visit visit) {
   }
 }
 
+enum class Bias { none, there };
+
 void check_conv_fwd(Kit& kit, tv_conv2d_fwd_fn function, const tv_conv2d_shape& s, int activation,
-                    bool has_bias) {
+                    Bias bias) {
+  const bool has_bias = bias == Bias::there;
   const Values x = random_values(81, inputs(s)), b = random_values(83, s.out_c);
   const Values w = random_values(82, s.kernel_h * s.kernel_w * s.in_c * s.out_c);
   Values pre(static_cast<std::size_t>(outputs(s)), 0.0), y;
@@ -256,13 +259,15 @@ void check_vision(Kit& kit) {
   for (const VisionCase& c : kConvolutions) {
     const tv_conv2d_shape s = shape_of(c);
     for (const int activation : {TV_ACT_NONE, TV_ACT_RELU, TV_ACT_TANH, TV_ACT_GELU_TANH}) {
-      if (fwd) check_conv_fwd(kit, fwd, s, activation, activation != TV_ACT_TANH);
+      if (fwd)
+        check_conv_fwd(kit, fwd, s, activation,
+                       activation != TV_ACT_TANH ? Bias::there : Bias::none);
       if (bwd)
         check_conv_bwd(kit, bwd, s, activation, activation == TV_ACT_RELU ? 1.0f : 0.0f,
                        activation == TV_ACT_GELU_TANH);
     }
   }
-  if (fwd) check_conv_fwd(kit, fwd, shape_of(kConvolutions[2]), TV_ACT_RELU, false);
+  if (fwd) check_conv_fwd(kit, fwd, shape_of(kConvolutions[2]), TV_ACT_RELU, Bias::none);
   if (bwd) check_conv_without_outputs(kit, bwd);
   const auto pool =
       reinterpret_cast<tv_pool2d_fwd_fn>(const_cast<void*>(kit.extension(TV_POOL2D_FWD)));

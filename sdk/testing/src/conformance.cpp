@@ -181,7 +181,8 @@ Run::~Run() {
   opened_.release_scratch();
 }
 
-Array Run::add(std::vector<unsigned char> bytes, int dtype, bool is_output) {
+Array Run::add(std::vector<unsigned char> bytes, int dtype, Use use) {
+  const bool is_output = use == Use::output;
   bytes.insert(bytes.end(), kGuardBytes, kGuard);
   Array array;
   array.dtype = dtype;
@@ -193,16 +194,16 @@ Array Run::add(std::vector<unsigned char> bytes, int dtype, bool is_output) {
 }
 
 Array Run::input(const Values& values, int dtype) {
-  return add(encode(values, dtype), dtype, false);
+  return add(encode(values, dtype), dtype, Use::input);
 }
 
 Array Run::output(std::int64_t count, int dtype) {
   const auto bytes = static_cast<std::size_t>(count) * element_size(dtype);
-  return add(std::vector<unsigned char>(bytes, kJunk), dtype, true);
+  return add(std::vector<unsigned char>(bytes, kJunk), dtype, Use::output);
 }
 
 Array Run::in_out(const Values& values, int dtype) {
-  return add(encode(values, dtype), dtype, true);
+  return add(encode(values, dtype), dtype, Use::output);
 }
 
 std::vector<unsigned char> Run::read(const Block& block) {

@@ -78,7 +78,8 @@ class Run {
     std::vector<unsigned char> start;  // with the guard behind it
     bool is_output;
   };
-  Array add(std::vector<unsigned char> bytes, int dtype, bool is_output);
+  enum class Use { input, output };
+  Array add(std::vector<unsigned char> bytes, int dtype, Use use);
   std::vector<unsigned char> read(const Block& block);
 
   OpenedBackend& opened_;

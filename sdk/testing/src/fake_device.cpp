@@ -10,8 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "trivet/backend/kernels/norm.h"
-#include "trivet/backend/kernels/vision.h"
+#include "trivet/backend/kernels/all.h"
 #include "trivet/error.h"
 #include "trivet/testing/backend_wrappers.h"
 
@@ -222,26 +221,20 @@ tv_status kernel(tv_ctx* ctx, const Args* given) {
   const void* found = fake(ctx).inner->extension(fake(ctx).context, Name);
   return reinterpret_cast<Kernel<Args>>(const_cast<void*>(found))(fake(ctx).context, &arguments);
 }
-constexpr const char* kConvForward = TV_CONV2D_FWD;
-constexpr const char* kConvBackward = TV_CONV2D_BWD;
-constexpr const char* kPoolForward = TV_POOL2D_FWD;
-constexpr const char* kPoolBackward = TV_POOL2D_BWD;
-constexpr const char* kBatchNormForward = TV_BATCH_NORM_FWD;
-constexpr const char* kBatchNormBackward = TV_BATCH_NORM_BWD;
+// A variable can be a template's argument, a text cannot.
+namespace ids {
+#define TRIVET_NAME(id, function, arguments) constexpr const char* function = id;
+TV_FOR_EACH_EXTENSION_KERNEL(TRIVET_NAME)
+#undef TRIVET_NAME
+}  // namespace ids
 
 const void* extension(tv_ctx* ctx, const char* name) {
   if (fake(ctx).inner->extension(fake(ctx).context, name) == nullptr) return nullptr;
   const std::string_view asked = name;
-  if (asked == kConvForward) return reinterpret_cast<const void*>(&kernel<tv_conv2d, kConvForward>);
-  if (asked == kConvBackward)
-    return reinterpret_cast<const void*>(&kernel<tv_conv2d_grad, kConvBackward>);
-  if (asked == kPoolForward) return reinterpret_cast<const void*>(&kernel<tv_pool2d, kPoolForward>);
-  if (asked == kPoolBackward)
-    return reinterpret_cast<const void*>(&kernel<tv_pool2d_grad, kPoolBackward>);
-  if (asked == kBatchNormForward)
-    return reinterpret_cast<const void*>(&kernel<tv_batch_norm, kBatchNormForward>);
-  if (asked == kBatchNormBackward)
-    return reinterpret_cast<const void*>(&kernel<tv_batch_norm_grad, kBatchNormBackward>);
+#define TRIVET_WRAP(id, function, arguments) \
+  if (asked == id) return reinterpret_cast<const void*>(&kernel<arguments, ids::function>);
+  TV_FOR_EACH_EXTENSION_KERNEL(TRIVET_WRAP)
+#undef TRIVET_WRAP
   return nullptr;  // its arguments are unknown here, so its addresses cannot be moved
 }
 

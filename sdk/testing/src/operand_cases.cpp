@@ -82,52 +82,53 @@ void add_binary(Cases& cases) {
                    .call = [](In in) { return ops::where(in[0], in[1], in[2]); }});
 }
 
+struct Traits {
+  bool differentiable = true;
+  bool any_type = false;
+  std::string form{};
+};
+
 void add_one_operand(Cases& cases, const std::string& op, const Shape& row,
-                     std::function<Tensor(const Tensor&)> call, bool differentiable = true,
-                     bool any_type = false, const std::string& form = "") {
+                     std::function<Tensor(const Tensor&)> call, const Traits& traits = {}) {
   cases.push_back({.op = op,
-                   .form = form,
+                   .form = traits.form,
                    .operands = [row](auto rows) -> std::vector<Operand> {
                      std::vector<std::int64_t> extents{rows};
                      extents.insert(extents.end(), row.begin(), row.end());
                      return {numbers("x", Shape(extents))};
                    },
                    .call = [call = std::move(call)](In in) { return call(in[0]); },
-                   .differentiable = differentiable,
-                   .any_type = any_type});
+                   .differentiable = traits.differentiable,
+                   .any_type = traits.any_type});
 }
 
 void add_forms(Cases& cases) {
-  add_one_operand(
-      cases, "reshape", {2, 3},
-      [](auto& x) {
-        return ops::reshape(x, {-1, 6});
-      },
-      true, true);
-  add_one_operand(
-      cases, "transpose", {2, 3},
-      [](auto& x) {
-        return ops::transpose(x, {2, 0, 1});
-      },
-      true, true);
-  add_one_operand(
-      cases, "slice", {5}, [](auto& x) { return ops::slice(x, 1, 1, 4); }, true, true);
-  add_one_operand(
-      cases, "split", {6}, [](auto& x) { return ops::split(x, 1, 3)[1]; }, true, true);
-  add_one_operand(
-      cases, "expand", {1, 3},
-      [](auto& x) {
-        return ops::expand(x, {x.defined() ? x.dim(0) : 0, 4, 3});
-      },
-      true, true);
-  add_one_operand(
-      cases, "contiguous", {5}, [](auto& x) { return ops::square(ops::contiguous(x)); }, true,
-      true);
-  add_one_operand(
-      cases, "stop_gradient", {5}, [](auto& x) { return ops::stop_gradient(x); }, false, true);
-  add_one_operand(
-      cases, "cast", {5}, [](auto& x) { return ops::cast(ops::cast(x, DType::f16), DType::f32); },
-      true, true);
+  add_one_operand(cases, "reshape", {2, 3},
+                  [](auto& x) {
+                    return ops::reshape(x, {-1, 6});
+                  },
+                  {.any_type = true});
+  add_one_operand(cases, "transpose", {2, 3},
+                  [](auto& x) {
+                    return ops::transpose(x, {2, 0, 1});
+                  },
+                  {.any_type = true});
+  add_one_operand(cases, "slice", {5}, [](auto& x) { return ops::slice(x, 1, 1, 4); },
+                  {.any_type = true});
+  add_one_operand(cases, "split", {6}, [](auto& x) { return ops::split(x, 1, 3)[1]; },
+                  {.any_type = true});
+  add_one_operand(cases, "expand", {1, 3},
+                  [](auto& x) {
+                    return ops::expand(x, {x.defined() ? x.dim(0) : 0, 4, 3});
+                  },
+                  {.any_type = true});
+  add_one_operand(cases, "contiguous", {5}, [](auto& x) { return ops::square(ops::contiguous(x)); },
+                  {.any_type = true});
+  add_one_operand(cases, "stop_gradient", {5}, [](auto& x) { return ops::stop_gradient(x); },
+                  {.differentiable = false, .any_type = true});
+  add_one_operand(cases, "cast", {5},
+                  [](auto& x) { return ops::cast(ops::cast(x, DType::f16), DType::f32); },
+                  {.any_type = true});
   cases.push_back({.op = "concat",
                    .operands = [](auto rows) -> std::vector<Operand> {
                      return {numbers("part", {rows, 2}), numbers("part", {rows, 3})};
@@ -137,16 +138,17 @@ void add_forms(Cases& cases) {
                                    {PadMode::edge, "edge"},
                                    {PadMode::reflect, "reflect"}}) {
     const PadMode how = mode;
-    add_one_operand(
-        cases, "pad", {4, 2}, [how](auto& x) { return ops::pad(x, 1, 2, 3, how, 7); }, true, false,
-        name);
+    add_one_operand(cases, "pad", {4, 2}, [how](auto& x) { return ops::pad(x, 1, 2, 3, how, 7); },
+                    {.form = name});
   }
 }
 
 void add_along_axes(Cases& cases) {
   const std::string of_axis = "along an axis";
-  const auto add = [&](const char* op, auto call, bool differentiable = true) {
-    add_one_operand(cases, op, {4, 3}, call, differentiable, false, of_axis);
+  enum class Kind { differentiable, not_differentiable };
+  const auto add = [&](const char* op, auto call, Kind kind = Kind::differentiable) {
+    add_one_operand(cases, op, {4, 3}, call,
+                    {.differentiable = kind == Kind::differentiable, .form = of_axis});
   };
   add("sum", [](auto& x) { return ops::sum(x, 1); });
   add("mean", [](auto& x) { return ops::mean(x, 1, {.keep_dims = true}); });
@@ -155,7 +157,7 @@ void add_along_axes(Cases& cases) {
   add("cumsum", [](auto& x) { return ops::cumsum(x, 1); });
   add("top_k", [](auto& x) { return ops::top_k(x, 2).values; });
   add(
-      "argmax", [](auto& x) { return ops::argmax(x, 1); }, false);
+      "argmax", [](auto& x) { return ops::argmax(x, 1); }, Kind::not_differentiable);
   cases.push_back(
       {.op = "weighted_mean",
        .operands = [](auto rows) -> std::vector<Operand> {
@@ -170,9 +172,8 @@ constexpr Activation kActivations[] = {Activation::none, Activation::relu, Activ
 void add_activations(Cases& cases) {
   for (const Activation act : {Activation::relu, Activation::tanh, Activation::gelu_tanh,
                                Activation::geglu, Activation::swiglu}) {
-    add_one_operand(
-        cases, "activation", {6}, [act](auto& x) { return ops::activation(x, act); }, true, false,
-        std::to_string(static_cast<int>(act)));
+    add_one_operand(cases, "activation", {6}, [act](auto& x) { return ops::activation(x, act); },
+                    {.form = std::to_string(static_cast<int>(act))});
   }
   add_one_operand(cases, "dropout", {6}, [](auto& x) { return ops::dropout(x, 0.5F, RngKey(3)); });
 }

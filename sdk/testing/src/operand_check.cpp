@@ -122,8 +122,13 @@ class Checker {
     return in;
   }
 
-  // Calls with operand i laid out as said, or with a packed copy of that view.
-  Outcome run(std::size_t i, OperandLayout layout, bool copied, bool turned_seed = false) {
+  struct Run {
+    OperandLayout layout = OperandLayout::packed;
+    bool copied = false;       // the operand is a packed copy of a view of that layout
+    bool turned_seed = false;  // the gradient that arrives is a view
+  };
+  // Calls with operand i as said.
+  Outcome run(std::size_t i, const Run& how) {
     std::vector<GradientSlot> slots(operands_.size());
     std::vector<Tensor> in;
     Tape tape;
@@ -131,19 +136,19 @@ class Checker {
     {
       Tape::Recording recording(tape);
       for (std::size_t k = 0; k < operands_.size(); ++k) {
-        const OperandLayout mine = k == i ? layout : OperandLayout::packed;
+        const OperandLayout mine = k == i ? how.layout : OperandLayout::packed;
         const Operand& operand = operands_[k];
         Tensor base = drawn(*device_, operand, base_shape(operand.shape, mine), k);
         const bool leaf = case_->differentiable && operand.dtype == DType::f32;
         if (leaf) base = make_leaf(base, slots[k]);
         const Tensor view = view_of_base(base, operand.shape, mine);
-        in.push_back(copied ? ops::contiguous(view) : view);
+        in.push_back(how.copied ? ops::contiguous(view) : view);
       }
       y = case_->call(in);
     }
     Outcome out{read(y), {}};
     if (!case_->differentiable) return out;
-    tape.backward(y, seed_for(y, turned_seed));
+    tape.backward(y, seed_for(y, how.turned_seed));
     for (const GradientSlot& slot : slots) {
       out.gradients.push_back(slot.written ? read(slot.gradient) : Numbers());
     }
@@ -186,15 +191,16 @@ class Checker {
     if (operands_[i].shape.rank() == 0) return;
     for (const auto& [layout, name] : kViews) {
       const std::string what = operands_[i].name + " " + name;
-      guarded(what, [&, at = layout] { compare(what, run(i, at, false), run(i, at, true)); });
+      guarded(what, [&, at = layout] {
+        compare(what, run(i, {.layout = at}), run(i, {.layout = at, .copied = true}));
+      });
     }
   }
 
   void check_arriving_view() {
     if (!case_->differentiable) return;
     guarded("a gradient that is a view", [&] {
-      compare("a gradient that is a view", run(0, OperandLayout::packed, false, true),
-              run(0, OperandLayout::packed, false, false));
+      compare("a gradient that is a view", run(0, {.turned_seed = true}), run(0, {}));
     });
   }
 
@@ -254,7 +260,7 @@ class Checker {
   void check_empty() {
     operands_ = case_->operands(0);
     guarded("no rows", [&] {
-      for (const Numbers& gradient : run(0, OperandLayout::packed, false).gradients) {
+      for (const Numbers& gradient : run(0, {}).gradients) {
         compare("no rows: gradient", gradient, Numbers(gradient.size(), 0));
       }
     });

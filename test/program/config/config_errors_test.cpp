@@ -245,6 +245,22 @@ TEST_CASE("mistakes in overrides show the override with a caret") {
         "2 problems in the config\n");
 }
 
+TEST_CASE("an override of a table that belongs further down says where, and amounts have units") {
+  const Workplace location;
+  CHECK(location.refused("c.toml 'model.hidden_dims=[3]'") ==
+        "error: command line:1:1: model: unknown key 'model'\n"
+        "      | model.hidden_dims=[3]\n"
+        "      | ^^^^^ it is in the wrong table: 'model' belongs to [task]\n");
+  const ShellResult found = location.run("config show c.toml 'task.model.hidden_dims=[3]'");
+  CHECK(found.exit_code == 0);
+  const ShellResult amount = location.run("config show c.toml runtime.memory_limit=4GiB");
+  INFO(amount.output);
+  CHECK(amount.exit_code == 0);
+  CHECK_THAT(amount.output, Contains("\nmemory_limit = \"4GiB\"\n"));
+  CHECK_THAT(location.refused("c.toml runtime.memory_limit=4Gi"),
+             StartsWith("error: command line:1:22: runtime.memory_limit:"));
+}
+
 TEST_CASE("a key given twice, text that is not TOML, text that is not UTF-8") {
   CHECK_THAT(refused(replaced("= 16", "= 16\nbatch_size = 17")),
              StartsWith("error: c.toml:8:") && Contains("    8 | batch_size = 17\n"));

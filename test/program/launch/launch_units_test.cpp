@@ -166,6 +166,23 @@ TEST_CASE("a unit whose config would not be what the launch tells is refused") {
   CHECK_THAT(at.refusal(run + "--xp.args.mode=evil"), Contains("mode") && Contains("evil"));
 }
 
+TEST_CASE("what is wrong with many units alike is told once") {
+  const Launching at;
+  const std::string text =
+      at.refusal(run_config(at) + "--sweep seed=1,2,3 --sweep trainer.train_steps=-1,-2");
+  const auto times = [&](const std::string& words) {
+    std::size_t count = 0;
+    for (std::size_t from = 0; (from = text.find(words, from)) != std::string::npos; ++from) {
+      ++count;
+    }
+    return count;
+  };
+  INFO(text);
+  CHECK(times("trainer.train_steps: must be >= 0, found -1\n") == 1);
+  CHECK(times("trainer.train_steps: must be >= 0, found -2\n") == 1);
+  CHECK(times("error: ") == 2);
+}
+
 TEST_CASE("values of --sweep are what one would write in Python or YAML") {
   const Launching at;
   const std::string xp = at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\n");

@@ -84,7 +84,7 @@ TEST_CASE("restrictions travel with the resolved config and hold for what starts
   configs.request.experiment = "demo/small";
   const ResolvedConfig first = configs.resolve();
   CHECK(configs.origin(first, "restrictions[0]") == "experiment demo/small");
-  Configs again(trivet::config_text(first, false));
+  Configs again(trivet::config_text(first));
   CHECK(again.resolve().tree == first.tree);
   CHECK(again.diagnostics({"task.classes=8"}) ==
         "command line:1:14 (task.classes=8): task.classes: must be 10 (it is small)\n");

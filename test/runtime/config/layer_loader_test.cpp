@@ -41,11 +41,11 @@ TEST_CASE("the written config resolves to an equal tree, as often as one likes")
                     "[defaults.\"demo/Relu\"]\nslope = 0.25\n");
   const ResolvedConfig first = configs.resolve();
   CHECK(text_at(first.tree, "xp.note") == "\"${x} 1\"");
-  configs.write("main.toml", trivet::config_text(first, true));
+  configs.write("main.toml", trivet::config_text(first, {.origins = true}));
   const ResolvedConfig second = configs.resolve();
   CHECK(second.tree == first.tree);
   CHECK(trivet::equal(second.experiment, first.experiment));
-  CHECK(trivet::config_text(second, false) == trivet::config_text(first, false));
+  CHECK(trivet::config_text(second) == trivet::config_text(first));
   CHECK(text_at(second.backend_options, "threads") == "3");
 }
 

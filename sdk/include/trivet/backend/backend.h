@@ -400,7 +400,7 @@ typedef struct tv_backend {
   tv_status (*capture)(tv_ctx*, int32_t action,
                        uint64_t id); /* 0 begin, 1 end, 2 replay; addresses are stable */
   /* A backend-specific kernel for an op that is not in this table, by name and revision, e.g.
-   * "conv2d_fwd/1" (trivet/extensions/). Null when there is none. */
+   * "conv2d_fwd/1" (trivet/backend/kernels/). Null when there is none. */
   const void* (*extension)(tv_ctx*, const char* name);
 } tv_backend;
 

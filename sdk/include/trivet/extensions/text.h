@@ -17,9 +17,19 @@ namespace trivet {
 // Id for Input::extension; what it returns points to a TextInput.
 inline constexpr std::string_view kInputText = "trivet.input.text/1";
 
+// A text that each row of a batch holds as token ids.
+struct BatchText {
+  std::string name;         // what people see it under: "text", "source"
+  std::string ids;          // the field of its ids, i32 [rows, T]
+  std::string segment_ids;  // i32 [rows, T]: where it changes another text begins, 0 is none; empty
+                            // or not in the batch: a row is one text
+  std::vector<std::string> told;         // fields that need not be seen beside the text
+  const Tokenizer* tokenizer = nullptr;  // lives as long as the input
+};
+
 class TextInput {
  public:
-  // Which ids: those of the batch fields "ids" and "labels", or of "src/..." and "tgt/...".
+  // Which ids: those of an input of one text, or what is read and what is written in its place.
   enum class Side { only, source, target };
 
   // What made the ids; null when that is not known (token files whose config names none). It lives
@@ -27,6 +37,9 @@ class TextInput {
   virtual const Tokenizer* tokenizer(Side side = Side::only) const = 0;
   // All ids are below it; 0 when that is not known. [any-thread]
   virtual std::int64_t vocabulary_size(Side side = Side::only) const = 0;
+  // The texts of its batches, for `trivet data show`; those whose tokenizer is not known are left
+  // out. [any-thread]
+  virtual std::vector<BatchText> texts() const = 0;
 
  protected:
   ~TextInput() = default;

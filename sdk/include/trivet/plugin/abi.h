@@ -6,6 +6,19 @@
  * plugin. C++ authors never touch this file: TRIVET_PLUGIN (plugin.h) fills everything in. Structs
  * start with their size and only grow at the end; within one SDK major nothing here changes its
  * meaning.
+ *
+ * A host runs plugins that were built with an earlier minor, so a minor may only
+ *   - add functions, kinds, extensions (object.h) and kernels with ids of their own;
+ *   - let structs that begin with their size (these, tv_backend) grow at the end;
+ *   - add virtual functions at the end of classes that only the host derives from, such as
+ *     UnitRecords.
+ * The rest waits for a major:
+ *   - A class that plugins derive from (Task, Layer, Input, an extension's) gets no virtual
+ *     function, not even at the end: the host would call what an older plugin does not have.
+ *   - A struct or class that plugins derive from (TaskConfig, ModelConfig, InputConfig and the other
+ *     ...Config), create (FpropContext, InputContext, TaskContext, StepState, ...Context, ...Options)
+ *     or hold (Tensor, Value, NestedMap) gets, loses and moves no member.
+ * test/sdk/plugin/abi_layout_test.cpp knows the sizes of the latter.
  */
 #ifndef TRIVET_ABI_H
 #define TRIVET_ABI_H

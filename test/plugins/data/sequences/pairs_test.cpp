@@ -148,6 +148,9 @@ TEST_CASE("pairs have two tokenizers, or one for both, and need a BOS", "[data-p
     CHECK(text->tokenizer(Side::source) == text->tokenizer(Side::target));
     CHECK(text->tokenizer(Side::only) == nullptr);
     CHECK(text->vocabulary_size(Side::target) == 266);
+    REQUIRE(text->texts().size() == 2);
+    CHECK(text->texts()[0].ids == "src/ids");
+    CHECK(text->texts()[1].ids == "tgt/labels");
   }
   pairs.config.target_tokenizer = letters(false);
   CHECK_THAT(pairs.complaint(), Contains("task.train_input.bos_id") && Contains("no such token"));

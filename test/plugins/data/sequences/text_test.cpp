@@ -390,6 +390,9 @@ TEST_CASE("an input of text tells its tokenizer, and ids become strings", "[data
   const TextInput* text = text_input(input);
   REQUIRE(text != nullptr);
   CHECK(text->vocabulary_size() == 266);
+  REQUIRE(text->texts().size() == 1);
+  CHECK(text->texts()[0].ids == "labels");
+  CHECK(text->texts()[0].tokenizer == text->tokenizer());
   const Batch batch = *input.get_next();
   const std::int64_t lengths[] = {3, 0};
   CHECK(ids_to_strings(*text->tokenizer(), batch.at("labels"), lengths) == Texts{"abc", ""});

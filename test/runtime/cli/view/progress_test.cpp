@@ -99,6 +99,8 @@ TEST_CASE("columns are counted as terminals do") {
   CHECK(columns_of("größe") == 5);
   CHECK(columns_of("准确率") == 6);
   CHECK(columns_of("e\xCC\x81") == 1);
+  CHECK(columns_of("\xF0\x9F\x99\x82") == 2);  // a smiling face
+  CHECK(columns_of("\xCD\xB8") == 1);          // U+0378, which no standard has given a meaning yet
   CHECK(clipped("准确率", 5) == "准确");
   CHECK(clipped("a\tb\x7f"
                 "c\xC2\x9B"

@@ -2,8 +2,8 @@
 /* Kernels for batch normalization (trivet/ops/ops_norm.h), offered by a backend through
  * tv_backend.extension. The SDK composes it from reductions and elementwise functions where a
  * backend has none. (Norms over the last axis are in the table itself: norm_fwd, norm_bwd.) */
-#ifndef TRIVET_EXTENSIONS_NORM_H
-#define TRIVET_EXTENSIONS_NORM_H
+#ifndef TRIVET_BACKEND_KERNELS_NORM_H
+#define TRIVET_BACKEND_KERNELS_NORM_H
 
 #include "../backend.h"
 
@@ -48,6 +48,12 @@ typedef struct tv_batch_norm_grad {
 
 typedef tv_status (*tv_batch_norm_fwd_fn)(tv_ctx*, const tv_batch_norm*);
 typedef tv_status (*tv_batch_norm_bwd_fn)(tv_ctx*, const tv_batch_norm_grad*);
+
+/* X(ID, FUNCTION, ARGUMENTS) for each kernel of this file, e.g. TV_BATCH_NORM_FWD, batch_norm_fwd,
+ * tv_batch_norm. */
+#define TV_FOR_EACH_NORM_KERNEL(X)                    \
+  X(TV_BATCH_NORM_FWD, batch_norm_fwd, tv_batch_norm) \
+  X(TV_BATCH_NORM_BWD, batch_norm_bwd, tv_batch_norm_grad)
 
 #ifdef __cplusplus
 }

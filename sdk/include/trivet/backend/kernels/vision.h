@@ -2,8 +2,8 @@
 /* Kernels for the image ops (trivet/ops/ops_vision.h), offered by a backend through
  * tv_backend.extension. The SDK composes these ops from copy and matmul where a backend has none.
  * Images are NHWC, filters [KH, KW, Cin, Cout]. */
-#ifndef TRIVET_EXTENSIONS_VISION_H
-#define TRIVET_EXTENSIONS_VISION_H
+#ifndef TRIVET_BACKEND_KERNELS_VISION_H
+#define TRIVET_BACKEND_KERNELS_VISION_H
 
 #include "../backend.h"
 
@@ -73,6 +73,14 @@ typedef tv_status (*tv_conv2d_fwd_fn)(tv_ctx*, const tv_conv2d*);
 typedef tv_status (*tv_conv2d_bwd_fn)(tv_ctx*, const tv_conv2d_grad*);
 typedef tv_status (*tv_pool2d_fwd_fn)(tv_ctx*, const tv_pool2d*);
 typedef tv_status (*tv_pool2d_bwd_fn)(tv_ctx*, const tv_pool2d_grad*);
+
+/* X(ID, FUNCTION, ARGUMENTS) for each kernel of this file, e.g. TV_CONV2D_FWD, conv2d_fwd,
+ * tv_conv2d. */
+#define TV_FOR_EACH_VISION_KERNEL(X)           \
+  X(TV_CONV2D_FWD, conv2d_fwd, tv_conv2d)      \
+  X(TV_CONV2D_BWD, conv2d_bwd, tv_conv2d_grad) \
+  X(TV_POOL2D_FWD, pool2d_fwd, tv_pool2d)      \
+  X(TV_POOL2D_BWD, pool2d_bwd, tv_pool2d_grad)
 
 #ifdef __cplusplus
 }

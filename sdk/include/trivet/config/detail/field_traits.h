@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // FieldTraits<T>: how a C++ type that is one value in a file becomes a field of a config. Lists,
-// maps, tables and ConfigOf are built from these in schema_json.h and codec.h.
+// maps, tables and ConfigOf, which are made of these, have theirs in field_containers.h and
+// codec.h.
 //
 // Example (sdk/examples/snippets/field_type.cpp#traits):
 //

@@ -15,13 +15,11 @@
 #include <string_view>
 
 #include "trivet/config/detail/describe.h"
+#include "trivet/config/detail/field_containers.h"
 #include "trivet/config/detail/field_traits.h"
 #include "trivet/config/detail/json_sink.h"
 
 namespace trivet::detail {
-
-template <class Sink, class T>
-constexpr void json_default(Sink& out, const T& value);
 
 template <class Sink, class C>
 struct DefaultsWriter {
@@ -41,38 +39,7 @@ struct DefaultsWriter {
 // A default value; the reader knows the type, so numbers need no mark.
 template <class Sink, class T>
 constexpr void json_default(Sink& out, const T& value) {
-  if constexpr (ScalarField<T>) {
-    FieldTraits<T>::write_json(out, value);
-  } else if constexpr (IsVector<T>::value) {
-    out.put('[');
-    for (std::size_t i = 0; i < value.size(); ++i) {
-      if (i > 0) out.put(',');
-      json_default<Sink, typename T::value_type>(out, value[i]);
-    }
-    out.put(']');
-  } else if constexpr (IsMap<T>::value) {
-    out.put('{');
-    bool first = true;
-    for (const auto& [key, entry] : value) {
-      if (!first) out.put(',');
-      first = false;
-      json_text(out, key);
-      out.put(':');
-      json_default(out, entry);
-    }
-    out.put('}');
-  } else if constexpr (IsOptional<T>::value) {
-    value.has_value() ? json_default(out, *value) : out.raw("null");
-  } else if constexpr (AnyConfigOf<T>) {
-    value.has_value() ? json_text(out, value.key()) : out.raw("null");
-  } else if constexpr (Described<T>) {
-    out.put('{');
-    DefaultsWriter<Sink, T> writer{out, value};
-    visit_fields<T>(writer);
-    out.put('}');
-  } else {
-    out.raw("null");
-  }
+  FieldTraits<T>::write_json(out, value);
 }
 
 template <class Sink, Described C>
@@ -102,30 +69,14 @@ constexpr void json_struct(Sink& out) {
 // The keys that describe a type, without braces. A struct is described with its own defaults.
 template <class Sink, class T>
 constexpr void json_type(Sink& out) {
-  if constexpr (!Described<T>) out.raw("\"type\":");
   if constexpr (ScalarField<T>) {
+    out.raw("\"type\":");
     json_text(out, FieldTraits<T>::kForm);
     if constexpr (requires { FieldTraits<T>::write_limits(out); }) {
       FieldTraits<T>::write_limits(out);
     }
-  } else if constexpr (IsVector<T>::value) {
-    using Element = typename T::value_type;
-    out.raw("\"list\",\"element\":{");
-    json_type<Sink, Element>(out);
-    out.put('}');
-  } else if constexpr (IsMap<T>::value) {
-    using Element = typename T::Entry::second_type;
-    out.raw("\"map\",\"element\":{");
-    json_type<Sink, Element>(out);
-    out.put('}');
-  } else if constexpr (AnyConfigOf<T>) {
-    out.raw("\"config\",\"kind\":");
-    json_text(out, ConfigBase<T>::type::kKind);
-  } else if constexpr (std::same_as<T, Value>) {
-    out.raw("\"value\"");
-  } else if constexpr (Described<T>) {
-    json_struct<Sink, T>(out);
-    json_own_fields<Sink, T>(out);
+  } else if constexpr (requires { FieldTraits<T>::write_type(out); }) {
+    FieldTraits<T>::write_type(out);
   } else if constexpr (std::is_enum_v<T>) {
     static_assert(kUnsupported<T>, "a config member is an enum without a TRIVET_ENUM list");
   } else if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) {
@@ -140,16 +91,16 @@ constexpr void json_type(Sink& out) {
   }
 }
 
+// What bounds and choices of a field are for.
 template <class T>
 struct Innermost {
   using type = T;
 };
 template <class T>
-struct Innermost<std::optional<T>> : Innermost<T> {};
-template <class T>
-struct Innermost<std::vector<T>> : Innermost<T> {};
-template <class T>
-struct Innermost<Map<T>> : Innermost<T> {};
+requires requires {
+  typename FieldTraits<T>::Element;
+}
+struct Innermost<T> : Innermost<typename FieldTraits<T>::Element> {};
 
 template <class T>
 constexpr bool has_bounds() {

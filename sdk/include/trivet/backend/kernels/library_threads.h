@@ -2,10 +2,10 @@
 /* How a backend tells on how many threads a library works that it calls (a BLAS), offered through
  * tv_backend.extension. Such a setting is one of the whole process: a run asks now and then, and
  * stops when somebody has changed it, for results depend on it. */
-#ifndef TRIVET_EXTENSIONS_LIBRARY_THREADS_H
-#define TRIVET_EXTENSIONS_LIBRARY_THREADS_H
+#ifndef TRIVET_BACKEND_KERNELS_LIBRARY_THREADS_H
+#define TRIVET_BACKEND_KERNELS_LIBRARY_THREADS_H
 
-#include "trivet/backend/backend.h"
+#include "../backend.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layout of what plugins derive from, create and hold, as the compiler of Debian 12 for x86-64
+// has it: a plugin that was built with an earlier minor of the SDK relies on it (abi.h).
+//
+// Where one of these fails, a member has come, gone or moved. Within a major take the change back:
+// what is new goes into an extension (trivet/object.h), a struct of its own, or behind a pointer.
+// With a new major (TRIVET_SDK_MAJOR in abi.h), and before the first release, write the new size.
+#include "trivet/data_source.h"
+#include "trivet/input.h"
+#include "trivet/launch/orchestrator.h"
+#include "trivet/layer.h"
+#include "trivet/layer/initializer.h"
+#include "trivet/metric.h"
+#include "trivet/optimizer.h"
+#include "trivet/schedule.h"
+#include "trivet/search/sampler.h"
+#include "trivet/search/stopper.h"
+#include "trivet/task.h"
+#include "trivet/tensor/ops_vision.h"
+#include "trivet/tokenizer.h"
+
+#if defined(__x86_64__) && defined(__GLIBCXX__) && _GLIBCXX_USE_CXX11_ABI
+
+namespace trivet {
+
+#define TRIVET_HAS_SIZE(type, size)     \
+  static_assert(sizeof(type) == (size), \
+                "the layout of " #type " has changed: see the top of this file");
+
+// What plugins derive their configs from. An empty one has size 1, and none where it is a base.
+TRIVET_HAS_SIZE(TaskConfig, 192)
+TRIVET_HAS_SIZE(ModelConfig, 1)
+TRIVET_HAS_SIZE(InputConfig, 64)
+TRIVET_HAS_SIZE(MetricConfig, 32)
+TRIVET_HAS_SIZE(LayerConfig, 32)
+TRIVET_HAS_SIZE(OptimizerConfig, 1)
+TRIVET_HAS_SIZE(ScheduleConfig, 1)
+TRIVET_HAS_SIZE(DataSourceConfig, 1)
+TRIVET_HAS_SIZE(TokenizerConfig, 1)
+
+// What plugins create.
+TRIVET_HAS_SIZE(FpropContext, 144)
+TRIVET_HAS_SIZE(InputContext, 56)
+TRIVET_HAS_SIZE(TaskContext, 88)
+TRIVET_HAS_SIZE(StepState, 40)
+TRIVET_HAS_SIZE(OrchestratorContext, 120)
+TRIVET_HAS_SIZE(SamplerContext, 40)
+TRIVET_HAS_SIZE(StopperContext, 4)
+TRIVET_HAS_SIZE(InitConfig, 16)
+TRIVET_HAS_SIZE(WindowOptions, 64)
+TRIVET_HAS_SIZE(SourceExample, 56)
+TRIVET_HAS_SIZE(Trial, 80)
+
+// What plugins derive classes from.
+TRIVET_HAS_SIZE(Task, 416)
+TRIVET_HAS_SIZE(Layer, 8)
+TRIVET_HAS_SIZE(Input, 8)
+TRIVET_HAS_SIZE(Metric, 8)
+TRIVET_HAS_SIZE(Optimizer, 8)
+TRIVET_HAS_SIZE(Schedule, 8)
+TRIVET_HAS_SIZE(Tokenizer, 8)
+TRIVET_HAS_SIZE(DataSource, 8)
+
+// What plugins hold.
+TRIVET_HAS_SIZE(Tensor, 8)
+TRIVET_HAS_SIZE(Value, 8)
+TRIVET_HAS_SIZE(NestedMap, 24)
+
+#undef TRIVET_HAS_SIZE
+
+}  // namespace trivet
+
+#endif
