@@ -10,19 +10,27 @@
 #include "base/terminal_text.h"
 #include "trivet/config/schema.h"
 
+// X(NAME) for each of them, in the order of the help page: a file in commands/ defines
+// kNAMECommand.
+/* clang-format off */
+#define TRIVET_FOR_EACH_COMMAND(X)                                              \
+  X(Run) X(Launch) X(Check) X(Summary) X(Data) X(Config) X(Experiments)         \
+  X(Plugins) X(Explain) X(Ls) X(Plot) X(Diff) X(Generate) X(Ckpt) X(Schema)     \
+  X(Status) X(Show) X(Logs) X(Cancel) X(Retry) X(Resume) X(Top) X(Index)        \
+  X(Doctor) X(Completions) X(Help) X(Complete) X(Supervise) X(Job)
+/* clang-format on */
+
 namespace trivet {
+
+#define TRIVET_DECLARE_COMMAND(NAME) extern const CommandInfo k##NAME##Command;
+TRIVET_FOR_EACH_COMMAND(TRIVET_DECLARE_COMMAND)
+#undef TRIVET_DECLARE_COMMAND
+
 namespace {
 
-constexpr const CommandInfo* kCommands[] = {
-    &kRunCommand,         &kLaunchCommand, &kCheckCommand,       &kSummaryCommand,
-    &kDataCommand,        &kConfigCommand, &kExperimentsCommand, &kPluginsCommand,
-    &kExplainCommand,     &kLsCommand,     &kPlotCommand,        &kDiffCommand,
-    &kGenerateCommand,    &kCkptCommand,   &kSchemaCommand,      &kStatusCommand,
-    &kShowCommand,        &kLogsCommand,   &kCancelCommand,      &kRetryCommand,
-    &kResumeCommand,      &kTopCommand,    &kIndexCommand,       &kDoctorCommand,
-    &kCompletionsCommand, &kHelpCommand,   &kCompleteCommand,    &kSuperviseCommand,
-    &kJobCommand,
-};
+#define TRIVET_COMMAND_ENTRY(NAME) &k##NAME##Command,
+constexpr const CommandInfo* kCommands[] = {TRIVET_FOR_EACH_COMMAND(TRIVET_COMMAND_ENTRY)};
+#undef TRIVET_COMMAND_ENTRY
 
 }  // namespace
 
@@ -58,6 +66,7 @@ std::string overview_text(std::span<const PluginCommand> plugin_commands) {
 std::string manual_text(const CommandInfo& command) {
   std::string text = fmt::format("usage: trivet {}\n\n{}.\n", command.usage, command.summary);
   if (!command.details.empty()) text += fmt::format("\n{}\n", command.details);
+  if (command.more_details != nullptr) text += "\n" + command.more_details();
   if (!command.options.empty()) text += "\n" + options_text(command.options);
   return text;
 }

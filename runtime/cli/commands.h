@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program's subcommands, one file each.
+// The program's subcommands, one file each in commands/; commands.cpp lists them.
 #pragma once
 
 #include <span>
@@ -11,36 +11,6 @@
 #include "cli/plugin_command.h"
 
 namespace trivet {
-
-extern const CommandInfo kCheckCommand;
-extern const CommandInfo kCkptCommand;
-extern const CommandInfo kCompleteCommand;
-extern const CommandInfo kCompletionsCommand;
-extern const CommandInfo kRunCommand;
-extern const CommandInfo kLaunchCommand;
-extern const CommandInfo kSuperviseCommand;
-extern const CommandInfo kJobCommand;
-extern const CommandInfo kStatusCommand;
-extern const CommandInfo kShowCommand;
-extern const CommandInfo kLogsCommand;
-extern const CommandInfo kCancelCommand;
-extern const CommandInfo kRetryCommand;
-extern const CommandInfo kResumeCommand;
-extern const CommandInfo kConfigCommand;
-extern const CommandInfo kDataCommand;
-extern const CommandInfo kDiffCommand;
-extern const CommandInfo kDoctorCommand;
-extern const CommandInfo kGenerateCommand;
-extern const CommandInfo kExperimentsCommand;
-extern const CommandInfo kExplainCommand;
-extern const CommandInfo kHelpCommand;
-extern const CommandInfo kIndexCommand;
-extern const CommandInfo kLsCommand;
-extern const CommandInfo kPlotCommand;
-extern const CommandInfo kPluginsCommand;
-extern const CommandInfo kSchemaCommand;
-extern const CommandInfo kSummaryCommand;
-extern const CommandInfo kTopCommand;
 
 // All of them, in the order of the help page.
 std::span<const CommandInfo* const> commands();

@@ -96,12 +96,13 @@ OrderedJson SchemaWriter::of_type(const FieldType& type, const Field& field) {
       return kind_ref(type.kind);
     case Form::value:
       return OrderedJson::object();
-    default: {
-      const char* name = find_quantity(type.form)->is_whole ? "integer" : "number";
+    case Form::quantity: {
+      const char* name = quantity_of(type).is_whole ? "integer" : "number";
       OrderedJson any = OrderedJson::array({number(name, field), {{"type", "string"}}});
       return {{"anyOf", std::move(any)}};
     }
   }
+  return OrderedJson::object();
 }
 
 OrderedJson SchemaWriter::field(const Field& field) {

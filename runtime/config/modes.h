@@ -3,6 +3,7 @@
 // What each mode of `trivet run` does: the one table that the others read.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "trivet/experiment.h"
@@ -32,9 +33,13 @@ struct ModeTraits {
   ModeTarget target = ModeTarget::own;
   // Below the directory of the followed run; empty for its own.
   std::string_view directory = {};
+  std::string_view doc;  // for the help page, with line breaks
 };
 
 const ModeTraits& traits_of(Mode mode);
+
+// The modes with their docs, for a help page.
+std::string modes_text();
 
 inline bool trains(Mode mode) {
   return traits_of(mode).trains;

@@ -3,7 +3,7 @@
 // trivet cancel ID ...: ends work units.
 #include <fmt/core.h>
 
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/experiment_command.h"
 #include "launch/control/unit_control.h"
 #include "launch/store/experiment_view.h"
@@ -21,7 +21,7 @@ int run_cancel(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kCancelCommand{
+extern const CommandInfo kCancelCommand{
     .name = "cancel",
     .usage = "cancel ID ...",
     .summary = "Ends the jobs of an experiment or of a work unit",

@@ -8,7 +8,7 @@
 
 #include "base/terminal.h"
 #include "builtin/config_jobs.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/host_catalog.h"
 #include "cli/view/inspection_text.h"
 #include "config/config_arguments.h"
@@ -120,7 +120,7 @@ int run_check(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kCheckCommand{
+extern const CommandInfo kCheckCommand{
     .name = "check",
     .usage = "check CONFIG [K=V ...]",
     .summary = "Does everything but train: builds all, takes two steps, writes nothing",

@@ -15,7 +15,7 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "checkpoint/checkpoint_tools.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "trivet/config/json.h"
 #include "trivet/config/schema.h"
 #include "trivet/data/safetensors.h"
@@ -231,7 +231,7 @@ int run_ckpt(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kCkptCommand{
+extern const CommandInfo kCkptCommand{
     .name = "ckpt",
     .usage = "ckpt ls|info|diff|verify|average PATH...",
     .summary = "Looks into checkpoints, compares, checks and averages them",

@@ -258,7 +258,7 @@ int run_complete(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kCompleteCommand{
+extern const CommandInfo kCompleteCommand{
     .name = "__complete",
     .usage = "__complete -- WORD ...",
     .summary = {},

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/terminal.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -63,7 +63,7 @@ int run_completions(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kCompletionsCommand{
+extern const CommandInfo kCompletionsCommand{
     .name = "completions",
     .usage = "completions bash|zsh",
     .summary = "Prints the script that lets a shell complete commands, keys and config paths",

@@ -2,7 +2,7 @@
 //
 // trivet config show CONFIG [K=V ...]
 #include "base/terminal.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/host_catalog.h"
 #include "config/config_arguments.h"
 #include "trivet/config/json.h"
@@ -40,7 +40,7 @@ int run_config(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kConfigCommand{
+extern const CommandInfo kConfigCommand{
     .name = "config",
     .usage = "config show CONFIG [K=V ...]",
     .summary = "Prints a config as a run would use it: complete, references resolved",

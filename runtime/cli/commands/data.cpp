@@ -16,7 +16,7 @@
 #include "base/format.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/host_catalog.h"
 #include "cli/view/batch_text.h"
 #include "config/config_arguments.h"
@@ -249,7 +249,7 @@ int run_data(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kDataCommand{
+extern const CommandInfo kDataCommand{
     .name = "data",
     .usage = "data show|prepare CONFIG [K=V ...]",
     .summary = "Shows what a config's inputs give, or prepares it to be read faster",

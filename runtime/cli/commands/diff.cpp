@@ -12,7 +12,7 @@
 
 #include "base/format.h"
 #include "base/terminal.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/view/text_table.h"
 #include "config/resolver.h"
 #include "config/tree/value_diff.h"
@@ -201,7 +201,7 @@ int run_diff(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kDiffCommand{
+extern const CommandInfo kDiffCommand{
     .name = "diff",
     .usage = "diff RUN RUN [--json]",
     .summary = "Compares the configs and the last metrics of two runs",

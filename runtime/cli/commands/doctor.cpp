@@ -12,7 +12,7 @@
 
 #include "base/format.h"
 #include "base/terminal.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/host_catalog.h"
 #include "cli/view/inspection_text.h"
 #include "config/config_arguments.h"
@@ -114,7 +114,7 @@ int run_doctor(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kDoctorCommand{
+extern const CommandInfo kDoctorCommand{
     .name = "doctor",
     .usage = "doctor [--peak]",
     .summary = "Says what this machine computes with, and measures how fast it can be",

@@ -10,7 +10,7 @@
 
 #include "base/terminal.h"
 #include "base/terminal_text.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/host_catalog.h"
 #include "config/config_arguments.h"
 #include "trivet/config/json.h"
@@ -100,7 +100,7 @@ int run_experiments(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kExperimentsCommand{
+extern const CommandInfo kExperimentsCommand{
     .name = "experiments",
     .usage = "experiments [--json]",
     .summary = "Lists the experiments that --experiment can name",

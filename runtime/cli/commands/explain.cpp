@@ -12,7 +12,7 @@
 
 #include "base/terminal.h"
 #include "base/terminal_text.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/host_catalog.h"
 #include "cli/view/explain_value.h"
 #include "cli/view/field_text.h"
@@ -266,7 +266,7 @@ int run_explain(std::span<const std::string> words) {
 
 }  // namespace
 
-constexpr CommandInfo kExplainCommand = {
+extern const CommandInfo kExplainCommand = {
     .name = "explain",
     .usage = "explain KEY|PLUGIN|KIND|PATH [--config FILE]",
     .summary = "Explains an item or a field of a config",

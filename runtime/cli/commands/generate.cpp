@@ -17,7 +17,7 @@
 #include "base/format.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/host_catalog.h"
 #include "cli/trained_run.h"
 #include "config/config_arguments.h"
@@ -249,7 +249,7 @@ int run_generate(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kGenerateCommand{
+extern const CommandInfo kGenerateCommand{
     .name = "generate",
     .usage = "generate RUN [PROMPT]",
     .summary = "Continues texts with the model of a run",

@@ -24,7 +24,7 @@ int run_help(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kHelpCommand{
+extern const CommandInfo kHelpCommand{
     .name = "help",
     .usage = "help [COMMAND]",
     .summary = "Describes a command and its options",

@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 
 #include "base/terminal.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/experiment_command.h"
 #include "launch/index/experiment_index.h"
 #include "launch/store/experiment_id.h"
@@ -37,7 +37,7 @@ int run_index(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kIndexCommand{
+extern const CommandInfo kIndexCommand{
     .name = "index",
     .usage = "index rebuild",
     .summary = "Makes the index of experiments anew from their files",

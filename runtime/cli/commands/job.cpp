@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/terminal.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "launch/store/disk_records.h"
 #include "trivet/config/arguments.h"
 #include "trivet/config/json.h"
@@ -76,7 +76,7 @@ void hold_job_signals() {
 
 }  // namespace
 
-const CommandInfo kJobCommand{
+extern const CommandInfo kJobCommand{
     .name = "job",
     .usage = "job FILE TASK",
     .summary = "",  // nobody calls it by hand, so the overview does not list it

@@ -9,7 +9,7 @@
 
 #include "base/terminal.h"
 #include "base/terminal_text.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/experiment_command.h"
 #include "cli/host_catalog.h"
 #include "config/config_arguments.h"
@@ -76,7 +76,7 @@ int run_launch(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kLaunchCommand{
+extern const CommandInfo kLaunchCommand{
     .name = "launch",
     .usage = "launch [CONFIG] [K=V ...]",
     .summary = "Starts the jobs of every work unit of an experiment",

@@ -17,7 +17,7 @@
 
 #include "base/terminal.h"
 #include "base/terminal_text.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/experiment_command.h"
 #include "cli/experiment_refresher.h"
 #include "launch/index/experiment_index.h"
@@ -219,7 +219,7 @@ int run_logs(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kLogsCommand{
+extern const CommandInfo kLogsCommand{
     .name = "logs",
     .usage = "logs ID",
     .summary = "What jobs have printed",

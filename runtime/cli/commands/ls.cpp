@@ -13,7 +13,7 @@
 
 #include "base/file_stamp.h"
 #include "base/terminal.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/experiment_command.h"
 #include "cli/view/run_numbers.h"
 #include "cli/view/run_table.h"
@@ -259,7 +259,7 @@ int run_ls(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kLsCommand{
+extern const CommandInfo kLsCommand{
     .name = "ls",
     .usage = "ls [DIR|XID] [--json]",
     .summary = "Lists runs and launched work units with states, steps and metrics",

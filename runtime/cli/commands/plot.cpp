@@ -15,7 +15,7 @@
 #include "base/format.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/view/chart.h"
 #include "cli/view/progress.h"
 #include "cli/view/run_numbers.h"
@@ -248,7 +248,7 @@ int run_plot(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kPlotCommand{
+extern const CommandInfo kPlotCommand{
     .name = "plot",
     .usage = "plot RUN... [METRIC...]",
     .summary = "Draws metrics of runs as curves in the terminal",

@@ -9,7 +9,7 @@
 
 #include "base/terminal.h"
 #include "base/terminal_text.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "config/config_arguments.h"
 #include "host/plugin_host.h"
 #include "trivet/config/json.h"
@@ -118,7 +118,7 @@ int run_plugins(std::span<const std::string> words) {
 
 }  // namespace
 
-constexpr CommandInfo kPluginsCommand = {
+extern const CommandInfo kPluginsCommand = {
     .name = "plugins",
     .usage = "plugins [--json]",
     .summary = "Lists the plugins with their keys, and the files that were refused",

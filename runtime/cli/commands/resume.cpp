@@ -3,7 +3,7 @@
 // trivet resume ID ...: goes on with what has not ended.
 #include <fmt/core.h>
 
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/experiment_command.h"
 #include "launch/control/unit_control.h"
 #include "launch/store/experiment_view.h"
@@ -21,7 +21,7 @@ int run_resume(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kResumeCommand{
+extern const CommandInfo kResumeCommand{
     .name = "resume",
     .usage = "resume ID ...",
     .summary = "Continues the work units that have not ended",

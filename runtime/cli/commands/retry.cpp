@@ -3,7 +3,7 @@
 // trivet retry ID ...: starts what failed once more.
 #include <fmt/core.h>
 
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/experiment_command.h"
 #include "launch/control/unit_control.h"
 #include "launch/store/experiment_view.h"
@@ -21,7 +21,7 @@ int run_retry(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kRetryCommand{
+extern const CommandInfo kRetryCommand{
     .name = "retry",
     .usage = "retry ID ...",
     .summary = "Starts jobs once more that failed, were lost or cancelled",

@@ -9,7 +9,7 @@
 #include <optional>
 #include <system_error>
 
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/host_catalog.h"
 #include "cli/view/progress.h"
 #include "config/config_arguments.h"
@@ -80,21 +80,17 @@ int run_run(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kRunCommand{
+extern const CommandInfo kRunCommand{
     .name = "run",
     .usage = "run CONFIG [K=V ...]",
     .summary = "Trains, evaluates or both, as the config's mode says",
     .details =
         "A run keeps everything in its directory and continues from its last checkpoint when it\n"
         "is started again with --workdir. Ctrl-C saves and stops (exit code 130); so do SIGTERM,\n"
-        "SIGUSR1, SIGUSR2 and SIGXCPU (75). A second Ctrl-C or SIGTERM stops at once.\n\n"
-        "With --mode continuous_eval it follows the run of another process in --workdir, "
-        "evaluates\n"
-        "its newest checkpoints and ends with it; what it finds goes to continuous_eval/ there.\n"
-        "With --mode continuous_train_and_eval it follows the run that task.init_checkpoint names\n"
-        "and trains from each of its checkpoints, in from_step_N/ of its own directory.",
+        "SIGUSR1, SIGUSR2 and SIGXCPU (75). A second Ctrl-C or SIGTERM stops at once.",
     .options = kRunOptions,
     .operand = Operand::config,
+    .more_details = modes_text,
     .run = run_run,
 };
 

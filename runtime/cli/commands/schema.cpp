@@ -6,7 +6,7 @@
 
 #include "base/terminal.h"
 #include "base/terminal_text.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/host_catalog.h"
 #include "config/config_arguments.h"
 #include "config/json_schema.h"
@@ -50,7 +50,7 @@ int run_schema(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kSchemaCommand{
+extern const CommandInfo kSchemaCommand{
     .name = "schema",
     .usage = "schema [KIND|KEY]",
     .summary = "Prints a JSON Schema of config files, for editors",

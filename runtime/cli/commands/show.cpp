@@ -5,7 +5,7 @@
 
 #include "base/terminal.h"
 #include "base/terminal_text.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/experiment_command.h"
 #include "cli/experiment_refresher.h"
 #include "launch/index/experiment_index.h"
@@ -75,7 +75,7 @@ int run_show(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kShowCommand{
+extern const CommandInfo kShowCommand{
     .name = "show",
     .usage = "show ID",
     .summary = "Everything of an experiment or a unit: commands, environment, directories",

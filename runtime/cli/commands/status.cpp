@@ -13,7 +13,7 @@
 #include "base/process_info.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/experiment_command.h"
 #include "cli/experiment_refresher.h"
 #include "cli/view/sweep_columns.h"
@@ -167,7 +167,7 @@ int run_status(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kStatusCommand{
+extern const CommandInfo kStatusCommand{
     .name = "status",
     .usage = "status [ID]",
     .summary = "How experiments, their work units and jobs are",

@@ -11,7 +11,7 @@
 
 #include "base/format.h"
 #include "base/terminal.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/host_catalog.h"
 #include "cli/view/inspection_text.h"
 #include "config/config_arguments.h"
@@ -101,7 +101,7 @@ int run_summary(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kSummaryCommand{
+extern const CommandInfo kSummaryCommand{
     .name = "summary",
     .usage = "summary CONFIG [K=V ...]",
     .summary = "Prints a config's model: layers, shapes, parameters, FLOPs, memory",

@@ -9,7 +9,7 @@
 
 #include <fcntl.h>
 
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/host_catalog.h"
 #include "config/config_arguments.h"
 #include "launch/control/supervisor_process.h"
@@ -50,7 +50,7 @@ int run_supervise(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kSuperviseCommand{
+extern const CommandInfo kSuperviseCommand{
     .name = "supervise",
     .usage = "supervise XP_DIR",
     .summary = "",  // nobody calls it by hand, so the overview does not list it

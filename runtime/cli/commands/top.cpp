@@ -13,7 +13,7 @@
 #include "base/process_info.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
-#include "cli/commands.h"
+#include "cli/command_info.h"
 #include "cli/experiment_command.h"
 #include "cli/view/live_screen.h"
 #include "cli/view/run_table.h"
@@ -152,7 +152,7 @@ int run_top(std::span<const std::string> words) {
 
 }  // namespace
 
-const CommandInfo kTopCommand{
+extern const CommandInfo kTopCommand{
     .name = "top",
     .usage = "top",
     .summary = "Shows live which jobs run, how far they are and what they use",

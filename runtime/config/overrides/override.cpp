@@ -12,7 +12,6 @@
 #include "config/overrides/params_override.h"
 #include "config/toml/text_checks.h"
 #include "config/toml/toml_reader.h"
-#include "trivet/config/quantity.h"
 
 namespace trivet {
 namespace {
@@ -231,7 +230,7 @@ Value read_as_written(const std::string& text, const SchemaNode& node) {
   const Form form = node.type->form;
   const bool plain = form == Form::string || form == Form::path || form == Form::choice;
   if (plain || (node.type->optional && text == "none")) return value_from_text(text);
-  if (find_quantity(form) != nullptr) {
+  if (form == Form::quantity) {
     return looks_like_number(text) ? read_free(text) : value_from_text(text);
   }
   if (form == Form::config && !text.starts_with('{') && !looks_like_number(text)) {

@@ -7,6 +7,7 @@
 #include "trivet/config/bytes.h"
 #include "trivet/config/duration.h"
 #include "trivet/config/interval.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {
@@ -31,13 +32,11 @@ std::optional<double> bytes(const Value& value) {
 }
 
 constexpr Quantity kQuantities[] = {
-    {.form = FieldType::Form::duration,
-     .name = "duration",
+    {.name = "duration",
      .expected = "a duration such as \"90s\" or \"1h30m\", or a number of seconds",
      .amount = seconds,
      .as_written = [](const Value& number) { return number; }},
-    {.form = FieldType::Form::interval,
-     .name = "interval",
+    {.name = "interval",
      .expected = "a number of steps, or a time such as \"90s\" or \"10m\"",
      .amount = steps_or_seconds,
      .as_written =
@@ -47,8 +46,7 @@ constexpr Quantity kQuantities[] = {
          },
      .is_whole = true,
      .not_positive = "must be more than no time"},
-    {.form = FieldType::Form::bytes,
-     .name = "bytes",
+    {.name = "bytes",
      .expected = "a number of bytes, or a text such as \"16GiB\" or \"500MB\"",
      .amount = bytes,
      .as_written =
@@ -58,20 +56,17 @@ constexpr Quantity kQuantities[] = {
      .is_whole = true},
 };
 
-template <class Matches>
-const Quantity* find_where(Matches matches) {
-  const auto* found = std::find_if(std::begin(kQuantities), std::end(kQuantities), matches);
+}  // namespace
+
+const Quantity* find_quantity(std::string_view name) {
+  const auto* found = std::ranges::find(kQuantities, name, &Quantity::name);
   return found != std::end(kQuantities) ? found : nullptr;
 }
 
-}  // namespace
-
-const Quantity* find_quantity(FieldType::Form form) {
-  return find_where([&](const Quantity& quantity) { return quantity.form == form; });
-}
-
-const Quantity* find_quantity(std::string_view name) {
-  return find_where([&](const Quantity& quantity) { return quantity.name == name; });
+const Quantity& quantity_of(const FieldType& type) {
+  const Quantity* found = find_quantity(type.quantity);
+  if (found == nullptr) throw Error("there is no quantity '" + type.quantity + "'");
+  return *found;
 }
 
 }  // namespace trivet

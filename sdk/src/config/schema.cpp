@@ -29,8 +29,8 @@ SchemaLookup::~SchemaLookup() = default;
 
 bool operator==(const FieldType& a, const FieldType& b) {
   const auto parts = [](const FieldType& t) {
-    return std::tie(t.form, t.optional, t.single, t.lowest, t.highest, t.kind, t.struct_name,
-                    t.choices);
+    return std::tie(t.form, t.optional, t.single, t.lowest, t.highest, t.quantity, t.kind,
+                    t.struct_name, t.choices);
   };
   return parts(a) == parts(b) && a.element == b.element && a.fields == b.fields;
 }
@@ -47,7 +47,7 @@ constexpr std::pair<std::string_view, Form> kForms[] = {
 };
 
 std::optional<Form> form_named(std::string_view name) {
-  if (const Quantity* quantity = find_quantity(name)) return quantity->form;
+  if (find_quantity(name) != nullptr) return Form::quantity;
   for (const auto& [known, form] : kForms) {
     if (known == name) return form;
   }
@@ -63,6 +63,8 @@ std::string bound_text(double bound) {
 std::string to_string(const FieldType& type) {
   std::string text = type.optional ? "optional " : "";
   switch (type.form) {
+    case Form::quantity:
+      return text + type.quantity;
     case Form::list:
       return text + "list of " + to_string(type.element.at(0));
     case Form::map:
@@ -75,9 +77,6 @@ std::string to_string(const FieldType& type) {
       return text + "free value";
     default:
       break;
-  }
-  if (const Quantity* quantity = find_quantity(type.form)) {
-    return text + std::string(quantity->name);
   }
   for (const auto& [name, form] : kForms) {
     if (form == type.form) text += name;
@@ -261,10 +260,11 @@ Value default_of(const Json& json, const FieldType& type, int depth) {
       return table_default(json, type, depth + 1);
     case Form::value:
       return {};
-    default:
-      return find_quantity(type.form)->as_written(
-          json.is_number_integer() ? Value(json.get<std::int64_t>()) : Value(double_of(json)));
+    case Form::quantity:
+      return quantity_of(type).as_written(json.is_number_integer() ? Value(json.get<std::int64_t>())
+                                                                   : Value(double_of(json)));
   }
+  return {};
 }
 
 std::vector<Field> fields_of(const Json& json, int depth);
@@ -276,6 +276,7 @@ FieldType type_of(const Json& json, int depth) {
   const std::optional<Form> form = form_named(name);
   if (!form) throw Error("there is no field type '" + name + "'");
   type.form = *form;
+  if (type.form == Form::quantity) type.quantity = name;
   type.optional = json.value("optional", false);
   type.single = json.value("single", false);
   type.lowest = json.value("lowest", type.lowest);

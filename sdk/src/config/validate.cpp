@@ -41,9 +41,10 @@ std::string form_text(const FieldType& type) {
       return "a table with a 'type', or the type alone";
     case Form::value:
       return "anything";
-    default:
-      return std::string(find_quantity(type.form)->expected);
+    case Form::quantity:
+      return std::string(quantity_of(type).expected);
   }
+  return {};
 }
 
 class Validator {
@@ -200,7 +201,7 @@ void Validator::check_form(const Value& value, const FieldType& type, const Fiel
       return check_config(value, type, path);
     case Form::value:
       return;
-    default:
+    case Form::quantity:
       return check_quantity(value, type, field, path);
   }
 }
@@ -242,7 +243,7 @@ void Validator::check_text(const Value& value, const FieldType& type, const std:
 
 void Validator::check_quantity(const Value& value, const FieldType& type, const Field& field,
                                const std::string& path) {
-  const Quantity& quantity = *find_quantity(type.form);
+  const Quantity& quantity = quantity_of(type);
   const std::optional<double> amount = quantity.amount(value);
   if (!amount) return wrong_type(value, type, path);
   if (value.is_string() && !quantity.not_positive.empty() && !(*amount > 0)) {

@@ -13,23 +13,15 @@ namespace trivet::testing {
 namespace {
 
 std::string missing_functions(const tv_backend& b) {
+#define TRIVET_PRESENT(slot) {#slot, b.slot != nullptr},
+  // clang-format off
   const std::pair<const char*, bool> mandatory[] = {
-      {"info", b.info != nullptr},
-      {"open", b.open != nullptr},
-      {"close", b.close != nullptr},
-      {"alloc", b.alloc != nullptr},
-      {"free", b.free != nullptr},
-      {"transfer", b.transfer != nullptr},
-      {"sync", b.sync != nullptr},
-      {"fill", b.fill != nullptr},
-      {"copy", b.copy != nullptr},
-      {"unary", b.unary != nullptr},
-      {"binary", b.binary != nullptr},
-      {"select", b.select != nullptr},
-      {"reduce", b.reduce != nullptr},
-      {"matmul", b.matmul != nullptr},
-      {"gather_rows", b.gather_rows != nullptr},
-      {"scatter_add_rows", b.scatter_add_rows != nullptr}};
+      TRIVET_PRESENT(info) TRIVET_PRESENT(open) TRIVET_PRESENT(close) TRIVET_PRESENT(alloc)
+      TRIVET_PRESENT(free) TRIVET_PRESENT(transfer) TRIVET_PRESENT(sync)
+      TV_FOR_EACH_MANDATORY_KERNEL(TRIVET_PRESENT)
+  };
+  // clang-format on
+#undef TRIVET_PRESENT
   std::string names;
   for (const auto& [name, present] : mandatory) {
     if (!present) names += (names.empty() ? "" : ", ") + std::string(name);
@@ -95,17 +87,11 @@ BackendReport check_backend(const tv_backend* backend, const BackendCheckOptions
   }
   if (!kit.open()) return kit.take_report();
   check_device(kit);
-  check_copy(kit);
-  check_elementwise(kit);
-  check_reduce(kit);
-  check_rows(kit);
-  check_matmul(kit);
-  check_dense(kit);
-  check_linear_xent(kit);
-  check_norm(kit);
-  check_attention(kit);
-  check_rope(kit);
-  check_training(kit);
+#define TRIVET_CHECK(kernel) \
+  if (kit.wants_kernel(#kernel, known.kernel != nullptr)) check_##kernel(kit);
+  TV_FOR_EACH_KERNEL(TRIVET_CHECK)
+#undef TRIVET_CHECK
+  check_batch_norm(kit);
   check_vision(kit);
   return kit.take_report();
 }

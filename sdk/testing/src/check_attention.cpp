@@ -194,15 +194,12 @@ void check_backward(Kit& kit, const Attention& a) {
 
 }  // namespace
 
-void check_attention(Kit& kit) {
-  const bool fwd = kit.wants_kernel("attention_fwd", kit.table().attention_fwd != nullptr);
-  const bool bwd = kit.wants_kernel("attention_bwd", kit.table().attention_bwd != nullptr);
-  if (!fwd && !bwd) return;
-  for (const AttentionCase& c : kAttentionCases) {
-    const Attention a(c);
-    if (fwd) check_forward(kit, a);
-    if (bwd) check_backward(kit, a);
-  }
+void check_attention_fwd(Kit& kit) {
+  for (const AttentionCase& c : kAttentionCases) check_forward(kit, Attention(c));
+}
+
+void check_attention_bwd(Kit& kit) {
+  for (const AttentionCase& c : kAttentionCases) check_backward(kit, Attention(c));
 }
 
 }  // namespace trivet::testing

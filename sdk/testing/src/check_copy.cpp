@@ -15,25 +15,6 @@ bool is_float(int dtype) {
   return dtype == TV_F32 || dtype == TV_BF16 || dtype == TV_F16;
 }
 
-void check_fill(Kit& kit) {
-  for (const int dtype : kDtypes) {
-    if (!kit.stores(dtype)) continue;
-    for (const Extents& shape : {Extents{}, Extents{0}, Extents{3, 7}, Extents{70001}}) {
-      const double value = dtype == TV_BOOL ? 1 : is_float(dtype) ? -2.5 : 7;
-      const std::string subject = std::string(dtype_name(dtype)) + " " + to_text(shape);
-      const Values want(static_cast<std::size_t>(product(shape)), value);
-      kit.check("fill", subject, 0, {want}, [&](Run& run) {
-        const tv_view out = run.output(product(shape), dtype).view(shape);
-        return run.table().fill(run.context(), &out, value);
-      });
-    }
-  }
-  kit.check("fill", "f32 with NaN", 0, {Values(5, std::nan(""))}, [&](Run& run) {
-    const tv_view out = run.output(5).view({5});
-    return run.table().fill(run.context(), &out, std::nan(""));
-  });
-}
-
 // What a value becomes in another type, by the rules of the header; encode() has the conversions
 // from a float, integers that narrow keep their low bits.
 double converted(double value, int from, int to) {
@@ -155,9 +136,26 @@ void check_layouts(Kit& kit) {
 
 }  // namespace
 
+void check_fill(Kit& kit) {
+  for (const int dtype : kDtypes) {
+    if (!kit.stores(dtype)) continue;
+    for (const Extents& shape : {Extents{}, Extents{0}, Extents{3, 7}, Extents{70001}}) {
+      const double value = dtype == TV_BOOL ? 1 : is_float(dtype) ? -2.5 : 7;
+      const std::string subject = std::string(dtype_name(dtype)) + " " + to_text(shape);
+      const Values want(static_cast<std::size_t>(product(shape)), value);
+      kit.check("fill", subject, 0, {want}, [&](Run& run) {
+        const tv_view out = run.output(product(shape), dtype).view(shape);
+        return run.table().fill(run.context(), &out, value);
+      });
+    }
+  }
+  kit.check("fill", "f32 with NaN", 0, {Values(5, std::nan(""))}, [&](Run& run) {
+    const tv_view out = run.output(5).view({5});
+    return run.table().fill(run.context(), &out, std::nan(""));
+  });
+}
+
 void check_copy(Kit& kit) {
-  if (kit.wants("fill")) check_fill(kit);
-  if (!kit.wants("copy")) return;
   check_casts(kit);
   check_layouts(kit);
 }

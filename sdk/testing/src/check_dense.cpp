@@ -97,23 +97,9 @@ void check_linear_bwd(Kit& kit, const DenseLayer& l, int activation, float beta,
   });
 }
 
-void check_linear(Kit& kit, bool fwd, bool bwd) {
-  for (const DenseLayer& l : kLayers) {
-    for (int activation = TV_ACT_NONE; activation <= TV_ACT_SILU; ++activation) {
-      if (fwd) check_linear_fwd(kit, l, activation, activation != TV_ACT_TANH);
-      const bool odd = activation % 2 != 0;
-      if (bwd)
-        check_linear_bwd(kit, l, activation, odd ? 1.0f : 0.0f, odd ? Dz::dy : Dz::apart,
-                         {true, true, true});
-    }
-    if (!bwd) continue;
-    check_linear_bwd(kit, l, TV_ACT_RELU, 0, Dz::apart, {false, true, true});
-    check_linear_bwd(kit, l, TV_ACT_RELU, 0, Dz::apart, {true, true, false});
-    check_linear_bwd(kit, l, TV_ACT_NONE, 1, Dz::apart, {true, false, false});
-  }
-}
+enum class Pass { forward, backward };
 
-void check_activation(Kit& kit, int kind, std::int64_t rows, std::int64_t h, bool fwd, bool bwd) {
+void check_activation(Kit& kit, Pass pass, int kind, std::int64_t rows, std::int64_t h) {
   const bool gated = kind >= TV_ACT_GEGLU;
   const std::int64_t width = gated ? 2 * h : h;
   const bool from_output = kind >= TV_ACT_RELU && kind <= TV_ACT_SIGMOID;
@@ -131,15 +117,15 @@ void check_activation(Kit& kit, int kind, std::int64_t rows, std::int64_t h, boo
   const std::string subject =
       "kind " + std::to_string(kind) + " of " + std::to_string(rows) + "x" + std::to_string(h);
   const auto activation = static_cast<tv_activation>(kind);
-  if (fwd) {
-    kit.check("act_fwd", subject, 3e-6, {y}, [&](Run& run) {
+  if (pass == Pass::forward) {
+    return kit.check("act_fwd", subject, 3e-6, {y}, [&](Run& run) {
       const tv_view in = run.input(x).view({rows, width}),
                     out = run.output(rows * h).view({rows, h});
       return run.table().act_fwd(run.context(), activation, &out, &in);
     });
   }
   for (const bool in_place : {false, true}) {
-    if (!bwd || (gated && in_place)) continue;
+    if (gated && in_place) continue;
     kit.check("act_bwd", subject + (in_place ? " in place" : ""), 3e-6, {dx}, [&](Run& run) {
       const tv_view saved = run.input(x).view({rows, width});
       const Array to = in_place ? run.in_out(dy) : run.output(rows * width);
@@ -147,6 +133,14 @@ void check_activation(Kit& kit, int kind, std::int64_t rows, std::int64_t h, boo
       const tv_view from = in_place ? out : run.input(dy).view({rows, h});
       return run.table().act_bwd(run.context(), activation, &out, &saved, &from);
     });
+  }
+}
+
+void check_activations(Kit& kit, Pass pass) {
+  for (int kind = TV_ACT_NONE; kind <= TV_ACT_SWIGLU; ++kind) {
+    check_activation(kit, pass, kind, 0, 4);
+    check_activation(kit, pass, kind, 3, 7);
+    check_activation(kit, pass, kind, 300, 130);
   }
 }
 
@@ -281,22 +275,39 @@ void check_bad_target(Kit& kit) {
 
 }  // namespace
 
-void check_dense(Kit& kit) {
-  const tv_backend& t = kit.table();
-  const bool linear_fwd = kit.wants_kernel("linear_fwd", t.linear_fwd != nullptr);
-  const bool linear_bwd = kit.wants_kernel("linear_bwd", t.linear_bwd != nullptr);
-  check_linear(kit, linear_fwd, linear_bwd);
-  const bool act_fwd = kit.wants_kernel("act_fwd", t.act_fwd != nullptr);
-  const bool act_bwd = kit.wants_kernel("act_bwd", t.act_bwd != nullptr);
-  for (int kind = TV_ACT_NONE; kind <= TV_ACT_SWIGLU; ++kind) {
-    check_activation(kit, kind, 0, 4, act_fwd, act_bwd);
-    check_activation(kit, kind, 3, 7, act_fwd, act_bwd);
-    check_activation(kit, kind, 300, 130, act_fwd, act_bwd);
+void check_linear_fwd(Kit& kit) {
+  for (const DenseLayer& l : kLayers) {
+    for (int activation = TV_ACT_NONE; activation <= TV_ACT_SILU; ++activation) {
+      check_linear_fwd(kit, l, activation, activation != TV_ACT_TANH);
+    }
   }
-  if (act_fwd) check_relu_nan(kit);
-  if (act_bwd) check_slopes_at_zero(kit);
-  if (linear_bwd) check_linear_at_zero(kit);
-  if (!kit.wants_kernel("softmax_xent", t.softmax_xent != nullptr)) return;
+}
+
+void check_linear_bwd(Kit& kit) {
+  for (const DenseLayer& l : kLayers) {
+    for (int activation = TV_ACT_NONE; activation <= TV_ACT_SILU; ++activation) {
+      const bool odd = activation % 2 != 0;
+      check_linear_bwd(kit, l, activation, odd ? 1.0f : 0.0f, odd ? Dz::dy : Dz::apart,
+                       {true, true, true});
+    }
+    check_linear_bwd(kit, l, TV_ACT_RELU, 0, Dz::apart, {false, true, true});
+    check_linear_bwd(kit, l, TV_ACT_RELU, 0, Dz::apart, {true, true, false});
+    check_linear_bwd(kit, l, TV_ACT_NONE, 1, Dz::apart, {true, false, false});
+  }
+  check_linear_at_zero(kit);
+}
+
+void check_act_fwd(Kit& kit) {
+  check_activations(kit, Pass::forward);
+  check_relu_nan(kit);
+}
+
+void check_act_bwd(Kit& kit) {
+  check_activations(kit, Pass::backward);
+  check_slopes_at_zero(kit);
+}
+
+void check_softmax_xent(Kit& kit) {
   for (const Classes& c : kClasses) check_softmax(kit, c);
   check_bad_target(kit);
 }

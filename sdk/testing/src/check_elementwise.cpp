@@ -77,23 +77,6 @@ const UnaryCase kUnary[] = {
      {0, -0.5, 2, -2, 8388609, 3e9, -3e9, kInf, -kInf, NAN}},
 };
 
-void check_unary(Kit& kit) {
-  for (const UnaryCase& c : kUnary) {
-    for (const std::int64_t n : {0, 1, 7, 64, 1003, 70001}) {
-      Values x = random_values(21, n, c.low, c.high);
-      if (n == 1003) std::copy(c.special.begin(), c.special.end(), x.begin() + 500);
-      for (double& value : x) value = static_cast<float>(value);
-      Values want;
-      for (const double value : x) want.push_back(static_cast<float>(c.want(value)));
-      const std::string subject = std::string(c.name) + " of " + std::to_string(n);
-      kit.check("unary", subject, c.tolerance, {want}, [&](Run& run) {
-        const tv_view in = run.input(x).view({n}), out = run.output(n).view({n});
-        return run.table().unary(run.context(), c.op, &out, &in);
-      });
-    }
-  }
-}
-
 double larger(double a, double b) {
   return std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b);
 }
@@ -215,6 +198,25 @@ void check_binary_in_place(Kit& kit, const BinaryCase& c) {
   }
 }
 
+}  // namespace
+
+void check_unary(Kit& kit) {
+  for (const UnaryCase& c : kUnary) {
+    for (const std::int64_t n : {0, 1, 7, 64, 1003, 70001}) {
+      Values x = random_values(21, n, c.low, c.high);
+      if (n == 1003) std::copy(c.special.begin(), c.special.end(), x.begin() + 500);
+      for (double& value : x) value = static_cast<float>(value);
+      Values want;
+      for (const double value : x) want.push_back(static_cast<float>(c.want(value)));
+      const std::string subject = std::string(c.name) + " of " + std::to_string(n);
+      kit.check("unary", subject, c.tolerance, {want}, [&](Run& run) {
+        const tv_view in = run.input(x).view({n}), out = run.output(n).view({n});
+        return run.table().unary(run.context(), c.op, &out, &in);
+      });
+    }
+  }
+}
+
 void check_binary(Kit& kit) {
   for (const BinaryCase& c : kBinary) {
     for (const Operands& o : kOperands) {
@@ -248,14 +250,6 @@ void check_select(Kit& kit) {
       });
     }
   }
-}
-
-}  // namespace
-
-void check_elementwise(Kit& kit) {
-  if (kit.wants("unary")) check_unary(kit);
-  if (kit.wants("binary")) check_binary(kit);
-  if (kit.wants("select")) check_select(kit);
 }
 
 }  // namespace trivet::testing

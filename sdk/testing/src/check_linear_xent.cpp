@@ -147,7 +147,6 @@ void check_bad_class(Kit& kit) {
 }  // namespace
 
 void check_linear_xent(Kit& kit) {
-  if (!kit.wants_kernel("linear_xent", kit.table().linear_xent != nullptr)) return;
   for (const Classifier& c : kClassifiers) {
     for (const WeightLayout layout : {WeightLayout::plain, WeightLayout::transposed}) {
       check_one(kit, c, layout, 0, {true, true});

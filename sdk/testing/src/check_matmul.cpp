@@ -117,7 +117,6 @@ void check_case(Kit& kit, const MatmulCase& c, bool ta, bool tb, float alpha, fl
 }  // namespace
 
 void check_matmul(Kit& kit) {
-  if (!kit.wants("matmul")) return;
   for (const MatmulCase& c : kMatmulCases) {
     for (const bool ta : {false, true}) {
       for (const bool tb : {false, true}) {

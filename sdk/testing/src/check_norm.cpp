@@ -255,6 +255,23 @@ F kernel(Kit& kit, const char* name) {
   return reinterpret_cast<F>(const_cast<void*>(kit.extension(name)));
 }
 
+}  // namespace
+
+void check_norm_fwd(Kit& kit) {
+  for (const Rows& r : kRows) {
+    for (const NormCase& c : kNorms) check_norm_fwd(kit, r, c);
+  }
+}
+
+void check_norm_bwd(Kit& kit) {
+  for (const Rows& r : kRows) {
+    for (const NormCase& c : kNorms) {
+      if (c.residual) continue;  // the gradient is the sum's
+      for (const float beta : {0.0f, 1.0f}) check_norm_bwd(kit, r, c, beta);
+    }
+  }
+}
+
 void check_batch_norm(Kit& kit) {
   const auto fwd = kernel<tv_batch_norm_fwd_fn>(kit, TV_BATCH_NORM_FWD);
   const auto bwd = kernel<tv_batch_norm_bwd_fn>(kit, TV_BATCH_NORM_BWD);
@@ -269,21 +286,6 @@ void check_batch_norm(Kit& kit) {
       }
     }
   }
-}
-
-}  // namespace
-
-void check_norm(Kit& kit) {
-  const bool fwd = kit.wants_kernel("norm_fwd", kit.table().norm_fwd != nullptr);
-  const bool bwd = kit.wants_kernel("norm_bwd", kit.table().norm_bwd != nullptr);
-  for (const Rows& r : kRows) {
-    for (const NormCase& c : kNorms) {
-      if (fwd) check_norm_fwd(kit, r, c);
-      if (!bwd || c.residual) continue;  // the gradient is the sum's
-      for (const float beta : {0.0f, 1.0f}) check_norm_bwd(kit, r, c, beta);
-    }
-  }
-  check_batch_norm(kit);
 }
 
 }  // namespace trivet::testing

@@ -28,7 +28,34 @@ Values reduced(tv_reduce_op op, const Values& x, const Extents& s) {
   return out;
 }
 
-void check_reductions(Kit& kit) {
+struct RowCase {
+  std::int64_t rows, width, count;
+};
+const RowCase kRowCases[] = {{1, 1, 1},  {5, 3, 0},      {5, 0, 4},
+                             {7, 3, 20}, {50, 33, 1000}, {9, 300, 7}};
+
+std::string case_text(const RowCase& c) {
+  return std::to_string(c.count) + " of " + std::to_string(c.rows) + "x" + std::to_string(c.width);
+}
+
+using RowCall = tv_status (*)(Run& run, const tv_view* rows, const tv_view* table,
+                              const tv_view* which);
+
+void check_bad_indices(Kit& kit, const char* function, RowCall call) {
+  for (const double bad : {-1.0, 5.0, 2147483647.0, -2147483648.0}) {
+    const std::string subject = "index " + std::to_string(static_cast<std::int64_t>(bad)) + " of 5";
+    kit.check_error(function, subject, [&](Run& run) {
+      const tv_view rows = run.in_out(Values(12, 1)).view({4, 3});
+      const tv_view table = run.in_out(Values(15, 1)).view({5, 3});
+      const tv_view which = run.input({0, 4, bad, 1}, TV_I32).view({4});
+      return call(run, &rows, &table, &which);
+    });
+  }
+}
+
+}  // namespace
+
+void check_reduce(Kit& kit) {
   const std::pair<tv_reduce_op, const char*> ops[] = {
       {TV_REDUCE_SUM, "sum"}, {TV_REDUCE_MAX, "max"}, {TV_REDUCE_ARGMAX, "argmax"}};
   const Extents shapes[] = {{1, 1, 1},      {0, 5, 3},      {5, 0, 3},   {5, 3, 0},
@@ -62,17 +89,7 @@ void check_reductions(Kit& kit) {
             });
 }
 
-struct RowCase {
-  std::int64_t rows, width, count;
-};
-const RowCase kRowCases[] = {{1, 1, 1},  {5, 3, 0},      {5, 0, 4},
-                             {7, 3, 20}, {50, 33, 1000}, {9, 300, 7}};
-
-std::string case_text(const RowCase& c) {
-  return std::to_string(c.count) + " of " + std::to_string(c.rows) + "x" + std::to_string(c.width);
-}
-
-void check_gather(Kit& kit) {
+void check_gather_rows(Kit& kit) {
   for (const int dtype : {TV_F32, TV_I32, TV_BF16, TV_U8}) {
     if (!kit.stores(dtype)) continue;
     for (const RowCase& c : kRowCases) {
@@ -92,9 +109,12 @@ void check_gather(Kit& kit) {
                 });
     }
   }
+  check_bad_indices(kit, "gather_rows", [](Run& run, auto* rows, auto* table, auto* which) {
+    return run.table().gather_rows(run.context(), rows, table, which);
+  });
 }
 
-void check_scatter(Kit& kit) {
+void check_scatter_add_rows(Kit& kit) {
   for (const RowCase& c : kRowCases) {
     const Values start = random_values(63, c.rows * c.width);
     const Values src = random_values(64, c.count * c.width);
@@ -115,41 +135,9 @@ void check_scatter(Kit& kit) {
       return run.table().scatter_add_rows(run.context(), &table, &which, &from);
     });
   }
-}
-
-void check_bad_indices(Kit& kit) {
-  for (const double bad : {-1.0, 5.0, 2147483647.0, -2147483648.0}) {
-    const std::string subject = "index " + std::to_string(static_cast<std::int64_t>(bad)) + " of 5";
-    const Values idx{0, 4, bad, 1};
-    const auto views = [&](Run& run, const auto& call) {
-      const tv_view rows = run.in_out(Values(12, 1)).view({4, 3});
-      const tv_view table = run.in_out(Values(15, 1)).view({5, 3});
-      const tv_view which = run.input(idx, TV_I32).view({4});
-      return call(&rows, &table, &which);
-    };
-    kit.check_error("gather_rows", subject, [&](Run& run) {
-      return views(run, [&](auto* rows, auto* table, auto* which) {
-        return run.table().gather_rows(run.context(), rows, table, which);
-      });
-    });
-    kit.check_error("scatter_add_rows", subject, [&](Run& run) {
-      return views(run, [&](auto* rows, auto* table, auto* which) {
-        return run.table().scatter_add_rows(run.context(), table, which, rows);
-      });
-    });
-  }
-}
-
-}  // namespace
-
-void check_reduce(Kit& kit) {
-  if (kit.wants("reduce")) check_reductions(kit);
-}
-
-void check_rows(Kit& kit) {
-  if (kit.wants("gather_rows")) check_gather(kit);
-  if (kit.wants("scatter_add_rows")) check_scatter(kit);
-  if (kit.wants("gather_rows") || kit.wants("scatter_add_rows")) check_bad_indices(kit);
+  check_bad_indices(kit, "scatter_add_rows", [](Run& run, auto* rows, auto* table, auto* which) {
+    return run.table().scatter_add_rows(run.context(), table, which, rows);
+  });
 }
 
 }  // namespace trivet::testing

@@ -57,7 +57,6 @@ Values turned(const RopeCase& c, const Values& x, const Values& positions) {
 }  // namespace
 
 void check_rope(Kit& kit) {
-  if (!kit.wants_kernel("rope", kit.table().rope != nullptr)) return;
   for (const RopeCase& c : kRopeCases) {
     const Extents shape = {c.batch, c.positions, c.heads, c.width};
     const Values x = random_values(181, product(shape), -2, 2);

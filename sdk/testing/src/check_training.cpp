@@ -8,6 +8,8 @@
 namespace trivet::testing {
 namespace {
 
+constexpr std::int64_t kSizes[] = {0, 1, 7, 1003, 70001};
+
 struct OptimCase {
   const char* name;
   int kind;
@@ -152,26 +154,29 @@ void check_dropout(Kit& kit, std::int64_t n, float p, bool in_place) {
 
 }  // namespace
 
-void check_training(Kit& kit) {
-  const tv_backend& t = kit.table();
-  const bool optim = kit.wants_kernel("optim", t.optim != nullptr);
-  const bool sumsq = kit.wants_kernel("sumsq", t.sumsq != nullptr);
-  const bool bits = kit.wants_kernel("rng_bits", t.rng_bits != nullptr);
-  const bool dropout = kit.wants_kernel("dropout", t.dropout != nullptr);
-  for (const std::int64_t n : {0, 1, 7, 1003, 70001}) {
-    for (const OptimCase& c : kOptims) {
-      if (optim) check_optim(kit, c, n);
-    }
-    if (sumsq) check_sumsq(kit, n);
-    if (bits) check_bits(kit, n, 0);
-    if (bits) check_bits(kit, n, 3);
-    for (const float p : {0.0f, 0.1f, 0.5f}) {
-      if (dropout) check_dropout(kit, n, p, p == 0.5f);
-    }
+void check_optim(Kit& kit) {
+  for (const std::int64_t n : kSizes) {
+    for (const OptimCase& c : kOptims) check_optim(kit, c, n);
   }
-  if (!bits) return;
+}
+
+void check_sumsq(Kit& kit) {
+  for (const std::int64_t n : kSizes) check_sumsq(kit, n);
+}
+
+void check_rng_bits(Kit& kit) {
+  for (const std::int64_t n : kSizes) {
+    check_bits(kit, n, 0);
+    check_bits(kit, n, 3);
+  }
   check_known_answer(kit);
   check_bits(kit, 50, 0x1fffffff0ull);  // the low half of the counter runs over
+}
+
+void check_dropout(Kit& kit) {
+  for (const std::int64_t n : kSizes) {
+    for (const float p : {0.0f, 0.1f, 0.5f}) check_dropout(kit, n, p, p == 0.5f);
+  }
 }
 
 }  // namespace trivet::testing

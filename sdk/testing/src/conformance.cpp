@@ -56,8 +56,9 @@ double distance(double got, double want) {
 }
 
 bool is_mandatory(const std::string& function) {
-  const char* const names[] = {"transfer", "fill",        "copy",   "unary",  "binary",
-                               "select",   "gather_rows", "reduce", "matmul", "scatter_add_rows"};
+#define TRIVET_NAME(kernel) #kernel,
+  const char* const names[] = {"transfer", TV_FOR_EACH_MANDATORY_KERNEL(TRIVET_NAME)};
+#undef TRIVET_NAME
   return std::find(std::begin(names), std::end(names), function) != std::end(names);
 }
 

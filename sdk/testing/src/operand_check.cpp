@@ -276,7 +276,9 @@ class Checker {
 
 std::string check_operands(const tv_backend* backend, const OperandCheckOptions& options) {
   Checker checker(backend);
-  for (const OperandCase& c : operand_cases()) {
+  std::vector<OperandCase> cases = operand_cases();
+  cases.insert(cases.end(), options.more.begin(), options.more.end());
+  for (const OperandCase& c : cases) {
     if (c.op.find(options.only) != std::string::npos) checker.check(c);
   }
   return checker.take_problems();

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configs of all layers, through the round-trip check that plugin authors use.
+// The configs of layers: samples through the round-trip check that plugin authors use, and what
+// every layer that the plugin registers says of its own fields.
 #include <catch2/catch.hpp>
 
+#include "config/toml/toml_reader.h"
+#include "config/toml/toml_writer.h"
 #include "nn/activation/activations.h"
 #include "nn/activation/composed_activations.h"
 #include "nn/attention/feed_forward.h"
@@ -29,9 +32,77 @@
 #include "nn/recurrent/gru.h"
 #include "nn/recurrent/lstm.h"
 #include "plugins/config_round_trip.h"
+#include "support/plugins.h"
+#include "trivet/plugin/registry.h"
 
 namespace nn = trivet::nn;
 using trivet::test::check_round_trip;
+
+namespace nn_config_test {
+namespace {
+
+using Form = trivet::FieldType::Form;
+using trivet::Value;
+
+// The least that a config of this schema may say.
+Value required_fields(const trivet::Schema& schema) {
+  Value config = Value::table();
+  for (const trivet::Field& field : schema.fields) {
+    if (!field.required) continue;
+    if (field.type.form == Form::integer) {
+      config.set(field.name, static_cast<std::int64_t>(field.low.value_or(1)));
+    } else if (field.type.form == Form::floating) {
+      config.set(field.name, field.low.value_or(0) + 0.5);
+    } else if (field.type.form == Form::config) {
+      config.set(field.name, "nn/Relu");
+    } else {
+      FAIL("no sample for the required field " << field.name);
+    }
+  }
+  return config;
+}
+
+bool is_valid(const Value& config, const trivet::Schema& schema) {
+  trivet::Diagnostics problems;
+  validate(config, schema, nullptr, problems);
+  return problems.empty();
+}
+
+}  // namespace
+
+TEST_CASE("every registered layer takes its required fields and its own defaults") {
+  trivet::test::use_plugin("nn");
+  std::size_t layers = 0;
+  for (const trivet::RegistryItem* item : trivet::registry().items("layer")) {
+    if (!item->key.starts_with("nn/")) continue;
+    ++layers;
+    INFO(item->key);
+    REQUIRE(item->schema != nullptr);
+    const trivet::Schema& schema = item->schema();
+    const Value least = required_fields(schema);
+    CHECK(is_valid(least, schema));
+    Value whole = least;
+    fill_defaults(whole, schema, nullptr);
+    CHECK(is_valid(whole, schema));
+    Value read = trivet::read_toml(trivet::write_toml(whole), "layer.toml");
+    fill_defaults(read, schema, nullptr);
+    CHECK(read == whole);
+    Value odd = whole;
+    odd.set("no_such_field_of_any_layer", 1);
+    CHECK_FALSE(is_valid(odd, schema));
+    for (const trivet::Field& field : schema.fields) {
+      INFO(field.name);
+      CHECK_FALSE(field.doc.empty());
+      if (!field.required) continue;
+      Value lacking = least;
+      lacking.erase(field.name);
+      CHECK_FALSE(is_valid(lacking, schema));
+    }
+  }
+  CHECK(layers > 30);
+}
+
+}  // namespace nn_config_test
 
 TEST_CASE("the configs of layers with weights survive the way to a file and back") {
   nn::LinearConfig linear;

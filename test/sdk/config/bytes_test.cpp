@@ -110,7 +110,7 @@ TEST_CASE("bytes are written in the largest unit that keeps them") {
 TEST_CASE("the schema of bytes has its default as files write it") {
   const Field* limit = schema_of<RoomConfig>().find("limit");
   REQUIRE(limit != nullptr);
-  CHECK(limit->type.form == FieldType::Form::bytes);
+  CHECK(limit->type.quantity == "bytes");
   CHECK(to_string(limit->type) == "bytes");
   CHECK(limit->default_value == Value("4GiB"));
 }

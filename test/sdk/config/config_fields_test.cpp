@@ -148,7 +148,7 @@ TEST_CASE("the schema tells everything about the fields") {
   CHECK(schema.find("color")->type.choices == std::vector<std::string>{"red", "green", "default"});
   CHECK(schema.find("mode")->type.choices == std::vector<std::string>{"fast", "exact"});
   CHECK(form("file") == Form::path);
-  CHECK(form("wait") == Form::duration);
+  CHECK(form("wait") == Form::quantity);
   CHECK(form("point") == Form::table);
   CHECK(schema.find("point")->type.fields[0].default_value == Value(0.75));
   CHECK(form("points") == Form::list);

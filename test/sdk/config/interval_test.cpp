@@ -69,7 +69,7 @@ TEST_CASE("the schema of an interval carries its default in either form") {
   const Schema schema = schema_from_json(schema_json<SavingConfig>());
   const Field* every = schema.find("every");
   REQUIRE(every != nullptr);
-  CHECK(every->type.form == FieldType::Form::interval);
+  CHECK(every->type.quantity == "interval");
   CHECK(to_string(every->type) == "interval");
   CHECK(every->default_value == Value(100));
   CHECK(schema.find("timed")->default_value == Value("10m"));

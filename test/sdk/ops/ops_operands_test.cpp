@@ -14,4 +14,18 @@ TEST_CASE("every op takes every operand as a view and refuses what it cannot tak
   }
 }
 
+TEST_CASE("an op that the kit does not know is checked by its own operands", "[ops]") {
+  const auto problems = [](const std::string& op) {
+    testing::OperandCase own{.op = op, .form = "own"};
+    own.operands = [](std::int64_t rows) -> std::vector<testing::Operand> {
+      return {{.name = "x", .shape = {rows, 5}}};
+    };
+    own.call = [](std::span<const Tensor> in) { return ops::neg(in[0]); };
+    return testing::check_operands(named_backends().front().table, {.only = op, .more = {own}});
+  };
+  CHECK(problems("neg") == "");
+  // Its errors call it neg.
+  CHECK_THAT(problems("opposite"), Catch::Contains("opposite (own)"));
+}
+
 }  // namespace trivet::test

@@ -13,7 +13,6 @@
 namespace trivet {
 
 struct Quantity {
-  FieldType::Form form;
   std::string_view name;      // in schemas: "duration"
   std::string_view expected;  // "a duration such as \"90s\" ..."
   // What bounds are compared with; nothing for a value that is none of these.
@@ -26,8 +25,9 @@ struct Quantity {
   std::string_view not_positive{};
 };
 
-// Null for forms that are no quantities.
-TRIVET_API const Quantity* find_quantity(FieldType::Form form);
+// Null for a name that is none of a quantity.
 TRIVET_API const Quantity* find_quantity(std::string_view name);
+// That of a field whose form is FieldType::Form::quantity.
+TRIVET_API const Quantity& quantity_of(const FieldType& type);
 
 }  // namespace trivet

@@ -35,9 +35,7 @@ struct TRIVET_API FieldType {
     floating,
     string,
     path,      // a file or folder; text in a file
-    duration,  // "1h30m" or a number of seconds
-    interval,  // a number of steps, or "10m"
-    bytes,     // a number of bytes, or "16GiB"
+    quantity,  // a number, or a text with a unit: "1h30m", "16GiB"; see quantity.h
     choice,    // one of `choices`
     list,      // of element[0]
     map,       // text to element[0]
@@ -58,6 +56,7 @@ struct TRIVET_API FieldType {
   bool single = false;    // a number stored in 32 bits
   std::int64_t lowest = std::numeric_limits<std::int64_t>::min();  // what the C++ integer holds
   std::int64_t highest = std::numeric_limits<std::int64_t>::max();
+  std::string quantity;              // of a quantity: "duration"
   std::string kind;                  // of a config: "layer"
   std::string struct_name;           // of a table
   std::vector<std::string> choices;  // of a choice, or the allowed texts

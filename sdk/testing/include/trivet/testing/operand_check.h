@@ -13,14 +13,39 @@
 // relies on the packed inputs that trivet/backend/backend.h promises gets them from every op.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "trivet/backend/backend.h"
+#include "trivet/ops.h"
 
 namespace trivet::testing {
 
+struct Operand {
+  std::string name;
+  Shape shape;
+  DType dtype = DType::f32;
+  double low = -1, high = 1;  // integers are drawn from low .. high - 1
+  bool optional = false;
+};
+
+// An op with operands that fit it.
+struct OperandCase {
+  std::string op;  // as errors name it
+  std::string form{};
+  // With this many rows; 0 for an empty call.
+  std::function<std::vector<Operand>(std::int64_t rows)> operands{};
+  std::function<Tensor(std::span<const Tensor>)> call{};
+  bool differentiable = true;
+  bool any_type = false;  // takes tensors of any type, and those of the host
+};
+
 struct OperandCheckOptions {
-  std::string only;  // when not empty, only ops whose name contains this text
+  std::string only{};               // when not empty, only ops whose name contains this text
+  std::vector<OperandCase> more{};  // ops beside those of trivet/ops*.h
 };
 
 // Empty when all is well, otherwise one line a problem. [run-thread]
