@@ -32,8 +32,8 @@ TRIVET_CONFIG(
     (beam_size, "Sequences kept by beam search; 1: tokens are drawn, without it.", at_least(1)),
     (tokens_per_beam, "Continuations tried of each; 0: beam_size.", at_least(0)),
     (flat_beam,
-     "Ended sequences keep their positions in the beam, and the search ends when all have "
-     "ended; else they are put aside, and others continue instead."),
+     "Finished sequences stay in the beam, and the search ends when all have finished. If false, "
+     "finished sequences leave the beam and others take their slots."),
     (length_norm_alpha,
      "Beam search divides log probabilities by ((length + 5) / 5) to this power."))
 

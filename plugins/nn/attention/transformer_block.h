@@ -82,7 +82,9 @@ TRIVET_CONFIG(
     (activation, "Between the Mlp's two layers."),
     (use_gated_activation, "Activates a second product, which multiplies the first."),
     (has_bias, "Adds bias vectors to the products of attention and Mlp."),
-    (dropout, "Share of the elements dropped in training, at each of the three positions.",
+    (dropout,
+     "Dropout rate in training, applied to the attention output, inside the Mlp and to the Mlp "
+     "output.",
      at_least(0), less_than(1), adjustable),
     (residual_dropout, "Dropout after attention and Mlp; default: as dropout.", at_least(0),
      less_than(1), adjustable),

@@ -89,11 +89,13 @@ struct AttemptOptions {
   // (memory_cgroup.h); empty, or a job without one: no limit. A job never fails because a cgroup
   // cannot be made: it runs without, and its stderr says so.
   std::filesystem::path cgroup_parent{};
-  // Beside Job::env, which wins: what only the location where it runs knows (CUDA_VISIBLE_DEVICES).
+  // Variables that only the executing host knows, such as CUDA_VISIBLE_DEVICES. Job::env overrides
+  // them.
   std::vector<std::pair<std::string, std::string>> env{};
-  // For run_attempt: signals by which the location announces that it ends the job, and the `reason`
-  // of exit.json for each: {SIGTERM, "preempted"}. The job gets SIGTERM then, and SIGKILL when
-  // grace_seconds are over. Signals that are not listed are passed on as they are.
+  // For run_attempt: signals with which the cluster announces that it will end the job, and the
+  // `reason` to write to exit.json for each, such as {SIGTERM, "preempted"}. The job then gets
+  // SIGTERM, and SIGKILL when grace_seconds are over. Signals that are not listed are passed on as
+  // they are.
   std::vector<std::pair<int, std::string>> end_signals{};
 };
 
@@ -112,8 +114,8 @@ TRIVET_API pid_t start_attempt(const Job& job, std::int64_t attempt,
 
 // The same in this process, for the script of a cluster's job: returns the exit code to end with
 // (128 + signal). SIGTERM and SIGINT are passed on to all of the job's processes, SIGUSR1, SIGUSR2
-// and SIGHUP to its first one. Takes over all children of the process meanwhile, as it is the one
-// to which the job's orphans fall.
+// and SIGHUP to its first one. While it runs, this process is the subreaper for the job's orphans,
+// so it reaps all children.
 TRIVET_API int run_attempt(const Job& job, std::int64_t attempt,
                            const AttemptOptions& options = {});
 
