@@ -51,12 +51,13 @@ TRIVET_CONFIG(VitConfig, trivet::ModelConfig,
               (depth, "How many blocks.", between(0, 10000)),
               (num_heads, "Heads of each block's attention; divides dims.", at_least(1)),
               (hidden_dims, "Depth inside each block's Mlp; 0: 4 * dims.", at_least(0)),
-              (pooling, "Input of the classifier."), (activation, "Inside each block's Mlp."),
+              (pooling, "Input of the classifier."),
+              (activation, "Activation inside each block's Mlp."),
               (dropout,
                "Share of the elements dropped in training, after the positions and in the "
                "blocks.",
                at_least(0), less_than(1), adjustable),
-              (init, "How all weights start; by default as in the authors' code, see vit.h."))
+              (init, "Initializer of all weights. Default: as in the authors' code, see vit.h."))
 
 class Vit final : public Model {
  public:

@@ -120,7 +120,7 @@ TRIVET_CONFIG(ExperimentConfig, trivet::NoBase,
               (name, "Name of the run's directory; empty: the file's.", adjustable),
               (mode, "Work of trivet run.", adjustable),
               (seed, "Seed of weights and dropout; inputs have their own.", adjustable),
-              (task, "The problem.", required), (trainer, "How it is trained."),
+              (task, "The problem.", required), (trainer, "Settings of training."),
               (runtime, "Backend, threads and memory.", adjustable),
               (mesh, "The devices that the work is meant to be spread over.", adjustable))
 

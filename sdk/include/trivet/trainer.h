@@ -29,7 +29,8 @@ struct BestCheckpointConfig {
   std::int64_t keep = 1;
 };
 TRIVET_CONFIG(BestCheckpointConfig, trivet::NoBase,
-              (metric, "The evaluation's number that decides; empty: none are kept.", names_metric),
+              (metric, "Metric of the evaluation to compare. Empty: keeps no best checkpoint.",
+               names_metric),
               (goal,
                "Whether a lower (min) or a higher (max) number is better. NaN is never better."),
               (keep, "How many of the best are kept in best/, beside the newest.", at_least(1)))
@@ -158,7 +159,9 @@ TRIVET_CONFIG(
     (learning_rate, "A schedule, or a number for a constant one.", adjustable),
     (learners, "Optimizers of their own for variables by name; the others are the optimizer's."),
     (frozen, "Patterns of the whole paths of variables that are not trained."),
-    (trainable, "Patterns of those that are, all others are frozen; empty: all are trained."),
+    (trainable,
+     "Patterns of the variables to train; all others are frozen. Empty: all variables are "
+     "trained."),
     (gradient_clip, "Limits on gradients.", adjustable),
     (gradient_accumulation, "Number of micro-batches per optimizer step.", at_least(1), adjustable),
     (ema, "A moving average of the weights, which evaluations use.", adjustable),
@@ -170,8 +173,8 @@ TRIVET_CONFIG(
      "skip "
      "the step.",
      adjustable),
-    (recovery_begin_steps, "Before this step a loss above the bound is accepted.", at_least(0),
-     adjustable),
+    (recovery_begin_steps, "First step at which a loss above loss_upper_bound is not accepted.",
+     at_least(0), adjustable),
     (recovery_max_trials, "Recoveries that the run may make; one bad step more ends it.",
      at_least(0), adjustable),
     (train_actions, "Actions after every line of training metrics, in order.", adjustable),
@@ -181,7 +184,7 @@ TRIVET_CONFIG(
     (summary_interval,
      "Steps between summaries of the inside of a step, as layers and tasks give them; 0: none.",
      at_least(0), adjustable),
-    (summary_histograms, "Adds to these the distributions of every weight and its gradient.",
+    (summary_histograms, "Adds histograms of every weight and gradient to the summaries.",
      adjustable))
 
 // What a trainer reports to its host, and asks of it. Implemented by the runtime.

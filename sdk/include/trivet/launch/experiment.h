@@ -86,8 +86,8 @@ TRIVET_CONFIG(
     (orchestrator, "Where the jobs run."),
     (importance, "Kept in the record, for people: low, normal, high."),
     (repeats,
-     "How often every item of the sweep is run; {repeat} in a job's texts is 1, 2, ... Without it "
-     "items that say the same are one work unit.",
+     "Number of runs of each item of the sweep; {repeat} in a job's texts is 1, 2, ... Default: "
+     "identical items become one work unit.",
      at_least(1), at_most(100000)),
     (snapshot,
      "Copies that the launch makes in the experiment's directory, for its jobs to use: `files`, "

@@ -71,8 +71,8 @@ TRIVET_CONFIG(
     (env, "Environment variables beside the few that every job gets; a boolean is true or false.",
      alias("env_vars")),
     (env_pass,
-     "Names of environment variables that the job gets from where it is started, \"HF_*\" for all "
-     "that begin so. Their values are recorded nowhere."),
+     "Names of environment variables to pass to the job; \"HF_*\" passes all with this prefix. "
+     "trivet does not record the values."),
     (files,
      "Files that the job needs, by the name in {file:NAME}. They must exist; the job reads the "
      "copy that is made at the launch. A directory is used where it lies."),
@@ -88,7 +88,7 @@ TRIVET_CONFIG(
     (time_limit, "The job is killed after this time: \"90s\", \"4h\"; default: none."),
     (priority, "200 production (the default), 115 batch, 25 freebie: what is higher starts first.",
      at_least(0)),
-    (cell, "Where it runs: a cluster's partition."),
+    (cell, "Partition of the cluster."),
     (retries,
      "How often it is started again when it fails. Not after exit code 2 (a mistake in its config) "
      "or 3 (a plugin that cannot be used); after 75 (preempted) it always is.",

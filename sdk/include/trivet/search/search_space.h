@@ -53,7 +53,7 @@ TRIVET_CONFIG(DimensionConfig, trivet::NoBase, (uniform, "[low, high]: any numbe
               (log_uniform, "[low, high]: any number, every order of magnitude as likely."),
               (int_, "[low, high]: any integer from low to high."),
               (log_int, "[low, high]: any integer, every order of magnitude as likely."),
-              (choice, "One of these values, whatever they are; their order means nothing."),
+              (choice, "List of values of any type; their order has no meaning."),
               (step, "int: only low, low + step, low + 2 step, ...", at_least(1)))
 
 class TRIVET_API Dimension {
