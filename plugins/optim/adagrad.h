@@ -23,7 +23,7 @@ struct AdagradConfig : OptimizerConfig {
 };
 TRIVET_CONFIG(AdagradConfig, trivet::OptimizerConfig,
               (initial_accumulator, "Initial value of the sums of squares.", at_least(0)),
-              (epsilon, "Added to the root of the sums.", more_than(0), adjustable))
+              (epsilon, "Constant added to the root of the sums.", more_than(0), adjustable))
 
 class Adagrad final : public Optimizer {
  public:

@@ -44,19 +44,18 @@ struct AdamConfig : OptimizerConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(AdamConfig, trivet::OptimizerConfig,
-              (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1), adjustable),
-              (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1),
-               adjustable),
-              (epsilon, "Added to the root of the squares.", at_least(0), adjustable),
-              (epsilon_root, "Added to the squares under their root.", at_least(0), adjustable),
-              (epsilon_hat, "Epsilon is added before the bias correction, as Keras does.",
-               adjustable),
-              (amsgrad, "Divides by the largest mean of squared gradients so far."),
-              (clip_threshold,
-               "Largest root mean square of a variable's update before learning rate and weight "
-               "decay; 0: none. Praxis' default is 1.",
-               at_least(0), adjustable))
+TRIVET_CONFIG(
+    AdamConfig, trivet::OptimizerConfig,
+    (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1), adjustable),
+    (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1), adjustable),
+    (epsilon, "Constant added to the root of the squares.", at_least(0), adjustable),
+    (epsilon_root, "Constant added to the squares under the root.", at_least(0), adjustable),
+    (epsilon_hat, "Epsilon is added before the bias correction, as Keras does.", adjustable),
+    (amsgrad, "Divides by the largest mean of squared gradients so far."),
+    (clip_threshold,
+     "Largest root mean square of a variable's update before learning rate and weight "
+     "decay; 0: none. Praxis' default is 1.",
+     at_least(0), adjustable))
 
 class Adam final : public Optimizer {
  public:
@@ -81,19 +80,18 @@ struct AdamWConfig : DecayConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(AdamWConfig, trivet::optim::DecayConfig,
-              (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1), adjustable),
-              (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1),
-               adjustable),
-              (epsilon, "Added to the root of the squares.", at_least(0), adjustable),
-              (epsilon_root, "Added to the squares under their root.", at_least(0), adjustable),
-              (epsilon_hat, "Epsilon is added before the bias correction, as Keras does.",
-               adjustable),
-              (amsgrad, "Divides by the largest mean of squared gradients so far."),
-              (clip_threshold,
-               "Largest root mean square of a variable's update before learning rate and weight "
-               "decay; 0: none. Praxis' default is 1.",
-               at_least(0), adjustable))
+TRIVET_CONFIG(
+    AdamWConfig, trivet::optim::DecayConfig,
+    (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1), adjustable),
+    (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1), adjustable),
+    (epsilon, "Constant added to the root of the squares.", at_least(0), adjustable),
+    (epsilon_root, "Constant added to the squares under the root.", at_least(0), adjustable),
+    (epsilon_hat, "Epsilon is added before the bias correction, as Keras does.", adjustable),
+    (amsgrad, "Divides by the largest mean of squared gradients so far."),
+    (clip_threshold,
+     "Largest root mean square of a variable's update before learning rate and weight "
+     "decay; 0: none. Praxis' default is 1.",
+     at_least(0), adjustable))
 
 class AdamW final : public Optimizer {
  public:

@@ -26,7 +26,7 @@ TRIVET_CONFIG(LambConfig, trivet::optim::LayerAdaptationConfig,
               (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1), adjustable),
               (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1),
                adjustable),
-              (epsilon, "Added to the root of the squares.", at_least(0), adjustable))
+              (epsilon, "Constant added to the root of the squares.", at_least(0), adjustable))
 
 class Lamb final : public Optimizer {
  public:

@@ -31,7 +31,7 @@ TRIVET_PLUGIN(
         "Adafactor", "Adam with a factored second moment, which needs little memory."),
     trivet::optimizer<optim::RmsProp>(
         "RmsProp", "Divides by the root of a moving average of squared gradients."),
-    trivet::schedule<optim::Constant>("Constant", "The same value at every step.",
+    trivet::schedule<optim::Constant>("Constant", "Constant value.",
                                       trivet::scalar_shorthand("value")),
     trivet::schedule<optim::Linear>("Linear", "Linear decay, then constant."),
     trivet::schedule<optim::Cosine>("Cosine", "Cosine decay, then constant."),

@@ -109,7 +109,7 @@ struct PiecewiseConfig : WarmedConfig {
 TRIVET_CONFIG(PiecewiseConfig, trivet::optim::WarmedConfig,
               (boundaries, "Steps at which the next value begins, rising.", at_least(0)),
               (values, "Values of the ranges: one more than there are boundaries.", required),
-              (offset, "Added to every boundary.", at_least(0)),
+              (offset, "Number of steps added to every boundary.", at_least(0)),
               (closed, "The next value begins one step after its boundary."))
 
 struct PowerConfig : WarmedConfig {
@@ -156,7 +156,7 @@ struct StepCosineConfig : WarmedConfig {
 TRIVET_CONFIG(StepCosineConfig, trivet::optim::WarmedConfig,
               (boundaries, "Steps at which the values are reached, rising.", required, at_least(0)),
               (values, "Values at the boundaries, one for each.", required),
-              (offset, "Added to every boundary.", at_least(0)))
+              (offset, "Number of steps added to every boundary.", at_least(0)))
 
 using Constant = WarmedSchedule<ConstantConfig>;
 using Linear = WarmedSchedule<LinearConfig>;

@@ -20,7 +20,7 @@ struct ImageClassificationConfig : TaskConfig {
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(ImageClassificationConfig, trivet::TaskConfig,
-              (num_classes, "How many labels there are.", at_least(2)),
+              (num_classes, "Number of classes.", at_least(2)),
               (label_smoothing, "Share of the target given to all classes alike.", at_least(0),
                less_than(1), adjustable),
               (top_k,

@@ -60,7 +60,7 @@ TRIVET_CONFIG(
     (block,
      "Two 3 x 3 convolutions, or 1 x 1, 3 x 3 and 1 x 1, which are four times as "
      "wide."),
-    (blocks, "How many blocks each stage has.", at_least(1)),
+    (blocks, "Number of blocks in each stage.", at_least(1)),
     (width, "Filters of the first stage; every further stage has twice as many.", at_least(1)),
     (stem_kernel, "Height and width of the first filters; 7 for large images.", at_least(1)),
     (stem_stride, "Steps of the first filters; 2 for large images.", at_least(1)),

@@ -17,7 +17,7 @@ namespace trivet {
 
 void register_builtin_plugin() {
   static const bool done = [] {
-    constexpr About about{.name = "trivet", .doc = "What is part of the program."};
+    constexpr About about{.name = "trivet", .doc = "Items that are part of the program."};
     ItemCollector collector;
     detail::register_item(
         collector, about,

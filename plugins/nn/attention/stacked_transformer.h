@@ -30,7 +30,7 @@ struct StackedTransformerConfig : LayerConfig {
 };
 TRIVET_CONFIG(
     StackedTransformerConfig, trivet::LayerConfig,
-    (num_layers, "How many blocks; 0 in a template: as the model around it.", between(0, 100000)),
+    (num_layers, "Number of blocks; 0 in a template: as the model around it.", between(0, 100000)),
     (transformer_layer_params_tpl,
      "The block, e.g. nn/TransformerBlock; none in a template: that of the model."),
     (dropout_prob, "Dropout of all kinds in the blocks, see stacked_transformer.h.", at_least(0),

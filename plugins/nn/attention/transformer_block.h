@@ -77,7 +77,7 @@ TRIVET_CONFIG(
      at_least(0)),
     (hidden_dims, "Depth between the Mlp's two layers; 0: 4 * input_dims.", at_least(0)),
     (num_heads, "Heads of the attention; 0 in a template: as the model around it.", at_least(0)),
-    (num_kv_heads, "Heads of its keys and values; 0: num_heads.", at_least(0)),
+    (num_kv_heads, "Number of heads of keys and values; 0: num_heads.", at_least(0)),
     (causal, "Causal attention: a position sees itself and earlier positions only."),
     (activation, "Activation between the Mlp's two layers."),
     (use_gated_activation, "Activates a second product, which multiplies the first."),

@@ -34,7 +34,7 @@ TRIVET_CONFIG(Conv1dConfig, trivet::LayerConfig,
               (kernel, "Number of positions that one output position reads.", between(1, 1000000)),
               (dilation, "Distance between neighboring taps of the kernel.", between(1, 1000000)),
               (causal, "Causal convolution: a position sees itself and earlier positions only."),
-              (has_bias, "Adds a bias vector."), (activation, "Applied to the output."),
+              (has_bias, "Adds a bias vector."), (activation, "Activation of the output."),
               (init, "Initializer of the weights. Default: xavier_uniform."))
 
 class Conv1d final : public Layer, public ExtendStep {

@@ -39,7 +39,7 @@ TRIVET_CONFIG(Conv2dConfig, trivet::LayerConfig,
               (padding, "Padding at the border."),
               (pad, "Zeros above and below, and left and right, for padding = \"explicit\".",
                at_least(0)),
-              (has_bias, "Adds a bias vector."), (activation, "Applied to the output."),
+              (has_bias, "Adds a bias vector."), (activation, "Activation of the output."),
               (init, "Initializer of the filters. Default: xavier_uniform."),
               (bias_init, "Initializer of the bias. Default: 0."))
 

@@ -28,12 +28,11 @@ struct BestCheckpointConfig {
   Goal goal = Goal::max;
   std::int64_t keep = 1;
 };
-TRIVET_CONFIG(BestCheckpointConfig, trivet::NoBase,
-              (metric, "Metric of the evaluation to compare. Empty: keeps no best checkpoint.",
-               names_metric),
-              (goal,
-               "Whether a lower (min) or a higher (max) number is better. NaN is never better."),
-              (keep, "How many of the best are kept in best/, beside the newest.", at_least(1)))
+TRIVET_CONFIG(
+    BestCheckpointConfig, trivet::NoBase,
+    (metric, "Metric of the evaluation to compare. Empty: keeps no best checkpoint.", names_metric),
+    (goal, "Whether a lower (min) or a higher (max) number is better. NaN is never better."),
+    (keep, "Number of best checkpoints in best/; the newest ones are kept as well.", at_least(1)))
 
 // An optimizer of its own for some of the variables.
 struct LearnerConfig {
