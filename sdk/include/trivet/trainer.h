@@ -181,7 +181,7 @@ TRIVET_CONFIG(
     (summary_writers, "Where numbers go beside metrics.jsonl, such as \"tensorboard/Events\".",
      adjustable),
     (summary_interval,
-     "Steps between summaries of the inside of a step, as layers and tasks give them; 0: none.",
+     "Steps between summaries that layers and tasks report from inside a step; 0: none.",
      at_least(0), adjustable),
     (summary_histograms, "Adds histograms of every weight and gradient to the summaries.",
      adjustable))

@@ -70,8 +70,8 @@ TRIVET_CONFIG(
      "the placeholders of subdir_format: {xid}, {wid}, {name}, {author}, {cell}, {sweep_kwargs}, "
      "{repeat}."),
     (env,
-     "Environment variables of the job, in addition to those that every job gets. A boolean "
-     "becomes true or false.",
+     "Environment variables of the job, beyond the few that every job gets. A boolean becomes true "
+     "or false.",
      alias("env_vars")),
     (env_pass,
      "Names of environment variables to pass to the job; \"HF_*\" passes all with this prefix. "
