@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Action: something that a run does beside training: after every loop of training, or after every
-// evaluation. A config lists them in trainer.train_actions and trainer.eval_actions; they run in
-// that order.
+// An Action runs after each training loop or each evaluation. A config lists actions in
+// trainer.train_actions and trainer.eval_actions; they run in that order.
 //
 // In a loop the metrics are written first, then the actions run, then the checkpoint is saved: an
 // action that throws (a diverged loss) is seen with its numbers and leaves no bad checkpoint. A run

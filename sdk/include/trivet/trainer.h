@@ -122,7 +122,8 @@ struct TrainerConfig {
     if (validation_data == ValidationData::continue_ && validation_steps < 0) {
       diagnostics.add("validation_data",
                       "an evaluation of all batches has nothing to continue with",
-                      "set validation_steps to the batches of one, or let it start over");
+                      "set validation_steps to the batches of one evaluation, or validation_data = "
+                      "\"restart\"");
     }
     if (!summary_histograms || summary_interval > 0) return;
     diagnostics.add("summary_histograms",

@@ -70,7 +70,7 @@ void rethrow_from_plugin(const RegistryItem* item, const char* method, const Err
     throw;
   } catch (const std::bad_alloc&) {
     if (details.hint.empty()) details.hint = "make the batch or the model smaller";
-    throw RunError("no memory is left", details);
+    throw RunError("out of memory", details);
   } catch (const std::exception& error) {
     throw PluginError(thrown_by(method, error.what()), details);
   } catch (...) {

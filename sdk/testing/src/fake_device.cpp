@@ -273,7 +273,8 @@ void fill_table(tv_backend& table, const tv_backend& inner) {
   table.free = free_memory;
   table.transfer = transfer;
   table.sync = sync;
-#define TRIVET_WRAP(slot) wrap<&tv_backend::slot>(table, inner, &Wrapped<&tv_backend::slot>::call);
+#define TRIVET_WRAP(kernel) \
+  wrap<&tv_backend::kernel>(table, inner, &Wrapped<&tv_backend::kernel>::call);
   TV_FOR_EACH_KERNEL(TRIVET_WRAP)
 #undef TRIVET_WRAP
   if (inner.extension != nullptr) table.extension = extension;

@@ -34,8 +34,8 @@ struct GenerateOptions {
   std::optional<std::int64_t> beam_size{};   // more than 1: beam search
   std::vector<std::string> stop{};           // texts that end a continuation; not part of it
   std::uint64_t seed = 0;
-  // What a prompt's tokens are drawn by beside the seed: its number, and which sample of it this
-  // is. Equal ones give equal texts, in any batch.
+  // Identifies a prompt and a sample. With the seed, it determines the random numbers of the
+  // sample, in any batch.
   struct Draw {
     std::uint64_t prompt = 0;
     std::uint64_t sample = 0;

@@ -33,8 +33,8 @@
 
 namespace trivet::launch {
 
-// What is not said is the experiment's value, after it the documented one. What is said counts, 0
-// and "" too: a job with gpus = 0 takes none, whatever the experiment says.
+// An unset field takes the experiment's value, then the documented default. A field that is set
+// counts, also 0 and "": a job with gpus = 0 takes none, whatever the experiment says.
 struct JobParams {
   std::optional<std::string> target;
   std::optional<std::string> interpreter;

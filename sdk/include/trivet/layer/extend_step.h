@@ -45,8 +45,8 @@ class TRIVET_API LayerCache {
   LayerCache(const LayerCache&) = delete;
   LayerCache& operator=(const LayerCache&) = delete;
 
-  // Row i goes on as what was row rows[i], for beam search; there may be more rows or fewer than
-  // before. Throws Error for a row that is not there. [run-thread]
+  // Moves row rows[i] to row i, for beam search. The number of rows may change. Throws Error for a
+  // row that does not exist. [run-thread]
   virtual void reorder(std::span<const std::int32_t> rows) = 0;
 
  protected:

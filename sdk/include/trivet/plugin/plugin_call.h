@@ -46,9 +46,9 @@ class TRIVET_API PluginCall {
 };
 
 // To be called while an exception is handled: throws it again with the names of plugin, key and
-// path, where it does not have them. Errors of trivet keep their class; anything else becomes a
-// PluginError that tells the method, and `usual_path` where there is no other. Without an item it
-// goes on as it is.
+// path, where it does not have them. Errors of trivet keep their class. Any other exception becomes
+// a PluginError that names the method, and `usual_path` if there is no other path. Without an item
+// the error is rethrown unchanged.
 [[noreturn]] TRIVET_API void rethrow_from_plugin(const RegistryItem* item, const char* method,
                                                  const ErrorDetails& details,
                                                  const char* usual_path = "");

@@ -13,7 +13,7 @@
 // header allows it; that inputs and the bytes around outputs stay as they were; that two calls, and
 // calls with 1, 2 and 3 threads, give the same bits; that TV_UNSUPPORTED writes nothing; and the
 // rules on NaN, slopes at 0, in place, accumulation and indices. Device memory is touched through
-// alloc and transfer only. Null optional slots are listed, not failed.
+// alloc and transfer only. Null optional kernels are listed, not failed.
 #pragma once
 
 #include <cstddef>
