@@ -51,7 +51,7 @@ class TRIVET_API TrainedRun {
   virtual Device& device() = 0;
 };
 
-// What the program does for commands. It outlives them.
+// The services of the program for commands. The object outlives them.
 class TRIVET_API CommandContext {
  public:
   virtual ~CommandContext();

@@ -81,7 +81,7 @@ std::int64_t ExampleSampler::example_at(std::int64_t position) {
 }
 
 bool ExampleSampler::next(std::vector<Sample>& samples) {
-  // A state saved with another batch size may stand where no full batch is left.
+  // A state saved with another batch size may be at a position where no full batch is left.
   if (!pad_ && location_.position + global_batch_ > examples_) location_ = {location_.epoch + 1, 0};
   if (epochs_ > 0 && location_.epoch >= epochs_) return false;
   samples.resize(static_cast<std::size_t>(batch_));

@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A process needs a while until it can be told to save. What had not got so far has done nothing
-// that a failure could be.
+// A process needs a while until it can handle the signal to save. A process that ends before has
+// done nothing that could fail.
 bool had_hardly_begun(const EndRecord& end, const AttemptInfo& info) {
   constexpr double kBeginning = 1;
   return end.signal == SIGTERM && end.time - info.status.started < kBeginning;

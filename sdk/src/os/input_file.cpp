@@ -35,7 +35,7 @@ Compression compression_of(std::span<const std::uint8_t> front) noexcept {
   }
   if (front.size() < kFrontBytes) return Compression::none;
   const bool frame = front[0] == 0x28 && front[1] == 0xB5 && front[2] == 0x2F && front[3] == 0xFD;
-  // RFC 8878, 3.1.2: frames that hold something for others may stand in front.
+  // RFC 8878, 3.1.2: frames that hold something for others may come first.
   const bool skippable = front[0] >= 0x50 && front[0] <= 0x5F && front[1] == 0x2A &&
                          front[2] == 0x4D && front[3] == 0x18;
   return frame || skippable ? Compression::zstd : Compression::none;

@@ -11,8 +11,8 @@
 namespace trivet {
 namespace {
 
-// What a crash is blamed on, so it is set before the plugin's code runs and not delayed. The model
-// spares every call a look-up, and costs a pointer of what programs keep for libraries.
+// A crash is attributed to this, so it is set before the plugin's code runs and not delayed. The
+// model spares every call a look-up, and costs a pointer of what programs keep for libraries.
 [[gnu::tls_model("initial-exec")]] thread_local const PluginCall* innermost = nullptr;
 
 struct Classes {

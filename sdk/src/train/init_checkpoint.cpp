@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding the weights of another run and loading them by rules.
 //
-// Unlike Model Garden, which logs and goes on, a configured checkpoint that is not there is an
+// Unlike Model Garden, which logs and continues, a configured checkpoint that is not there is an
 // error: a run that silently starts from random weights wastes days.
 #include <algorithm>
 #include <charconv>

@@ -95,7 +95,7 @@ class Kit {
 
   bool open();  // false when nothing can be run at all
   bool wants(const std::string& function) const;
-  // The same for an optional slot; notes it as absent when null.
+  // The same for an optional kernel; notes it as absent when null.
   bool wants_kernel(const std::string& function, bool present);
   const void* extension(const char* name);
   bool stores(int dtype) const { return info_.storage_dtypes >> dtype & 1; }

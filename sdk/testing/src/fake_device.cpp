@@ -122,7 +122,7 @@ tv_status sync(tv_ctx* ctx) {
 
 // ---- computing: views
 
-// What is no array is as it was given.
+// Arguments that are not arrays are passed unchanged.
 template <class T>
 T passed(T value) {
   return value;

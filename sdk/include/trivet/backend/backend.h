@@ -227,7 +227,7 @@ typedef struct tv_norm_grad {
 } tv_norm_grad;
 
 /* Scaled dot-product attention. q [B, Tq, H, D], k and v [B, Tkv, Hkv, D], H a multiple of Hkv; the
- * four may be strided in all but the last axis. Query i stands at position i + q_offset. A key j is
+ * four may be strided in all but the last axis. Query i is at position i + q_offset. A key j is
  * seen by query i unless causal and j > i + q_offset, or window > 0 and i + q_offset - j >= window,
  * or the segment ids (i32 [B, Tq], [B, Tkv], both null or both set) differ. Scores are scale * q.k,
  * then softcap * tanh(score / softcap) where softcap > 0. A query that sees nothing gives zeros.

@@ -10,7 +10,7 @@
 // and uses the same addresses every time. A tensor that outlives its step is found out at
 // end_step(): the arena is then left to it, and from then on that allocation has memory of its own
 // in steps of this kind. A few kinds of steps (training, its last batch, evaluation) have a plan
-// each; they are told apart by their first allocation. Tensors live at most as long as the device.
+// each; their first allocation distinguishes them. Tensors live at most as long as the device.
 #pragma once
 
 #include <cstdint>

@@ -116,8 +116,8 @@ class TRIVET_API ConfigValue {
 };
 
 namespace detail {
-// One address for each config type and library: which item a struct belongs to is told by it, never
-// by RTTI, which takes two types of the same name in two plugins for one.
+// One address for each config type and library: it identifies the item of a struct, never RTTI,
+// which takes two types of the same name in two plugins for one.
 template <class C>
 [[gnu::visibility("hidden")]] inline constexpr char kConfigToken = 0;
 

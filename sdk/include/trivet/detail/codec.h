@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values to config structs and back, and comparison. What a value must look like is checked before
-// by validate(), which is not a template; these functions only assign values to members.
+// Values to config structs and back, and comparison. validate(), which is not a template, has
+// checked the values before; these functions only assign values to members.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace trivet::detail {
 template <Described C>
 const Schema& cached_schema();
 
-// "none" stands for an empty ConfigOf or optional whose default is not empty.
+// "none" is an empty ConfigOf or optional whose default is not empty.
 TRIVET_API bool is_none(const Value& value) noexcept;
 // The value of a field under its name or one of its old names.
 TRIVET_API const Value* find_field(const Value& table, const Field& field) noexcept;

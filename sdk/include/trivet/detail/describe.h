@@ -28,7 +28,7 @@ struct NoBase {};
 
 namespace detail {
 
-// What stands behind the member in the list.
+// The words after the member in the list.
 struct Attributes {
   static constexpr std::size_t kMaxChoices = 16;
   static constexpr std::size_t kMaxAliases = 4;

@@ -25,7 +25,7 @@ namespace trivet {
 // Id for Task::extension; what it returns points to a TextGenerator.
 inline constexpr std::string_view kTaskTextGenerator = "trivet.task.text_generator/2";
 
-// What is not set is as the task's config says.
+// An unset field takes the value of the task's config.
 struct GenerateOptions {
   std::optional<std::int64_t> max_tokens{};  // behind each prompt
   std::optional<double> temperature{};       // 0: always the likeliest token

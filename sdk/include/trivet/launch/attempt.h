@@ -17,8 +17,8 @@
 // without started.json, never ran. None is forced to the disk: after a power cut an attempt whose
 // exit.json is missing or damaged was lost, as were the last writes of the job itself.
 //
-// A shim, a process between the orchestrator and the job's, starts the job in a session of its
-// own, ends it when its time is up, and writes the files. It goes on when the orchestrator is gone.
+// A shim, a process between the orchestrator and the job's, starts the job in a session of its own,
+// ends it when its time is up, and writes the files. It continues when the orchestrator has ended.
 // When the job's first process has ended, all that it has left behind is killed, whatever session
 // it has moved to; exit.json is written after that. The job dies with its shim.
 #pragma once
@@ -68,8 +68,8 @@ inline constexpr std::string_view kReasonMemoryLimit = "memory limit";
 inline constexpr std::string_view kReasonNotDone =
     "it ended with exit code 0 before it was done: a plugin or a library that it loads has called "
     "exit, _exit or exec";
-// The time that a cluster gives was up: preempted when the job says so (75), or was told in its
-// first second and could not listen yet; else failed.
+// The time that a cluster gives was up: preempted when the job says so (75), or got the signal in
+// its first second and could not listen yet; else failed.
 inline constexpr std::string_view kReasonOutOfTime = "out of time";
 
 enum class AttemptPhase { fresh, running, ended, lost };
@@ -119,13 +119,13 @@ TRIVET_API pid_t start_attempt(const Job& job, std::int64_t attempt,
 TRIVET_API int run_attempt(const Job& job, std::int64_t attempt,
                            const AttemptOptions& options = {});
 
-// SIGTERM to all of the job's processes, SIGKILL after `grace_seconds`, by the shim; exit.json
-// gets `reason`, for instance kReasonCancelled. Does nothing for an attempt that does not run here;
-// when called again, a shorter grace counts. Throws RunError when the shim cannot be told.
+// SIGTERM to all of the job's processes, SIGKILL after `grace_seconds`, by the shim; exit.json gets
+// `reason`, for instance kReasonCancelled. Does nothing for an attempt that does not run here; when
+// called again, a shorter grace counts. Throws RunError when the shim cannot be reached.
 TRIVET_API void end_attempt(const Job& job, std::int64_t attempt, std::string_view reason,
                             double grace_seconds);
 
-// What becomes of a job after an attempt that has ended: completed, failed, cancelled, lost, or
+// The status of a job after an attempt that has ended: completed, failed, cancelled, lost, or
 // preempted or pending when it is to be started again. `before` is the job's status so far,
 // `attempt` that of read_attempt().
 TRIVET_API JobStatus after_attempt(const Job& job, const JobStatus& before,

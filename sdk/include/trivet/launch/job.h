@@ -7,7 +7,7 @@
 //   args = { workdir = "{wu_dir}", batch_size = 64 }     # --workdir=... --batch_size=64
 //   platform = "cuda=2"
 //
-// In every string of `args` and `env` these stand for what is known late, each kept in the text
+// In every string of `args` and `env` these placeholders are replaced late, each kept in the text
 // around it:
 //
 //   {wu_dir} {xp_dir}      directories of the work unit and of the experiment

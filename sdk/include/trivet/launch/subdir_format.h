@@ -56,7 +56,7 @@ TRIVET_CONFIG(SubdirFormatConfig, trivet::NoBase,
               (xp_dirname, "Directory of the experiment, below root_dir."),
               (wu_dirname, "Directories of the work units, below it."))
 
-// What placeholders are made from.
+// The values of placeholders.
 struct DirProperties {
   std::int64_t xid = 0;
   std::string name;
@@ -95,7 +95,7 @@ class TRIVET_API SubdirFormat : public Object {
   Config config_;
 };
 
-// What {sweep_kwargs} stands for.
+// The value of {sweep_kwargs}.
 TRIVET_API std::string sweep_kwargs(const SweepItem& sweep);
 
 }  // namespace trivet

@@ -20,7 +20,7 @@
 //                 whose prompts have different lengths are padded to one length, at the left, with
 //                 positions that count each row's own positions. (Sliding windows count padding,
 //                 too. At the left it is in nobody's way.)
-//   segment_ids   a cache that began with them goes on with them.
+//   segment_ids   a cache that started with them needs them in every call.
 //   inputs_indicator   a prefix that sees itself (prefix language models) comes in one chunk.
 //   cross_inputs, cross_paddings, cross_segment_ids   are read with the first chunk and not again.
 #pragma once
@@ -79,7 +79,7 @@ class ExtendStep {
 TRIVET_API std::unique_ptr<LayerCache> make_cache(const Layer& layer, std::string_view name,
                                                   std::int64_t batch, std::int64_t max_length);
 
-// `cache` is what make_cache returned for this layer. Nothing goes on a tape.
+// `cache` is what make_cache returned for this layer. The call records nothing on a tape.
 TRIVET_API Tensor extend_step(Layer& layer, const Tensor& x, LayerCache* cache,
                               FpropContext& context);
 

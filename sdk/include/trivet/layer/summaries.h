@@ -24,7 +24,7 @@
 namespace trivet {
 
 // A distribution. Bucket i counts the values in (limits[i - 1], limits[i]], bucket 0 those up to
-// limits[0]; the sums are over the same values. What is not finite is only counted.
+// limits[0]; the sums are over the same values. Non-finite values are only counted.
 struct Histogram {
   double min = 0, max = 0, sum = 0, sum_squares = 0;  // 0 when there are no values
   std::int64_t count = 0;

@@ -2,7 +2,7 @@
 //
 // PluginCall: says, as long as it lives, that this thread runs code of a plugin: whose, which of
 // its methods, and for what in the config or the model. The words of a crash are made of it. Making
-// one costs a few stores, so it may stand around every call of a method.
+// one costs a few stores, so it may surround every call of a method.
 //
 // Example (sdk/examples/snippets/errors.cpp#call):
 //
@@ -24,7 +24,7 @@ struct RegistryItem;
 
 class TRIVET_API PluginCall {
  public:
-  // Without an item the call around this one, if any, goes on being the one that is named. Item and
+  // Without an item the call around this one, if any, is still the one that is named. Item and
   // texts must outlive the object; an empty method is the constructor or not known.
   PluginCall(const RegistryItem* item, const char* method, const char* path = "") noexcept;
   ~PluginCall();

@@ -104,8 +104,8 @@ class TRIVET_API SearchSpace {
 
   // `unit` has a coordinate for each dimension.
   SearchPoint point(std::span<const double> unit) const;
-  // The coordinates of a point, whose pairs may stand in any order. Throws Error when a dimension
-  // is missing, a key is none of the space, or a value none of its dimension.
+  // The coordinates of a point, whose pairs may have any order. Throws Error when a dimension is
+  // missing, a key is none of the space, or a value none of its dimension.
   std::vector<double> unit(const SearchPoint& point) const;
 
  private:

@@ -51,8 +51,8 @@ struct BackendReport {
   std::string text() const;
 };
 
-// What the backend does wrong is in the report. Throws only what its own memory needs make it
-// throw. [any-thread]
+// The report lists the errors of the backend. Throws only what its own memory needs make it throw.
+// [any-thread]
 BackendReport check_backend(const tv_backend* backend, const BackendCheckOptions& options = {});
 
 }  // namespace trivet::testing
