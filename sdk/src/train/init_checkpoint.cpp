@@ -101,9 +101,10 @@ class Rules {
         if (rule.used) continue;
         std::vector<std::string> names;
         for (const auto& parameter : store.parameters()) names.push_back(parameter->path());
-        throw RunError("the pattern '" + rule.pattern + "' matches no variable of the model",
-                       {.path = path_ + (list == &ignore_ ? ".ignore" : ".rules"),
-                        .hint = "it must match a whole path; " + suggestion(rule.pattern, names)});
+        throw RunError(
+            "the pattern '" + rule.pattern + "' matches no variable of the model",
+            {.path = path_ + (list == &ignore_ ? ".ignore" : ".rules"),
+             .hint = "a pattern must match a whole path; " + suggestion(rule.pattern, names)});
       }
     }
   }

@@ -76,7 +76,7 @@ class TRIVET_API ConfigValue {
     return node_ != nullptr ? node_key() : std::string_view(literal_, literal_size_);
   }
   const Value& fields() const noexcept;      // a table without `type`
-  const std::string& path() const noexcept;  // where it stood in the config: "task.model"
+  const std::string& path() const noexcept;  // its path in the config: "task.model"
   const Origin& origin() const noexcept;
 
   Value to_value() const;  // {type = key, fields...}, or null

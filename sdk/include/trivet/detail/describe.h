@@ -23,7 +23,7 @@
 
 namespace trivet {
 
-// Stands for "no base struct" in TRIVET_CONFIG.
+// The name for "no base struct" in TRIVET_CONFIG.
 struct NoBase {};
 
 namespace detail {

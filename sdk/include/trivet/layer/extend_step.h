@@ -14,7 +14,7 @@
 // and its fprop is called. Any other layer cannot decode with a cache, which make_cache says.
 //
 // What an FpropContext holds for [B, T] is here that of the new positions, [B, n]:
-//   positions     where the rows' positions stand in their sequences; undefined: in all rows, those
+//   positions     the positions within the rows' sequences; undefined: in all rows, those
 //                 that follow the positions in the cache.
 //   paddings      1 = the position is put in the cache, and no other position ever sees it. So rows
 //                 whose prompts have different lengths are padded to one length, at the left, with
