@@ -56,7 +56,7 @@ void ExampleSampler::restore_state(const Value& state, const std::string& input)
                          " examples, but " + data_ + " has " + std::to_string(examples_),
                      {.hint = "continue with the same data, or start a new run"});
   if (location.position >= examples)
-    throw InputError(input + ": the saved state is behind the last example");
+    throw InputError(input + ": the saved state is past the last example");
   location_ = location;
 }
 

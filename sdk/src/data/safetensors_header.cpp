@@ -244,7 +244,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t 
   }
   if (end != data_bytes)
     throw Error(file + ": " + std::to_string(data_bytes - end) +
-                " bytes of data behind the last entry belong to none");
+                " bytes of data after the last entry belong to no entry");
   return std::move(reader.header);
 }
 

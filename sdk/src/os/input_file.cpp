@@ -26,7 +26,7 @@ const char* compression_name(Compression compression) {
 }  // namespace
 
 Compression compression_of(std::span<const std::uint8_t> front) noexcept {
-  // RFC 1952, 2.3: behind the two bytes are the method, 8, and flags of which three are 0. The
+  // RFC 1952, 2.3: after the two bytes come the method, 8, and flags of which three are 0. The
   // length of a TFRecord's first record may have the two bytes, too.
   const bool begins = front.size() >= 2 && front[0] == 0x1F && front[1] == 0x8B;
   if (begins && (front.size() < 3 || front[2] == 8) &&

@@ -75,7 +75,7 @@ class Run {
  private:
   struct Block {
     void* data;
-    std::vector<unsigned char> start;  // with the guard behind it
+    std::vector<unsigned char> start;  // with the guard after it
     bool is_output;
   };
   Array add(std::vector<unsigned char> bytes, int dtype, bool is_output);

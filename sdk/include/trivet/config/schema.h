@@ -144,7 +144,7 @@ struct ScalarShorthand {
   std::string field;
 };
 
-// Where `validate` finds the schemas behind "plugin/Name". The host's reads the notes of plugins.
+// Where `validate` finds the schemas of "plugin/Name". The host's reads the notes of plugins.
 class TRIVET_API SchemaLookup {
  public:
   virtual ~SchemaLookup();

@@ -91,7 +91,7 @@ constexpr Attributes make_attributes(std::string_view doc, const A&... given) {
 
 }  // namespace detail
 
-// The words behind a member in TRIVET_CONFIG, where they need no qualification.
+// The words after a member in TRIVET_CONFIG, where they need no qualification.
 namespace attributes {
 
 [[maybe_unused]] inline constexpr detail::Required required{};

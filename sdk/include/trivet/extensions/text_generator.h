@@ -27,7 +27,7 @@ inline constexpr std::string_view kTaskTextGenerator = "trivet.task.text_generat
 
 // An unset field takes the value of the task's config.
 struct GenerateOptions {
-  std::optional<std::int64_t> max_tokens{};  // behind each prompt
+  std::optional<std::int64_t> max_tokens{};  // after each prompt
   std::optional<double> temperature{};       // 0: always the likeliest token
   std::optional<std::int64_t> top_k{};       // 0: all tokens
   std::optional<double> top_p{};             // 1: all tokens

@@ -87,7 +87,7 @@ class TRIVET_API SubdirFormat : public Object {
   virtual std::vector<std::string> own_placeholders() const;
   // The value of one of own_placeholders(). [main-thread]
   virtual Value own_placeholder(std::string_view name, const DirProperties& properties) const;
-  // For placeholders of which the part behind the colon is no format: {file:NAME}. Null: not one,
+  // For placeholders of which the part after the colon is no format: {file:NAME}. Null: not one,
   // as by default. [main-thread]
   virtual Value with_format(std::string_view name, std::string_view format) const;
 

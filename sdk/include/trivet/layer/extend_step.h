@@ -113,7 +113,7 @@ class TRIVET_API SequenceBuffer {
  private:
   void expect_room(std::int64_t n) const;
   Tensor values_;
-  std::int64_t length_ = 0;  // what lies behind is zero
+  std::int64_t length_ = 0;  // the rest is zero
 };
 
 }  // namespace trivet

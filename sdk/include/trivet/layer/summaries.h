@@ -60,7 +60,7 @@ class TRIVET_API Summaries {
   bool wanted() const { return wanted_; }
   void want() { wanted_ = true; }
 
-  // A name that is taken gets "_1", "_2", ... behind it.
+  // A name that is taken gets "_1", "_2", ... appended.
   void scalar(std::string_view name, double value);
   void scalar(std::string_view name, const Tensor& value);  // of one element
   void histogram(std::string_view name, const Tensor& values);
