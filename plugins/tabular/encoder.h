@@ -40,7 +40,7 @@ class TableEncoder final : public RowEncoder {
   std::shared_ptr<const Encoding> encoding_;
   std::vector<Array> arrays_;
   std::size_t label_ = 0;
-  std::vector<std::size_t> numbers_, categories_;  // indexes of columns
+  std::vector<std::size_t> numbers_, categories_;  // locations in the table
   Ids classes_;
   std::vector<Ids> values_;  // of each column of categories
 };

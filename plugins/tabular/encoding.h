@@ -4,8 +4,8 @@
 //
 //   numbers      (value - mean) / std, with `fill` for a missing value; and 1 or 0 for "is missing"
 //                behind all of them, for each column that has an indicator
-//   categories   0 for a missing value, 1 for one that is not in the vocabulary, 2 + its index
-//   label        its index among the classes, or (value - mean) / std
+//   categories   0 for a missing value, 1 for one that is not in the vocabulary, 2 + its location
+//   label        its location among the classes, or (value - mean) / std
 #pragma once
 
 #include <cstdint>

@@ -101,8 +101,9 @@ bool tell(SignalSafeText& words, const char* did, const char* signal, const void
     return false;
   }
   if (uncaught[0] != '\0') words << "\n       it says: " << uncaught;
-  words << "\n       the fault is in the plugin: use a debugger to find it, or install another "
-           "version,\n       or use a config without it\n";
+  words
+      << "\n       the fault is in the plugin: a debugger shows the location; take another version "
+         "of it,\n       or a config without it\n";
   return true;
 }
 

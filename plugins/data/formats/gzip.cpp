@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libdeflate decompresses whole buffers, several times as fast as zlib; zlib reads the front of a
-// file and finds the offset of the damage when there is any.
+// file and finds the location of the damage when there is any.
 #include "data/formats/gzip.h"
 
 #include <libdeflate.h>

@@ -141,7 +141,7 @@ std::size_t size_of_type(NpyType type) {
   throw Error("unknown NumPy type");
 }
 
-// The header's text; `begin` becomes the offset of the data.
+// The header's text; `begin` becomes the location of the data.
 std::string_view header_text(std::span<const std::uint8_t> file, const std::string& name,
                              std::size_t& begin) {
   const std::string_view all(reinterpret_cast<const char*>(file.data()), file.size());

@@ -28,7 +28,7 @@ TextSpecialTokens text_special_tokens(const LabeledConfig& config, const Tokeniz
                                       const std::string& input);
 void check_room(const LabeledConfig& config, std::int64_t special, const std::string& input);
 
-// The index of a text among names. Throws InputError with `location` and the nearest ones.
+// The location of a text among names. Throws InputError with `location` and the nearest ones.
 std::int32_t class_named(std::string_view text, const std::vector<std::string>& names,
                          const std::string& location);
 

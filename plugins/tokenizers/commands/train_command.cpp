@@ -25,13 +25,13 @@ constexpr OptionSpec kOptions[] = {
     {.name = "type",
      .value = "TYPE",
      .doc = "bpe (the default): a tokenizer.json; characters: the text of an alphabet"},
-    {.name = "vocab-size", .value = "N", .doc = "bpe: size of the vocabulary"},
+    {.name = "vocab-size", .value = "N", .doc = "Of bpe: the number of all tokens"},
     {.name = "min-frequency",
      .value = "N",
-     .doc = "bpe: minimum count of a pair to merge it; default: 2"},
+     .doc = "Of bpe: pairs that come less often are not merged; default: 2"},
     {.name = "special",
      .value = "TOKEN",
-     .doc = "bpe: a special token such as <|endoftext|>",
+     .doc = "Of bpe: a special token such as <|endoftext|>",
      .repeatable = true},
 };
 

@@ -90,7 +90,7 @@ std::size_t word_length(const std::vector<std::string>& characters, std::size_t 
   return std::max<std::size_t>(1, end - at);
 }
 
-// Each byte after the last character counts as one column.
+// What is behind the last character counts one column a location.
 int columns_between(const std::vector<std::string>& characters, std::size_t begin,
                     std::size_t end) {
   int columns = 0;

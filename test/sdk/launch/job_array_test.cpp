@@ -201,7 +201,7 @@ TEST_CASE("exit code 0 of a job that tells when it is done is no proof that it i
   }
 }
 
-TEST_CASE("a job of an array that is asked to stop before it starts waits for another start") {
+TEST_CASE("a job of an array that is told to end before it begins waits for another start") {
   RecordedJob one(kCounted + "true");
   const int signal = GENERATE(SIGTERM, SIGUSR1);
   const pid_t runner = in_child([&] {
