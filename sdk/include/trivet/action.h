@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An Action runs after each training loop or each evaluation. A config lists actions in
+// Action: runs after each training loop or after each evaluation. A config lists actions in
 // trainer.train_actions and trainer.eval_actions; they run in that order.
 //
 // In a loop the metrics are written first, then the actions run, then the checkpoint is saved: an
