@@ -6,4 +6,5 @@
 
 TRIVET_PLUGIN(
     ({.name = "cpu", .version = "1.0.0", .license = "Apache-2.0", .doc = "The default backend."}),
-    trivet::backend<&cpu::get>("OpenBlas", "Products by OpenBLAS, all else by Highway."))
+    trivet::backend<&cpu::get>("OpenBlas",
+                               "Matrix products by OpenBLAS, all other kernels by Highway."))

@@ -33,7 +33,7 @@ TRIVET_PLUGIN(
                                             "Rows of sentences with a label, for encoders."),
     trivet::input<data::SequenceToSequenceInput>(
         "SequenceToSequence", "Rows of pairs of texts, for encoders with decoders."),
-    trivet::input<data::SyntheticInput>("Synthetic", "Made-up images that can be learnt."),
+    trivet::input<data::SyntheticInput>("Synthetic", "Synthetic images with learnable classes."),
     trivet::input<data::TaggedSequencesInput>("TaggedSequences",
                                               "Rows of words with a tag each, for encoders."),
     trivet::input<data::TextFilesInput>("Text", "Rows of text files, for language models."),

@@ -36,14 +36,15 @@ struct GlobalSearchConfig : SamplerConfig {
   double relative_noise_magnitude = 0.001;
 };
 TRIVET_CONFIG(GlobalSearchConfig, trivet::SamplerConfig,
-              (solver_epsilon, "The quadratic must promise more than this to be followed.",
+              (solver_epsilon,
+               "Minimum improvement that the quadratic model must predict to be used.",
                at_least(0)),
               (pure_random_search_probability,
                "Probability of a random point instead of one that the upper bound chooses.",
                at_least(0), at_most(1)),
-              (monte_carlo_upper_bound_samples, "Random points whose bound is looked at.",
-               at_least(1)),
-              (relative_noise_magnitude, "How far the bound may be off, in parts of the spread.",
+              (monte_carlo_upper_bound_samples,
+               "Number of random points at which the upper bound is computed.", at_least(1)),
+              (relative_noise_magnitude, "Noise of the objective, relative to its spread.",
                at_least(0)))
 
 class GlobalSearch final : public Sampler {

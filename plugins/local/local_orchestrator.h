@@ -40,18 +40,18 @@ struct LocalConfig : OrchestratorConfig {
 };
 TRIVET_CONFIG(
     LocalConfig, OrchestratorConfig,
-    (max_parallel, "Jobs at once; 0: as many as there is room for.", at_least(0)),
+    (max_parallel, "Maximum number of jobs at once. 0: as many as fit.", at_least(0)),
     (cores,
-     "Cores of this machine for this experiment; 0: all that its processes may use. With more than "
-     "there are, jobs share them and are bound to none.",
+     "Cores of this machine for this experiment; 0: all that its processes may use. If this "
+     "exceeds the cores of the machine, jobs share cores and are not pinned.",
      at_least(0)),
     (memory, "Memory for what jobs declare, \"16GiB\"; 0: all of the machine's.", at_least(0)),
     (grace, "Time that a job has to save when it is cancelled or its time is up."),
     (fail_fast,
      "Once a job has failed for good, cancels the rest: what runs and what has not started."),
     (cgroups,
-     "Ends a job that takes more memory than it declares, by a control group (cgroup) of its own, "
-     "where this user may make one; else memory is counted only."))
+     "Kills a job that uses more memory than it declares, by a cgroup. If the user cannot create "
+     "cgroups, memory is only counted."))
 
 class LocalOrchestrator final : public Orchestrator {
  public:

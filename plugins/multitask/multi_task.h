@@ -52,7 +52,7 @@ struct SubtaskConfig {
   std::int64_t eval_steps = -1;
 };
 TRIVET_CONFIG(SubtaskConfig, trivet::NoBase,
-              (name, "Stands before its logs and variables.", required),
+              (name, "Prefix of the task's logs and variables.", required),
               (task, "The problem, with its data and, if it is not shared, its model.", required),
               (weight, "Weight of the task: of its loss, or in the sampler.", more_than(0),
                adjustable),

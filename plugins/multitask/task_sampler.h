@@ -33,10 +33,11 @@ struct SamplerConfig {
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(SamplerConfig, trivet::NoBase,
-              (method, "How weights become probabilities; uniform takes no heed of them."),
+              (method, "How weights become probabilities. uniform ignores the weights."),
               (alpha, "proportional: the power of the weights; 0 is uniform.", at_least(0)),
               (steps_per_epoch, "annealing: steps after which probabilities change.", at_least(1)),
-              (total_steps, "annealing: steps after which they change no more.", at_least(1)),
+              (total_steps, "annealing: steps after which probabilities stay constant.",
+               at_least(1)),
               (seed, "Seed of the sampler."))
 
 class TaskSampler {

@@ -37,18 +37,20 @@ struct AdafactorConfig : DecayConfig {
   std::int64_t min_dim_size_to_factor = 128;
 };
 TRIVET_CONFIG(AdafactorConfig, trivet::optim::DecayConfig,
-              (decay_exponent, "How fast the memory of squares grows.", more_than(0), at_most(1),
-               adjustable),
-              (beta1, "Decay of the momentum; 0: none, and no memory for it.", at_least(0),
+              (decay_exponent,
+               "Exponent of the decay rate of the second moment: 1 - step^-decay_exponent.",
+               more_than(0), at_most(1), adjustable),
+              (beta1, "Decay of the momentum. 0: no momentum and no memory for it.", at_least(0),
                less_than(1), adjustable),
               (clip_threshold, "Largest root mean square of an update before the learning rate.",
                more_than(0), adjustable),
-              (epsilon1, "Added to squared gradients.", at_least(0), adjustable),
+              (epsilon1, "Constant added to squared gradients.", at_least(0), adjustable),
               (epsilon2, "Least scale of a parameter.", at_least(0), adjustable),
               (multiply_by_parameter_scale,
                "The learning rate is relative to the root mean square of each variable.",
                adjustable),
-              (min_dim_size_to_factor, "Smaller matrices keep all their squares.", at_least(1)))
+              (min_dim_size_to_factor, "Minimum size of both axes for a factored second moment.",
+               at_least(1)))
 
 class Adafactor final : public Optimizer {
  public:

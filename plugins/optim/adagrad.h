@@ -22,8 +22,8 @@ struct AdagradConfig : OptimizerConfig {
   double epsilon = 1e-7;
 };
 TRIVET_CONFIG(AdagradConfig, trivet::OptimizerConfig,
-              (initial_accumulator, "Where the sums of squares start.", at_least(0)),
-              (epsilon, "Added to the root of the sums.", more_than(0), adjustable))
+              (initial_accumulator, "Initial value of the sums of squares.", at_least(0)),
+              (epsilon, "Constant added to the root of the sums.", more_than(0), adjustable))
 
 class Adagrad final : public Optimizer {
  public:

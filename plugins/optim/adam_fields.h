@@ -33,11 +33,11 @@ struct AdamFields : Base {
 #define TRIVET_MOMENT_FIELDS                                                                     \
   (beta1, "Decay of the mean of gradients.", at_least(0), less_than(1), adjustable),             \
       (beta2, "Decay of the mean of squared gradients.", at_least(0), less_than(1), adjustable), \
-      (epsilon, "Added to the root of the squares.", at_least(0), adjustable)
+      (epsilon, "Constant added to the root of the squares.", at_least(0), adjustable)
 
 #define TRIVET_ADAM_FIELDS                                                                      \
   TRIVET_MOMENT_FIELDS,                                                                         \
-      (epsilon_root, "Added to the squares under their root.", at_least(0), adjustable),        \
+      (epsilon_root, "Constant added to the squares under the root.", at_least(0), adjustable), \
       (epsilon_hat, "Epsilon is added before the bias correction, as Keras does.", adjustable), \
       (amsgrad, "Divides by the largest mean of squared gradients so far."),                    \
       (clip_threshold,                                                                          \

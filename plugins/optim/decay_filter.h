@@ -35,7 +35,8 @@ TRIVET_CONFIG(DecayConfig, trivet::OptimizerConfig,
               (include_in_weight_decay,
                "Patterns of parameters that decay whatever the exclusions say.", adjustable),
               (exclude_from_weight_decay, "Patterns of parameters that do not decay.", adjustable),
-              (decay_vectors, "Parameters with fewer than two axes decay, too.", adjustable))
+              (decay_vectors, "Applies weight decay to parameters with fewer than two axes, too.",
+               adjustable))
 
 // Throws ConfigError at `field` for a pattern that is found in the path of no variable, as
 // trainer.frozen does.

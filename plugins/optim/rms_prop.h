@@ -35,7 +35,7 @@ TRIVET_CONFIG(RmsPropConfig, trivet::OptimizerConfig,
                adjustable),
               (momentum, "Share of the old direction that is kept.", at_least(0), less_than(1),
                adjustable),
-              (epsilon, "Added to the root of the squares.", more_than(0), adjustable),
+              (epsilon, "Constant added to the root of the squares.", more_than(0), adjustable),
               (centered, "Divides by the deviation from the mean gradient."),
               (learning_rate_in_momentum,
                "The momentum keeps past steps with the learning rates they had, as in Keras and "

@@ -54,7 +54,7 @@ struct DecayingConfig : WarmedConfig {
 TRIVET_CONFIG(DecayingConfig, trivet::optim::WarmedConfig,
               (initial_value, "The value at the start.", required),
               (decay_steps, "Length of the decay in steps.", required, at_least(1)),
-              (offset, "The step the decay begins at.", at_least(0)))
+              (offset, "Step at which the decay starts.", at_least(0)))
 
 struct LinearConfig : DecayingConfig {
   double final_value = 0;
@@ -80,9 +80,10 @@ struct ExponentialConfig : DecayingConfig {
   double at(std::int64_t step) const;
 };
 TRIVET_CONFIG(ExponentialConfig, trivet::optim::DecayingConfig,
-              (decay_rate, "Factor over decay_steps, again and again.", required, more_than(0)),
+              (decay_rate, "Factor by which the value falls every decay_steps steps.", required,
+               more_than(0)),
               (staircase, "Decays in steps instead of smoothly."),
-              (minimum, "Never falls below this.", at_least(0)))
+              (minimum, "Minimum of the value.", at_least(0)))
 
 struct PolynomialConfig : DecayingConfig {
   double final_value = 0;
@@ -93,8 +94,8 @@ struct PolynomialConfig : DecayingConfig {
 };
 TRIVET_CONFIG(PolynomialConfig, trivet::optim::DecayingConfig,
               (final_value, "The value at the end and after it."),
-              (power, "1: a straight line.", more_than(0)),
-              (cycle, "Rises again after decay_steps, over ever longer cycles."))
+              (power, "Power of the decay. 1: linear.", more_than(0)),
+              (cycle, "Restarts after decay_steps, with longer and longer cycles."))
 
 struct PiecewiseConfig : WarmedConfig {
   std::vector<std::int64_t> boundaries;
@@ -107,8 +108,8 @@ struct PiecewiseConfig : WarmedConfig {
 };
 TRIVET_CONFIG(PiecewiseConfig, trivet::optim::WarmedConfig,
               (boundaries, "Steps at which the next value begins, rising.", at_least(0)),
-              (values, "One more than there are boundaries.", required),
-              (offset, "Added to every boundary.", at_least(0)),
+              (values, "Values of the ranges: one more than there are boundaries.", required),
+              (offset, "Number of steps added to every boundary.", at_least(0)),
               (closed, "The next value begins one step after its boundary."))
 
 struct PowerConfig : WarmedConfig {
@@ -120,8 +121,8 @@ struct PowerConfig : WarmedConfig {
 };
 TRIVET_CONFIG(PowerConfig, trivet::optim::WarmedConfig,
               (initial_value, "The value at step 1.", required),
-              (power, "-0.5: falls with the root of the step."),
-              (offset, "The step that counts as 0.", at_least(0)))
+              (power, "Exponent. -0.5: inverse square root decay."),
+              (offset, "Step that counts as 0.", at_least(0)))
 
 struct PowerLinearConfig : PowerConfig {
   std::int64_t total_decay_steps = 0;
@@ -130,8 +131,10 @@ struct PowerLinearConfig : PowerConfig {
   double at(std::int64_t step) const;
 };
 TRIVET_CONFIG(PowerLinearConfig, trivet::optim::PowerConfig,
-              (total_decay_steps, "Where the line reaches 0.", required, at_least(1)),
-              (linear_decay_fraction, "Share of the steps that the line takes; 0: no line.",
+              (total_decay_steps, "Step at which the linear decay reaches 0.", required,
+               at_least(1)),
+              (linear_decay_fraction,
+               "Share of the steps that the linear decay takes. 0: no linear decay.",
                between(0, 1)))
 
 struct PowerWithOffsetConfig : PowerConfig {
@@ -152,8 +155,8 @@ struct StepCosineConfig : WarmedConfig {
 };
 TRIVET_CONFIG(StepCosineConfig, trivet::optim::WarmedConfig,
               (boundaries, "Steps at which the values are reached, rising.", required, at_least(0)),
-              (values, "As many as there are boundaries.", required),
-              (offset, "Added to every boundary.", at_least(0)))
+              (values, "Values at the boundaries, one for each.", required),
+              (offset, "Number of steps added to every boundary.", at_least(0)))
 
 using Constant = WarmedSchedule<ConstantConfig>;
 using Linear = WarmedSchedule<LinearConfig>;

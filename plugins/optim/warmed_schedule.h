@@ -25,8 +25,9 @@ struct WarmupConfig {
   double power = 1;
   bool count_from_one = false;
 };
-TRIVET_CONFIG(WarmupConfig, trivet::NoBase, (steps, "Length; 0: no warm-up.", at_least(0)),
-              (start, "The value of step 0."), (power, "1: a straight line.", more_than(0)),
+TRIVET_CONFIG(WarmupConfig, trivet::NoBase,
+              (steps, "Number of warm-up steps. 0: no warm-up.", at_least(0)),
+              (start, "Value at step 0."), (power, "Power of the rise. 1: linear.", more_than(0)),
               (count_from_one, "Step 0 has the value of step 1 instead of `start`."))
 
 struct WarmedConfig : ScheduleConfig {

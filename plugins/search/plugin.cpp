@@ -26,5 +26,6 @@ TRIVET_PLUGIN(
     trivet::sampler<search::CmaEs>("CmaEs", "Evolution by an adapting normal distribution."),
     trivet::sampler<search::GaussianProcess>("GaussianProcess",
                                              "Greatest expected improvement of a regression."),
-    trivet::stopper<search::Median>("Median", "Stops what is worse than the median of the others."),
+    trivet::stopper<search::Median>("Median",
+                                    "Stops trials that are worse than the median of the others."),
     trivet::stopper<search::Asha>("Asha", "Asynchronous successive halving."))

@@ -24,22 +24,20 @@ struct SlurmConfig : OrchestratorConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(SlurmConfig, OrchestratorConfig,
-              (partition, "Where jobs run that name no `cell`; default: the cluster's."),
-              (account, "Account that is charged; default: the user's."),
-              (qos, "Quality of service."),
-              (time,
-               "Time limit of each allocation of a job: \"4h\". The job gets SIGTERM `grace` "
-               "before the end; one that saves and ends with exit code 75 is queued again and "
-               "continues. Default: the job's time_limit, else the partition's."),
-              (max_parallel, "Jobs of an array at once; 0: as many as the cluster has room for.",
-               at_least(0)),
-              (max_array_size, "Units in one array; 0: the cluster's MaxArraySize.", at_least(0),
-               at_most(4'000'000)),
-              (requeue,
-               "Jobs are queued again when they are preempted, out of time, or their node fails."),
-              (grace, "Time that a job has to save when it is cancelled or its time is up."),
-              (sbatch_args, "Further arguments of sbatch: [\"--constraint=ib\", \"--exclusive\"]."),
-              (timeout, "How long a command of Slurm's may take to answer."))
+TRIVET_CONFIG(
+    SlurmConfig, OrchestratorConfig,
+    (partition, "Partition for jobs without `cell`. Default: that of the cluster."),
+    (account, "Account that is charged; default: the user's."), (qos, "Quality of service."),
+    (time,
+     "Time limit of each allocation of a job: \"4h\". The job gets SIGTERM `grace` "
+     "before the end; one that saves and ends with exit code 75 is queued again and "
+     "continues. Default: the job's time_limit, else the partition's."),
+    (max_parallel, "Maximum number of jobs of an array at once. 0: no limit.", at_least(0)),
+    (max_array_size, "Units in one array; 0: the cluster's MaxArraySize.", at_least(0),
+     at_most(4'000'000)),
+    (requeue, "Queues a job again when it is preempted, runs out of time or its node fails."),
+    (grace, "Time that a job has to save when it is cancelled or its time is up."),
+    (sbatch_args, "Further arguments of sbatch: [\"--constraint=ib\", \"--exclusive\"]."),
+    (timeout, "Time limit of a Slurm command."))
 
 }  // namespace trivet::slurm

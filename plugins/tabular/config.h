@@ -50,7 +50,7 @@ TRIVET_CONFIG(
     TabularConfig, trivet::TaskConfig, (label, "The column to predict.", required),
     (features, "The columns to predict it from; empty: all others but `ignore`."),
     (ignore, "Columns that the model does not see, such as names and ids."),
-    (numeric, "Columns that must be numbers; others are looked at."),
+    (numeric, "Columns that must be numbers. Other columns are detected."),
     (categorical, "Columns of categories, though their values may look like numbers."),
     (impute, "Replacement of a missing number."),
     (impute_columns, "Imputation of single columns by name: {age = \"median\"}."),
@@ -59,7 +59,8 @@ TRIVET_CONFIG(
     (standardize, "Numbers get mean 0 and standard deviation 1 over the training rows."),
     (max_categories, "Values a column's vocabulary has at most, the most frequent ones.",
      at_least(1), at_most(1000000)),
-    (min_count, "Values that fewer training rows have count as unseen.", at_least(1)),
+    (min_count, "Minimum number of training rows with a value; rarer values count as unseen.",
+     at_least(1)),
     (encoding,
      "A table.json, or a run's directory with one, to use instead of looking at the training "
      "rows: for fine-tuning, or evaluation in another directory."))

@@ -36,10 +36,11 @@ struct MlpConfig : TabularModelConfig {
 };
 TRIVET_CONFIG(
     MlpConfig, TabularModelConfig, (hidden_dims, "Depth of each hidden layer.", at_least(1)),
-    (embedding_dims, "Numbers for each category; 0: more for larger vocabularies.", at_least(0)),
-    (activation, "After each hidden layer."),
+    (embedding_dims, "Depth of the embedding of each category. 0: grows with the vocabulary.",
+     at_least(0)),
+    (activation, "Activation after each hidden layer."),
     (dropout, "Share of hidden units dropped in training.", at_least(0), less_than(1), adjustable),
-    (init, "How the weights of fully connected layers start; by default as nn/Linear's."))
+    (init, "Initializer of the fully connected layers. Default: that of nn/Linear."))
 
 class Mlp final : public Model {
  public:

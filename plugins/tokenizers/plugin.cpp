@@ -14,9 +14,9 @@ TRIVET_PLUGIN(
       .version = "1.0.0",
       .license = "Apache-2.0",
       .doc = "Text to token ids and back."}),
-    trivet::tokenizer<tokenizers::Bytes>("Bytes", "Every byte is a token."),
-    trivet::tokenizer<tokenizers::Characters>("Characters",
-                                              "Every character of an alphabet is a token."),
-    trivet::tokenizer<tokenizers::Bpe>("Bpe", "Byte pair encoding of bytes, as GPT-2 has it."),
+    trivet::tokenizer<tokenizers::Bytes>("Bytes", "Tokenizer with one token per byte."),
+    trivet::tokenizer<tokenizers::Characters>(
+        "Characters", "Tokenizer with one token per character of an alphabet."),
+    trivet::tokenizer<tokenizers::Bpe>("Bpe", "Byte-level byte pair encoding, as in GPT-2."),
     trivet::command<tokenizers::TokenizerCommand>("tokenizer",
                                                   "Trains tokenizers, and shows what they do"))

@@ -29,10 +29,10 @@ TRIVET_CONFIG(CnnConfig, trivet::ModelConfig,
               (kernel, "Height and width of the filters.", at_least(1)),
               (hidden_dims, "Depth of the hidden layer after the blocks.", at_least(1)),
               (num_classes, "Depth of the logits.", at_least(2)),
-              (activation, "After each convolution and the hidden layer."),
+              (activation, "Activation after each convolution and the hidden layer."),
               (dropout, "Share of the hidden layer's units dropped in training.", at_least(0),
                less_than(1), adjustable),
-              (init, "How the weights start; by default as the layers'."))
+              (init, "Initializer of the weights. Default: that of each layer."))
 
 class Cnn final : public Model {
  public:

@@ -20,12 +20,12 @@ struct ImageClassificationConfig : TaskConfig {
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(ImageClassificationConfig, trivet::TaskConfig,
-              (num_classes, "How many labels there are.", at_least(2)),
+              (num_classes, "Number of classes.", at_least(2)),
               (label_smoothing, "Share of the target given to all classes alike.", at_least(0),
                less_than(1), adjustable),
               (top_k,
-               "Also measure whether the label is among so many; 1: do not. The default is all "
-               "classes where there are fewer.",
+               "Also reports the accuracy over the top k logits. 1: off. The default is limited to "
+               "num_classes.",
                at_least(1), adjustable),
               (confusion_matrix,
                "Evaluations write confusion_matrix.csv into the run's directory and report "

@@ -24,10 +24,10 @@ TRIVET_CONFIG(MlpConfig, trivet::ModelConfig,
               (image_shape, "Height, width and channels of the images.", at_least(1)),
               (hidden_dims, "Depth of each hidden layer.", at_least(1)),
               (num_classes, "Depth of the logits.", at_least(2)),
-              (activation, "After each hidden layer."),
+              (activation, "Activation after each hidden layer."),
               (dropout, "Share of hidden units dropped in training.", at_least(0), less_than(1),
                adjustable),
-              (init, "How the weights start; by default as nn/Linear's."))
+              (init, "Initializer of the weights. Default: that of nn/Linear."))
 
 class Mlp final : public Model {
  public:

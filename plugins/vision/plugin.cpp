@@ -22,4 +22,4 @@ TRIVET_PLUGIN(
     trivet::metric<vision::Accuracy>("Accuracy", "Share of labels that have the largest logit."),
     trivet::metric<vision::TopK>("TopK", "Share of labels among the k largest logits."),
     trivet::experiment<&vision::mnist_local, &vision::fits_its_inputs>(
-        "mnist_local", "A small Mlp on made-up images: runs anywhere, in seconds."))
+        "mnist_local", "A small Mlp on synthetic images: runs anywhere, in seconds."))

@@ -51,30 +51,29 @@ struct ResNetConfig : ModelConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(ResNetConfig, trivet::ModelConfig,
-              (image_shape, "Height, width and channels of the images.", at_least(1)),
-              (num_classes, "Depth of the logits.", at_least(2)),
-              (depth, "18, 34, 50, 101 or 152: block and blocks of that network; 0: as they say.",
-               at_least(0)),
-              (block,
-               "Two 3 x 3 convolutions, or 1 x 1, 3 x 3 and 1 x 1, which are four times as "
-               "wide."),
-              (blocks, "How many blocks each stage has.", at_least(1)),
-              (width, "Filters of the first stage; every further stage has twice as many.",
-               at_least(1)),
-              (stem_kernel, "Height and width of the first filters; 7 for large images.",
-               at_least(1)),
-              (stem_stride, "Steps of the first filters; 2 for large images.", at_least(1)),
-              (stem_pool, "Halves height and width once more, by max-pooling: for large images."),
-              (zero_init_residual,
-               "Every block starts as its shortcut: its last norm's gamma starts at 0 (Goyal et "
-               "al. 2017)."),
-              (norm_momentum, "Share of the old moving averages that the norms keep.",
-               between(0, 1), adjustable),
-              (norm_epsilon, "Epsilon of the norms.", more_than(0)),
-              (dropout, "Share of the classifier's inputs dropped in training.", at_least(0),
-               less_than(1), adjustable),
-              (init, "How the weights start; by default he_normal, the classifier as nn/Linear."))
+TRIVET_CONFIG(
+    ResNetConfig, trivet::ModelConfig,
+    (image_shape, "Height, width and channels of the images.", at_least(1)),
+    (num_classes, "Depth of the logits.", at_least(2)),
+    (depth, "18, 34, 50, 101 or 152: block and blocks of that network; 0: as they say.",
+     at_least(0)),
+    (block,
+     "Two 3 x 3 convolutions, or 1 x 1, 3 x 3 and 1 x 1, which are four times as "
+     "wide."),
+    (blocks, "Number of blocks in each stage.", at_least(1)),
+    (width, "Filters of the first stage; every further stage has twice as many.", at_least(1)),
+    (stem_kernel, "Height and width of the first filters; 7 for large images.", at_least(1)),
+    (stem_stride, "Steps of the first filters; 2 for large images.", at_least(1)),
+    (stem_pool, "Halves height and width once more, by max-pooling: for large images."),
+    (zero_init_residual,
+     "Every block starts as its shortcut: its last norm's gamma starts at 0 (Goyal et "
+     "al. 2017)."),
+    (norm_momentum, "Share of the old moving averages that the norms keep.", between(0, 1),
+     adjustable),
+    (norm_epsilon, "Epsilon of the norms.", more_than(0)),
+    (dropout, "Share of the classifier's inputs dropped in training.", at_least(0), less_than(1),
+     adjustable),
+    (init, "Initializer of the weights. Default: he_normal; that of nn/Linear for the classifier."))
 
 class ResNet final : public Model {
  public:

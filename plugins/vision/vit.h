@@ -48,15 +48,16 @@ TRIVET_CONFIG(VitConfig, trivet::ModelConfig,
               (num_classes, "Depth of the logits.", at_least(2)),
               (patch, "Height and width of a patch; divides those of the image.", at_least(1)),
               (model_dims, "Depth of each position.", at_least(1), alias("dims")),
-              (depth, "How many blocks.", between(0, 10000)),
+              (depth, "Number of blocks.", between(0, 10000)),
               (num_heads, "Heads of each block's attention; divides model_dims.", at_least(1)),
               (hidden_dims, "Depth inside each block's Mlp; 0: 4 * model_dims.", at_least(0)),
-              (pooling, "Input of the classifier."), (activation, "Inside each block's Mlp."),
+              (pooling, "Input of the classifier."),
+              (activation, "Activation inside each block's Mlp."),
               (dropout,
                "Share of the elements dropped in training, after the positions and in the "
                "blocks.",
                at_least(0), less_than(1), adjustable),
-              (init, "How all weights start; by default as in the authors' code, see vit.h."))
+              (init, "Initializer of all weights. Default: as in the authors' code, see vit.h."))
 
 class Vit final : public Model {
  public:

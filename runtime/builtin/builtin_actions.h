@@ -41,13 +41,13 @@ struct WhenConfig : ActionConfig {
 
   void validate(Diagnostics& diagnostics) const;  // a bound must be given
 };
-TRIVET_CONFIG(
-    WhenConfig, ActionConfig,
-    (metric, "The number that decides. It is an error where it is missing.", required,
-     names_metric),
-    (above, "Runs the actions when the number is more than this."),
-    (below, "Runs them when the number is less than this; with both bounds, when it is between."),
-    (actions, "Actions to run, in order.", required))
+TRIVET_CONFIG(WhenConfig, ActionConfig,
+              (metric, "Number to compare. A missing number is an error.", required, names_metric),
+              (above, "Runs the actions when the number is more than this."),
+              (below,
+               "Runs the actions when the number is less than this. With both bounds set, the "
+               "number must lie between them."),
+              (actions, "Actions to run, in order.", required))
 
 class When final : public ConditionalAction {
  public:

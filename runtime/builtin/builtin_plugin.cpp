@@ -17,7 +17,7 @@ namespace trivet {
 
 void register_builtin_plugin() {
   static const bool done = [] {
-    constexpr About about{.name = "trivet", .doc = "What is part of the program."};
+    constexpr About about{.name = "trivet", .doc = "Items that are part of the program."};
     ItemCollector collector;
     detail::register_item(
         collector, about,
@@ -26,11 +26,11 @@ void register_builtin_plugin() {
     const auto add = [&](const auto& item) { detail::register_item(collector, about, item); };
     add(trainer<ProgressiveTrainer>("Progressive",
                                     "Stages, each with a model, data and an optimizer."));
-    add(action<Periodic>("Periodic", "Runs actions every so many steps."));
+    add(action<Periodic>("Periodic", "Runs actions at an interval of steps."));
     add(action<When>("When", "Runs actions while a number is above or below a bound."));
     add(action<NewBest>("NewBest", "Runs actions when a number is the best so far."));
-    add(action<ExportWeights>("Export", "Writes the weights to a directory of their own."));
-    add(jobs<EmptyJobs>("EmptyJobs", "No jobs beside those of [xp.jobs]."));
+    add(action<ExportWeights>("Export", "Writes the weights to a separate directory."));
+    add(jobs<EmptyJobs>("EmptyJobs", "Adds no jobs to those of [xp.jobs]."));
     add(jobs<ConfigJobs>("ConfigJobs", "trivet run with the run's config."));
     add(subdir<SubdirFormat>("SubdirFormat", "Directories named by placeholders."));
     registry().add(

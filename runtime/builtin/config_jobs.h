@@ -24,10 +24,10 @@ class EmptyJobs final : public JobsProvider {
 struct ConfigJobsConfig : JobsProviderConfig {
   bool standalone_eval = false;
 };
-TRIVET_CONFIG(ConfigJobsConfig, JobsProviderConfig,
-              (standalone_eval,
-               "Evaluates in a job of its own, \"eval\", which follows the checkpoints of the job "
-               "\"train\", instead of in between."))
+TRIVET_CONFIG(
+    ConfigJobsConfig, JobsProviderConfig,
+    (standalone_eval,
+     "Evaluates in a separate job, \"eval\", which follows the checkpoints of the job \"train\"."))
 
 // Of a run's config: "train" runs it; one whose mode only evaluates is the job "eval".
 class ConfigJobs final : public JobsProvider {

@@ -46,11 +46,11 @@ struct StageTransferConfig {
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(StageTransferConfig, trivet::NoBase,
-              (rules, "Names in the stage before, the first that matches counts."),
-              (ignore, "Patterns of variables that start anew."),
+              (rules, "Names in the previous stage; the first matching rule counts."),
+              (ignore, "Patterns of variables to initialize."),
               (partial,
-               "Variables that the stage before has not, or in another shape, start anew; else "
-               "they are an error."))
+               "Initializes variables that the previous stage lacks or has in another shape. If "
+               "false, such a variable is an error."))
 
 struct StageConfig {
   std::string name;
@@ -67,7 +67,7 @@ struct StageConfig {
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
-    StageConfig, trivet::NoBase, (name, "Name in messages; empty: its number."),
+    StageConfig, trivet::NoBase, (name, "Name in messages. Empty: the number of the stage."),
     (steps, "Steps of the stage; the last one continues until train_steps.", at_least(0)),
     (model, "Model to train; not set: the task's."),
     (train_input, "Where training batches come from; not set: the task's."),
@@ -77,8 +77,8 @@ TRIVET_CONFIG(
     (frozen,
      "Patterns of variables that are not trained; where neither this nor trainable is set, "
      "the trainer's are."),
-    (trainable, "Patterns of those that are, all others are frozen."),
-    (transfer, "Weights of the stage before that this stage starts from."))
+    (trainable, "Patterns of the variables to train; all others are frozen."),
+    (transfer, "Weights of the previous stage from which this stage starts."))
 
 struct ProgressiveConfig : TrainerConfig {
   std::vector<StageConfig> stages;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // OneByOne: runs the jobs of an experiment on this machine, one after the other, in the order of
-// the units. The SDK starts, ends and describes the processes (trivet/launch/attempt.h). What is
-// kept in memory is lost without harm: a later supervisor finds the running job in its directory.
+// the units. The SDK starts, ends and describes the processes (trivet/launch/attempt.h). Losing the
+// memory does no harm: a later supervisor finds the running job in its directory.
 #pragma once
 
 #include <array>

@@ -38,7 +38,7 @@ class LogUniform final : public trivet::SweepInfo {
 
   LogUniform(const Config& config, const trivet::SweepContext&) : config_(config) {}
 
-  // Every number has a key of its own: a range that is added leaves the others as they were.
+  // Every number has its own key, so a range that is added does not change the others.
   std::vector<trivet::SweepItem> items() const override {
     const trivet::RngKey key(static_cast<std::uint64_t>(config_.seed));
     std::vector<trivet::SweepItem> items(static_cast<std::size_t>(config_.points));

@@ -41,7 +41,7 @@ class Regression final : public trivet::Task {
     return {trivet::add_aux_losses(loss, context), trivet::sum_of_weights(batch)};
   }
 
-  // Called once for training and once for evaluation: each keeps sums of its own.
+  // Called once for training and once for evaluation: each has its own sums.
   trivet::Metrics build_metrics(trivet::Phase) override {
     trivet::Metrics made;
     for (const auto& metric : metrics_) made.push_back(trivet::make(metric));

@@ -71,7 +71,7 @@ class Pieces final : public trivet::Tokenizer {
 
   std::optional<std::int32_t> eos_id() const override { return kEnd; }
 
-  // The length stands before each piece, so no two lists give the same text.
+  // The length precedes each piece, so no two lists give the same text.
   std::string fingerprint() const override {
     std::string text = "examples/Pieces 1";
     for (const std::string& piece : config_.pieces) {
@@ -80,7 +80,7 @@ class Pieces final : public trivet::Tokenizer {
     return trivet::digest(text);
   }
 
-  // It takes no file, so its config alone makes it again.
+  // Its config is enough to make it again, because it takes no file.
   trivet::ConfigOf<trivet::Tokenizer> store(const std::filesystem::path&) const override {
     return config_;
   }

@@ -25,7 +25,8 @@ struct AugmentConfig {
 };
 TRIVET_CONFIG(AugmentConfig, trivet::NoBase,
               (crop_padding,
-               "Zeros around the image, of which a crop of the image's own size is taken.",
+               "Pixels of zero padding around the image, from which a random crop of the original "
+               "size is taken.",
                at_least(0)),
               (horizontal_flip, "Mirrors each image left to right with probability 1/2."))
 
@@ -38,12 +39,12 @@ struct DatasetConfig : InputConfig {
 };
 TRIVET_CONFIG(
     DatasetConfig, trivet::InputConfig,
-    (scale, "Values are multiplied by it first; unset: 1/255 for bytes, 1 for others."),
-    (mean, "Subtracted from the scaled pixels: one number, or one per channel."),
+    (scale, "Factor of the pixels. Default: 1/255 for bytes, 1 for others."),
+    (mean, "Mean to subtract from the scaled pixels: one number, or one per channel."),
     (std, "Divisor of the pixels after the mean is subtracted: one number, or one per channel.",
      more_than(0)),
-    (num_classes, "Labels must be below it; 0: any label.", at_least(0)),
-    (augment, "Changes of images at random, in training only."))
+    (num_classes, "Number of classes: labels must be lower. 0: any label.", at_least(0)),
+    (augment, "Random changes of the images, in training only."))
 
 struct IdxConfig : DatasetConfig {
   Path images;
@@ -83,7 +84,9 @@ TRIVET_CONFIG(SyntheticConfig, DatasetConfig,
               (noise, "Share of each value that is noise: 0 none, 1 nothing else.",
                between(0.0, 1.0)),
               (template_seed, "Seed of the classes' images; keep it equal in all inputs of a run."),
-              (split, "Each split has examples of its own; empty: train or eval, as it is used."))
+              (split,
+               "Name of the split; each split has its own examples. Empty: train or eval, "
+               "depending on the use."))
 
 // Which rows of a file are wanted: a file for training and evaluation alike is split by a hash.
 enum class CsvPart {
@@ -113,24 +116,23 @@ struct CsvConfig : InputConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(CsvConfig, trivet::InputConfig,
-              (file,
-               "Rows of text in UTF-8, one a line, gzip or zstd or plain; quotes as in RFC 4180.",
-               required),
-              (delimiter, "One character between cells, e.g. \";\" or \"\\t\"."),
-              (decimal_mark, "Decimal mark of numbers.", choices(".", ",")),
-              (trim, "Spaces and tabs around cells are dropped."),
-              (skip_lines, "Lines before the header that are no part of the table.", at_least(0)),
-              (header, "The first row holds the names of the columns."),
-              (column_names,
-               "Names of all columns, instead of those of the header or where there is none."),
-              (missing, "Cells with one of these texts have no value."),
-              (drop_missing, "Rows without a value in one of these columns are left out."),
-              (part, "Rows to read: all of them, or one side of a split of the file."),
-              (eval_share, "Share of the rows that the split gives to evaluation.", more_than(0),
-               less_than(1)),
-              (split_by, "Rows that agree in this column stay on one side; empty: in all columns."),
-              (split_seed, "Another seed, another split."),
-              (limit, "Most bytes the file may have, decompressed.", at_least(1)))
+TRIVET_CONFIG(
+    CsvConfig, trivet::InputConfig,
+    (file, "Rows of text in UTF-8, one a line, gzip or zstd or plain; quotes as in RFC 4180.",
+     required),
+    (delimiter, "One character between cells, e.g. \";\" or \"\\t\"."),
+    (decimal_mark, "Decimal mark of numbers.", choices(".", ",")),
+    (trim, "Drops spaces and tabs around cells."),
+    (skip_lines, "Number of lines to skip before the header.", at_least(0)),
+    (header, "Whether the first row holds the names of the columns."),
+    (column_names, "Names of all columns, instead of those of the header or where there is none."),
+    (missing, "Cells with one of these texts have no value."),
+    (drop_missing, "Columns in which a missing value drops the row."),
+    (part, "Rows to read: all of them, or one side of a split of the file."),
+    (eval_share, "Share of the rows that the split gives to evaluation.", more_than(0),
+     less_than(1)),
+    (split_by, "Column whose equal values stay on one side of the split. Empty: all columns."),
+    (split_seed, "Seed of the split."),
+    (limit, "Most bytes the file may have, decompressed.", at_least(1)))
 
 }  // namespace trivet::data

@@ -35,7 +35,7 @@ struct LabeledConfig : InputConfig {
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(LabeledConfig, trivet::InputConfig, (source, "Where examples come from.", required),
-              (tokenizer, "Makes token ids of the texts; unset: the task's."),
+              (tokenizer, "Tokenizer of the texts. Default: that of the task."),
               (seq_len, "Positions in a row; longer texts are cut.", required, at_least(1)),
               (class_names, "Texts of the labels: that of class 0, of class 1 and so on."),
               (cls_id, "Id that a row starts with; unset: the tokenizer's \"[CLS]\", else its BOS.",
@@ -68,8 +68,8 @@ struct SentencePairsConfig : LabeledConfig {
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(SentencePairsConfig, LabeledConfig,
-              (text_a, "The sentence, with names of the source's features in braces."),
-              (text_b, "The second one, such as \"{text_b}\"; empty: there is none."),
+              (text_a, "First sentence, with names of the source's features in braces."),
+              (text_b, "Second sentence, such as \"{text_b}\". Empty: the input has one sentence."),
               (label, "Label of the pair: a class or a number."),
               (label_type, "Type of the labels."))
 

@@ -68,15 +68,17 @@ struct SequenceConfig : InputConfig {
 };
 TRIVET_CONFIG(SequenceConfig, trivet::InputConfig,
               (seq_len, "Positions in a row.", required, at_least(1)),
-              (pack, "Several documents a row, told apart by segment_ids; else one."),
+              (pack,
+               "Packs several documents into a row, separated by segment_ids. If false, a row "
+               "holds one document."),
               (long_documents, "Treatment of documents with more positions than a row."),
-              (add_bos, "Documents start with BOS; unset: if there is one."),
-              (add_eos, "Documents end with EOS; unset: if there is one."),
+              (add_bos, "Starts documents with BOS. Default: if the tokenizer has one."),
+              (add_eos, "Ends documents with EOS. Default: if the tokenizer has one."),
               (bos_id, "Id of BOS; unset: that of the tokenizer.", at_least(0)),
               (eos_id, "Id of EOS; unset: that of the tokenizer.", at_least(0)),
               (overlap,
-               "Positions of a window that are read again in the next, and do not count there; "
-               "needs pack = false.",
+               "Number of positions that consecutive windows share. Shared positions count once. "
+               "Needs pack = false.",
                at_least(0)),
               (random_offsets,
                "Each pass cuts its rows at other positions, from the seed; needs pack = true and "
@@ -89,7 +91,7 @@ struct TextSequenceConfig : SequenceConfig {
   Bytes limit = std::int64_t{1} << 30;
 };
 TRIVET_CONFIG(TextSequenceConfig, SequenceConfig,
-              (tokenizer, "Makes token ids of the text; unset: the task's."),
+              (tokenizer, "Tokenizer of the text. Default: that of the task."),
               (limit, "Most bytes of text; more is for `trivet data prepare` and data/Tokens.",
                at_least(1)))
 
@@ -103,17 +105,19 @@ struct TextConfig : TextSequenceConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(
-    TextConfig, TextSequenceConfig,
-    (files,
-     "Text files, gzip or zstd or plain, and patterns (*, ?, [a-z]); read in the order of "
-     "their names.",
-     required),
-    (documents, "Part of a file that is one document."),
-    (encoding, "Whether files must be text, or may hold any bytes."),
-    (part_begin, "Where in each file reading starts, as a share of its bytes.", between(0.0, 1.0)),
-    (part_end, "Where it ends: 0 to 0.9 is for training, 0.9 to 1 for evaluation, say.",
-     between(0.0, 1.0)))
+TRIVET_CONFIG(TextConfig, TextSequenceConfig,
+              (files,
+               "Text files (plain, gzip or zstd) and patterns (*, ?, [a-z]), read in the order of "
+               "their names.",
+               required),
+              (documents, "Part of a file that is one document."),
+              (encoding, "Whether files must be text, or may hold any bytes."),
+              (part_begin, "Where reading starts in each file, as a share of its bytes.",
+               between(0.0, 1.0)),
+              (part_end,
+               "Where reading ends in each file, as a share of its bytes. Example: 0 to 0.9 for "
+               "training, 0.9 to 1 for evaluation.",
+               between(0.0, 1.0)))
 
 // data/LanguageModel: examples of any source, as SeqIO's LanguageModelFeatures makes them. `inputs`
 // and `targets` say what an example's texts are: "{name}" stands for a feature of the source, all
@@ -136,14 +140,15 @@ struct LanguageModelConfig : TextSequenceConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(LanguageModelConfig, TextSequenceConfig,
-              (source, "Where examples come from.", required),
-              (inputs, "Text before the targets, such as \"{question} \"; empty: none."),
-              (targets, "Text to learn, such as \"{answer}\"."),
-              (inputs_len, "Tokens that inputs may have, more are left out; 0: any number.",
-               at_least(0)),
-              (inputs_eos, "Inputs end with EOS, which counts in inputs_len and stays when cut."),
-              (weights_on_targets_only, "Inputs are read, but not learnt: their weights are 0."))
+TRIVET_CONFIG(
+    LanguageModelConfig, TextSequenceConfig, (source, "Where examples come from.", required),
+    (inputs, "Text before the targets, such as \"{question} \"; empty: none."),
+    (targets, "Text of the targets, such as \"{answer}\"."),
+    (inputs_len, "Maximum number of tokens of the inputs; the rest is dropped. 0: no limit.",
+     at_least(0)),
+    (inputs_eos, "Ends inputs with EOS, which counts in inputs_len and stays when inputs are cut."),
+    (weights_on_targets_only,
+     "Computes the loss on target tokens only: input tokens have weight 0."))
 
 // data/MaskedLanguageModel: examples of any source for encoders (Devlin et al. 2018, "BERT"). Here
 // labels stand where they are, not shifted: a document of n tokens, BOS and EOS included, takes n
@@ -163,8 +168,8 @@ struct MaskedLanguageModelConfig : TextSequenceConfig {
 TRIVET_CONFIG(
     MaskedLanguageModelConfig, TextSequenceConfig, (source, "Where examples come from.", required),
     (targets, "The text of an example, with names of features in braces."),
-    (mask_rate, "Share of the tokens that are to be guessed.", more_than(0), at_most(1)),
-    (mask_share, "Share of the chosen tokens that are masked.", between(0.0, 1.0)),
+    (mask_rate, "Share of the tokens to predict.", more_than(0), at_most(1)),
+    (mask_share, "Share of the chosen tokens that become the mask token.", between(0.0, 1.0)),
     (random_share, "Share of the chosen tokens that become another token.", between(0.0, 1.0)),
     (mask_id, "Id of the mask; unset: the tokenizer's \"[MASK]\" or \"<mask>\".", at_least(0)))
 
@@ -196,19 +201,20 @@ struct SequenceToSequenceConfig : InputConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(SequenceToSequenceConfig, trivet::InputConfig,
-              (source, "Where examples come from.", required),
-              (tokenizer, "Makes token ids of the inputs; unset: the task's."),
-              (target_tokenizer, "Makes those of the targets; unset: the same."),
-              (inputs, "Text of the source, with names of features in braces."),
-              (targets, "Text of the target, with names of features in braces."),
-              (inputs_len, "Positions of inputs.", required, at_least(1)),
-              (targets_len, "Positions of targets.", required, at_least(1)),
-              (pack, "Several pairs a row, told apart by segment_ids; else one."),
-              (bos_id, "Id that targets start with; unset: the tokenizer's BOS.", at_least(0)),
-              (add_eos, "Both sides end with EOS; unset: if there is one."),
-              (eos_id, "Id of EOS; unset: that of the tokenizer.", at_least(0)),
-              (limit, "Most bytes of text.", at_least(1)))
+TRIVET_CONFIG(
+    SequenceToSequenceConfig, trivet::InputConfig, (source, "Where examples come from.", required),
+    (tokenizer, "Tokenizer of the inputs. Default: that of the task."),
+    (target_tokenizer, "Tokenizer of the targets. Default: the tokenizer of the inputs."),
+    (inputs, "Text of the source, with names of features in braces."),
+    (targets, "Text of the target, with names of features in braces."),
+    (inputs_len, "Positions of inputs.", required, at_least(1)),
+    (targets_len, "Positions of targets.", required, at_least(1)),
+    (pack,
+     "Packs several pairs into a row, separated by segment_ids. If false, a row holds one pair."),
+    (bos_id, "Id that targets start with; unset: the tokenizer's BOS.", at_least(0)),
+    (add_eos, "Ends both texts with EOS. Default: if the tokenizer has one."),
+    (eos_id, "Id of EOS; unset: that of the tokenizer.", at_least(0)),
+    (limit, "Most bytes of text.", at_least(1)))
 
 // data/Tokens reads token files (token_file.h has the formats). Those of trivet know their
 // documents, vocabulary, BOS and EOS, so that rows are those of the text they were made of; the
@@ -229,10 +235,13 @@ TRIVET_CONFIG(
     (document_end,
      "The id that ends a document, in files that do not say it; unset: a file is one.",
      at_least(0)),
-    (vocabulary_size, "Ids must be below it; 0: what files or tokenizer say.", at_least(0)),
-    (tokenizer, "Makes text of the ids again, for samples and \"label_bytes\"; unset: the task's."),
+    (vocabulary_size,
+     "Size of the vocabulary: ids must be lower. 0: that of the files or the tokenizer.",
+     at_least(0)),
+    (tokenizer,
+     "Tokenizer that turns the ids into text, for samples and \"label_bytes\". Default: that of "
+     "the task."),
     (verify,
-     "All bytes are read at the start and compared with the file's checksum, all ids with the "
-     "vocabulary."))
+     "Checks at the start the checksum of each file and that all ids are in the vocabulary."))
 
 }  // namespace trivet::data

@@ -39,17 +39,19 @@ struct TextFilesConfig : DataSourceConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(
-    TextFilesConfig, DataSourceConfig,
-    (files,
-     "Text files, gzip or zstd or plain, and patterns (*, ?, [a-z]); read in the order of "
-     "their names.",
-     required),
-    (documents, "Part of a file that is one document."),
-    (encoding, "Whether files must be text, or may hold any bytes."),
-    (part_begin, "Where in each file reading starts, as a share of its bytes.", between(0.0, 1.0)),
-    (part_end, "Where it ends: 0 to 0.9 is for training, 0.9 to 1 for evaluation, say.",
-     between(0.0, 1.0)))
+TRIVET_CONFIG(TextFilesConfig, DataSourceConfig,
+              (files,
+               "Text files (plain, gzip or zstd) and patterns (*, ?, [a-z]), read in the order of "
+               "their names.",
+               required),
+              (documents, "Part of a file that is one document."),
+              (encoding, "Whether files must be text, or may hold any bytes."),
+              (part_begin, "Where reading starts in each file, as a share of its bytes.",
+               between(0.0, 1.0)),
+              (part_end,
+               "Where reading ends in each file, as a share of its bytes. Example: 0 to 0.9 for "
+               "training, 0.9 to 1 for evaluation.",
+               between(0.0, 1.0)))
 
 // Examples whose features are the members of the objects: texts as they are, numbers and booleans
 // as JSON writes them. Null counts as missing; arrays and objects have no text and are left out.

@@ -21,19 +21,22 @@ struct DecodeConfig {
 };
 TRIVET_CONFIG(
     DecodeConfig, trivet::NoBase,
-    (max_decode_steps, "Tokens behind a prompt, at most.", at_least(1)),
-    (min_decode_steps, "End tokens are not chosen before so many.", at_least(0)),
-    (temperature, "Divides the logits; 0: the likeliest token is chosen always.", at_least(0)),
-    (k, "Only the k largest logits are drawn from; 0: all.", at_least(0)),
+    (max_decode_steps, "Maximum number of tokens to generate after a prompt.", at_least(1)),
+    (min_decode_steps, "Minimum number of tokens to generate before an end token is allowed.",
+     at_least(0)),
+    (temperature, "Divides the logits. 0: always takes the most likely token.", at_least(0)),
+    (k, "Samples from the k largest logits only. 0: all logits.", at_least(0)),
     (p,
-     "Nucleus sampling: keeps the likeliest tokens, as few as together have at least this share of "
-     "the probability; 1: all.",
+     "Nucleus sampling: samples from the smallest set of tokens whose probability adds up to at "
+     "least p. 1: all tokens.",
      more_than(0), at_most(1)),
-    (beam_size, "Sequences kept by beam search; 1: tokens are drawn, without it.", at_least(1)),
-    (tokens_per_beam, "Continuations tried of each; 0: beam_size.", at_least(0)),
+    (beam_size, "Number of sequences that beam search keeps. 1: samples tokens instead.",
+     at_least(1)),
+    (tokens_per_beam, "Number of continuations per sequence of the beam. 0: beam_size.",
+     at_least(0)),
     (flat_beam,
-     "Ended sequences keep their positions in the beam, and the search ends when all have "
-     "ended; else they are put aside, and others continue instead."),
+     "Finished sequences stay in the beam, and the search ends when all have finished. If false, "
+     "finished sequences leave the beam and others take their slots."),
     (length_norm_alpha,
      "Beam search divides log probabilities by ((length + 5) / 5) to this power."))
 

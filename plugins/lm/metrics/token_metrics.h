@@ -22,8 +22,9 @@ struct TokenMetricsConfig : MetricConfig {
   bool bits_per_byte = true;
 };
 TRIVET_CONFIG(TokenMetricsConfig, trivet::MetricConfig,
-              (accuracy, "Name of the share of labels that were the likeliest token."),
-              (bits_per_byte, "Reported where the batch has the number of bytes of its labels."))
+              (accuracy,
+               "Name of the accuracy: the share of labels that were the most likely token."),
+              (bits_per_byte, "Reports bits per byte for batches with \"label_bytes\"."))
 
 class TokenMetrics final : public Metric {
  public:

@@ -31,8 +31,8 @@ struct BertConfig : EncoderConfig {
 TRIVET_CONFIG(BertConfig, EncoderConfig,
               (softmax_tpl,
                "Embedding, logits and loss: nn/SharedEmbeddingSoftmax, which gets a bias."),
-              (mlm_activation, "Behind the dense layer before the logits."),
-              (mlm_norm_tpl, "Behind the activation."))
+              (mlm_activation, "Activation of the dense layer before the logits."),
+              (mlm_norm_tpl, "Norm after the activation of the dense layer before the logits."))
 
 class Bert final : public Model {
  public:

@@ -34,15 +34,15 @@ struct EncoderHeadConfig : EncoderConfig {
 TRIVET_CONFIG(EncoderHeadConfig, EncoderConfig,
               (num_classes, "Number of classes; 0: as the task says.", at_least(0)),
               (embedding_tpl, "Embedding of token ids."),
-              (head_dropout, "Share of what the head reads that is dropped in training.",
-               at_least(0), less_than(1), adjustable),
-              (head_init, "How the head's weights start; by default as nn/Linear's."))
+              (head_dropout, "Dropout rate of the head's input in training.", at_least(0),
+               less_than(1), adjustable),
+              (head_init, "Initializer of the head's weights. Default: that of nn/Linear."))
 
 struct BertClassifierConfig : EncoderHeadConfig {
   bool use_pooler = true;
 };
 TRIVET_CONFIG(BertClassifierConfig, EncoderHeadConfig,
-              (use_pooler, "A dense layer with tanh between the encoder and the head."))
+              (use_pooler, "Adds a dense layer with tanh between the encoder and the head."))
 
 struct BertTaggerConfig : EncoderHeadConfig {};
 TRIVET_CONFIG(BertTaggerConfig, EncoderHeadConfig)

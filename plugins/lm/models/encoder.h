@@ -31,10 +31,11 @@ struct EncoderConfig : TransformerConfig {
 };
 TRIVET_CONFIG(EncoderConfig, TransformerConfig,
               (type_vocab_size,
-               "Token types that the batch's token_type_ids distinguish, such as those of a "
-               "first and a second sentence; 0: they are not looked at.",
+               "Number of token types in the batch's token_type_ids, such as first and second "
+               "sentence. 0: ignores token_type_ids.",
                at_least(0)),
-              (position_emb_tpl, "Added to the embedding; none: positions are the blocks'."),
+              (position_emb_tpl,
+               "Layer that adds positions to the embedding. none: the blocks handle positions."),
               (embedding_norm_tpl, "Norm of the sum of embeddings."))
 
 class Encoder {

@@ -43,8 +43,8 @@ TRIVET_CONFIG(LanguageModelConfig, TransformerConfig,
               (embedding_tpl,
                "Embedding of token ids; none: the table of the softmax, which must have one."),
               (position_emb_tpl,
-               "Added to the embedding: nn/TrainablePositionalEmbedding, nn/PositionalEmbedding; "
-               "none: positions are the blocks' (rotary) or nobody's."),
+               "Layer that adds positions to the embedding: nn/TrainablePositionalEmbedding or "
+               "nn/PositionalEmbedding. none: rotary positions in the blocks, or no positions."),
               (softmax_tpl, "Logits and loss: nn/SharedEmbeddingSoftmax or nn/FullSoftmax."))
 
 class LanguageModel final : public Model, public NextToken {

@@ -39,12 +39,13 @@ TRIVET_CONFIG(
     SequenceModelConfig, TransformerConfig,
     (source_vocab_size, "Tokens of the source; 0: vocab_size, which is the target's.", at_least(0)),
     (num_encoder_layers, "Blocks of the encoder; 0: num_layers.", at_least(0)),
-    (max_source_len, "The longest source; 0: max_seq_len, which is the target's.", at_least(0)),
+    (max_source_len, "Maximum length of a source; 0: max_seq_len, which is the target's.",
+     at_least(0)),
     (encoder_embedding_tpl, "Embedding of the source's ids; none: the table of the softmax."),
     (decoder_embedding_tpl, "Embedding of the target's ids; none: the table of the softmax."),
     (position_emb_tpl,
-     "Added to both embeddings, each with weights of its own; none: positions are the "
-     "blocks'."),
+     "Layer that adds positions to both embeddings, with separate weights. none: the blocks handle "
+     "positions."),
     (softmax_tpl, "Logits and loss: nn/SharedEmbeddingSoftmax or nn/FullSoftmax."))
 
 class SequenceModel final : public Model, public TargetDecoding {

@@ -27,28 +27,25 @@ struct TransformerConfig : ModelConfig {
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(TransformerConfig, trivet::ModelConfig,
-              (vocab_size, "Tokens there are; 0: as many as the task's tokenizer has.",
-               at_least(0)),
+              (vocab_size, "Size of the vocabulary. 0: that of the task's tokenizer.", at_least(0)),
               (model_dims, "Depth between the layers.", required, at_least(1)),
               (hidden_dims, "Depth within the blocks' feed-forward layers; 0: 4 * model_dims.",
                at_least(0)),
-              (num_layers, "Blocks.", required, at_least(1)),
-              (num_heads, "Heads of the attention.", required, at_least(1)),
-              (num_kv_heads, "Heads of its keys and values; 0: num_heads.", at_least(0)),
+              (num_layers, "Number of blocks.", required, at_least(1)),
+              (num_heads, "Number of attention heads.", required, at_least(1)),
+              (num_kv_heads, "Number of heads of keys and values; 0: num_heads.", at_least(0)),
               (max_seq_len,
-               "The longest sequence; 0: any, or what position_emb has room for. Longer ones are "
-               "an error, and generation ends there.",
+               "Maximum length of a sequence; 0: no limit, or that of position_emb. A longer "
+               "sequence is an error, and generation stops there.",
                at_least(0)),
-              (dropout,
-               "Share of the elements dropped in training, behind the embedding and in "
-               "the blocks.",
+              (dropout, "Dropout rate in training, after the embedding and in the blocks.",
                at_least(0), less_than(1), adjustable),
               (stacked_transformer_tpl,
                "Blocks between embedding and final norm: num_layers of them, and the activations "
                "kept for gradients."),
               (block_tpl, "The block, unless stacked_transformer_tpl names one."),
-              (final_norm_tpl, "Behind the blocks."),
-              (init, "How the weights start; by default as each layer's."))
+              (final_norm_tpl, "Norm after the blocks."),
+              (init, "Initializer of the weights. Default: that of each layer."))
 
 // What the blocks of a stack look at.
 struct BlockSight {

@@ -28,13 +28,13 @@ struct LanguageModelingConfig : TokenTaskConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(LanguageModelingConfig, TokenTaskConfig,
-              (decode, "How texts are continued.", adjustable),
-              (add_bos, "Prompts start with the tokenizer's start token; unset: if it has one.",
-               adjustable),
-              (prompt_eos, "Prompts end with the end token; unset: if train_input has inputs_eos.",
-               adjustable),
-              (sample_prompts, "Continued after each evaluation, into samples.jsonl.", adjustable))
+TRIVET_CONFIG(
+    LanguageModelingConfig, TokenTaskConfig, (decode, "Settings of text generation.", adjustable),
+    (add_bos, "Prompts start with the tokenizer's start token; unset: if it has one.", adjustable),
+    (prompt_eos, "Prompts end with the end token; unset: if train_input has inputs_eos.",
+     adjustable),
+    (sample_prompts, "Prompts to continue after each evaluation. The texts go to samples.jsonl.",
+     adjustable))
 
 class LanguageModeling final : public TextTask, public TextGenerator {
  public:

@@ -19,8 +19,7 @@ struct SentencePredictionConfig : TextTaskConfig {
   std::int64_t num_classes = 2;
 };
 TRIVET_CONFIG(SentencePredictionConfig, TextTaskConfig,
-              (num_classes, "How many classes there are; 1: labels are numbers (regression).",
-               at_least(1)))
+              (num_classes, "Number of classes; 1: labels are numbers (regression).", at_least(1)))
 
 class SentencePrediction final : public TextTask {
  public:

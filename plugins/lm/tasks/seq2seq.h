@@ -25,7 +25,7 @@ struct Seq2SeqConfig : TokenTaskConfig {
 };
 TRIVET_CONFIG(Seq2SeqConfig, TokenTaskConfig,
               (target_tokenizer, "Tokenizer of the targets; none: that of the sources."),
-              (decode, "How targets are written.", adjustable),
+              (decode, "Settings of the generation of targets.", adjustable),
               (bos_id, "Id that targets start with; unset: the tokenizer's BOS.", at_least(0)),
               (eos_id, "Id that ends both sides; unset: EOS of their tokenizers.", at_least(0)))
 

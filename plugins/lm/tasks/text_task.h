@@ -24,9 +24,10 @@ namespace trivet::lm {
 struct TextTaskConfig : TaskConfig {
   ConfigOf<Tokenizer> tokenizer;
 };
-TRIVET_CONFIG(TextTaskConfig, trivet::TaskConfig,
-              (tokenizer,
-               "Text to tokens and back; none: inputs give tokens, and there are no texts."))
+TRIVET_CONFIG(
+    TextTaskConfig, trivet::TaskConfig,
+    (tokenizer,
+     "Tokenizer of the texts. none: inputs give token ids, and the task writes no texts."))
 
 // Tasks whose models give the losses.
 struct TokenTaskConfig : TextTaskConfig {

@@ -25,13 +25,13 @@ struct LeakyReluConfig : LayerConfig {
   double negative_slope = 0.01;
 };
 TRIVET_CONFIG(LeakyReluConfig, trivet::LayerConfig,
-              (negative_slope, "Factor of what is below 0.", between(0.0, 1.0)))
+              (negative_slope, "Factor of negative inputs.", between(0.0, 1.0)))
 
 struct EluConfig : LayerConfig {
   double alpha = 1;
 };
 TRIVET_CONFIG(EluConfig, trivet::LayerConfig,
-              (alpha, "Negated limit of the values far below 0.", at_least(0)))
+              (alpha, "Scale of the negative part: the output approaches -alpha.", at_least(0)))
 
 struct SquaredReluConfig : LayerConfig {};
 TRIVET_CONFIG(SquaredReluConfig, trivet::LayerConfig)

@@ -33,15 +33,15 @@ TRIVET_CONFIG(FeedForwardConfig, trivet::LayerConfig,
               (input_dims,
                "Depth of the input and of the output; 0 in a template: as the layer around it.",
                at_least(0)),
-              (hidden_dims, "Depth in between; 0: 4 * input_dims.", at_least(0)),
-              (activation, "In between."),
+              (hidden_dims, "Depth between the two layers; 0: 4 * input_dims.", at_least(0)),
+              (activation, "Activation between the two layers."),
               (use_gated_activation, "Activates a second product, which multiplies the first."),
               (has_bias, "Adds bias vectors to the products."),
-              (relu_dropout, "Share of the elements in between dropped in training.", at_least(0),
+              (relu_dropout, "Dropout rate between the two layers in training.", at_least(0),
                less_than(1), adjustable),
-              (init, "How the weights start; by default as nn/Linear's."),
-              (output_init, "How those of the last product start; by default as init."),
-              (lora, "Low-rank matrices beside the weights, for fine-tuning."))
+              (init, "Initializer of the weights. Default: that of nn/Linear."),
+              (output_init, "Initializer of the output projection. Default: init."),
+              (lora, "LoRA: low-rank matrices added to the weights, for fine-tuning."))
 
 class FeedForward final : public LocalLayer {
  public:

@@ -60,22 +60,24 @@ TRIVET_CONFIG(
     (input_dims, "Depth of the input and of the output; 0 in a template: as the layer around it.",
      at_least(0)),
     (hidden_dims, "Depth inside an expert; 0: 4 * input_dims.", at_least(0)),
-    (num_experts, "How many experts.", required, at_least(2)),
+    (num_experts, "Number of experts.", required, at_least(2)),
     (gating_func, "Gating: tokens choose experts, or experts choose tokens."),
     (num_groups, "Groups that a batch is cut into; fewer where it does not divide the positions.",
      at_least(1), adjustable),
-    (min_group_size, "Fewer groups rather than smaller ones.", at_least(0), adjustable),
+    (min_group_size,
+     "Minimum number of positions in a group. A smaller batch is cut into fewer groups.",
+     at_least(0), adjustable),
     (expert_capacity_factor, "Positions an expert takes, as a multiple of its share.", more_than(0),
      adjustable),
     (expert_capacity_dim, "Positions an expert takes at least.", at_least(0), adjustable),
     (gating_logit_cap, "Bounds the logits of the gates to c tanh(x / c); 0: no bound.",
      at_least(0)),
     (aux_loss_weight, "Factor of the auxiliary loss of top2; 0: none.", at_least(0), adjustable),
-    (activation, "Inside the experts."),
+    (activation, "Activation inside the experts."),
     (use_gated_activation, "Activates a second product, which multiplies the first."),
     (relu_dropout, "Share of the elements inside the experts dropped in training.", at_least(0),
      less_than(1), adjustable),
-    (init, "How the weights start; by default as nn/Linear's."))
+    (init, "Initializer of the weights. Default: that of nn/Linear."))
 
 class MoeFeedForward final : public DecodingLayer {
  public:

@@ -76,24 +76,27 @@ TRIVET_CONFIG(
     (num_heads, "Heads of the queries; 0 in a template: as the layer around it says.", at_least(0)),
     (num_kv_heads, "Heads of keys and values; 0: num_heads.", at_least(0)),
     (dims_per_head, "Depth of a head; 0: input_dims / num_heads.", at_least(0)),
-    (causal, "A position sees itself and those before it only."),
+    (causal, "Causal attention: a position sees itself and earlier positions only."),
     (has_bias, "Adds bias vectors to the four products."),
-    (use_rotary_position_emb, "Turns queries and keys by their positions."),
-    (rotary_theta, "Base of the angles: pair i turns by theta^(-2 i / rotary_dims) a position.",
+    (use_rotary_position_emb, "Rotates queries and keys by their positions."),
+    (rotary_theta, "Base of the angles: pair i rotates by theta^(-2 i / rotary_dims) per position.",
      more_than(0)),
-    (rotary_dims, "How many features of a head are turned, an even number; 0: all.", at_least(0)),
-    (window, "Sees keys at a distance below it; 0: no bound.", between(0, 2147483647)),
+    (rotary_dims, "Number of features of a head to rotate, an even number. 0: all.", at_least(0)),
+    (window, "Size of the attention window: keys at a smaller distance are visible. 0: no limit.",
+     between(0, 2147483647)),
     (atten_logit_cap, "Bounds scores to c tanh(score / c); 0: no bound.", at_least(0)),
     (qk_norm, "Normalizes each head of queries and keys."),
     (per_dim_scale, "Scales each feature of the queries by a learned factor."),
-    (relative_bias, "Added to the scores, e.g. nn/RelativeBias; its num_heads are filled in."),
+    (relative_bias,
+     "Layer whose output is added to the scores, such as nn/RelativeBias. Its num_heads are filled "
+     "in."),
     (atten_dropout, "Share of the attention weights dropped in training.", at_least(0),
      less_than(1), adjustable),
-    (cross_attention, "Keys and values are made of the context's cross_inputs."),
+    (cross_attention, "Computes keys and values from the context's cross_inputs."),
     (cross_dims, "Depth of cross_inputs; 0: input_dims.", at_least(0)),
-    (init, "How the weights start; by default as nn/Linear's."),
-    (output_init, "How those of the last product start; by default as init."),
-    (lora, "Low-rank matrices beside the weights of the products, for fine-tuning."))
+    (init, "Initializer of the weights. Default: that of nn/Linear."),
+    (output_init, "Initializer of the output projection. Default: init."),
+    (lora, "LoRA: low-rank matrices added to the weights of the projections, for fine-tuning."))
 
 class MultiHeadAttention final : public DecodingLayer {
  public:

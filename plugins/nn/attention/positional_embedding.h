@@ -40,11 +40,12 @@ struct TrainablePositionalEmbeddingConfig : LayerConfig {
   std::int64_t max_seq_length = 10240;
   InitConfig init;
 };
-TRIVET_CONFIG(TrainablePositionalEmbeddingConfig, trivet::LayerConfig,
-              (input_dims, "Depth of the input; 0 in a template: as the layer around it.",
-               at_least(0)),
-              (max_seq_length, "Rows of the table.", at_least(1)),
-              (init, "How the table starts; by default normal, 1 / sqrt(input_dims)."))
+TRIVET_CONFIG(
+    TrainablePositionalEmbeddingConfig, trivet::LayerConfig,
+    (input_dims, "Depth of the input; 0 in a template: as the layer around it.", at_least(0)),
+    (max_seq_length, "Rows of the table.", at_least(1)),
+    (init,
+     "Initializer of the table. Default: normal with standard deviation 1 / sqrt(input_dims)."))
 
 // x + at(positions i32 [B, T]).
 class AddedPositions : public DecodingLayer {

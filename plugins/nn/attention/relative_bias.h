@@ -33,10 +33,10 @@ struct RelativeBiasConfig : LayerConfig {
 TRIVET_CONFIG(RelativeBiasConfig, trivet::LayerConfig,
               (num_heads, "Heads; 0 in a template: those of the attention around it.", at_least(0)),
               (relative_attention_num_buckets, "Rows of the table.", between(2, 1000000)),
-              (relative_attention_max_distance, "From here on all distances are in one bucket.",
-               between(2, 1000000)),
+              (relative_attention_max_distance,
+               "Distance from which all larger distances share one bucket.", between(2, 1000000)),
               (bidirectional, "Distinguishes keys after the query from those before it."),
-              (init, "How the table starts; by default xavier_uniform."))
+              (init, "Initializer of the table. Default: xavier_uniform."))
 
 class RelativeBias final : public Layer {
  public:

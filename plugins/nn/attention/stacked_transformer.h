@@ -28,19 +28,18 @@ struct StackedTransformerConfig : LayerConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(StackedTransformerConfig, trivet::LayerConfig,
-              (num_layers, "How many blocks; 0 in a template: as the model around it.",
-               between(0, 100000)),
-              (transformer_layer_params_tpl,
-               "The block, e.g. nn/TransformerBlock; none in a template: that of the model."),
-              (dropout_prob, "Dropout of all kinds in the blocks, see stacked_transformer.h.",
-               at_least(0), less_than(1), adjustable),
-              (input_dropout_prob, "Share of the input's elements dropped in training.",
-               at_least(0), less_than(1), adjustable),
-              (moe_layers, "Numbers of the blocks with experts, from 0.", at_least(0)),
-              (moe_layer_tpl, "The feed-forward part of these, e.g. nn/MoeFeedForward."),
-              (checkpoint_policy, "Activations of each block that are kept for its gradients.",
-               adjustable))
+TRIVET_CONFIG(
+    StackedTransformerConfig, trivet::LayerConfig,
+    (num_layers, "Number of blocks; 0 in a template: as the model around it.", between(0, 100000)),
+    (transformer_layer_params_tpl,
+     "The block, e.g. nn/TransformerBlock; none in a template: that of the model."),
+    (dropout_prob, "Dropout of all kinds in the blocks, see stacked_transformer.h.", at_least(0),
+     less_than(1), adjustable),
+    (input_dropout_prob, "Share of the input's elements dropped in training.", at_least(0),
+     less_than(1), adjustable),
+    (moe_layers, "Numbers of the blocks with experts, from 0.", at_least(0)),
+    (moe_layer_tpl, "Feed-forward layer of the blocks in moe_layers, such as nn/MoeFeedForward."),
+    (checkpoint_policy, "Activations of each block that are kept for its gradients.", adjustable))
 
 class StackedTransformer final : public InTurn {
  public:

@@ -77,12 +77,14 @@ TRIVET_CONFIG(
      at_least(0)),
     (hidden_dims, "Depth between the Mlp's two layers; 0: 4 * input_dims.", at_least(0)),
     (num_heads, "Heads of the attention; 0 in a template: as the model around it.", at_least(0)),
-    (num_kv_heads, "Heads of its keys and values; 0: num_heads.", at_least(0)),
-    (causal, "A position sees itself and those before it only."),
-    (activation, "Between the Mlp's two layers."),
+    (num_kv_heads, "Number of heads of keys and values; 0: num_heads.", at_least(0)),
+    (causal, "Causal attention: a position sees itself and earlier positions only."),
+    (activation, "Activation between the Mlp's two layers."),
     (use_gated_activation, "Activates a second product, which multiplies the first."),
     (has_bias, "Adds bias vectors to the products of attention and Mlp."),
-    (dropout, "Share of the elements dropped in training, at each of the three positions.",
+    (dropout,
+     "Dropout rate in training, applied to the attention output, inside the Mlp and to the Mlp "
+     "output.",
      at_least(0), less_than(1), adjustable),
     (residual_dropout, "Dropout after attention and Mlp; default: as dropout.", at_least(0),
      less_than(1), adjustable),
@@ -92,19 +94,19 @@ TRIVET_CONFIG(
      less_than(1), adjustable),
     (atten_dropout, "Dropout of attention weights; `dropout` leaves them alone.", at_least(0),
      less_than(1), adjustable),
-    (norm_policy, "Where the norms stand."), (norm_tpl, "The norms; their dim is filled in."),
+    (norm_policy, "Placement of the norms."), (norm_tpl, "The norms; their dim is filled in."),
     (norm_epsilon, "Epsilon of the norms; other than 1e-6 it replaces that of norm_tpl.",
      more_than(0)),
     (attention_tpl, "The attention; the block's fields fill in what it leaves at its defaults."),
     (ffn_tpl,
      "A layer instead of the Mlp, e.g. of experts; its input_dims and hidden_dims are "
      "filled in. none: the Mlp."),
-    (cross_attention, "Looks at the context's cross_inputs, too."),
-    (adapter_dims, "Depth of a residual adapter behind the block, for fine-tuning; 0: none.",
+    (cross_attention, "Adds attention to the context's cross_inputs."),
+    (adapter_dims, "Depth of a residual adapter after the block, for fine-tuning. 0: no adapter.",
      at_least(0)),
-    (lora, "Low-rank matrices beside the weights of attention and Mlp, for fine-tuning."),
-    (init, "How the weights start; by default as nn/Linear's."),
-    (output_init, "How those of the last products of attention and Mlp start; by default as init."))
+    (lora, "LoRA: low-rank matrices added to the weights of attention and Mlp, for fine-tuning."),
+    (init, "Initializer of the weights. Default: that of nn/Linear."),
+    (output_init, "Initializer of the output projections of attention and Mlp. Default: init."))
 
 class TransformerBlock final : public DecodingLayer {
  public:

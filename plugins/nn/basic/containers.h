@@ -55,7 +55,7 @@ struct SequentialConfig : LayerConfig {
   std::vector<ConfigOf<Layer>> layers;
 };
 TRIVET_CONFIG(SequentialConfig, trivet::LayerConfig,
-              (layers, "Run one after the other; none: the output is the input."))
+              (layers, "Layers to apply in order. none: the output is the input."))
 
 class Sequential final : public InTurn {
  public:
@@ -69,7 +69,7 @@ struct RepeatConfig : LayerConfig {
   CheckpointPolicy checkpoint_policy = CheckpointPolicy::save_everything;
 };
 TRIVET_CONFIG(RepeatConfig, trivet::LayerConfig, (sub, "Layer to repeat.", required),
-              (x_times, "How often.", required, between(0, 100000)),
+              (x_times, "Number of repetitions.", required, between(0, 100000)),
               (checkpoint_policy, "Activations of each repetition that are kept for its gradients.",
                adjustable))
 
@@ -86,7 +86,8 @@ struct ResidualConfig : LayerConfig {
 };
 TRIVET_CONFIG(ResidualConfig, trivet::LayerConfig,
               (sub, "Layer whose output is added to the input.", required),
-              (shortcut, "Applied to the input, e.g. where the shape changes; none: nothing."),
+              (shortcut,
+               "Layer for the input, for example where the shape changes. none: the input itself."),
               (residual_weight, "Factor of the sub-layer's output."))
 
 class Residual final : public DecodingLayer {

@@ -18,13 +18,13 @@ struct EmbeddingConfig : LayerConfig {
   bool scale_sqrt_depth = false;
   InitConfig init;
 };
-TRIVET_CONFIG(EmbeddingConfig, trivet::LayerConfig,
-              (num_classes, "Rows of the table; 0 in a template: as the model around it.",
-               at_least(0)),
-              (input_dims, "Length of a row; 0 in a template: as the model around it.",
-               at_least(0)),
-              (scale_sqrt_depth, "Multiplies by sqrt(input_dims)."),
-              (init, "How the table starts; by default normal, 1 / sqrt(input_dims)."))
+TRIVET_CONFIG(
+    EmbeddingConfig, trivet::LayerConfig,
+    (num_classes, "Rows of the table; 0 in a template: as the model around it.", at_least(0)),
+    (input_dims, "Length of a row; 0 in a template: as the model around it.", at_least(0)),
+    (scale_sqrt_depth, "Multiplies by sqrt(input_dims)."),
+    (init,
+     "Initializer of the table. Default: normal with standard deviation 1 / sqrt(input_dims)."))
 
 class Embedding final : public LocalLayer {
  public:

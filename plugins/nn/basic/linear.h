@@ -29,10 +29,10 @@ struct LinearConfig : LayerConfig {
 TRIVET_CONFIG(LinearConfig, trivet::LayerConfig,
               (input_dims, "Depth of the input.", required, at_least(1)),
               (output_dims, "Depth of the output.", required, at_least(1)),
-              (has_bias, "Adds a bias vector."), (activation, "Applied to the output."),
-              (init, "How the weights start; by default xavier_uniform."),
-              (bias_init, "How the bias starts; by default 0."),
-              (lora, "Low-rank matrices beside the weights, for fine-tuning."))
+              (has_bias, "Adds a bias vector."), (activation, "Activation of the output."),
+              (init, "Initializer of the weights. Default: xavier_uniform."),
+              (bias_init, "Initializer of the bias. Default: 0."),
+              (lora, "LoRA: low-rank matrices added to the weights, for fine-tuning."))
 
 class Linear final : public Layer {
  public:

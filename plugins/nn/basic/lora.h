@@ -33,10 +33,9 @@ struct LoraConfig {
 TRIVET_CONFIG(LoraConfig, trivet::NoBase,
               (rank, "Columns of the first low-rank matrix and rows of the second; 0: no LoRA.",
                at_least(0)),
-              (alpha, "The product of the two matrices is scaled by alpha / rank; 0: by 1.",
-               at_least(0)),
-              (dropout, "Share of the input's elements dropped for them in training.", at_least(0),
-               less_than(1), adjustable),
+              (alpha, "Scale of the product of the two matrices: alpha / rank. 0: 1.", at_least(0)),
+              (dropout, "Dropout rate of the input of the low-rank matrices in training.",
+               at_least(0), less_than(1), adjustable),
               (layers,
                "Products inside a layer that have LoRA: query, key, value and output of attention, "
                "in, gate and out of the feed-forward part; empty: all."))

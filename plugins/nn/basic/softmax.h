@@ -51,8 +51,8 @@ TRIVET_CONFIG(
     (label_smoothing_apply_for_eval, "Smooths labels in evaluations, too.", adjustable),
     (z_loss_weight, "Factor of the squared log of the sum of exponentials in training.",
      at_least(0), adjustable),
-    (init, "How the weights start; by default as softmax.h says."),
-    (bias_init, "How the bias starts; by default 0."))
+    (init, "Initializer of the weights. Default: see softmax.h."),
+    (bias_init, "Initializer of the bias. Default: 0."))
 
 struct FullSoftmaxConfig : SoftmaxConfig {
   bool has_bias = true;
@@ -65,7 +65,7 @@ struct SharedEmbeddingSoftmaxConfig : SoftmaxConfig {
 };
 TRIVET_CONFIG(SharedEmbeddingSoftmaxConfig, trivet::nn::SoftmaxConfig,
               (has_bias, "Adds a bias vector to the logits; Praxis has it on."),
-              (scale_sqrt_depth, "Multiplies what is looked up by sqrt(input_dims)."))
+              (scale_sqrt_depth, "Multiplies the embeddings by sqrt(input_dims)."))
 
 class SoftmaxLayer : public Layer, public SoftmaxHead {
  public:

@@ -31,11 +31,11 @@ struct Conv1dConfig : LayerConfig {
 TRIVET_CONFIG(Conv1dConfig, trivet::LayerConfig,
               (input_dims, "Depth of the input.", required, at_least(1)),
               (output_dims, "Depth of the output.", required, at_least(1)),
-              (kernel, "How many positions a position looks at.", between(1, 1000000)),
-              (dilation, "Distance between these.", between(1, 1000000)),
-              (causal, "Each position sees itself and those before it only."),
-              (has_bias, "Adds a bias vector."), (activation, "Applied to the output."),
-              (init, "How the weights start; by default xavier_uniform."))
+              (kernel, "Number of positions that one output position reads.", between(1, 1000000)),
+              (dilation, "Distance between neighboring taps of the kernel.", between(1, 1000000)),
+              (causal, "Causal convolution: a position sees itself and earlier positions only."),
+              (has_bias, "Adds a bias vector."), (activation, "Activation of the output."),
+              (init, "Initializer of the weights. Default: xavier_uniform."))
 
 class Conv1d final : public DecodingLayer {
  public:

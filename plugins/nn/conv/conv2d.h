@@ -35,13 +35,13 @@ TRIVET_CONFIG(Conv2dConfig, trivet::LayerConfig,
               (output_dims, "Channels of the output.", required, at_least(1)),
               (kernel, "Height and width of the filters; one number for both.", at_least(1)),
               (stride, "Steps of the filter, down and right.", at_least(1)),
-              (dilation, "Distance of the filter's taps.", at_least(1)),
+              (dilation, "Distance between neighboring taps of the filter.", at_least(1)),
               (padding, "Padding at the border."),
               (pad, "Zeros above and below, and left and right, for padding = \"explicit\".",
                at_least(0)),
-              (has_bias, "Adds a bias vector."), (activation, "Applied to the output."),
-              (init, "How the filters start; by default xavier_uniform."),
-              (bias_init, "How the bias starts; by default 0."))
+              (has_bias, "Adds a bias vector."), (activation, "Activation of the output."),
+              (init, "Initializer of the filters. Default: xavier_uniform."),
+              (bias_init, "Initializer of the bias. Default: 0."))
 
 class Conv2d final : public Layer {
  public:

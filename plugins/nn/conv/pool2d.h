@@ -21,13 +21,13 @@ struct Pool2dConfig : LayerConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(Pool2dConfig, trivet::LayerConfig,
-              (window, "Height and width of the window; one number for both.", at_least(1)),
-              (stride, "Steps of the window; empty: the window, so that none overlap.",
-               at_least(1)),
-              (padding, "Padding at the border."),
-              (pad, "Positions above and below, and left and right, for padding = \"explicit\".",
-               at_least(0)))
+TRIVET_CONFIG(
+    Pool2dConfig, trivet::LayerConfig,
+    (window, "Height and width of the window; one number for both.", at_least(1)),
+    (stride, "Steps of the window; empty: the window, so that none overlap.", at_least(1)),
+    (padding, "Padding at the border."),
+    (pad, "Padding in pixels: [top and bottom, left and right]. Used with padding = \"explicit\".",
+     at_least(0)))
 
 struct MaxPool2dConfig : Pool2dConfig {};
 TRIVET_CONFIG(MaxPool2dConfig, trivet::nn::Pool2dConfig)

@@ -32,9 +32,9 @@ struct BatchNormConfig : LayerConfig {
 TRIVET_CONFIG(
     BatchNormConfig, trivet::LayerConfig, (dim, "Channels of the input.", required, at_least(1)),
     (momentum, "Share of the old moving average that is kept.", between(0, 1), adjustable),
-    (epsilon, "Added to the variance.", more_than(0)),
+    (epsilon, "Constant added to the variance.", more_than(0)),
     (use_scale, "Multiplies by a learned gamma."), (use_bias, "Adds a learned beta."),
-    (activation, "Applied to the output."), (scale_init, "How gamma starts; by default 1."))
+    (activation, "Activation of the output."), (scale_init, "Initializer of gamma. Default: 1."))
 
 class BatchNorm final : public Layer {
  public:

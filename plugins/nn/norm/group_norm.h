@@ -27,7 +27,7 @@ TRIVET_CONFIG(GroupNormConfig, trivet::LayerConfig,
               (dim, "Depth of the input; 0 in a template: what the layer around it says.",
                at_least(0)),
               (num_groups, "Groups of channels; they divide dim.", at_least(1)),
-              (epsilon, "Added to the variance.", more_than(0)))
+              (epsilon, "Constant added to the variance.", more_than(0)))
 
 class GroupNorm final : public Layer {
  public:

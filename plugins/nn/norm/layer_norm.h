@@ -21,7 +21,7 @@ struct LayerNormConfig : LayerConfig {
 TRIVET_CONFIG(LayerNormConfig, trivet::LayerConfig,
               (dim, "Depth of the input; 0 in a template: what the layer around it says.",
                at_least(0)),
-              (epsilon, "Added to the variance.", more_than(0)),
+              (epsilon, "Constant added to the variance.", more_than(0)),
               (use_scale, "Multiplies by a learned vector."), (use_bias, "Adds a learned vector."))
 
 class LayerNorm final : public LocalLayer {

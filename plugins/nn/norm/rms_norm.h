@@ -20,7 +20,7 @@ struct RmsNormConfig : LayerConfig {
 TRIVET_CONFIG(RmsNormConfig, trivet::LayerConfig,
               (dim, "Depth of the input; 0 in a template: what the layer around it says.",
                at_least(0)),
-              (epsilon, "Added to the mean square.", more_than(0)),
+              (epsilon, "Constant added to the mean square.", more_than(0)),
               (use_scale, "Multiplies by a learned vector."))
 
 class RmsNorm final : public LocalLayer {

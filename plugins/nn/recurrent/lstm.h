@@ -35,9 +35,9 @@ struct LstmConfig : RecurrentConfig {
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(LstmConfig, trivet::nn::RecurrentConfig,
-              (forget_gate_bias, "Added to the forget gate before its sigmoid."),
+              (forget_gate_bias, "Constant added to the forget gate before its sigmoid."),
               (cell_value_cap, "Bounds the cell's absolute values; 0: no bound.", at_least(0)),
-              (coupled_gates, "The cell forgets as much as its input gate lets in."),
+              (coupled_gates, "Couples the gates: the forget gate is 1 minus the input gate."),
               (layer_norm, "Normalizes each gate before its bias."))
 
 class Lstm final : public Recurrent {

@@ -33,9 +33,10 @@ TRIVET_CONFIG(RecurrentConfig, trivet::LayerConfig,
               (input_dims, "Depth of the input.", required, at_least(1)),
               (output_dims, "Depth of the state and of the output.", required, at_least(1)),
               (reverse, "Reads the positions from the last to the first."),
-              (zoneout, "Share of the state that a position leaves as it was, in training.",
+              (zoneout,
+               "Zoneout rate in training: the share of the state that a position leaves unchanged.",
                at_least(0), less_than(1), adjustable),
-              (init, "How the weights start; by default as nn/Linear's."))
+              (init, "Initializer of the weights. Default: that of nn/Linear."))
 
 class Recurrent : public DecodingLayer {
  public:

@@ -37,12 +37,14 @@ struct GaussianProcessConfig : SamplerConfig {
   std::int64_t n_restarts = 5;
   Lie lie = Lie::mean;
 };
-TRIVET_CONFIG(GaussianProcessConfig, trivet::SamplerConfig,
-              (n_startup, "Trials with a result before the process is used; until then Sobol's.",
-               at_least(2)),
-              (n_candidates, "Points whose expected improvement is looked at.", at_least(1)),
-              (n_restarts, "The best of them from which a local search is made.", at_least(1)),
-              (lie, "The loss that is assumed of trials that run: that of which trial so far."))
+TRIVET_CONFIG(
+    GaussianProcessConfig, trivet::SamplerConfig,
+    (n_startup,
+     "Number of trials with a result before the Gaussian process is used. Sobol points come first.",
+     at_least(2)),
+    (n_candidates, "Number of candidates whose expected improvement is computed.", at_least(1)),
+    (n_restarts, "Number of best candidates from which a local search starts.", at_least(1)),
+    (lie, "Value assumed for running trials: the best, mean or worst value so far."))
 
 // Losses in the order of the history, without the trials that run; see the top of the file. At
 // least one is a number.

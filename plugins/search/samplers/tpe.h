@@ -37,9 +37,11 @@ struct TpeConfig : SamplerConfig {
 };
 TRIVET_CONFIG(
     TpeConfig, trivet::SamplerConfig,
-    (n_startup, "Trials with a result before densities are used; until then random.", at_least(1)),
-    (gamma, "The part of the trials that counts as the best.", more_than(0), less_than(1)),
-    (max_below, "At most so many trials count as the best.", at_least(1)),
+    (n_startup,
+     "Number of trials with a result before densities are used. Random points come first.",
+     at_least(1)),
+    (gamma, "Share of the trials that count as the best.", more_than(0), less_than(1)),
+    (max_below, "Maximum number of trials that count as the best.", at_least(1)),
     (n_ei_candidates, "Points drawn from the density of the best, of which one is tried.",
      at_least(1)),
     (prior_weight, "Weight of the flat prior; an observation has at most 1.", more_than(0)),

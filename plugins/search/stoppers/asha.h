@@ -21,7 +21,8 @@ struct AshaConfig : StopperConfig {
   std::int64_t reduction_factor = 3;
 };
 TRIVET_CONFIG(AshaConfig, trivet::StopperConfig,
-              (min_steps, "The first rung: what every trial may train.", required, at_least(1)),
+              (min_steps, "Steps that each trial trains before the first rung.", required,
+               at_least(1)),
               (reduction_factor, "One in so many trials continues from a rung; eta in the paper.",
                at_least(2)))
 

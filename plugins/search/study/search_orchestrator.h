@@ -59,24 +59,24 @@ struct SearchConfig : OrchestratorConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(SearchConfig, OrchestratorConfig, (orchestrator, "Where the trials run."),
-              (objective,
-               "A number in metrics.jsonl: \"accuracy\" or \"eval/accuracy\" of evaluations, "
-               "\"train/training_loss\" of training.",
-               required, names_metric),
-              (goal, "Whether a lower (min) or a higher (max) value is better.", required),
-              (trials, "How many points are tried.", required, at_least(1)),
-              (parallel, "Trials at once. A point is chosen without the results of those that run.",
-               at_least(1)),
-              (sampler, "Where the next trial is made."),
-              (stopper, "Ends trials early that will not become good. Default: none does."),
-              (seed, "Seed of the sampler."),
-              (max_failures, "The search ends after so many failures in a row; 0: never.",
-               at_least(0)),
-              (refresh_interval, "How often a cluster is asked for news of the trials."),
-              (space,
-               "Search space: a path in the run's config, or an argument of the jobs -> values.",
-               required))
+TRIVET_CONFIG(
+    SearchConfig, OrchestratorConfig, (orchestrator, "Where the trials run."),
+    (objective,
+     "A number in metrics.jsonl: \"accuracy\" or \"eval/accuracy\" of evaluations, "
+     "\"train/training_loss\" of training.",
+     required, names_metric),
+    (goal, "Whether a lower (min) or a higher (max) value is better.", required),
+    (trials, "Number of trials.", required, at_least(1)),
+    (parallel, "Trials at once. A point is chosen without the results of those that run.",
+     at_least(1)),
+    (sampler, "Algorithm that chooses the next trial."),
+    (stopper, "Rule that ends unpromising trials early. Default: no trial ends early."),
+    (seed, "Seed of the sampler."),
+    (max_failures, "Number of consecutive failures after which the search ends. 0: never.",
+     at_least(0)),
+    (refresh_interval, "Time between two queries of a cluster for the states of the trials."),
+    (space, "Search space: a path in the run's config, or an argument of the jobs -> values.",
+     required))
 
 class SearchOrchestrator final : public Orchestrator {
  public:

@@ -35,14 +35,16 @@ struct BpeConfig : SpecialTokensConfig {
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(BpeConfig, SpecialTokensConfig,
-              (file, "tokenizer.json as the Hugging Face libraries have it; or the next two."),
+              (file,
+               "A tokenizer.json of the Hugging Face libraries, instead of vocab and merges."),
               (vocab, "GPT-2's vocab.json (encoder.json)."),
               (merges, "GPT-2's merges.txt (vocab.bpe)."),
               (special_tokens,
-               "Tokens of vocab that are no text; unset: <|endoftext|> if there is one. "
-               "tokenizer.json lists its own."),
+               "Tokens of vocab that are not text. Default: <|endoftext|>, if the vocabulary has "
+               "it. tokenizer.json lists its own."),
               (match_special_tokens,
-               "A special token that is spelled in a text is that token; false: it is text."))
+               "Turns the spelling of a special token in a text into that token. If false, it is "
+               "plain text."))
 
 class Bpe final : public Tokenizer {
  public:

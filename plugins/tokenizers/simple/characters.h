@@ -35,8 +35,8 @@ struct CharactersConfig : MarkTokensConfig {
 };
 TRIVET_CONFIG(CharactersConfig, MarkTokensConfig, (alphabet, "The characters, in any order."),
               (files,
-               "Texts, gzip or zstd or plain, whose characters are added to the alphabet; what is "
-               "no UTF-8 in them is left out."),
+               "Text files (plain, gzip or zstd) whose characters are added to the alphabet. Bytes "
+               "that are not UTF-8 are ignored."),
               (unknown, "Treatment of characters that are not in the alphabet."))
 
 // The characters of a text, each once, by code point; bytes that are no UTF-8 are left out.

@@ -18,9 +18,10 @@ struct MarkTokensConfig : TokenizerConfig {
   bool eos = false;
   bool pad = false;
 };
-TRIVET_CONFIG(MarkTokensConfig, trivet::TokenizerConfig, (bos, "A token <bos> that begins a text."),
-              (eos, "A token <eos> that ends a text."),
-              (pad, "A token <pad> that fills up behind a text."))
+TRIVET_CONFIG(MarkTokensConfig, trivet::TokenizerConfig,
+              (bos, "Adds a token <bos> that starts a text."),
+              (eos, "Adds a token <eos> that ends a text."),
+              (pad, "Adds a token <pad> that pads a text."))
 
 class MarkTokens {
  public:

@@ -17,12 +17,13 @@ struct SpecialTokensConfig : TokenizerConfig {
 TRIVET_CONFIG(
     SpecialTokensConfig, trivet::TokenizerConfig,
     (bos_token,
-     "Begins a text. Unset: <s>, <bos>, <|begin_of_text|> or <|endoftext|>, the first that "
-     "there is; empty: none."),
+     "Token at the start of a text. Default: the first of <s>, <bos>, <|begin_of_text|> and "
+     "<|endoftext|> in the vocabulary. Empty: none."),
     (eos_token,
-     "Ends a text. Unset: </s>, <eos>, <|end_of_text|> or <|endoftext|>, the first that "
-     "there is; empty: none."),
-    (pad_token, "Fills up behind a text. Unset: <pad> or [PAD] if there is one; empty: none."))
+     "Token at the end of a text. Default: the first of </s>, <eos>, <|end_of_text|> and "
+     "<|endoftext|> in the vocabulary. Empty: none."),
+    (pad_token,
+     "Token that pads a text. Default: <pad> or [PAD], if the vocabulary has one. Empty: none."))
 
 struct SpecialIds {
   std::optional<std::int32_t> bos{}, eos{}, pad{};

@@ -11,7 +11,7 @@ namespace acme {
 struct ScaleConfig : trivet::LayerConfig {
   double factor = 1.0;
 };
-TRIVET_CONFIG(ScaleConfig, trivet::LayerConfig, (factor, "What the input is multiplied with."))
+TRIVET_CONFIG(ScaleConfig, trivet::LayerConfig, (factor, "Factor of the input."))
 
 class Scale final : public trivet::Layer {
  public:

@@ -18,7 +18,7 @@ struct MlpConfig : trivet::ModelConfig {
 };
 // [/members]
 TRIVET_CONFIG(MlpConfig, trivet::ModelConfig, (activation, "Applied after each layer."),
-              (extra, "Layers behind it."))
+              (extra, "Layers after it."))
 
 TEST_CASE("example: a member that is a config has a key and fields, or neither") {
   using trivet::Value;

@@ -43,7 +43,7 @@ namespace field_type_example {
 struct CardConfig {
   acme::Label title{"untitled"};
 };
-TRIVET_CONFIG(CardConfig, trivet::NoBase, (title, "What stands on it."))
+TRIVET_CONFIG(CardConfig, trivet::NoBase, (title, "The content of the sign."))
 
 TEST_CASE("example: a type with traits is a field") {
   using trivet::Value;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t kTokens = 4;
 
-// Says that the token behind i is i + shift.
+// Says that the token after i is i + shift.
 class Counting final : public Model, public NextToken {
  public:
   explicit Counting(std::int64_t shift) : shift_(shift) {}
@@ -71,7 +71,7 @@ class Translator final : public Model, public TargetDecoding {
   }
 };
 
-// The likeliest token behind `last`.
+// The most likely token after `last`.
 std::int32_t next_of(Device& device, const NextToken& model, std::int32_t last) {
   FpropContext context;
   const Tensor ids = Tensor::from<std::int32_t>(device, std::vector{last}, {1, 1});

@@ -16,7 +16,7 @@ TEST_CASE("example: a value is built and read by paths") {
   // [value]
   Value v = Value::table();
   v.set("dims", 128);
-  v.set_path("task.model.type", "vision/Mlp");  // makes the tables on the way
+  v.set_path("task.model.type", "vision/Mlp");  // makes missing tables
   if (const Value* type = v.find_path("task.model.type")) use(type->as_string());
   // [/value]
   CHECK(used == "vision/Mlp");

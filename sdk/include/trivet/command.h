@@ -43,7 +43,7 @@ class TRIVET_API TrainedRun {
   // The variables of its model by path, in the model's order. They live as long as this object.
   // [main-thread]
   virtual const NamedTensors& weights() const = 0;
-  // The training steps behind the weights. [main-thread]
+  // The number of training steps of the weights. [main-thread]
   virtual std::int64_t step() const = 0;
   // Whether the weights are moving averages. [main-thread]
   virtual bool averaged() const = 0;
@@ -51,7 +51,7 @@ class TRIVET_API TrainedRun {
   virtual Device& device() = 0;
 };
 
-// What the program does for commands. It outlives them.
+// The services of the program for commands. The object outlives them.
 class TRIVET_API CommandContext {
  public:
   virtual ~CommandContext();
@@ -79,7 +79,7 @@ class TRIVET_API Command : public Object {
   using Context = CommandContext;
 
   ~Command() override;
-  // Gets the words behind the subcommand's name, `--help` among them if it was given; --plugin-dir
+  // Gets the words after the subcommand's name, `--help` among them if it was given; --plugin-dir
   // is the program's. Returns the exit code, or throws Error, which the program prints and turns
   // into one. Writes to stdout itself; the program tells when that failed. [main-thread]
   virtual int run(std::span<const std::string> words) = 0;

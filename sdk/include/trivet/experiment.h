@@ -91,17 +91,19 @@ struct RuntimeConfig {
   Bytes memory_limit = 0;
   double peak_flops = 0;
 };
-TRIVET_CONFIG(
-    RuntimeConfig, trivet::NoBase, (backend, "The compute backend, plugin/Name."),
-    (device, "Index of the backend's device.", at_least(0)),
-    (threads, "Compute threads; 0: one per core this process may use. Results do not depend on it.",
-     at_least(0), at_most(1024)),
-    (dtype, "Type that layers compute in."),
-    (memory_limit, "Device memory that a run may take, \"8GiB\"; 0: no limit.", at_least(0)),
-    (peak_flops,
-     "FLOP/s of one device, which MFU is a share of; 0: what the backend says or trivet doctor "
-     "--peak has measured.",
-     at_least(0)))
+TRIVET_CONFIG(RuntimeConfig, trivet::NoBase, (backend, "The compute backend, plugin/Name."),
+              (device, "Index of the backend's device.", at_least(0)),
+              (threads,
+               "Number of compute threads; 0: one per core that this process may use. Results do "
+               "not depend on the number.",
+               at_least(0), at_most(1024)),
+              (dtype, "Type that layers compute in."),
+              (memory_limit, "Limit of a run's device memory, such as \"8GiB\". 0: no limit.",
+               at_least(0)),
+              (peak_flops,
+               "Peak FLOP/s of one device, for MFU. 0: the value of the backend, or the one that "
+               "trivet doctor --peak has measured.",
+               at_least(0)))
 
 struct ExperimentConfig {
   std::string name;
@@ -120,8 +122,8 @@ TRIVET_CONFIG(ExperimentConfig, trivet::NoBase,
               (name, "Name of the run's directory; empty: the file's.", adjustable),
               (mode, "Work of trivet run.", adjustable),
               (seed, "Seed of weights and dropout; inputs have their own.", adjustable),
-              (task, "The problem.", required), (trainer, "How it is trained."),
+              (task, "The problem.", required), (trainer, "Settings of training."),
               (runtime, "Backend, threads and memory.", adjustable),
-              (mesh, "The devices that the work is meant to be spread over.", adjustable))
+              (mesh, "Devices over which the work is distributed.", adjustable))
 
 }  // namespace trivet

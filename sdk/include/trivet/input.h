@@ -37,18 +37,19 @@ struct InputConfig {
 
   TRIVET_API void validate(Diagnostics& diagnostics) const;  // infeed_host_index < num_infeed_hosts
 };
-TRIVET_CONFIG(
-    InputConfig, trivet::NoBase,
-    (batch_size, "Examples per batch on this host.", required, at_least(1)),
-    (num_infeed_hosts, "Hosts that share the data.", at_least(1)),
-    (infeed_host_index, "Index of this host.", at_least(0)),
-    (shuffle, "A new order every epoch, from the seed alone."),
-    (seed, "Seed of the order and of generated data."),
-    (epochs, "Passes over the data; 0: without end in training, one in evaluation.", at_least(0)),
-    (drop_remainder,
-     "Leaves out the examples of the last batch that do not fill it; else it is filled with "
-     "copies whose weight is 0."),
-    (prefetch, "Batches made ahead on another thread; 0: none.", at_least(0), at_most(64)))
+TRIVET_CONFIG(InputConfig, trivet::NoBase,
+              (batch_size, "Examples per batch on this host.", required, at_least(1)),
+              (num_infeed_hosts, "Hosts that share the data.", at_least(1)),
+              (infeed_host_index, "Index of this host.", at_least(0)),
+              (shuffle, "A new order every epoch, from the seed alone."),
+              (seed, "Seed of the order and of generated data."),
+              (epochs, "Passes over the data; 0: without end in training, one in evaluation.",
+               at_least(0)),
+              (drop_remainder,
+               "Drops the last batch if it is not full. If false, the batch is padded with copies "
+               "whose weight is 0."),
+              (prefetch, "Batches made ahead on another thread; 0: none.", at_least(0),
+               at_most(64)))
 
 struct InputContext {
   Phase phase = Phase::training;

@@ -14,7 +14,7 @@
 //   struct ScaleConfig : trivet::LayerConfig {
 //     double factor = 1.0;
 //   };
-//   TRIVET_CONFIG(ScaleConfig, trivet::LayerConfig, (factor, "What the input is multiplied with."))
+//   TRIVET_CONFIG(ScaleConfig, trivet::LayerConfig, (factor, "Factor of the input."))
 //
 //   class Scale final : public trivet::Layer {
 //    public:
@@ -49,7 +49,7 @@
 //   trivet::layer<T>("Name", "doc")       and so on for every kind below: T::Config is its
 //                                         config struct
 //   trivet::schedule<T>("Constant", "doc", trivet::scalar_shorthand("value"))
-//                                         a bare number in a config stands for this item
+//                                         a bare number in a config selects this item
 //   trivet::backend<&function>("Name", "doc")
 //   trivet::backend<&function, Options>("Name", "doc")
 //                                         `const tv_backend* function(void)` gives the table of

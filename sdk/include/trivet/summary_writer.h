@@ -35,9 +35,9 @@ class TRIVET_API SummaryWriter : public Object {
 
   ~SummaryWriter() override;
 
-  // The run goes on after `step`, 0 for a new one: what was written of later steps, by this process
-  // or another, no longer counts. Called first, and again whenever a run goes back to a checkpoint.
-  // Default: nothing. [run-thread]
+  // The run continues after `step`, 0 for a new one: what was written of later steps, by this
+  // process or another, no longer counts. Called first, and again whenever a run goes back to a
+  // checkpoint. Default: nothing. [run-thread]
   virtual void begin(std::int64_t step);
 
   // `group` is "train" or "eval". The numbers are those of a record in metrics.jsonl, the rates

@@ -11,9 +11,9 @@
 //   }
 //   tape.backward(loss);  // w.gradient(), b.gradient() now hold the gradients
 //
-// The caller owns the tape; evaluation has none. What owns the parameters (a ParameterStore) has to
-// be there still when the tape runs back: without it backward throws Error. Gradients of parameters
-// are accumulated straight into their slots. A plugin adds an op of its own with `record` (below):
+// The caller owns the tape; evaluation has none. The owner of the parameters (a ParameterStore)
+// must outlive the backward pass; otherwise backward throws Error. Gradients of parameters are
+// accumulated straight into their slots. A plugin adds an op of its own with `record` (below):
 // there is nothing to register.
 #pragma once
 

@@ -42,7 +42,7 @@ struct TaskConfig {
   InitLoadConfig init_load;
 };
 TRIVET_CONFIG(
-    TaskConfig, trivet::NoBase, (name, "Name in logs; empty: the type's.", adjustable),
+    TaskConfig, trivet::NoBase, (name, "Name in logs. Empty: that of the type.", adjustable),
     (model, "Model to train."), (train_input, "Where training batches come from.", adjustable),
     (eval_input, "Where evaluation batches come from.", adjustable),
     (init_checkpoint,

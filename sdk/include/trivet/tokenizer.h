@@ -74,7 +74,7 @@ class TRIVET_API Tokenizer : public Object {
   // are. [any-thread]
   virtual bool is_special(std::int32_t id) const;
 
-  // The tokens of the start of a text, its end, the padding behind it, and of what the vocabulary
+  // The tokens of the start of a text, its end, the padding after it, and of what the vocabulary
   // lacks. Nothing where there is none, as by default; two may be the same token. [any-thread]
   virtual std::optional<std::int32_t> bos_id() const;
   virtual std::optional<std::int32_t> eos_id() const;

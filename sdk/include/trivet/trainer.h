@@ -28,11 +28,11 @@ struct BestCheckpointConfig {
   Goal goal = Goal::max;
   std::int64_t keep = 1;
 };
-TRIVET_CONFIG(BestCheckpointConfig, trivet::NoBase,
-              (metric, "The evaluation's number that decides; empty: none are kept.", names_metric),
-              (goal,
-               "Whether a lower (min) or a higher (max) number is better. NaN is never better."),
-              (keep, "How many of the best are kept in best/, beside the newest.", at_least(1)))
+TRIVET_CONFIG(
+    BestCheckpointConfig, trivet::NoBase,
+    (metric, "Metric of the evaluation to compare. Empty: keeps no best checkpoint.", names_metric),
+    (goal, "Whether a lower (min) or a higher (max) number is better. NaN is never better."),
+    (keep, "Number of best checkpoints in best/; the newest ones are kept as well.", at_least(1)))
 
 // An optimizer of its own for some of the variables.
 struct LearnerConfig {
@@ -122,7 +122,8 @@ struct TrainerConfig {
     if (validation_data == ValidationData::continue_ && validation_steps < 0) {
       diagnostics.add("validation_data",
                       "an evaluation of all batches has nothing to continue with",
-                      "set validation_steps to the batches of one, or let it start over");
+                      "set validation_steps to the batches of one evaluation, or validation_data = "
+                      "\"restart\"");
     }
     if (!summary_histograms || summary_interval > 0) return;
     diagnostics.add("summary_histograms",
@@ -158,7 +159,9 @@ TRIVET_CONFIG(
     (learning_rate, "A schedule, or a number for a constant one.", adjustable),
     (learners, "Optimizers of their own for variables by name; the others are the optimizer's."),
     (frozen, "Patterns of the whole paths of variables that are not trained."),
-    (trainable, "Patterns of those that are, all others are frozen; empty: all are trained."),
+    (trainable,
+     "Patterns of the variables to train; all others are frozen. Empty: all variables are "
+     "trained."),
     (gradient_clip, "Limits on gradients.", adjustable),
     (gradient_accumulation, "Number of micro-batches per optimizer step.", at_least(1), adjustable),
     (ema, "A moving average of the weights, which evaluations use.", adjustable),
@@ -168,8 +171,8 @@ TRIVET_CONFIG(
     (recovery,
      "After a non-finite or too large loss: restores the last checkpoint, or skips the step.",
      adjustable),
-    (recovery_begin_steps, "Before this step a loss above the bound is accepted.", at_least(0),
-     adjustable),
+    (recovery_begin_steps, "First step at which a loss above loss_upper_bound is not accepted.",
+     at_least(0), adjustable),
     (recovery_max_trials, "Recoveries that the run may make; one bad step more ends it.",
      at_least(0), adjustable),
     (train_actions, "Actions after every line of training metrics, in order.", adjustable),
@@ -177,9 +180,9 @@ TRIVET_CONFIG(
     (summary_writers, "Where numbers go beside metrics.jsonl, such as \"tensorboard/Events\".",
      adjustable),
     (summary_interval,
-     "Steps between summaries of the inside of a step, as layers and tasks give them; 0: none.",
+     "Steps between summaries that layers and tasks report from inside a step; 0: none.",
      at_least(0), adjustable),
-    (summary_histograms, "Adds to these the distributions of every weight and its gradient.",
+    (summary_histograms, "Adds histograms of every weight and gradient to the summaries.",
      adjustable))
 
 // What a trainer reports to its host, and asks of it. Implemented by the runtime.

@@ -122,7 +122,7 @@ Arguments parse_arguments(std::span<const std::string> words, std::span<const Op
                          style_t::long_allow_next | style_t::short_allow_adjacent |
                          style_t::short_allow_next | style_t::allow_sticky;
   const po::options_description description = describe(options);
-  // A name that no table uses: plain arguments are told by their position, not by it.
+  // A name that no table uses: plain arguments are known by their position, not by it.
   po::positional_options_description plain;
   plain.add(" plain", -1);
   po::options_description known = description;

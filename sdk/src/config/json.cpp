@@ -190,7 +190,7 @@ std::string to_json(const Value& value, JsonStyle style) {
 }
 
 Value value_from_json(std::string_view text, const std::string& source) {
-  // The library takes a zero byte for the end of the text, whatever stands behind it.
+  // The library takes a zero byte for the end of the text, whatever follows it.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
     throw RunError(fmt::format("{} is not JSON: byte {} is zero", source, zero + 1));
   }

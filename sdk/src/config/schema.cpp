@@ -334,7 +334,7 @@ Schema schema_from_json(std::string_view json) {
     const Json parsed = Json::parse(json);
     return {parsed.at("name").get<std::string>(), fields_of(parsed.at("fields"), 0)};
   } catch (const Json::exception& error) {
-    throw Error(std::string("this is not a schema: ") + error.what());
+    throw Error(std::string("the text is not a schema: ") + error.what());
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one location where a config is checked against a schema. The host calls it for whole files,
-// decode() for one struct.
+// Checks a config against a schema. Nothing else does. The host calls it for whole files, decode()
+// for one struct.
 #include <algorithm>
 #include <cfloat>
 #include <cmath>

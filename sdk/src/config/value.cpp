@@ -33,7 +33,7 @@ void Value::destroy(Node* node) noexcept {
 }
 
 void Value::throw_not_int64() {
-  throw Error("an unsigned number above the range of a 64-bit integer cannot stand in a config");
+  throw Error("a config has no unsigned numbers above the range of a 64-bit integer");
 }
 
 Value::Node& Value::make_node() {

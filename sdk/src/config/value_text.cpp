@@ -93,7 +93,7 @@ void append(std::string& out, const Value& value) {
               {.hint = "a path looks like a.b[2].c; a name with other characters is quoted"});
 }
 
-// The text of a quoted step; `at` stands on the opening quote and is left behind the closing one.
+// The text of a quoted step; `at` is the opening quote and is moved past the closing one.
 std::string read_quoted(std::string_view path, std::size_t& at) {
   std::string name;
   for (++at; at < path.size() && path[at] != '"'; ++at) {

@@ -56,7 +56,7 @@ void ExampleSampler::restore_state(const Value& state, const std::string& input)
                          " examples, but " + data_ + " has " + std::to_string(examples_),
                      {.hint = "continue with the same data, or start a new run"});
   if (location.position >= examples)
-    throw InputError(input + ": the saved state is behind the last example");
+    throw InputError(input + ": the saved state is past the last example");
   location_ = location;
 }
 
@@ -81,7 +81,7 @@ std::int64_t ExampleSampler::example_at(std::int64_t position) {
 }
 
 bool ExampleSampler::next(std::vector<Sample>& samples) {
-  // A state saved with another batch size may stand where no full batch is left.
+  // A state saved with another batch size may be at a position where no full batch is left.
   if (!pad_ && location_.position + global_batch_ > examples_) location_ = {location_.epoch + 1, 0};
   if (epochs_ > 0 && location_.epoch >= epochs_) return false;
   samples.resize(static_cast<std::size_t>(batch_));

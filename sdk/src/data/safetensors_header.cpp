@@ -225,7 +225,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t 
   Reader reader;
   // The format asks for '{' as the first byte; a JSON reader would skip blanks before it.
   if (text.empty() || text.front() != '{') throw Error(file + ": the header is not a JSON object");
-  // It takes a zero byte for the end of the text, whatever stands behind it.
+  // It takes a zero byte for the end of the text, whatever follows it.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
     throw Error(file + ": the header has a zero byte at byte " + std::to_string(zero + 8),
                 {.hint = "a header is filled up with blanks"});
@@ -244,7 +244,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t 
   }
   if (end != data_bytes)
     throw Error(file + ": " + std::to_string(data_bytes - end) +
-                " bytes of data behind the last entry belong to none");
+                " bytes of data after the last entry belong to no entry");
   return std::move(reader.header);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON header of a safetensors file, checked against the size of the data behind it. Shared by
+// The JSON header of a safetensors file, checked against the size of the data after it. Shared by
 // reader and writer.
 #pragma once
 

@@ -58,7 +58,7 @@ std::uint64_t header_size(std::span<const std::byte> bytes, const std::string& f
   if (size > kSafetensorsMaxHeader)
     throw Error(file + ": the header is said to have " + std::to_string(size) +
                     " bytes, more than the format allows",
-                {.hint = "this is probably no safetensors file"});
+                {.hint = "the file is probably not in the safetensors format"});
   if (size > bytes.size() - 8)
     throw Error(file + ": the header is said to have " + std::to_string(size) +
                 " bytes, but only " + std::to_string(bytes.size() - 8) + " follow");

@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A process needs a while until it can be told to save. What had not got so far has done nothing
-// that a failure could be.
+// A process needs a while until it can handle the signal to save. A process that ends before has
+// done nothing that could fail.
 bool had_hardly_begun(const EndRecord& end, const AttemptInfo& info) {
   constexpr double kBeginning = 1;
   return end.signal == SIGTERM && end.time - info.status.started < kBeginning;
@@ -142,7 +142,7 @@ void end_attempt(const Job& job, std::int64_t attempt, std::string_view reason,
                  double grace_seconds) {
   const fs::path directory = attempt_directory(job, attempt);
   if (read_attempt(job, attempt).phase != AttemptPhase::running) return;
-  // First the request: a shim looks for it behind started.json, so one of the two sees the other.
+  // First the request: a shim looks for it after started.json, so one of the two sees the other.
   write_end_request(directory, {std::string(reason), grace_seconds});
   const std::optional<StartRecord> start = read_start(directory);
   if (start && start->is_here()) signal_process(start->shim, start->shim_ticks, SIGTERM);

@@ -146,7 +146,7 @@ bool is_locked(const fs::path& directory) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file && (errno == ENOENT || errno == ENOTDIR)) return false;
   if (!file) throw_errno("read", path, errno);
-  // Asks without taking it, so that a look never stands in the way of a start.
+  // Asks without taking it, so that a look never blocks a start.
   struct flock whole = whole_file(F_WRLCK);
   if (::fcntl(file.get(), F_OFD_GETLK, &whole) != 0) throw_errno("look at", path, errno);
   return whole.l_type != F_UNLCK;

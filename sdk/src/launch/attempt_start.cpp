@@ -72,7 +72,7 @@ class AttemptFiles {
   UniqueFd directory_, lock_, out_, errors_;
 };
 
-// What is made meanwhile is for the owner only, unless the job is shared; processes inherit it.
+// New files are for the owner only, unless the job is shared; processes inherit this.
 class PrivateFiles {
  public:
   explicit PrivateFiles(const Job& job) : before_(::umask(077)) {

@@ -10,7 +10,7 @@ namespace trivet::launch {
 
 struct Placeholder {
   std::string_view name;    // "file:x" has the name "file" and the format "x"
-  std::string_view format;  // behind the first colon; may be empty
+  std::string_view format;  // after the first colon; may be empty
 };
 
 // `text` with what `value` gives for each placeholder; "{{" and "}}" become single braces. Throws

@@ -117,7 +117,7 @@ Launched launch(const Experiment& experiment, const fs::path& config,
   const Value* xid = answer.find("xid");
   const Value* directory = answer.find("xp_dir");
   if (xid == nullptr || directory == nullptr) {
-    throw RunError("'trivet launch' told no experiment: " + outcome.out);
+    throw RunError("'trivet launch' reported no experiment: " + outcome.out);
   }
   return {xid->as_integer(), directory->as_string()};
 }

@@ -256,7 +256,7 @@ void JobParams::validate(Diagnostics& diagnostics) const {
     if (parse_dependency(text)) continue;
     diagnostics.add(
         "after", "'" + text + "' is no dependency",
-        "the name of a job, alone or behind afterok:, afterany:, afternotok: or after:");
+        "the name of a job, alone or prefixed with afterok:, afterany:, afternotok: or after:");
   }
 }
 

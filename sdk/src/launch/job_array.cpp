@@ -165,7 +165,7 @@ class JobRunner {
     if (status_.state == JobState::preempted) return;
     JobStatus status = status_;
     status.state = JobState::queued;
-    status.detail = "told to end before it began";
+    status.detail = "asked to stop before it started";
     status.time = unix_time();
     record(status);
   }

@@ -26,8 +26,8 @@ extern char** environ;
 namespace trivet::launch {
 namespace {
 
-// What the new process is told. It shares the memory of its parent, which waits until it has become
-// the program: it may make system calls and write here, and neither allocate nor throw.
+// The arguments of the new process. It shares the memory of its parent, which waits until it has
+// become the program: it may make system calls and write here, and neither allocate nor throw.
 struct Plan {
   std::vector<char*> argv;
   std::vector<char*> environment;
@@ -100,7 +100,7 @@ int become_job(void* argument) {
   if (::chdir(plan.working_directory) != 0) {
     return give_up(plan, "cannot change to the working directory of");
   }
-  // What the caller has open for itself is closed when the program begins.
+  // The caller's own files are closed when the program starts.
   ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   if (!write_start(plan)) return give_up(plan, "cannot write started.json of");
   reset_signals();

@@ -144,7 +144,7 @@ bool MemoryCgroup::has_killed() const {
     const fs::path events = path_ / "memory.events";
     return count_in(events, "oom") > 0 && count_in(events, "oom_kill") > 0;
   }
-  // Not by failcnt, which newer kernels leave at 0. What fails may be several pages at once.
+  // Not by failcnt, which newer kernels leave at 0. One failure may be several pages.
   constexpr std::int64_t kMostAtOnce = std::int64_t{1} << 20;
   const std::int64_t most = std::max(number_in(path_ / "memory.max_usage_in_bytes"),
                                      number_in(path_ / "memory.memsw.max_usage_in_bytes"));

@@ -212,7 +212,7 @@ std::optional<std::string> Shim::memory_limit_hit() const {
 }
 
 // Of the job's first process, which stays a zombie; orphans that have fallen to this process are
-// laid to rest on the way.
+// reaped as well.
 bool Shim::has_ended() {
   while (true) {
     siginfo_t child{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layer of a config inside one that says whose code runs, should it crash or throw, and that
-// lets no missing tensor go on to the next layer.
+// passes no missing tensor to the next layer.
 #pragma once
 
 #include <memory>

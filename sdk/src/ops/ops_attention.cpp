@@ -12,12 +12,12 @@
 namespace trivet {
 namespace {
 
-// What no kernel is asked for.
+// Arguments that no kernel supports.
 bool only_composed(const ops::AttentionOptions& o) {
   return o.bias.defined() || o.kv_prefix.defined() || o.dropout > 0;
 }
 
-// What tv_attention has beside its arrays. The segment ids are among the saved tensors.
+// The fields of tv_attention that are not arrays. The segment ids are among the saved tensors.
 struct Scores {
   float scale, softcap;
   bool causal;

@@ -14,7 +14,7 @@ struct Attributes {
   bool gamma, beta;
 };
 
-// What kernels compute on the way; others follow as an op of their own.
+// Activations that kernels compute; others follow as a separate op.
 bool is_fused(Activation act) {
   return act == Activation::none || act == Activation::relu;
 }

@@ -36,7 +36,7 @@ Tensor with_value(const Tensor& x, int axis, std::int64_t before, std::int64_t a
   return ops::concat(parts, axis);
 }
 
-// The number of the element that stands at `at`, which may be outside 0 .. n - 1.
+// The number of the element at `at`, which may be outside 0 .. n - 1.
 std::int64_t source(std::int64_t at, std::int64_t n, PadMode mode) {
   if (at >= 0 && at < n) return at;
   if (mode == PadMode::edge) return at < 0 ? 0 : n - 1;

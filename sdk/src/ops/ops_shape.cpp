@@ -70,7 +70,7 @@ void contiguous_vjp(Vjp& v) {
 }
 constexpr OpDef kContiguous{"contiguous", contiguous_vjp};
 
-// Neighbors along an axis: what stands between the inputs and outputs of concat and split.
+// Neighbors along an axis: the boundaries between the inputs and outputs of concat and split.
 struct Neighbors {
   int axis, parts;
 };

@@ -37,8 +37,8 @@ Tensor as_images(const Tensor& x) {
   return ops::reshape(x, {x.dim(0) * x.dim(1), x.dim(2), x.dim(3), x.dim(4)});
 }
 
-// Depth, height and width. What the ops on images would refuse is refused here, with the name of
-// the op on volumes.
+// Depth, height and width. Arguments that the ops on images would reject are an error here, with
+// the name of the op on volumes.
 std::array<WindowAxis, 3> window_axes(const char* op, const Tensor& x,
                                       std::array<std::int64_t, 3> window, const VolumeOptions& o) {
   std::array<WindowAxis, 3> axes{};

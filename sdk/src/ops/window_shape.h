@@ -16,7 +16,7 @@ struct WindowAxis {
 
   // From the first element of a window to its last.
   std::int64_t reach() const { return dilation * (window - 1) + 1; }
-  // Padding behind the last element, as far as windows reach.
+  // Padding after the last element, as far as windows reach.
   std::int64_t pad_behind() const;
 };
 

@@ -27,7 +27,7 @@ const char* compression_name(Compression compression) {
 }  // namespace
 
 Compression compression_of(std::span<const std::uint8_t> front) noexcept {
-  // RFC 1952, 2.3: behind the two bytes are the method, 8, and flags of which three are 0. The
+  // RFC 1952, 2.3: after the two bytes come the method, 8, and flags of which three are 0. The
   // length of a TFRecord's first record may have the two bytes, too.
   const bool begins = front.size() >= 2 && front[0] == 0x1F && front[1] == 0x8B;
   if (begins && (front.size() < 3 || front[2] == 8) &&
@@ -36,7 +36,7 @@ Compression compression_of(std::span<const std::uint8_t> front) noexcept {
   }
   if (front.size() < kFrontBytes) return Compression::none;
   const bool frame = front[0] == 0x28 && front[1] == 0xB5 && front[2] == 0x2F && front[3] == 0xFD;
-  // RFC 8878, 3.1.2: frames that hold something for others may stand in front.
+  // RFC 8878, 3.1.2: frames that hold something for others may come first.
   const bool skippable = front[0] >= 0x50 && front[0] <= 0x5F && front[1] == 0x2A &&
                          front[2] == 0x4D && front[3] == 0x18;
   return frame || skippable ? Compression::zstd : Compression::none;

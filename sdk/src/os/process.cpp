@@ -22,7 +22,7 @@ std::string first_line(const char* path) {
   return line;
 }
 
-// Behind the program's name, which may hold blanks and brackets: "S 1 77 ...", from field 3 on.
+// After the program's name, which may hold blanks and brackets: "S 1 77 ...", from field 3 on.
 std::string_view fields_behind_name(std::string_view stat) {
   const std::size_t end = stat.rfind(')');
   return end == std::string_view::npos || end + 2 > stat.size() ? std::string_view()

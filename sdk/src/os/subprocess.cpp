@@ -86,7 +86,7 @@ class RunningChild {
     wait();
   }
 
-  // Until it has ended, or the time is up. What its own children print later is not waited for.
+  // Until it has ended, or the time is up. Later output of its own children is ignored.
   ProgramResult finish(double timeout_seconds) {
     const auto start = Clock::now();
     while (true) {
@@ -104,7 +104,7 @@ class RunningChild {
       if (read_some(wait_ms)) break;
     }
     result_.exit_code = wait();
-    // What it wrote before its end is there already.
+    // Its output before its end is complete.
     while (!read_some(0) && any_came_) {
     }
     return std::move(result_);

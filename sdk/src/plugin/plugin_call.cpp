@@ -11,8 +11,8 @@
 namespace trivet {
 namespace {
 
-// What a crash is blamed on, so it is set before the plugin's code runs and not delayed. The model
-// spares every call a look-up, and costs a pointer of what programs keep for libraries.
+// A crash is attributed to this, so it is set before the plugin's code runs and not delayed. The
+// model spares every call a look-up, and costs a pointer of what programs keep for libraries.
 [[gnu::tls_model("initial-exec")]] thread_local const PluginCall* innermost = nullptr;
 
 struct Classes {
@@ -70,7 +70,7 @@ void rethrow_from_plugin(const RegistryItem* item, const char* method, const Err
     throw;
   } catch (const std::bad_alloc&) {
     if (details.hint.empty()) details.hint = "make the batch or the model smaller";
-    throw RunError("no memory is left", details);
+    throw RunError("out of memory", details);
   } catch (const std::exception& error) {
     throw PluginError(thrown_by(method, error.what()), details);
   } catch (...) {

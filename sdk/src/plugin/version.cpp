@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The release number comes from meson.build, the one location where it is written.
+// The release number comes from meson.build; it is written nowhere else.
 #include "trivet/version.h"
 
 namespace trivet {

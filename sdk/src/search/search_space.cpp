@@ -70,7 +70,7 @@ void DimensionConfig::validate(Diagnostics& diagnostics) const {
   const int given = uniform.has_value() + log_uniform.has_value() + int_.has_value() +
                     log_int.has_value() + choice.has_value();
   if (given != 1) {
-    diagnostics.add("", given == 0 ? "says nothing of its values" : "says two things of its values",
+    diagnostics.add("", given == 0 ? "sets no values" : "sets more than one kind of values",
                     "set exactly one of uniform, log_uniform, int, log_int and choice");
     return;
   }

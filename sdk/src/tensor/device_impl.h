@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is behind a Device: the opened backend, what the host offers it, and the SDK's own small
-// constants there.
+// The implementation of a Device: the opened backend, what the host offers it, and the SDK's own
+// small constants there.
 #pragma once
 
 #include <cstdint>

@@ -255,7 +255,7 @@ void DeviceMemory::finish_recording() {
   if (records_in_a_row_ > kPatience && records_in_a_row_ % kTryAgain != 0) return;
   std::vector<bool> escaped;
   for (const StepPlan& plan : plans_) {
-    // What outlived one step of a kind may do so again, even if it did not this time.
+    // A tensor that outlived one step of a kind may do so again, even if it did not this time.
     if (plan.record.sizes != record_.sizes) continue;
     for (std::uint64_t offset : plan.offsets) escaped.push_back(offset == StepPlan::kNoPosition);
   }
@@ -293,7 +293,7 @@ std::vector<bool> DeviceMemory::escaped_from_arena() const {
 void DeviceMemory::keep_plan(StepPlan plan) {
   plan.last_used = step_;
   report_.lower_bound_bytes = plan.lower_bound;
-  // Plans are told apart by their first allocation.
+  // The first allocation distinguishes plans.
   std::erase_if(plans_, [&](const StepPlan& old) {
     return old.record.sizes.front() == plan.record.sizes.front();
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shape: checks on construction, so that everything behind it may trust rank and extents.
+// Shape: checks on construction, so that all code after them may trust rank and extents.
 #include "trivet/tensor/shape.h"
 
 #include <algorithm>

@@ -30,7 +30,7 @@ struct StepPlan {
 };
 
 // Positions by decreasing size, each at the lowest offset that is free over its whole lifetime.
-// This comes within a few per cent of the lower bound on training steps; finding the optimum is
+// This comes within a few percent of the lower bound on training steps; finding the optimum is
 // NP-hard. Cost: square in the number of allocations. An allocation escapes when it was not given
 // back in `record`, or says so in `escaped`.
 StepPlan solve(StepRecord record, const std::vector<bool>& escaped);

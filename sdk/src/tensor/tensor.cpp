@@ -47,7 +47,7 @@ Tensor host_copy(const Tensor& x) {
   return copy;
 }
 
-// What is behind a tensor. Throws Error for an undefined one.
+// The implementation of a tensor. Throws Error for an undefined one.
 const TensorImpl& behind(const TensorImpl* impl) {
   if (impl == nullptr) throw Error("a tensor was asked for that is not defined");
   return *impl;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is behind a Tensor: a header (view, type, position on a tape) and a storage (memory and who
-// gets it back). Both are counted intrusively and come from free lists, so a step in its steady
-// state calls malloc for neither.
+// The implementation of a Tensor: a header (view, type, position on a tape) and a storage (memory
+// and who gets it back). Both are counted intrusively and come from free lists, so a step in its
+// steady state calls malloc for neither.
 #pragma once
 
 #include <atomic>

@@ -18,7 +18,7 @@ void check_parts(const ExperimentConfig& config, Diagnostics& diagnostics) {
       "every part of a batch must have as many examples");
 }
 
-// What an input has of the global batch is said twice, by the mesh and by the input.
+// The share of an input in the global batch is set twice, by the mesh and by the input.
 void check_share(const ExperimentConfig& config, Diagnostics& diagnostics) {
   if (config.mesh.percore_batch_size <= 0) return;
   Diagnostics of_mesh;

@@ -31,7 +31,7 @@ class GradientClip {
   struct Variable {
     Parameter* parameter;
     Tensor gradient;  // f32 [n]
-    Tensor square;    // f32 [1]: its location in `squares_`
+    Tensor square;    // f32 [1]: its element of `squares_`
   };
   struct Norms {
     double before = 0, after = 0;  // of all gradients, around clipping per variable

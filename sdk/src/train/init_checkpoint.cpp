@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding the weights of another run and loading them by rules.
 //
-// Unlike Model Garden, which logs and goes on, a configured checkpoint that is not there is an
+// Unlike Model Garden, which logs and continues, a configured checkpoint that is not there is an
 // error: a run that silently starts from random weights wastes days.
 #include <algorithm>
 #include <filesystem>
@@ -90,9 +90,10 @@ class Rules {
         if (rule.used) continue;
         std::vector<std::string> names;
         for (const auto& parameter : store.parameters()) names.push_back(parameter->path());
-        throw RunError("the pattern '" + rule.pattern + "' matches no variable of the model",
-                       {.path = path_ + (list == &ignore_ ? ".ignore" : ".rules"),
-                        .hint = "it must match a whole path; " + suggestion(rule.pattern, names)});
+        throw RunError(
+            "the pattern '" + rule.pattern + "' matches no variable of the model",
+            {.path = path_ + (list == &ignore_ ? ".ignore" : ".rules"),
+             .hint = "a pattern must match a whole path; " + suggestion(rule.pattern, names)});
       }
     }
   }

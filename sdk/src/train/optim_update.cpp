@@ -80,7 +80,7 @@ std::size_t slots_needed(const tv_optim& update) {
   return update.kind == TV_SGD && update.momentum == 0 ? 0 : 1;
 }
 
-// What is changed in place is never packed: a copy would be changed instead.
+// A tensor that is changed in place is never packed: the change would reach a copy.
 float* in_place(const char* op, const char* name, const Tensor& x, const Tensor& like) {
   detail::expect_beside(op, name, x, like);
   if (x.contiguous() && x.shape() == like.shape()) return static_cast<float*>(detail::memory(x));

@@ -17,7 +17,7 @@ VariationalNoise::VariationalNoise(ParameterStore& store, const VariationalNoise
   }
   if (variables_.empty()) {
     throw ConfigError(Diagnostic{.path = "trainer.variational_noise.variables",
-                                 .what = "they match no trainable variable",
+                                 .what = "the patterns match no trainable variable",
                                  .hint = "a pattern must match a whole path, e.g. \"body/.*\""});
   }
   without_ = Tensor::empty(store.device(), store.trainable_values().shape());

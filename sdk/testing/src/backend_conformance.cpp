@@ -29,7 +29,7 @@ std::string missing_functions(const tv_backend& b) {
   return names;
 }
 
-// The part of the table the backend knows; functions behind its struct_size are null.
+// The part of the table the backend knows; functions past its struct_size are null.
 tv_backend known_part(const tv_backend* backend) {
   tv_backend known = {};
   const auto size = std::min<std::size_t>(backend->struct_size, sizeof(known));

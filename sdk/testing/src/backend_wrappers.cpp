@@ -24,33 +24,33 @@ struct Named {
   std::size_t offset;
 };
 
-#define TRIVET_SLOT(slot) {#slot, offsetof(tv_backend, slot)},
+#define TRIVET_KERNEL(kernel) {#kernel, offsetof(tv_backend, kernel)},
 // clang-format off
 constexpr Named kOptional[] = {
-    TV_FOR_EACH_OPTIONAL_KERNEL(TRIVET_SLOT)
-    TRIVET_SLOT(alloc_host) TRIVET_SLOT(free_host) TRIVET_SLOT(transfer_async)
-    TRIVET_SLOT(capture) TRIVET_SLOT(extension)
+    TV_FOR_EACH_OPTIONAL_KERNEL(TRIVET_KERNEL)
+    TRIVET_KERNEL(alloc_host) TRIVET_KERNEL(free_host) TRIVET_KERNEL(transfer_async)
+    TRIVET_KERNEL(capture) TRIVET_KERNEL(extension)
 };
 // clang-format on
-#undef TRIVET_SLOT
+#undef TRIVET_KERNEL
 
-void clear(tv_backend& table, const Named& slot) {
-  std::memset(reinterpret_cast<char*>(&table) + slot.offset, 0, sizeof(void*));
+void clear(tv_backend& table, const Named& kernel) {
+  std::memset(reinterpret_cast<char*>(&table) + kernel.offset, 0, sizeof(void*));
 }
 
 }  // namespace
 
 tv_backend mandatory_only(const tv_backend& backend) {
   tv_backend table = whole(backend);
-  for (const Named& slot : kOptional) clear(table, slot);
+  for (const Named& kernel : kOptional) clear(table, kernel);
   return table;
 }
 
 tv_backend without(const tv_backend& backend, const char* name) {
   tv_backend table = whole(backend);
-  for (const Named& slot : kOptional) {
-    if (std::strcmp(slot.name, name) != 0) continue;
-    clear(table, slot);
+  for (const Named& kernel : kOptional) {
+    if (std::strcmp(kernel.name, name) != 0) continue;
+    clear(table, kernel);
     return table;
   }
   throw Error("no optional backend function \"" + std::string(name) + "\"");

@@ -89,7 +89,7 @@ void check_case(Kit& kit, const MatmulCase& c, bool ta, bool tb, float alpha, fl
   const Operand ob = operand(c.k, c.n, {tb, c.shared_b}, c);
   const Operand oc = operand(c.m, c.n, {}, c);
   const Values a = random_values(71, oa.total), b = random_values(72, ob.total);
-  // With beta 0 the old C must not be read: NaNs stand there. Padding of rows keeps its value.
+  // With beta 0 the old C must not be read: it holds NaNs. Padding of rows keeps its value.
   Values start = random_values(73, oc.total);
   if (beta == 0) {
     for (std::int64_t i = 0; i < oc.total; ++i) {

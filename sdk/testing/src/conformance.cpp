@@ -220,7 +220,7 @@ bool Run::unharmed(std::string& message) {
     const auto at = std::mismatch(now.begin() + static_cast<std::ptrdiff_t>(from), now.end(),
                                   block.start.begin() + static_cast<std::ptrdiff_t>(from));
     if (at.first == now.end()) continue;
-    message = block.is_output ? "bytes behind an output were written" : "an input was written";
+    message = block.is_output ? "bytes after an output were written" : "an input was written";
     return false;
   }
   return true;

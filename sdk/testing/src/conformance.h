@@ -75,7 +75,7 @@ class Run {
  private:
   struct Block {
     void* data;
-    std::vector<unsigned char> start;  // with the guard behind it
+    std::vector<unsigned char> start;  // with the guard after it
     bool is_output;
   };
   enum class Use { input, output };
@@ -96,7 +96,7 @@ class Kit {
 
   bool open();  // false when nothing can be run at all
   bool wants(const std::string& function) const;
-  // The same for an optional slot; notes it as absent when null.
+  // The same for an optional kernel; notes it as absent when null.
   bool wants_kernel(const std::string& function, bool present);
   const void* extension(const char* name);
   bool stores(int dtype) const { return info_.storage_dtypes >> dtype & 1; }

@@ -121,7 +121,7 @@ tv_status sync(tv_ctx* ctx) {
 
 // ---- computing: views
 
-// What is no array is as it was given.
+// Arguments that are not arrays are passed unchanged.
 template <class T>
 T passed(T value) {
   return value;
@@ -266,7 +266,8 @@ void fill_table(tv_backend& table, const tv_backend& inner) {
   table.free = free_memory;
   table.transfer = transfer;
   table.sync = sync;
-#define TRIVET_WRAP(slot) wrap<&tv_backend::slot>(table, inner, &Wrapped<&tv_backend::slot>::call);
+#define TRIVET_WRAP(kernel) \
+  wrap<&tv_backend::kernel>(table, inner, &Wrapped<&tv_backend::kernel>::call);
   TV_FOR_EACH_KERNEL(TRIVET_WRAP)
 #undef TRIVET_WRAP
   if (inner.extension != nullptr) table.extension = extension;

@@ -426,8 +426,8 @@ TEST_CASE("a search that cannot be is refused before anything is made") {
   CHECK_THAT(space_refusal("{choice = []}"), Contains("at least one value"));
   CHECK_THAT(space_refusal("{choice = [1, 2, 1]}"), Contains("1 is listed twice"));
   CHECK_THAT(space_refusal("{int = [1, 2], uniform = [0.0, 1.0]}"),
-             Contains("says two things of its values"));
-  CHECK_THAT(space_refusal("{}"), Contains("says nothing of its values"));
+             Contains("sets more than one kind of values"));
+  CHECK_THAT(space_refusal("{}"), Contains("sets no values"));
   CHECK_THAT(space_refusal("{unifrom = [0.0, 1.0]}"), Contains("did you mean 'uniform'"));
   CHECK_THAT(refusal(at.launch("true", "--xp.orchestrator.goal=least")), Contains("min, max"));
   CHECK_THAT(refusal(at.launch("true", "--xp.orchestrator.sampler=search/Tpee")),

@@ -155,7 +155,7 @@ TEST_CASE("memory that cannot be had is an error of the run that says for what",
       "ulimit -v 4000000; export TRIVET_PLUGIN_PATH=" + quoted(test::plugin_dir().string()) + "; " +
       quoted(test::program().string()) + " " + short_run(temp / "run") +
       " -q task.train_input.batch_size=1000000000000");
-  check_error(result, 1, "task.train_input: no memory is left");
+  check_error(result, 1, "task.train_input: out of memory");
 }
 
 TEST_CASE("a limit on memory that OpenBLAS cannot live with is told, not waited out", "[nosan]") {

@@ -221,8 +221,7 @@ TEST_CASE("a file cut anywhere is refused, and so is one with bytes behind its e
     INFO("cut at " << size);
     CHECK(!complaint_about(whole.substr(0, size)).empty());
   }
-  CHECK_THAT(complaint_about(whole + "x"),
-             Catch::Contains("1 bytes of data behind the last entry"));
+  CHECK_THAT(complaint_about(whole + "x"), Catch::Contains("1 bytes of data after the last entry"));
   CHECK(complaint_about(whole).empty());
 }
 
@@ -265,7 +264,7 @@ TEST_CASE("a hostile header is refused with the entry's name") {
       {entry("F32", "[2]", "[8,0]"), "ends before it begins"},
       {entry("F32", "[4]", "[0,16]"), "ends at byte 16 of 8"},
       {entry("F32", "[1]", "[4,8]"), "leaves a hole"},
-      {entry("F32", "[1]", "[0,4]"), "4 bytes of data behind the last entry"},
+      {entry("F32", "[1]", "[0,4]"), "4 bytes of data after the last entry"},
       {entry("U8", "[8]", "[0,8,9]"), "more than two data_offsets"},
       {entry("U8", "[8]", "[0]"), "does not have two data_offsets"},
       {entry("U8", "[8]", "[-1,8]"), "a negative number"},

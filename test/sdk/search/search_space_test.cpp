@@ -188,11 +188,11 @@ TEST_CASE("a point that is none of the space is refused by key") {
 
 TEST_CASE("a dimension that makes no sense is refused with what to do") {
   CHECK_THAT(refusal(Value::table()),
-             Contains("space.lr") && Contains("says nothing of its values") &&
+             Contains("space.lr") && Contains("sets no values") &&
                  Contains("set exactly one of uniform, log_uniform, int, log_int and choice"));
   CHECK_THAT(
       refusal(Value::table({{"uniform", Value::array({0, 1})}, {"int", Value::array({0, 1})}})),
-      Contains("says two things of its values"));
+      Contains("sets more than one kind of values"));
   CHECK_THAT(refusal("uniform", {1.0}),
              Contains("space.lr.uniform: must be [low, high], has 1 numbers"));
   CHECK_THAT(refusal("uniform", {2.0, 1.0}),

@@ -5,8 +5,8 @@
  * A backend allocates device memory and computes; it knows nothing about shapes beyond its
  * arguments, nothing about layers, and nothing about automatic differentiation. 16 functions are
  * mandatory: 7 for the device and 9 for computing. All others may be null, or may answer
- * TV_UNSUPPORTED for some arguments: the SDK then runs a composition of the mandatory ones, counts
- * it, and the run summary says so ("attention_fwd composed (128 calls)").
+ * TV_UNSUPPORTED for some arguments: the SDK then runs a fallback made of the mandatory ones and
+ * counts the calls. The run summary reports them as "fallback: attention_fwd (128 calls)".
  *
  * Rules for authors
  *  1. Inputs are contiguous, row-major, 64-byte aligned at their allocation, unless the function
@@ -227,7 +227,7 @@ typedef struct tv_norm_grad {
 } tv_norm_grad;
 
 /* Scaled dot-product attention. q [B, Tq, H, D], k and v [B, Tkv, Hkv, D], H a multiple of Hkv; the
- * four may be strided in all but the last axis. Query i stands at position i + q_offset. A key j is
+ * four may be strided in all but the last axis. Query i is at position i + q_offset. A key j is
  * seen by query i unless causal and j > i + q_offset, or window > 0 and i + q_offset - j >= window,
  * or the segment ids (i32 [B, Tq], [B, Tkv], both null or both set) differ. Scores are scale * q.k,
  * then softcap * tanh(score / softcap) where softcap > 0. A query that sees nothing gives zeros.
@@ -251,7 +251,7 @@ typedef struct tv_attention_grad {
 
 /* Rotary positions: pairs (x[i], x[i + rotary/2]) of the first `rotary` features of the last axis
  * turn by sign * position * theta^(-2 i / rotary). x and out [B, T, H, D]; positions i32 [B, T]. In
- * position is allowed. */
+ * place is allowed. */
 typedef struct tv_rope {
   uint32_t struct_size;
   tv_view x, out;
@@ -375,8 +375,8 @@ typedef struct tv_backend {
   tv_status (*norm_fwd)(tv_ctx*, const tv_norm*);
   tv_status (*norm_bwd)(tv_ctx*, const tv_norm_grad*);
   tv_status (*act_fwd)(tv_ctx*, tv_activation, const tv_view* y, const tv_view* x);
-  /* `saved` is y or x, as the activation needs; dx may be dy for the forms that are not gated (in
-   * position). */
+  /* `saved` is y or x, as the activation needs; dx may be dy (in place) for the ungated
+   * forms. */
   tv_status (*act_bwd)(tv_ctx*, tv_activation, const tv_view* dx, const tv_view* saved,
                        const tv_view* dy);
   tv_status (*attention_fwd)(tv_ctx*, const tv_attention*);

@@ -47,7 +47,7 @@ TRIVET_CONFIG(
     (mesh_axis_names,
      "Roles of the axes: replica (data alone is split), data (data and weights), mdl (weights and "
      "depths), data_expert (as data, and experts), stage (layers), seq (positions)."),
-    (processes, "Processes that the devices are shared by, equally.", at_least(1)),
+    (processes, "Number of processes that share the devices equally.", at_least(1)),
     (percore_batch_size,
      "Examples of a global batch per device, also below 1; 0: the inputs' batch_size "
      "says.",

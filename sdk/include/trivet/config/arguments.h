@@ -50,7 +50,7 @@ class TRIVET_API Arguments {
 };
 
 // Throws UsageError for an unknown option (with the nearest names), a missing or unexpected value
-// and an option given twice that is not repeatable. Everything behind "--" is plain.
+// and an option given twice that is not repeatable. Everything after "--" is plain.
 TRIVET_API Arguments parse_arguments(std::span<const std::string> words,
                                      std::span<const OptionSpec> options);
 

@@ -76,7 +76,7 @@ class TRIVET_API ConfigValue {
     return node_ != nullptr ? node_key() : std::string_view(literal_, literal_size_);
   }
   const Value& fields() const noexcept;      // a table without `type`
-  const std::string& path() const noexcept;  // where it stood in the config: "task.model"
+  const std::string& path() const noexcept;  // its path in the config: "task.model"
   const Origin& origin() const noexcept;
 
   Value to_value() const;  // {type = key, fields...}, or null
@@ -116,8 +116,8 @@ class TRIVET_API ConfigValue {
 };
 
 namespace detail {
-// One address for each config type and library: which item a struct belongs to is told by it, never
-// by RTTI, which takes two types of the same name in two plugins for one.
+// One address for each config type and library: it identifies the item of a struct, never RTTI,
+// which takes two types of the same name in two plugins for one.
 template <class C>
 [[gnu::visibility("hidden")]] inline constexpr char kConfigToken = 0;
 

@@ -21,7 +21,7 @@ struct Duration {
   friend constexpr auto operator<=>(const Duration&, const Duration&) = default;
 };
 
-// Units d, h, m, s, ms, us, each at most once and in this order; a sign may stand before. Nothing
+// Units d, h, m, s, ms, us, each at most once and in this order; a sign may precede them. Nothing
 // for any other text.
 TRIVET_API std::optional<Duration> parse_duration(std::string_view text);
 // The shortest such text that reads back to the same number of milliseconds, e.g. "1h30m".

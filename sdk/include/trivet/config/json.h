@@ -13,7 +13,7 @@ namespace trivet {
 
 enum class JsonStyle {
   line,      // one line without blanks, for .jsonl files
-  spaced,    // one line with a blank behind each comma and colon, for arguments and messages
+  spaced,    // one line with a blank after each comma and colon, for arguments and messages
   indented,  // two spaces, with a line end at the end
 };
 

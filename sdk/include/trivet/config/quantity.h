@@ -21,7 +21,7 @@ struct Quantity {
   Value (*as_written)(const Value& number);
   // Whether its numbers are whole.
   bool is_whole = false;
-  // What is said of a text that is 0 or less; empty: nothing.
+  // The message for a text that is 0 or less; empty: none.
   std::string_view not_positive{};
 };
 

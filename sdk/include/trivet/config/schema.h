@@ -115,7 +115,7 @@ class TRIVET_API Diagnostics {
   void sort();          // by file, line and column; those without a location stay last
   void throw_if_any();  // sorted, as one ConfigError
 
-  // While it lives, `add(field, ...)` speaks of the fields of `table`, which stands at `path`. Both
+  // While it lives, `add(field, ...)` speaks of the fields of `table`, which is at `path`. Both
   // must outlive it.
   class TRIVET_API Inside {
    public:
@@ -136,14 +136,14 @@ class TRIVET_API Diagnostics {
   const Value* table_ = nullptr;
 };
 
-// The item a bare number stands for in a field of its kind: `learning_rate = 0.1` is {type = key,
+// The item that a bare number selects in a field of its kind: `learning_rate = 0.1` is {type = key,
 // field = 0.1}.
 struct ScalarShorthand {
   std::string key;
   std::string field;
 };
 
-// Where `validate` finds the schemas behind "plugin/Name". The host's reads the notes of plugins.
+// Where `validate` finds the schemas of "plugin/Name". The host's reads the notes of plugins.
 class TRIVET_API SchemaLookup {
  public:
   virtual ~SchemaLookup();
@@ -159,7 +159,7 @@ class TRIVET_API SchemaLookup {
 // Checks a table against a schema and adds everything that is wrong: unknown keys (with the nearest
 // names and the table they belong to), wrong types, values out of range, missing required fields.
 // With a lookup, nested ConfigOf values are checked through and through, else only their form.
-// `path` is where the table stands in the whole config; a null value is an empty table; the key
+// `path` is the path of the table in the whole config; a null value is an empty table; the key
 // `type` at the top is ignored when `allow_type` is set.
 struct ValidateOptions {
   std::string path{};

@@ -8,7 +8,7 @@
 //
 //   Value v = Value::table();
 //   v.set("dims", 128);
-//   v.set_path("task.model.type", "vision/Mlp");  // makes the tables on the way
+//   v.set_path("task.model.type", "vision/Mlp");  // makes missing tables
 //   if (const Value* type = v.find_path("task.model.type")) use(type->as_string());
 //
 // A Value owns its tree: copies are deep, moves are cheap. Tables keep the order of the file. It is
@@ -108,8 +108,8 @@ class TRIVET_API Value {
   double float_or(std::string_view key, double otherwise) const;  // integers are accepted
 
   // Changing. `set` replaces in place or appends and returns the stored value; a null value becomes
-  // a table first. `set_path` makes missing tables on the way and throws Error when something else
-  // than a table is in the way.
+  // a table first. `set_path` makes missing tables and throws Error when something else than a
+  // table is in the way.
   Value& set(std::string_view key, Value value);
   Value& set_path(std::string_view path, Value value);
   bool erase(std::string_view key);  // true if it was there

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExampleSampler: which example stands where: epochs, shuffling, hosts and the remainder, without a
+// ExampleSampler: the order of examples: epochs, shuffling, hosts and the remainder, without a
 // buffer. What an Input over a known number of examples needs, whatever they are.
 //
 // Example (sdk/examples/snippets/example_sampler.cpp#get_next):

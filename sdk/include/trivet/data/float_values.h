@@ -12,7 +12,7 @@ namespace trivet {
 // f32, bf16 or f16.
 TRIVET_API bool holds_floats(const SafetensorsEntry& entry);
 
-// Row-major; 16-bit numbers are widened, which changes none. The data may stand at any byte. Throws
+// Row-major; 16-bit numbers are widened, which changes none. The data may start at any byte. Throws
 // Error where holds_floats() is false. [any-thread]
 TRIVET_API std::vector<float> floats_of(const SafetensorsEntry& entry);
 

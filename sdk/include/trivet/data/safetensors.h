@@ -48,7 +48,7 @@ class TRIVET_API SafetensorsFile {
   std::unique_ptr<Impl> impl_;
 };
 
-// Writes the entries in the given order, without gaps, behind a header padded with blanks to a
+// Writes the entries in the given order, without gaps, after a header padded with blanks to a
 // multiple of 8 bytes, then fsync (of the file; its folder is the caller's). The same entries give
 // the same bytes. An existing file is replaced. Throws Error with the system's text (disk full,
 // read-only) and leaves no half file behind. [any-thread]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a layer says that it is nothing but one of the plain activations, so that the layer before it
-// can compute it on the way (ops::linear, ops::conv2d) instead of in a pass of its own.
+// can compute it in its own kernel (ops::linear, ops::conv2d) instead of in a pass of its own.
 //
 // Example (sdk/examples/snippets/layer.cpp#activation):
 //

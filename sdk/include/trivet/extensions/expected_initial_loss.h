@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a task says what the loss of untrained weights should be about, so that `trivet check` can
 // tell a model that starts out wrong (labels that do not fit, logits that are far too large, a sum
-// where a mean was meant) from one that has only not learnt yet. The task derives
-// from ExpectedInitialLoss, too.
+// where a mean was meant) from one that is untrained. The task derives from ExpectedInitialLoss,
+// too.
 //
 // Example (sdk/examples/snippets/task_extensions.cpp#expected_initial_loss):
 //

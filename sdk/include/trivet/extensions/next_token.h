@@ -36,7 +36,7 @@ class NextToken {
   // the caller marks them in context.inputs_indicator, f32 [B, n], and gives a prompt in one chunk.
   // [run-thread]
   virtual bool sees_whole_prompt() const = 0;
-  // Logits f32 [B, vocabulary_size] of the token behind the last of ids i32 [B, n]: the positions
+  // Logits f32 [B, vocabulary_size] of the token after the last of ids i32 [B, n]: the positions
   // after those in `cache`, or with a null cache all of them. With a cache `context` may have
   // paddings and positions, as trivet/layer/extend_step.h says, for rows padded at the left. Off
   // the tape. [run-thread]

@@ -43,7 +43,7 @@ struct TableCell {
   bool missing = false;  // the text says that there is no value ("", "NA", as configured)
 };
 
-// One row of a table, as it stands in the file. Valid until the next row is read.
+// One row of a table, as in the file. Valid until the next row is read.
 struct TRIVET_API TableRow {
   std::span<const TableCell> cells;  // one a column
   const std::string* file = nullptr;

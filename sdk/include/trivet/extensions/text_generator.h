@@ -25,17 +25,17 @@ namespace trivet {
 // Id for Task::extension; what it returns points to a TextGenerator.
 inline constexpr std::string_view kTaskTextGenerator = "trivet.task.text_generator/2";
 
-// What is not set is as the task's config says.
+// An unset field takes the value of the task's config.
 struct GenerateOptions {
-  std::optional<std::int64_t> max_tokens{};  // behind each prompt
+  std::optional<std::int64_t> max_tokens{};  // after each prompt
   std::optional<double> temperature{};       // 0: always the likeliest token
   std::optional<std::int64_t> top_k{};       // 0: all tokens
   std::optional<double> top_p{};             // 1: all tokens
   std::optional<std::int64_t> beam_size{};   // more than 1: beam search
   std::vector<std::string> stop{};           // texts that end a continuation; not part of it
   std::uint64_t seed = 0;
-  // What a prompt's tokens are drawn by beside the seed: its number, and which sample of it this
-  // is. Equal ones give equal texts, in any batch.
+  // Identifies a prompt and a sample. With the seed, it determines the random numbers of the
+  // sample, in any batch.
   struct Draw {
     std::uint64_t prompt = 0;
     std::uint64_t sample = 0;

@@ -17,8 +17,8 @@
 // without started.json, never ran. None is forced to the disk: after a power cut an attempt whose
 // exit.json is missing or damaged was lost, as were the last writes of the job itself.
 //
-// A shim, a process between the orchestrator and the job's, starts the job in a session of its
-// own, ends it when its time is up, and writes the files. It goes on when the orchestrator is gone.
+// A shim, a process between the orchestrator and the job's, starts the job in a session of its own,
+// ends it when its time is up, and writes the files. It continues when the orchestrator has ended.
 // When the job's first process has ended, all that it has left behind is killed, whatever session
 // it has moved to; exit.json is written after that. The job dies with its shim.
 #pragma once
@@ -68,8 +68,8 @@ inline constexpr std::string_view kReasonMemoryLimit = "memory limit";
 inline constexpr std::string_view kReasonNotDone =
     "it ended with exit code 0 before it was done: a plugin or a library that it loads has called "
     "exit, _exit or exec";
-// The time that a cluster gives was up: preempted when the job says so (75), or was told in its
-// first second and could not listen yet; else failed.
+// The time that a cluster gives was up: preempted when the job says so (75), or got the signal in
+// its first second and could not listen yet; else failed.
 inline constexpr std::string_view kReasonOutOfTime = "out of time";
 
 enum class AttemptPhase { fresh, running, ended, lost };
@@ -89,11 +89,13 @@ struct AttemptOptions {
   // (memory_cgroup.h); empty, or a job without one: no limit. A job never fails because a cgroup
   // cannot be made: it runs without, and its stderr says so.
   std::filesystem::path cgroup_parent{};
-  // Beside Job::env, which wins: what only the location where it runs knows (CUDA_VISIBLE_DEVICES).
+  // Variables that only the executing host knows, such as CUDA_VISIBLE_DEVICES. Job::env overrides
+  // them.
   std::vector<std::pair<std::string, std::string>> env{};
-  // For run_attempt: signals by which the location announces that it ends the job, and the `reason`
-  // of exit.json for each: {SIGTERM, "preempted"}. The job gets SIGTERM then, and SIGKILL when
-  // grace_seconds are over. Signals that are not listed are passed on as they are.
+  // For run_attempt: signals with which the cluster announces that it will end the job, and the
+  // `reason` to write to exit.json for each, such as {SIGTERM, "preempted"}. The job then gets
+  // SIGTERM, and SIGKILL when grace_seconds are over. Signals that are not listed are passed on as
+  // they are.
   std::vector<std::pair<int, std::string>> end_signals{};
 };
 
@@ -112,18 +114,18 @@ TRIVET_API pid_t start_attempt(const Job& job, std::int64_t attempt,
 
 // The same in this process, for the script of a cluster's job: returns the exit code to end with
 // (128 + signal). SIGTERM and SIGINT are passed on to all of the job's processes, SIGUSR1, SIGUSR2
-// and SIGHUP to its first one. Takes over all children of the process meanwhile, as it is the one
-// to which the job's orphans fall.
+// and SIGHUP to its first one. While it runs, this process is the subreaper for the job's orphans,
+// so it reaps all children.
 TRIVET_API int run_attempt(const Job& job, std::int64_t attempt,
                            const AttemptOptions& options = {});
 
-// SIGTERM to all of the job's processes, SIGKILL after `grace_seconds`, by the shim; exit.json
-// gets `reason`, for instance kReasonCancelled. Does nothing for an attempt that does not run here;
-// when called again, a shorter grace counts. Throws RunError when the shim cannot be told.
+// SIGTERM to all of the job's processes, SIGKILL after `grace_seconds`, by the shim; exit.json gets
+// `reason`, for instance kReasonCancelled. Does nothing for an attempt that does not run here; when
+// called again, a shorter grace counts. Throws RunError when the shim cannot be reached.
 TRIVET_API void end_attempt(const Job& job, std::int64_t attempt, std::string_view reason,
                             double grace_seconds);
 
-// What becomes of a job after an attempt that has ended: completed, failed, cancelled, lost, or
+// The status of a job after an attempt that has ended: completed, failed, cancelled, lost, or
 // preempted or pending when it is to be started again. `before` is the job's status so far,
 // `attempt` that of read_attempt().
 TRIVET_API JobStatus after_attempt(const Job& job, const JobStatus& before,

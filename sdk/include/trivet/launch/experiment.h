@@ -67,7 +67,7 @@ struct Experiment : JobParams {
 TRIVET_CONFIG(
     Experiment, JobParams,
     (name, "Name of the experiment; default: that of the run's config file."),
-    (tags, "A list of texts, or a text with commas."),
+    (tags, "Tags of the experiment: a list of strings, or one string with commas."),
     (note, "Note on the experiment, for people."),
     (jobs, "The processes of every work unit, by name; the first is the main job."),
     (jobs_provider, "More jobs, made from the run's config; `jobs` is laid over them."),
@@ -84,20 +84,20 @@ TRIVET_CONFIG(
      "The sweep. Default with --sweep: sweeps/TrainerSweep where there is a run's config, else "
      "sweeps/ConfigSweep."),
     (orchestrator, "Where the jobs run."),
-    (importance, "Kept in the record, for people: low, normal, high."),
+    (importance, "Importance in the experiment's record, for people."),
     (repeats,
-     "How often every item of the sweep is run; {repeat} in a job's texts is 1, 2, ... Without it "
-     "items that say the same are one work unit.",
+     "Number of runs of each item of the sweep; {repeat} in a job's texts is 1, 2, ... Default: "
+     "identical items become one work unit.",
      at_least(1), at_most(100000)),
     (snapshot,
      "Copies that the launch makes in the experiment's directory, for its jobs to use: `files`, "
      "and scripts, and programs. A script or program that runs from where it lies is compared with "
      "what it was at the launch, and the job's stderr says so when it has changed."),
     (shared,
-     "Others may read the records and what jobs print, as far as the umask lets them. Default: the "
-     "owner only."),
+     "Lets other users read the records and what jobs print, as far as the umask allows. Default: "
+     "the owner only."),
     (xid, "Adds what is missing to this experiment instead of making a new one.", at_least(1)),
-    (author, "User who launches it; default: the current one.", alias("user")),
+    (author, "User who launches the experiment. Default: the current user.", alias("user")),
     (aux, "A free table for references, ${xp.aux.x}, and for own tools."))
 
 struct Launched {

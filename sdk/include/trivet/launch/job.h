@@ -7,7 +7,7 @@
 //   args = { workdir = "{wu_dir}", batch_size = 64 }     # --workdir=... --batch_size=64
 //   platform = "cuda=2"
 //
-// In every string of `args` and `env` these stand for what is known late, each kept in the text
+// In every string of `args` and `env` these placeholders are replaced late, each kept in the text
 // around it:
 //
 //   {wu_dir} {xp_dir}      directories of the work unit and of the experiment
@@ -33,8 +33,8 @@
 
 namespace trivet::launch {
 
-// What is not said is the experiment's value, after it the documented one. What is said counts, 0
-// and "" too: a job with gpus = 0 takes none, whatever the experiment says.
+// An unset field takes the experiment's value, then the documented default. A field that is set
+// counts, also 0 and "": a job with gpus = 0 takes none, whatever the experiment says.
 struct JobParams {
   std::optional<std::string> target;
   std::optional<std::string> interpreter;
@@ -60,43 +60,48 @@ TRIVET_CONFIG(
      "Program to start: an executable (a path, or a name on PATH), a script ending in .py, or "
      "\"trivet\", this program."),
     (interpreter,
-     "Starts the target as a script: \"python3\", \"bash\". Default: what the first line of an "
-     "executable script names (#!), else python3 for .py."),
+     "Interpreter of a script: \"python3\", \"bash\". Default: the one in the first line of an "
+     "executable script (#!), else python3 for .py."),
     (args,
-     "A table: each member becomes --NAME=VALUE, text as it is and everything else as JSON. Or a "
-     "list of words, passed as they are, and such tables, in this order. A table laid over a list "
-     "adds to it. Texts here and in env may hold {wu_dir} and {xp_dir} (the directories of the "
-     "unit and of the experiment), {cfg} (the run's config), {file:NAME} and those of "
-     "subdir_format: {xid}, {wid}, {name}, {author}, {cell}, {sweep_kwargs}, {repeat}."),
-    (env, "Environment variables beside the few that every job gets; a boolean is true or false.",
+     "Arguments of the job. In a table, each member becomes --NAME=VALUE: strings unchanged, other "
+     "values as JSON. A list may mix words, which are passed unchanged, and such tables. A table "
+     "over a list adds to the list. Strings here and in env may contain {wu_dir} and {xp_dir} (the "
+     "directories of the unit and of the experiment), {cfg} (the run's config), {file:NAME} and "
+     "the placeholders of subdir_format: {xid}, {wid}, {name}, {author}, {cell}, {sweep_kwargs}, "
+     "{repeat}."),
+    (env,
+     "Environment variables of the job, beyond the few that every job gets. A boolean becomes true "
+     "or false.",
      alias("env_vars")),
     (env_pass,
-     "Names of environment variables that the job gets from where it is started, \"HF_*\" for all "
-     "that begin so. Their values are recorded nowhere."),
+     "Names of environment variables to pass to the job; \"HF_*\" passes all with this prefix. "
+     "trivet does not record the values."),
     (files,
-     "Files that the job needs, by the name in {file:NAME}. They must exist; the job reads the "
-     "copy that is made at the launch. A directory is used where it lies."),
-    (platform, "\"cpu\", \"cpu=8\" (cores), \"cuda=2\" (GPUs, on one machine); default cpu."),
-    (cores, "Processor cores it takes; default 1, or what platform says.", at_least(0),
+     "Files that the job needs, by the name in {file:NAME}. Each must exist; the launch copies it "
+     "and the job reads the copy. A directory is not copied."),
+    (platform,
+     "Hardware of the job: \"cpu\", \"cpu=8\" (cores), \"cuda=2\" (GPUs on one machine). Default: "
+     "cpu."),
+    (cores, "Processor cores of the job. Default: 1, or those of platform.", at_least(0),
      alias("cpus")),
     (memory,
-     "Memory it takes at most: \"16GiB\", \"500MB\"; default, and 0: none is counted. A job that "
-     "takes more is killed by Slurm, and by local/Orchestrator with "
-     "cgroups.",
+     "Memory limit of the job: \"16GiB\", \"500MB\". Default and 0: memory is not counted. Slurm, "
+     "and local/Orchestrator with cgroups, kill a job that uses more.",
      at_least(0), alias("ram")),
-    (gpus, "GPUs it takes; default 0, or what platform says.", at_least(0)),
+    (gpus, "GPUs of the job. Default: 0, or those of platform.", at_least(0)),
     (time_limit, "The job is killed after this time: \"90s\", \"4h\"; default: none."),
-    (priority, "200 production (the default), 115 batch, 25 freebie: what is higher starts first.",
+    (priority,
+     "Priority; higher starts first: 200 production (the default), 115 batch, 25 freebie.",
      at_least(0)),
-    (cell, "Where it runs: a cluster's partition."),
+    (cell, "Partition of the cluster."),
     (retries,
-     "How often it is started again when it fails. Not after exit code 2 (a mistake in its config) "
-     "or 3 (a plugin that cannot be used); after 75 (preempted) it always is.",
+     "Number of restarts after failures. Exit codes 2 (a mistake in the config) and 3 (a plugin "
+     "that cannot be used) are not retried; 75 (preempted) always is.",
      at_least(0), at_most(1000)),
     (after,
-     "Jobs of the same work unit that must have ended well before this one starts: \"NAME\"; or, "
-     "as in Slurm, \"afterany:NAME\" (ended in any way), \"afternotok:NAME\" (failed), "
-     "\"after:NAME\" (started)."))
+     "Jobs of the same work unit that must have completed before this one starts: \"NAME\"; or, as "
+     "in Slurm, \"afterany:NAME\" (ended in any way), \"afternotok:NAME\" (failed), \"after:NAME\" "
+     "(started)."))
 
 // Of --NAME=VALUE: not empty, no dash in front.
 TRIVET_API bool is_argument_name(std::string_view name);

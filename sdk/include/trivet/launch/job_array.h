@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JobArray: one job of many units, each of which a cluster starts as a task of its own. What they
-// are lies in a file that all machines see, so that nothing of a job has to pass through a shell:
+// JobArray: one job of many units, each of which a cluster starts as a task of its own. A file that
+// all machines see describes them, so nothing of a job has to pass through a shell:
 //
 //   trivet job FILE TASK      runs the job of unit wids[TASK] under a shim (attempt.h)
 //

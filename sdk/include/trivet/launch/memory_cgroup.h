@@ -3,7 +3,7 @@
 // it. The kernel ends a process, with v2 all of them, when they would take more; they cannot swap
 // instead.
 //
-//                 limit                                         kills are told by
+//                 limit                                         kills are counted in
 //   cgroup v2     memory.max, memory.swap.max, memory.oom.group   memory.events
 //   cgroup v1     memory.limit_in_bytes, memory.memsw...          memory.oom_control, memory.max_usage...
 //

@@ -41,10 +41,10 @@ struct OrchestratorContext {
   std::filesystem::path program{};
 };
 
-// What supervise() is given.
+// The arguments of supervise().
 struct Supervision {
-  // True when the supervisor is to end (SIGTERM): jobs go on, a later supervisor finds them. Call
-  // it once a second at least, and after each wake: it quiets wake_fd and is the heartbeat.
+  // True when the supervisor is to end (SIGTERM): jobs continue, and a later supervisor finds them.
+  // Call it once a second at least, and after each wake: it quiets wake_fd and is the heartbeat.
   std::function<bool()> should_stop;
   // Readable when something may have changed: more units, a cancelled unit, should_stop. A
   // supervisor waits for it beside the ends of its jobs, at most a second: a file system may not
@@ -70,7 +70,7 @@ class TRIVET_API Orchestrator : public Object {
   virtual void launch(std::span<const launch::WorkUnit> units) = 0;
 
   // Ends the jobs of units that are marked cancelled in the records: SIGTERM, a while to save, then
-  // SIGKILL. Returns once they are told. [main-thread]
+  // SIGKILL. Returns once the signals are sent. [main-thread]
   virtual void cancel(std::span<const std::int64_t> wids) = 0;
 
   // Brings the records up to date with what only the orchestrator knows; only while no supervisor

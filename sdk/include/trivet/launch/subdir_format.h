@@ -56,7 +56,7 @@ TRIVET_CONFIG(SubdirFormatConfig, trivet::NoBase,
               (xp_dirname, "Directory of the experiment, below root_dir."),
               (wu_dirname, "Directories of the work units, below it."))
 
-// What placeholders are made from.
+// The values of placeholders.
 struct DirProperties {
   std::int64_t xid = 0;
   std::string name;
@@ -87,7 +87,7 @@ class TRIVET_API SubdirFormat : public Object {
   virtual std::vector<std::string> own_placeholders() const;
   // The value of one of own_placeholders(). [main-thread]
   virtual Value own_placeholder(std::string_view name, const DirProperties& properties) const;
-  // For placeholders of which the part behind the colon is no format: {file:NAME}. Null: not one,
+  // For placeholders of which the part after the colon is no format: {file:NAME}. Null: not one,
   // as by default. [main-thread]
   virtual Value with_format(std::string_view name, std::string_view format) const;
 
@@ -95,7 +95,7 @@ class TRIVET_API SubdirFormat : public Object {
   Config config_;
 };
 
-// What {sweep_kwargs} stands for.
+// The value of {sweep_kwargs}.
 TRIVET_API std::string sweep_kwargs(const SweepItem& sweep);
 
 }  // namespace trivet

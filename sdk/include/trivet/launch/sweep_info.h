@@ -46,7 +46,7 @@ struct SweepItem {
   SweepTarget target = SweepTarget::argument;
 };
 
-// What a sweep may look at.
+// The input of a sweep.
 struct SweepContext {
   Value config;  // the run's, resolved; null when the experiment has none
   Value sweeps;  // its [sweep.NAME] tables by name; a table

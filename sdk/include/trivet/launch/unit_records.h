@@ -27,7 +27,7 @@ namespace trivet::launch {
 
 enum class JobState {
   pending,    // not started yet
-  queued,     // a cluster has it, and starts the attempt behind `attempt`
+  queued,     // a cluster has it, and starts the attempt after `attempt`
   running,    //
   preempted,  // has saved (exit code 75) and starts again, or waits for `trivet resume`
   completed,  // exit code 0, and done where the job tells that (Job::tells_done)

@@ -15,13 +15,13 @@
 // other layer cannot decode with a cache, which make_cache says.
 //
 // What an FpropContext holds for [B, T] is here that of the new positions, [B, n]:
-//   positions     where the rows' positions stand in their sequences; undefined: in all rows, those
+//   positions     the positions within the rows' sequences; undefined: in all rows, those
 //                 that follow the positions in the cache.
 //   paddings      1 = the position is put in the cache, and no other position ever sees it. So rows
 //                 whose prompts have different lengths are padded to one length, at the left, with
 //                 positions that count each row's own positions. (Sliding windows count padding,
 //                 too. At the left it is in nobody's way.)
-//   segment_ids   a cache that began with them goes on with them.
+//   segment_ids   a cache that started with them needs them in every call.
 //   inputs_indicator   a prefix that sees itself (prefix language models) comes in one chunk.
 //   cross_inputs, cross_paddings, cross_segment_ids   are read with the first chunk and not again.
 #pragma once
@@ -46,8 +46,8 @@ class TRIVET_API LayerCache {
   LayerCache(const LayerCache&) = delete;
   LayerCache& operator=(const LayerCache&) = delete;
 
-  // Row i goes on as what was row rows[i], for beam search; there may be more rows or fewer than
-  // before. Throws Error for a row that is not there. [run-thread]
+  // Moves row rows[i] to row i, for beam search. The number of rows may change. Throws Error for a
+  // row that does not exist. [run-thread]
   virtual void reorder(std::span<const std::int32_t> rows) = 0;
 
  protected:
@@ -92,7 +92,7 @@ class TRIVET_API LocalLayer : public Layer {
 TRIVET_API std::unique_ptr<LayerCache> make_cache(const Layer& layer, std::string_view name,
                                                   std::int64_t batch, std::int64_t max_length);
 
-// `cache` is what make_cache returned for this layer. Nothing goes on a tape.
+// `cache` is what make_cache returned for this layer. The call records nothing on a tape.
 TRIVET_API Tensor extend_step(Layer& layer, const Tensor& x, LayerCache* cache,
                               FpropContext& context);
 
@@ -126,7 +126,7 @@ class TRIVET_API SequenceBuffer {
  private:
   void expect_room(std::int64_t n) const;
   Tensor values_;
-  std::int64_t length_ = 0;  // what lies behind is zero
+  std::int64_t length_ = 0;  // the rest is zero
 };
 
 }  // namespace trivet

@@ -30,7 +30,7 @@ class TRIVET_API LayerTrace {
   struct Entry {
     std::string path;        // "encoder/layer_3"
     ConfigOf<Layer> config;  // what it was made of, as the layer around it completed it
-    std::int64_t calls = 0;  // 0: never asked, for the layer before it computes it on the way
+    std::int64_t calls = 0;  // 0: never asked, because the layer before it computes it
     std::string input{};     // of the last call, "f32 [64, 256]"
     std::string output{};
     // Of all calls, layers inside included, and of their gradients while a tape records.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rematerialization (gradient checkpointing, Chen et al. 2016): what a function computes on the way
-// is not kept for the gradients but computed again when they are needed. Less memory, a third more
+// Rematerialization (gradient checkpointing, Chen et al. 2016): what a function computes inside is
+// not kept for the gradients but computed again when they are needed. Less memory, a third more
 // work.
 //
 // Example (sdk/examples/snippets/gradients.cpp#remat):
@@ -33,8 +33,8 @@ enum class RematPass {
   backward,  // computed again for the gradients
 };
 
-// What is run: once on the way forward and once on the way back, with tensors of the same values.
-// It must do the same both times, and may use parameters beside its inputs; what it holds is kept
+// What is run: once now, and once more in the backward pass, with tensors of the same values. It
+// must do the same both times, and may use parameters beside its inputs; what it holds is kept
 // until then.
 using Rematerialized =
     std::function<std::vector<Tensor>(std::span<const Tensor> inputs, RematPass pass)>;

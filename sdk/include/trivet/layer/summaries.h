@@ -24,7 +24,7 @@
 namespace trivet {
 
 // A distribution. Bucket i counts the values in (limits[i - 1], limits[i]], bucket 0 those up to
-// limits[0]; the sums are over the same values. What is not finite is only counted.
+// limits[0]; the sums are over the same values. Non-finite values are only counted.
 struct Histogram {
   double min = 0, max = 0, sum = 0, sum_squares = 0;  // 0 when there are no values
   std::int64_t count = 0;
@@ -60,7 +60,7 @@ class TRIVET_API Summaries {
   bool wanted() const { return wanted_; }
   void want() { wanted_ = true; }
 
-  // A name that is taken gets "_1", "_2", ... behind it.
+  // A name that is taken gets "_1", "_2", ... appended.
   void scalar(std::string_view name, double value);
   void scalar(std::string_view name, const Tensor& value);  // of one element
   void histogram(std::string_view name, const Tensor& values);

@@ -98,7 +98,7 @@ TRIVET_API void rename_path(const std::filesystem::path& from, const std::filesy
 TRIVET_API std::string read_text_file(const std::filesystem::path& path,
                                       std::uint64_t limit = 64u << 20);
 
-// Whether there is something of this name. What keeps the system from telling is an error.
+// Whether a file or folder of this name exists. Throws FileError if the system cannot tell.
 TRIVET_API bool is_there(const std::filesystem::path& path);
 
 // Throws the FileError for a failed system call: "cannot write runs/1-a/x: No space left on

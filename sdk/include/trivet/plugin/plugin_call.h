@@ -2,7 +2,7 @@
 //
 // PluginCall: says, as long as it lives, that this thread runs code of a plugin: whose, which of
 // its methods, and for what in the config or the model. The words of a crash are made of it. Making
-// one costs a few stores, so it may stand around every call of a method.
+// one costs a few stores, so it may surround every call of a method.
 //
 // Example (sdk/examples/snippets/errors.cpp#call):
 //
@@ -24,7 +24,7 @@ struct RegistryItem;
 
 class TRIVET_API PluginCall {
  public:
-  // Without an item the call around this one, if any, goes on being the one that is named. Item and
+  // Without an item the call around this one, if any, is still the one that is named. Item and
   // texts must outlive the object; an empty method is the constructor or not known.
   PluginCall(const RegistryItem* item, const char* method, const char* path = "") noexcept;
   ~PluginCall();
@@ -46,9 +46,9 @@ class TRIVET_API PluginCall {
 };
 
 // To be called while an exception is handled: throws it again with the names of plugin, key and
-// path, where it does not have them. Errors of trivet keep their class; anything else becomes a
-// PluginError that tells the method, and `usual_path` where there is no other. Without an item it
-// goes on as it is.
+// path, where it does not have them. Errors of trivet keep their class. Any other exception becomes
+// a PluginError that names the method, and `usual_path` if there is no other path. Without an item
+// the error is rethrown unchanged.
 [[noreturn]] TRIVET_API void rethrow_from_plugin(const RegistryItem* item, const char* method,
                                                  const ErrorDetails& details,
                                                  const char* usual_path = "");

@@ -136,7 +136,7 @@ class TRIVET_API Registry {
   // Adds what the restrictions of an experiment say of a whole config that started from it. Throws
   // as make().
   void check_experiment(std::string_view key, const Value& config, Diagnostics& diagnostics);
-  // The function table behind a key of kind "backend". Throws as make().
+  // The function table of a key of kind "backend". Throws as make().
   const void* table(std::string_view kind, std::string_view key, const Origin& where = {},
                     const std::string& path = {});
 

@@ -9,8 +9,8 @@
 //   SearchPoint point = sampler->ask(number, history);
 //
 // A sampler keeps nothing between two calls: the list of trials is the whole state of a search. The
-// same space, goal, seed, number and history give the same point, so that a search goes on after a
-// restart as if there had been none, and whoever keeps the list decides where and how.
+// same space, goal, seed, number and history give the same point, so a restarted search continues
+// exactly. The caller owns the list and stores it.
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,7 @@ TRIVET_CONFIG(DimensionConfig, trivet::NoBase, (uniform, "[low, high]: any numbe
               (log_uniform, "[low, high]: any number, every order of magnitude as likely."),
               (int_, "[low, high]: any integer from low to high."),
               (log_int, "[low, high]: any integer, every order of magnitude as likely."),
-              (choice, "One of these values, whatever they are; their order means nothing."),
+              (choice, "List of values of any type; their order has no meaning."),
               (step, "int: only low, low + step, low + 2 step, ...", at_least(1)))
 
 class TRIVET_API Dimension {
@@ -104,8 +104,8 @@ class TRIVET_API SearchSpace {
 
   // `unit` has a coordinate for each dimension.
   SearchPoint point(std::span<const double> unit) const;
-  // The coordinates of a point, whose pairs may stand in any order. Throws Error when a dimension
-  // is missing, a key is none of the space, or a value none of its dimension.
+  // The coordinates of a point, whose pairs may have any order. Throws Error when a dimension is
+  // missing, a key is none of the space, or a value none of its dimension.
   std::vector<double> unit(const SearchPoint& point) const;
 
  private:

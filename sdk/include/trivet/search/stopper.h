@@ -37,7 +37,7 @@ class TRIVET_API Stopper : public Object {
   using Context = StopperContext;
 
   ~Stopper() override;
-  // Why a running trial stops now, for people ("step 100: 0.61 is ..."); nothing: it goes on.
+  // Why a running trial stops now, for people ("step 100: 0.61 is ..."); nothing: it continues.
   // `trials` holds all of the search, itself among them, in any order. [any-thread]
   virtual std::optional<std::string> should_stop(const Trial& trial,
                                                  std::span<const Trial> trials) const = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trial: one experiment of a search: where in the space, what was measured on the way, how it
-// ended. Samplers and stoppers see a search as a list of these.
+// Trial: one experiment of a search: where in the space, what was measured during it, how it ended.
+// Samplers and stoppers see a search as a list of these.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,9 @@ inline double loss_of(double value, Goal goal) {
   return goal == Goal::min ? value : -value;
 }
 
-// What a trial that ended has reached, turned so that less is better: its value, or without one its
-// last measurement. Nothing for one that runs, failed, or has no finite number. [any-thread]
+// The result of a trial that ended, with its sign changed where more is better: its value, or
+// without one its last measurement. Nothing for one that runs, failed, or has no finite number.
+// [any-thread]
 TRIVET_API std::optional<double> final_loss(const Trial& trial, Goal goal);
 
 }  // namespace trivet

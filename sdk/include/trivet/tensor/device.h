@@ -6,12 +6,11 @@
 // between begin_step() and end_step() is step memory: the first step (and any step that differs
 // from the one before) takes it from a caching allocator and records sizes and lifetimes; then a
 // plan is solved (greedy by size over lifetimes) and later steps replay it in one arena. The n-th
-// allocation gets the n-th planned position, so a steady step asks nothing of the system, touches
-// no new page, and has the same addresses every time. A tensor that outlives its step is found out
-// at end_step(): the arena is then left to it, and from then on that allocation has memory of its
-// own in steps of this kind. A few kinds of steps (training, its last batch, evaluation) have a
-// plan each; they are told apart by their first allocation. Tensors live at most as long as the
-// device.
+// allocation gets the n-th planned offset. A steady step makes no system call, touches no new page
+// and uses the same addresses every time. A tensor that outlives its step is found out at
+// end_step(): the arena is then left to it, and from then on that allocation has memory of its own
+// in steps of this kind. A few kinds of steps (training, its last batch, evaluation) have a plan
+// each; their first allocation distinguishes them. Tensors live at most as long as the device.
 #pragma once
 
 #include <cstdint>

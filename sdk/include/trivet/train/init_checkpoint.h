@@ -34,10 +34,9 @@ namespace trivet {
 TRIVET_API std::filesystem::path find_weights(const std::filesystem::path& path);
 
 // Fills the store's parameters from what `path` means. f32, bf16 and f16 are read. Moving averages
-// stand beside model.safetensors in ema.safetensors and replace it as config.averages says; a
-// path that is a file is taken as it is unless config.averages is true. Throws RunError with the
-// whole report when something is missing or differs and `partial` is not set; then nothing was
-// changed.
+// are in ema.safetensors next to model.safetensors and replace it as config.averages says; a path
+// that is a file is taken as it is unless config.averages is true. Throws RunError with the whole
+// report when something is missing or differs and `partial` is not set; then nothing was changed.
 TRIVET_API LoadReport load_weights(ParameterStore& store, const std::filesystem::path& path,
                                    const InitLoadConfig& config = {});
 

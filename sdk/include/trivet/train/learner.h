@@ -73,7 +73,7 @@ struct VariationalNoiseConfig {
 TRIVET_CONFIG(VariationalNoiseConfig, trivet::NoBase,
               (scale, "Standard deviation of the noise; 0: none.", at_least(0)),
               (variables, "Patterns of whole paths of the variables that get it; none: all."),
-              (start_step, "The first update with noise.", at_least(0)))
+              (start_step, "First update with noise.", at_least(0)))
 
 // One optimizer with its schedule, for some of the trainable variables.
 struct LearnerRule {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predictions: what a classifier said about the examples of one batch, on the host: logits [B,
-// classes], labels [B] and weights [B] (1 everywhere where the batch has none). What metrics of
-// classifiers are made of.
+// classes], labels [B] and weights [B] (1 everywhere where the batch has none). The values that
+// metrics of classifiers use.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@
 
 namespace trivet {
 
-// Where a run goes on.
+// Where a run continues.
 struct RunPosition {
   std::int64_t step = -1;  // the last one whose records count; -1 for a run that starts
   bool evaluated = false;  // those of the evaluation of this very step count, too

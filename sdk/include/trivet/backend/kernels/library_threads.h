@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a backend tells on how many threads a library works that it calls (a BLAS), offered through
- * tv_backend.extension. Such a setting is one of the whole process: a run asks now and then, and
- * stops when somebody has changed it, for results depend on it. */
+/* Reports the number of threads of a library that the backend calls, such as a BLAS. Offered
+ * through tv_backend.extension. The number is a setting of the process, and results depend on it: a
+ * run queries it now and then, and stops when it has changed. */
 #ifndef TRIVET_BACKEND_KERNELS_LIBRARY_THREADS_H
 #define TRIVET_BACKEND_KERNELS_LIBRARY_THREADS_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values to config structs and back, and comparison. What a value must look like is checked before
-// by validate(), which is not a template; here values are only moved to their locations.
+// Values to config structs and back, and comparison. validate(), which is not a template, has
+// checked the values before; these functions only assign values to members.
 #pragma once
 
 #include <cstddef>

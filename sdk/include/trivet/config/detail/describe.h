@@ -23,12 +23,12 @@
 
 namespace trivet {
 
-// Stands for "no base struct" in TRIVET_CONFIG.
+// The name for "no base struct" in TRIVET_CONFIG.
 struct NoBase {};
 
 namespace detail {
 
-// What stands behind the member in the list.
+// The words after the member in the list.
 struct Attributes {
   static constexpr std::size_t kMaxChoices = 16;
   static constexpr std::size_t kMaxAliases = 4;
@@ -91,7 +91,7 @@ constexpr Attributes make_attributes(std::string_view doc, const A&... given) {
 
 }  // namespace detail
 
-// The words behind a member in TRIVET_CONFIG, where they need no qualification.
+// The words after a member in TRIVET_CONFIG, where they need no qualification.
 namespace attributes {
 
 [[maybe_unused]] inline constexpr detail::Required required{};

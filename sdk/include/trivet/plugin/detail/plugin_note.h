@@ -19,7 +19,7 @@
 
 namespace trivet {
 
-// Who makes the plugin. Name, version and license are mandatory; the name is what stands before the
+// Who makes the plugin. Name, version and license are mandatory; the name is the part before the
 // slash of its keys.
 struct About {
   std::string_view name{};     // lower case letters, digits, '_' and '-'

@@ -13,7 +13,7 @@
 // header allows it; that inputs and the bytes around outputs stay as they were; that two calls, and
 // calls with 1, 2 and 3 threads, give the same bits; that TV_UNSUPPORTED writes nothing; and the
 // rules on NaN, slopes at 0, in place, accumulation and indices. Device memory is touched through
-// alloc and transfer only. Null optional slots are listed, not failed.
+// alloc and transfer only. Null optional kernels are listed, not failed.
 #pragma once
 
 #include <cstddef>
@@ -51,8 +51,8 @@ struct BackendReport {
   std::string text() const;
 };
 
-// What the backend does wrong is in the report. Throws only what its own memory needs make it
-// throw. [any-thread]
+// The report lists the errors of the backend. Throws only what its own memory needs make it throw.
+// [any-thread]
 BackendReport check_backend(const tv_backend* backend, const BackendCheckOptions& options = {});
 
 }  // namespace trivet::testing

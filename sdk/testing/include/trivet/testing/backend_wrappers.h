@@ -19,6 +19,6 @@ tv_backend mandatory_only(const tv_backend& backend);
 
 // A copy of the table without one optional function, or without extensions for "extension". Throws
 // Error when there is no such function.
-tv_backend without(const tv_backend& backend, const char* slot);
+tv_backend without(const tv_backend& backend, const char* kernel);
 
 }  // namespace trivet::testing
