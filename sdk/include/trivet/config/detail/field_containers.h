@@ -38,7 +38,7 @@ bool same(const T& a, const T& b);
 template <class T>
 void complete_elements(FieldType& type, Place place);
 
-// "none" stands for an empty ConfigOf or optional whose default is not empty.
+// "none" is an empty ConfigOf or optional whose default is not empty.
 TRIVET_API bool is_none(const Value& value) noexcept;
 
 template <class T>
