@@ -4,8 +4,8 @@
 
 namespace trivet {
 
-// Registers its items as any plugin's; a second call does nothing. To be called before a config is
-// resolved.
+// Registers the built-in items like those of any plugin. A second call does nothing. Call it before
+// a config is resolved.
 void register_builtin_plugin();
 
 }  // namespace trivet

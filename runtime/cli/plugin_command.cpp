@@ -42,7 +42,7 @@ class Context final : public CommandContext {
   HostCatalog& catalog_;
 };
 
-// Of a process.
+// The highest exit code of a process.
 constexpr int kHighestCode = 255;
 
 }  // namespace
@@ -105,7 +105,7 @@ int run_plugin_command(std::span<const std::string> words) {
       same += (same.empty() ? "" : " or ") + candidate.key;
     }
     if (!same.empty())
-      throw UsageError("several plugins bring a command '" + words[0] + "'",
+      throw UsageError("several plugins have a command '" + words[0] + "'",
                        {.hint = "name one of them: " + same});
     throw UsageError("unknown command '" + words[0] + "'",
                      {.hint = command_suggestion(words[0], commands)});
@@ -125,7 +125,7 @@ int run_plugin_command(std::span<const std::string> words) {
   if (wrong) throw UsageError(*wrong);
   if (code < 0 || code > kHighestCode) {
     throw PluginError(
-        fmt::format("ended with the exit code {}; there are 0 to {}", code, kHighestCode),
+        fmt::format("returned the exit code {}; the range is 0 to {}", code, kHighestCode),
         {.plugin = command->key.substr(0, command->key.find('/')), .key = command->key});
   }
   return code;

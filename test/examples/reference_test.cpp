@@ -76,7 +76,7 @@ TEST_CASE("a page of Markdown has each field with its type, range, default and m
 TEST_CASE("a page of Markdown is refused for what is not there, and for a config") {
   const ShellResult unknown = markdown("nnn");
   CHECK(unknown.exit_code == 2);
-  CHECK_THAT(unknown.output, Contains("there is no key, plugin or kind 'nnn'"));
+  CHECK_THAT(unknown.output, Contains("no key, plugin or kind is named 'nnn'"));
   const ShellResult config = markdown("nn/Linear --config x.toml");
   CHECK(config.exit_code == 2);
   CHECK_THAT(config.output, Contains("--markdown takes one key, plugin or kind"));

@@ -198,7 +198,7 @@ TEST_CASE("slurm: an answer of sbatch that is no number is told, and resume goes
   CHECK(fake.at.all_are("pending"));
   const FakeSlurm fresh;
   fake.slurm.set("sbatch", read_file(fresh.folder / "sbatch"));
-  CHECK_THAT(fake.at.trivet("resume 1").output, Contains("going on with 2 work units"));
+  CHECK_THAT(fake.at.trivet("resume 1").output, Contains("continuing 2 work units"));
   CHECK(fresh.calls() == 1);
 }
 
@@ -249,7 +249,7 @@ TEST_CASE("slurm: states of the queue become those of the units") {
   }
   SECTION("its node has failed, and it was not queued again") {
     CHECK(state_after("NODE_FAIL|None|").at("state") == "lost");
-    CHECK_THAT(fake.at.trivet("resume 1").output, Contains("going on with 2 work units"));
+    CHECK_THAT(fake.at.trivet("resume 1").output, Contains("continuing 2 work units"));
     CHECK(fake.slurm.calls() == 2);
   }
   SECTION("forgotten") {

@@ -95,7 +95,7 @@ TEST_CASE("slurm: what fails is tried as often as it says, and not after a mista
   CHECK(at.job(3).at("attempt") == 3);
   CHECK(read_file(at.unit_file(3, "ran")) == "run\nrun\nrun\n");
   SECTION("what somebody wants once more is submitted again, and nothing else is") {
-    CHECK_THAT(at.trivet("retry 1/2").output, Contains("1 work unit started afresh"));
+    CHECK_THAT(at.trivet("retry 1/2").output, Contains("1 work unit restarted"));
     REQUIRE(comes_true([&] { return at.job(2).at("attempt") == 2 && at.state(2) == "failed"; }));
     CHECK(read_file(at.unit_file(3, "ran")) == "run\nrun\nrun\n");
   }

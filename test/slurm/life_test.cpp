@@ -253,7 +253,7 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
   const int lost = dropped_units(at);
   CHECK(lost >= 1);
   CHECK_THAT(at.trivet("resume 1").output,
-             Contains("going on with " + std::to_string(lost) + " work unit"));
+             Contains("continuing " + std::to_string(lost) + " work unit"));
   REQUIRE(comes_true([&] { return at.count("completed") == 48; }));
   REQUIRE(comes_true([&] { return at.count("failed") == 2; }, 120));
   CHECK(at.job(kConfigError).at("exit_code") == 2);

@@ -27,10 +27,10 @@ namespace trivet {
 namespace {
 
 constexpr OptionSpec kDoctorOptions[] = {
-    {.name = "peak", .doc = "Measure the peak of matrix products and keep it"},
-    {.name = "backend", .value = "KEY", .doc = "As runtime.backend; default cpu/OpenBlas"},
-    {.name = "device", .value = "N", .doc = "As runtime.device; default 0"},
-    {.name = "threads", .value = "N", .doc = "As runtime.threads; default one per core"},
+    {.name = "peak", .doc = "Measure the peak speed of matrix products and store it"},
+    {.name = "backend", .value = "KEY", .doc = "Same as runtime.backend; default cpu/OpenBlas"},
+    {.name = "device", .value = "N", .doc = "Same as runtime.device; default 0"},
+    {.name = "threads", .value = "N", .doc = "Same as runtime.threads; default one per core"},
     {.name = "json", .doc = "As JSON"},
     kPluginDirOption,
 };
@@ -43,7 +43,7 @@ std::int64_t number_option(const Arguments& arguments, std::string_view option, 
   const auto [stop, error] = std::from_chars(text->data(), end, number);
   if (error != std::errc() || stop != end || number < 0 || number > most) {
     throw UsageError(
-        fmt::format("--{} takes a number from 0 to {}, '{}' is none", option, most, *text));
+        fmt::format("--{} takes a number from 0 to {}, not '{}'", option, most, *text));
   }
   return number;
 }
@@ -68,8 +68,7 @@ Target open_patient(const Arguments& arguments) {
 std::filesystem::path expected_file() {
   std::filesystem::path file = peaks_file();
   if (!file.empty()) return file;
-  throw UsageError(
-      "there is no folder to keep the peak in: neither XDG_CACHE_HOME nor HOME is set");
+  throw UsageError("the peak cannot be stored: neither XDG_CACHE_HOME nor HOME is set");
 }
 
 std::string text_of(const Target& patient, const std::optional<KnownPeak>& peak) {
@@ -77,7 +76,7 @@ std::string text_of(const Target& patient, const std::optional<KnownPeak>& peak)
   std::string text = fmt::format("backend  {} {} {}; {}\n", patient.device->key(), threads,
                                  threads == 1 ? "thread" : "threads",
                                  static_cast<const char*>(patient.device->info().name));
-  if (!peak) return text + "peak     not measured; 'trivet doctor --peak' does\n";
+  if (!peak) return text + "peak     not measured; run 'trivet doctor --peak'\n";
   return text + fmt::format("peak     {}/s, measured {} ago\n", format_flops(peak->flops),
                             format_duration(std::max(0.0, unix_time() - peak->measured_at)));
 }
@@ -96,8 +95,8 @@ std::string json_of(const Target& patient, const std::optional<KnownPeak>& peak)
 int run_doctor(std::span<const std::string> words) {
   const Arguments arguments = parse_arguments(words, kDoctorOptions);
   if (!arguments.plain().empty()) {
-    throw UsageError("'trivet doctor' takes no '" + arguments.plain().front() + "'",
-                     {.hint = "a backend is named by --backend"});
+    throw UsageError("'trivet doctor' takes no argument '" + arguments.plain().front() + "'",
+                     {.hint = "--backend KEY names a backend"});
   }
   const HostCatalog catalog(arguments.all("plugin-dir"));
   const Target patient = open_patient(arguments);
@@ -116,12 +115,13 @@ int run_doctor(std::span<const std::string> words) {
 const CommandInfo kDoctorCommand{
     .name = "doctor",
     .usage = "doctor [--peak]",
-    .summary = "Says what this machine computes with, and measures how fast it can be",
+    .summary = "Prints the backend of this machine and measures its peak speed",
     .details =
-        "With --peak, times products of large matrices and keeps the fastest in\n"
-        "~/.cache/trivet/peaks.json: runs of tasks that count tokens with the same backend and\n"
-        "number of threads then report their model FLOPs utilization (mfu). Measure while nothing\n"
-        "else is at work.",
+
+        "With --peak, times products of large matrices and stores the fastest in\n"
+        "~/.cache/trivet/peaks.json. Runs that count tokens and use the same backend and number\n"
+        "of threads then report their model FLOPs utilization (mfu). Measure while the machine\n"
+        "is otherwise idle.",
     .options = kDoctorOptions,
     .operand = Operand::none,
     .run = run_doctor,

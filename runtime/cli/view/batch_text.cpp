@@ -48,7 +48,7 @@ std::string field_text(const Tensor& tensor, std::int64_t row) {
   }
 }
 
-// What is predicted where there is something to predict, else what is read.
+// The target sequence if the batch has one, else the source.
 const Tensor* tokens_of(const Batch& batch, const std::string& prefix) {
   const Tensor* labels = batch.find(prefix + "labels");
   const Tensor* tokens = labels != nullptr ? labels : batch.find(prefix + "ids");
@@ -56,7 +56,7 @@ const Tensor* tokens_of(const Batch& batch, const std::string& prefix) {
   return fits ? tokens : nullptr;
 }
 
-// The text of every run of positions of one segment.
+// The text of each run of positions with the same segment id.
 Value segment_texts(const Batch& batch, const std::string& prefix, const Tokenizer& tokenizer,
                     std::int64_t row) {
   const std::vector<std::int32_t> ids = row_of<std::int32_t>(*tokens_of(batch, prefix), row);
@@ -79,7 +79,7 @@ bool add_text(Value& row, const char* name, const Batch& batch, const std::strin
   return true;
 }
 
-// Fields that a text is made of, or that say of each token where it stands and whether it counts.
+// Fields that contain the tokens, or the position and weight of each token.
 bool is_told_by_text(std::string_view name) {
   constexpr std::array<std::string_view, 10> kOfTokens = {
       "ids",    "labels",      "label_bytes",    "paddings",         "weights",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches for people.
+// Formats batches as text.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace trivet {
 // [{name = "ids", shape = "i32 [8, 256]"}, ...]
 Value batch_fields(const Batch& batch);
 
-// The first rows of a batch, `most` at most, a table each: of an input of text, whose tokenizer is
-// known, the text of every segment under "text", or "source" and "target", and the numbers of what
-// is no text, such as a label or tags; of any other the numbers of every field as one text. Rows of
-// weight 0 are left out.
+// Returns the first rows of a batch, at most `most`, as a table each. For text inputs with a known
+// tokenizer: the text of every segment under "text", or "source" and "target", and the numbers of
+// the other fields, such as labels or tags. For other inputs: the numbers of every field as one
+// string. Skips rows of weight 0.
 Value batch_rows(const Batch& batch, const TextInput* text, std::int64_t most);
 
 }  // namespace trivet

@@ -14,10 +14,10 @@
 namespace trivet {
 namespace {
 
-// A location on the way down from the top of a config.
+// A location on the path from the top of a config.
 struct Location {
   std::string path;
-  const Value* value;  // null: a field that holds nothing
+  const Value* value;  // null: a field without a value
   SchemaNode node;
 };
 
@@ -27,7 +27,7 @@ Location element_of(const Location& list, const TypedTree& tree, std::int64_t in
   if (!std::cmp_less(index, size)) {
     throw UsageError(
         fmt::format("'{}' has {} {}", list.path, size, size == 1 ? "element" : "elements"),
-        {.hint = "they are counted from 0"});
+        {.hint = "indices start at 0"});
   }
   const auto at = static_cast<std::size_t>(index);
   return {joined_path(list.path, at), &list.value->items()[at], tree.element(list.node)};
@@ -61,7 +61,7 @@ std::string meaning_of(const Location& location) {
   if (location.node.field != nullptr) {
     Field alone = *location.node.field;
     alone.name = location.path;
-    alone.type.fields.clear();  // what a table holds is shown as its value
+    alone.type.fields.clear();  // the value of a table shows its fields
     return field_text(alone, 0);
   }
   if (location.node.type == nullptr) return location.path + "\n";

@@ -10,7 +10,7 @@
 namespace trivet {
 namespace {
 
-// The innermost layer that a parameter's path lies in.
+// The innermost layer that contains a parameter's path.
 std::string layer_of(const std::string& path, const std::map<std::string, std::int64_t>& layers) {
   for (std::string prefix = path; !prefix.empty();) {
     const std::size_t cut = prefix.find_last_of('/');
@@ -128,7 +128,7 @@ std::string model_text(const Inspection& seen) {
   std::string text = fmt::format(
       "{}{}{} parameters in {} tensors", seen.model, seen.model.empty() ? "" : "  ",
       format_count(static_cast<std::uint64_t>(seen.trainable_count)), seen.weights.size());
-  if (states > 0) text += fmt::format(", {} of states among them", format_count(states));
+  if (states > 0) text += fmt::format(", including {} in states", format_count(states));
   return text;
 }
 
@@ -143,7 +143,7 @@ std::map<std::string, std::int64_t> parameters_of_layers(const Inspection& seen)
 
 namespace {
 
-// With digits enough to compare two ways of counting.
+// With enough digits to compare two ways of counting.
 std::string exact_flops(double flops) {
   return fmt::format("{:.4e} FLOP", flops);
 }

@@ -84,13 +84,12 @@ TEST_CASE("a wrong command line exits with 2 and says what would be right") {
       Row{"--frobnicate",
           "error: unknown option '--frobnicate' (options stand behind the command; "
           "see trivet --help)\n"},
-      Row{"config",
-          "error: 'trivet config' needs to know what to do (trivet config show CONFIG)\n"},
-      Row{"config shw", "error: 'trivet config' cannot 'shw' (trivet config show CONFIG)\n"},
+      Row{"config", "error: 'trivet config' needs an action (trivet config show CONFIG)\n"},
+      Row{"config shw", "error: 'trivet config' has no action 'shw' (trivet config show CONFIG)\n"},
       Row{"config show c.toml --orgin",
           "error: unknown option '--orgin' (did you mean '--origin'?)\n"},
       Row{"config show c.toml --format yaml",
-          "error: there is no format 'yaml' (known: toml, "
+          "error: unknown format 'yaml' (known: toml, "
           "json)\n"},
       Row{"config show c.toml --format",
           "error: the required argument for option '--format' is "
@@ -104,10 +103,10 @@ TEST_CASE("a wrong command line exits with 2 and says what would be right") {
       Row{"config show c.toml --experiment a/b --experiment c/d",
           "error: option '--experiment' is given more than once\n"},
       Row{"help nothing", "error: unknown command 'nothing'"},
-      Row{"completions fish", "error: there are no completions for 'fish' (known: bash, zsh)\n"},
-      Row{"schema lawyer", "error: there is no kind 'lawyer' (did you mean 'layer'?)\n"},
+      Row{"completions fish", "error: no completions exist for 'fish' (known: bash, zsh)\n"},
+      Row{"schema lawyer", "error: unknown kind 'lawyer' (did you mean 'layer'?)\n"},
       Row{"schema demo/Rely",
-          "error: there is no 'demo/Rely'\n       did you mean 'demo/Relu'?\n"});
+          "error: unknown key 'demo/Rely'\n       did you mean 'demo/Relu'?\n"});
   CAPTURE(row.words);
   const ShellResult result = location.run(row.words);
   CHECK(result.exit_code == 2);

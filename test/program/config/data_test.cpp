@@ -104,7 +104,7 @@ TEST_CASE("data prepare writes token files that give the same rows, once", "[dat
   CHECK_THAT(made.output, Contains("1 file, 2 documents, 33 bytes, 33 tokens\n"));
   CHECK_THAT(made.output, Contains("input = {type = \"data/Tokens\""));
   CHECK_THAT(data("prepare " + config.word() + " -o " + quoted(folder)).output,
-             Contains("(there already)"));
+             Contains("(already exists)"));
 
   const std::string show = "show " + config.word() + " --json --input task.train_input ";
   const ShellResult shown =
@@ -130,7 +130,7 @@ TEST_CASE("data says what it cannot do", "[data]") {
   refused("show " + config.word() + " -n 0", 2, "at least 1");
   refused("prepare " + config.word(), 2, "needs -o DIR");
   refused("prepare " + config.word() + " -o /tmp/x --input task.eval_input", 2,
-          "data/Synthetic has nothing to prepare");
+          "data/Synthetic cannot be prepared");
   refused("show " + config.word() + " 'task.train_input.files=[\"/no/such/file\"]'", 1,
           "/no/such/file: there is no such file");
 }

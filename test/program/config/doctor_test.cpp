@@ -150,9 +150,9 @@ TEST_CASE("what the doctor cannot do is said") {
     CHECK(result.exit_code != 0);
     CHECK_THAT(result.output, Contains(text));
   };
-  fails("--threads many", "--threads takes a number from 0 to 1024, 'many' is none");
+  fails("--threads many", "--threads takes a number from 0 to 1024, not 'many'");
   fails("--backend cpu/Nothing", "cpu/Nothing");
-  fails("configs/x.toml", "'trivet doctor' takes no 'configs/x.toml'");
+  fails("configs/x.toml", "'trivet doctor' takes no argument 'configs/x.toml'");
   cache.write("trivet", "a file where the folder should be");
   fails("--peak --threads 1", "cannot make");
 }

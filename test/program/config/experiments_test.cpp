@@ -81,7 +81,8 @@ TEST_CASE("two experiments of one name are an error that names both") {
   CHECK_THAT(shown.output, Contains("there are two experiments 'demo/small'") &&
                                Contains("demo.so registers one") &&
                                Contains("demo/configs/small.toml is another"));
-  CHECK_THAT(demo.trivet("experiments").output, Contains("refused:") && Contains("two of this"));
+  CHECK_THAT(demo.trivet("experiments").output,
+             Contains("refused:") && Contains("two experiments have this"));
 }
 
 TEST_CASE("an experiment that is not there, or that others could change, says so") {

@@ -302,7 +302,7 @@ TEST_CASE("ckpt verify finds what a resume would", "[slow]") {
     CHECK_THAT(found.output, Contains(reason));
     write_file(last / "manifest.json", manifest);
   };
-  check_manifest("\"step\": 60", "\"step\": 40", "it holds step 40");
+  check_manifest("\"step\": 60", "\"step\": 40", "it contains step 40");
   check_manifest("\"step\": 60", "\"step\": -1", "has the step -1");
   check_manifest("\"optimizer.safetensors\"", "\"state.json\"", "bytes instead of");
   fs::copy(last / "model.safetensors", last / "more.safetensors");
@@ -311,7 +311,7 @@ TEST_CASE("ckpt verify finds what a resume would", "[slow]") {
 
   fs::rename(last, workdir / "aside");
   fs::rename(checkpoint_of(workdir, 40), last);
-  CHECK_THAT(verdict().output, Contains("it holds step 40"));
+  CHECK_THAT(verdict().output, Contains("it contains step 40"));
   fs::remove_all(last);
   fs::rename(workdir / "aside", last);
   CHECK(verdict().exit_code == 0);

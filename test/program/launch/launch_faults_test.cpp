@@ -459,7 +459,7 @@ TEST_CASE("an experiment that cannot be written can be looked at, and says so wh
   CHECK(refused.exit_code == 1);
   CHECK_THAT(refused.output, Contains("Permission denied") && Contains(at.root.string()));
   CHECK(at.all_are("failed"));
-  CHECK_THAT(call("retry 1").output, Contains("started afresh"));
+  CHECK_THAT(call("retry 1").output, Contains("restarted"));
 }
 
 TEST_CASE("an experiment that is removed while it runs takes its supervisor with it") {

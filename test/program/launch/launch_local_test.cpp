@@ -65,7 +65,7 @@ TEST_CASE("a job that fails is told, and can be started once more") {
   REQUIRE(comes_true([&] { return at.count("failed") == 1 && at.count("completed") == 1; }));
   CHECK_THAT(at.trivet("status 1").output, Contains("exit code 3"));
   at.folder.write("repaired", "");
-  CHECK_THAT(at.trivet("retry 1").output, Contains("1 work unit started afresh"));
+  CHECK_THAT(at.trivet("retry 1").output, Contains("1 work unit restarted"));
   REQUIRE(comes_true([&] { return at.all_are("completed"); }));
   const Json units = at.status().at("units");
   CHECK(units.at(0).at("jobs").at("main").at("attempt") == 1);
@@ -129,7 +129,7 @@ TEST_CASE("trivet top tells what jobs that run do and use") {
   CHECK(row.at("cores").get<double>() >= 0);
   CHECK(row.at("step") == 7);
   CHECK(row.at("seconds_left") == 10);
-  CHECK_THAT(at.trivet("top").output, Contains("2 at work in") && Contains("7/27"));
+  CHECK_THAT(at.trivet("top").output, Contains("2 running in") && Contains("7/27"));
   CHECK_THAT(at.trivet("ls --state running").output, Contains("1/2  running  7/27"));
   at.trivet("cancel 1");
   REQUIRE(comes_true([&] { return at.all_are("cancelled"); }));
@@ -216,7 +216,7 @@ TEST_CASE("whoever looks behind a launch finds its supervisor at work") {
   const ShellResult wrong =
       at.trivet("supervise " + quoted((at.root / "1").string()) + " --ready=999");
   CHECK(wrong.exit_code == 2);
-  CHECK_THAT(wrong.output, Contains("--ready is no open file descriptor: '999'"));
+  CHECK_THAT(wrong.output, Contains("--ready is not an open file descriptor: '999'"));
 }
 
 TEST_CASE("every unit is done once although supervisors are killed", "[slow][nosan]") {

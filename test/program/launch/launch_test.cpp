@@ -262,7 +262,7 @@ TEST_CASE("mistakes are told before anything is made") {
   CHECK_THAT(at.refusal(xp + "--xp.jobs.train.platform=cpu=99"), Contains("not so many cores"));
   CHECK_THAT(at.refusal(xp + "--xp.orchestrator=papre/Orchestrator"),
              Contains("there is no orchestrator"));
-  CHECK_THAT(at.refusal(""), Contains("there is nothing to launch"));
+  CHECK_THAT(at.refusal(""), Contains("nothing to launch"));
 }
 
 TEST_CASE("a root that cannot be written is an error of its own") {

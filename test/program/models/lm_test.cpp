@@ -194,7 +194,7 @@ TEST_CASE("a language model learns a text and continues it") {
     check("--samples 0 a", "--samples takes a number of at least 1");
     // Nothing of a text that is refused.
     CHECK_THAT(alphabet.generate("xyz --top-p 0").output, Catch::StartsWith("error: "));
-    check("-f x y", "a prompt and a --file");
+    check("-f x y", "either a prompt or --file");
     const ShellResult none =
         trivet::test::trivet("generate " + quoted((alphabet.temp() / "text").string()) + " a");
     CHECK(none.exit_code == 2);

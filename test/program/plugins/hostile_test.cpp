@@ -134,7 +134,7 @@ TEST_CASE("a location where no run can be is named") {
   refused("dangling", "dangling");
   refused("loop", "Too many levels of symbolic links");
   refused(std::string(300, 'a'), "File name too long");
-  check_error(test::trivet("run " + local() + " --workdir ''"), 2, "--workdir names no directory");
+  check_error(test::trivet("run " + local() + " --workdir ''"), 2, "--workdir is empty");
 }
 
 TEST_CASE("a file system that cannot be written is named", "[nosan]") {

@@ -111,7 +111,7 @@ TEST_CASE("a plugin that claims numbers changes the meaning of no config", "[slo
   CHECK(run.exit_code == 0);
   CHECK_THAT(
       test::trivet("plugins " + option).output,
-      Contains("warning: a bare number for a schedule means optim/Constant; alpha/Constant"));
+      Contains("warning: a bare number for a schedule selects optim/Constant; alpha/Constant"));
 }
 
 TEST_CASE("a plugin that replaces a shipped one is listed as that", "[slow]") {

@@ -207,7 +207,7 @@ TEST_CASE("a damaged experiment is shown as such, and hides no other") {
   CHECK_THAT(name == "experiment.json" || name.ends_with(".jsonl") ? all : one.output,
              Contains((location / name).string()));
   CHECK_THAT(at.shown("ls"), Contains("3/1  completed") && Contains("3/3  pending"));
-  CHECK_THAT(at.shown("top"), Contains("at work in"));
+  CHECK_THAT(at.shown("top"), Contains("running in"));
   const Json rows = at.json("status");
   REQUIRE(rows.size() == (unfinished ? 1 : 2));
   CHECK(rows.back().at("xid") == (unfinished ? 3 : 4));

@@ -97,7 +97,7 @@ TEST_CASE("trivet ls of nothing says so, and of what is not there is an error") 
   const TempDir folder;
   const ShellResult none = trivet_in(folder.path(), "ls");
   CHECK(none.exit_code == 0);
-  CHECK(none.output == "There are no runs in runs.\n");
+  CHECK(none.output == "No runs in runs.\n");
   CHECK(trivet_in(folder.path(), "ls --json").output == "[]\n");
   const ShellResult missing = trivet_in(folder.path(), "ls nowhere");
   CHECK(missing.exit_code == 1);
@@ -188,10 +188,10 @@ TEST_CASE("a wrong request of trivet plot says what would be right") {
   const Row row = GENERATE(
       Row{"plot", "error: 'trivet plot' takes runs, then metrics (trivet plot runs/1-local"},
       Row{"plot accuracy", "error: none of the words is the directory of a run"},
-      Row{"plot runs accuracy", "error: 'runs' is no run: it has no metrics.jsonl (trivet ls"},
+      Row{"plot runs accuracy", "error: 'runs' is not a run: it has no metrics.jsonl (trivet ls"},
       Row{"plot runs/2-a acuracy",
-          "error: there is no run and no metric 'acuracy' (did you mean 'accuracy'?)\n"},
-      Row{"plot runs/2-a eval/training_loss", "error: there is no run and no metric 'training_"},
+          "error: no run or metric is named 'acuracy' (did you mean 'accuracy'?)\n"},
+      Row{"plot runs/2-a eval/training_loss", "error: no run or metric is named 'training_"},
       Row{"plot runs/2-a a,,b", "error: 'a,,b' has an empty metric between commas"},
       Row{"plot runs/2-a --width wide", "error: --width takes a number from 1 to 1000, not 'wide'"},
       Row{"plot runs/2-a --height 0", "error: --height takes a number"});
@@ -257,10 +257,10 @@ TEST_CASE("trivet diff works on runs without metrics and refuses what is no run"
   CHECK_THAT(runs.trivet("diff runs/2-a runs/10-b").output,
              Contains("eval/accuracy                       -             0.7500"));
   fs::remove(runs.folder.path() / "runs/10-b/metrics.jsonl");
-  CHECK_THAT(runs.trivet("diff runs/2-a runs/10-b").output, Contains("Neither has metrics.\n"));
+  CHECK_THAT(runs.trivet("diff runs/2-a runs/10-b").output, Contains("Neither run has metrics.\n"));
   const ShellResult missing = runs.trivet("diff runs/2-a runs/3-c");
   CHECK(missing.exit_code == 2);
-  CHECK_THAT(missing.output, StartsWith("error: 'runs/3-c' is no run: it has no config.toml"));
+  CHECK_THAT(missing.output, StartsWith("error: 'runs/3-c' is not a run: it has no config.toml"));
   CHECK(runs.trivet("diff runs/2-a").exit_code == 2);
   // A config of a later version is compared as far as TOML goes.
   runs.folder.write("runs/2-a/config.toml", "seed = 1\nquantum = {qubits = 3}\n");

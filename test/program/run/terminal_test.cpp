@@ -126,8 +126,8 @@ TEST_CASE("trivet top draws what is at work until q, and leaves the terminal as 
   const std::size_t begin = all.find("\x1b[?1049h"), end = all.find("\x1b[?1049l");
   REQUIRE(begin != std::string::npos);
   REQUIRE(end != std::string::npos);
-  CHECK(begin < all.find("1 at work in"));
-  CHECK(all.find("1 at work in") < end);
+  CHECK(begin < all.find("1 running in"));
+  CHECK(all.find("1 running in") < end);
   CHECK_THAT(all, Contains("1- [31m-with") && !Contains("\x1b[31m"));
   CHECK(all.find("\x1b[?25l") < all.find("\x1b[?25h"));
   // Before that, the terminal may show the key itself.
