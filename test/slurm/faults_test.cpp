@@ -220,7 +220,7 @@ TEST_CASE("slurm: a queue that cannot be read leaves what is known") {
   const ShellResult status = fake.at.trivet("status 1");
   INFO(status.output);
   CHECK(status.exit_code == 0);
-  CHECK_THAT(status.output, Contains("squeue") && Contains("shown is what was known before") &&
+  CHECK_THAT(status.output, Contains("squeue") && Contains("showing the last recorded states") &&
                                 Contains("2 queued"));
   CHECK(fake.at.trivet("retry 1").exit_code == 1);
 }

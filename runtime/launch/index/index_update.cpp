@@ -10,7 +10,7 @@
 
 namespace trivet {
 
-// Writing or not, it ends at the first thing that is new unless it writes.
+// Stops at the first change unless it writes.
 bool IndexUpdate::pass(const Scope& scope, bool write) {
   if (!scope.xid && pass_gone(write) && !write) return true;
   if (pass_experiments(scope, write) && !write) return true;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IndexUpdate: brings the tables of the index up to date with the files of experiments. Files that
-// have not changed since they were read are not opened; what is damaged is noted, and the rest goes
-// on.
+// IndexUpdate: updates the tables of the index from the files of experiments. Files that have not
+// changed since they were read are not opened. Damaged files are recorded and skipped.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +16,17 @@ namespace trivet {
 class IndexUpdate {
  public:
   struct Scope {
-    std::optional<std::int64_t> xid{};  // of one experiment; nothing: of all, and those that are
-                                        // gone are forgotten
-    bool runs = false;                  // status.json and metrics.jsonl of units, too
+    std::optional<std::int64_t> xid{};  // only this experiment; nothing: all, and rows of
+                                        // removed ones are deleted
+    bool runs = false;                  // also status.json and metrics.jsonl of units
   };
-  // Both outlive it.
+  // Both must outlive this object.
   IndexUpdate(Database& database, const std::vector<ExperimentStore::Location>& locations)
       : database_(database), locations_(locations) {}
 
-  // Whether there is something that the tables do not have yet.
+  // Whether the files contain data that the tables lack.
   bool is_behind(const Scope& scope) { return pass(scope, false); }
-  // Within a transaction.
+  // Call this within a transaction.
   void take(const Scope& scope) { pass(scope, true); }
 
  private:

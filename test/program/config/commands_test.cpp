@@ -82,7 +82,7 @@ TEST_CASE("a wrong command line exits with 2 and says what would be right") {
   const Row row = GENERATE(
       Row{"confg", "error: unknown command 'confg' (did you mean 'config'?)\n"},
       Row{"--frobnicate",
-          "error: unknown option '--frobnicate' (options stand behind the command; "
+          "error: unknown option '--frobnicate' (options come after the command; "
           "see trivet --help)\n"},
       Row{"config", "error: 'trivet config' needs an action (trivet config show CONFIG)\n"},
       Row{"config shw", "error: 'trivet config' has no action 'shw' (trivet config show CONFIG)\n"},

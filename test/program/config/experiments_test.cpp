@@ -78,7 +78,7 @@ TEST_CASE("two experiments of one name are an error that names both") {
   const DemoFolder demo("small.toml", "seed = 1\n");
   const ShellResult shown = demo.trivet("config show --experiment demo/small");
   CHECK(shown.exit_code == 2);
-  CHECK_THAT(shown.output, Contains("there are two experiments 'demo/small'") &&
+  CHECK_THAT(shown.output, Contains("two experiments are named 'demo/small'") &&
                                Contains("demo.so registers one") &&
                                Contains("demo/configs/small.toml is another"));
   CHECK_THAT(demo.trivet("experiments").output,
@@ -89,8 +89,8 @@ TEST_CASE("an experiment that is not there, or that others could change, says so
   DemoFolder demo;
   const ShellResult missing = demo.trivet("config show --experiment demo/smal");
   CHECK(missing.exit_code == 2);
-  CHECK_THAT(missing.output, Contains("there is no experiment 'demo/smal'") &&
-                                 Contains("did you mean 'demo/small'?"));
+  CHECK_THAT(missing.output,
+             Contains("unknown experiment 'demo/smal'") && Contains("did you mean 'demo/small'?"));
   const fs::path open = demo.add("open.toml", "experiment = 'demo/small'\n");
   fs::permissions(open, fs::perms::others_write, fs::perm_options::add);
   const ShellResult unsafe = demo.trivet("config show --experiment demo/open");

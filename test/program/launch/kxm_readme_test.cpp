@@ -47,7 +47,7 @@ Json recorded_job(const Launching& at, const std::string& words, const std::stri
   for (const Json& job : unit.at("jobs")) {
     if (job.at("name") == name) return job;
   }
-  FAIL("there is no job " << name);
+  FAIL("unknown job " << name);
   return {};
 }
 

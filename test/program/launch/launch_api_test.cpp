@@ -132,7 +132,7 @@ TEST_CASE("a program is told what is wrong with its experiment") {
   SECTION("a mistake in it is a ConfigError, and nothing is made") {
     xp.jobs["train"].after = {"nothing"};
     CHECK_THROWS_AS(trivet::launch::launch(xp), ConfigError);
-    CHECK_THROWS_WITH(trivet::launch::launch(xp), Contains("there is no job 'nothing'"));
+    CHECK_THROWS_WITH(trivet::launch::launch(xp), Contains("unknown job 'nothing'"));
     CHECK_FALSE(fs::exists(program.at.root));
   }
   SECTION("so is one in an override") {

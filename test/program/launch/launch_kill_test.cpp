@@ -119,7 +119,7 @@ TEST_CASE("a sweep of 200 units is done once although its processes are killed",
 TEST_CASE("status says with which command an experiment goes on that nobody supervises any more",
           "[nosan]") {
   const Experiments at;
-  const std::string hint = "; no supervisor is at work; trivet resume 1 continues it\n";
+  const std::string hint = "; no supervisor is running; trivet resume 1 continues it\n";
   // Units wait for a file that the test makes.
   const ShellResult launched =
       with(at, "", launch_words(at, "while [ ! -e $0/../go ]; do sleep 0.05; done", 2, 1));
@@ -150,9 +150,9 @@ TEST_CASE("a launch that is killed at any of its writes is made again by launchi
     ++kills;
     const ShellResult found = at.trivet("status 1 2>&1");
     if (found.exit_code != 0) {
-      CHECK_THAT(found.output, Contains("there are no experiments in") ||
-                                   (Contains("the launch of experiment 1") &&
-                                    Contains("launch it again with --xid=1")));
+      CHECK_THAT(found.output,
+                 Contains("no experiments in") || (Contains("the launch of experiment 1") &&
+                                                   Contains("launch it again with --xid=1")));
       CHECK(at.trivet("status").exit_code == 0);
       ++without_experiment;
     } else {

@@ -179,15 +179,15 @@ TEST_CASE("arguments arrive as they were written") {
 
 TEST_CASE("names that are not there are told with what there is") {
   const Experiments at;
-  CHECK_THAT(at.trivet("status 1").output, Contains("there are no experiments in"));
+  CHECK_THAT(at.trivet("status 1").output, Contains("no experiments in"));
   REQUIRE(at.launch("true", 1).exit_code == 0);
   CHECK_THAT(at.trivet("status 7").output,
-             Contains("no experiment '7'") && Contains("last one is 1"));
+             Contains("experiment '7' does not exist") && Contains("last one is 1"));
   CHECK_THAT(at.trivet("status 1/5").output, Contains("no work unit 5"));
-  CHECK_THAT(at.trivet("status 1/x").output, Contains("no work unit's number"));
+  CHECK_THAT(at.trivet("status 1/x").output, Contains("not the number of a work unit"));
   CHECK_THAT(at.trivet("logs 1/1/eval").output, Contains("names no job"));
   CHECK_THAT(at.trivet("cancel").output, Contains("takes an ID"));
-  CHECK_THAT(at.trivet("status ../../etc").output, Contains("no experiment '..'"));
+  CHECK_THAT(at.trivet("status ../../etc").output, Contains("experiment '..' does not exist"));
 }
 
 TEST_CASE("whoever looks behind a launch finds its supervisor at work") {

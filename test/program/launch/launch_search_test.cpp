@@ -326,7 +326,7 @@ TEST_CASE("a search that is killed between its goal and its first trial begins w
   const ShellResult status = killed.trivet("status 1");
   INFO(status.output);
   CHECK(status.exit_code == 0);
-  CHECK_THAT(status.output, Contains("0 of 3 trials") && Contains("no supervisor is at work"));
+  CHECK_THAT(status.output, Contains("0 of 3 trials") && Contains("no supervisor is running"));
   REQUIRE(killed.trivet("resume 1").exit_code == 0);
   REQUIRE(wait_until([&] { return killed.journal(false).size() == 3 && !killed.is_supervised(); }));
   for (std::size_t i = 0; i < 3; ++i) {
@@ -439,7 +439,7 @@ TEST_CASE("a search that cannot be is refused before anything is made") {
       " --xp.orchestrator.goal=max --xp.orchestrator.trials=3 --xp.orchestrator.space=";
   CHECK_THAT(
       refusal(at.trivet(config_search + quoted("{seed = {int = [1, 9]}}") + " --sweep seed=1,2")),
-      Contains("search/Orchestrator makes the work units itself"));
+      Contains("search/Orchestrator generates the work units"));
   CHECK_THAT(refusal(at.trivet(config_search +
                                quoted("{'trainer.learning_rte' = {uniform = [0.1, 0.2]}}"))),
              Contains("learning_rte") && Contains("learning_rate"));

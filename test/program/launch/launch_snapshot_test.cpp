@@ -68,7 +68,7 @@ TEST_CASE("units use the files and scripts that were there when they were launch
   // What is added later is what is there then, and is other work.
   const ShellResult more = job.launch("--xid=1");
   CHECK_THAT(more.output,
-             Contains("experiment 1  2 work units") && Contains("2 work units were there already"));
+             Contains("experiment 1  2 work units") && Contains("2 work units already existed"));
   REQUIRE(comes_true([&] { return job.at.all_are("completed"); }));
   CHECK(job.printed(4) == "v2 two\n");
   CHECK(job.printed(2) == "v1 one\n");

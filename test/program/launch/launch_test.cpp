@@ -188,7 +188,7 @@ TEST_CASE("launching again adds what is missing") {
   const fs::path units = at.folder / "root/1/units.jsonl";
   CHECK(lines_of(units) == 2);
   CHECK(lines_of(at.folder / "root/1/events.jsonl") == 2);
-  CHECK_THAT(at.launch(xp + " --xid=1").output, Contains("2 work units were there already"));
+  CHECK_THAT(at.launch(xp + " --xid=1").output, Contains("2 work units already existed"));
   CHECK(lines_of(units) == 2);
   const std::string more = at.launch(xp +
                                      " --xid=1 --xp.jobs.train.cores=3 --json "
@@ -210,7 +210,7 @@ TEST_CASE("what was launched can be launched from its own record") {
   const ShellResult again = at.launch(record + " --xid=1 --sweep seed=2,3");
   INFO(again.output);
   CHECK_THAT(again.output,
-             Contains("experiment 1  1 work unit ") && Contains("2 work units were there already"));
+             Contains("experiment 1  1 work unit ") && Contains("2 work units already existed"));
 }
 
 TEST_CASE("mistakes are told before anything is made") {
@@ -244,21 +244,21 @@ TEST_CASE("mistakes are told before anything is made") {
              Contains("units 1 and 2 would share"));
   for (const char* out : {"..", "../x", "/tmp/x", "a/../../b", ""}) {
     CHECK_THAT(at.refusal(xp + "--xp.subdir_format.xp_dirname=" + quoted(out)),
-               Contains("is no directory below"));
+               Contains("is not a directory below"));
   }
   CHECK_THAT(at.refusal(xp + "--xp.jobs.train.target=no-such-program"),
-             Contains("there is no program 'no-such-program'"));
+             Contains("no such program: 'no-such-program'"));
   CHECK_THAT(at.refusal(xp + "--xp.jobs.train.target=/no/such.py"),
-             Contains("there is no script '/no/such.py'"));
+             Contains("no such script: '/no/such.py'"));
   CHECK_THAT(at.refusal(xp + "--xp.jobs.train.files.x=/no/file"),
-             Contains("there is no file '/no/file'"));
+             Contains("no such file: '/no/file'"));
   CHECK_THAT(at.refusal(xp + "--xp.jobs.train.args.x='{file:y}'"),
-             Contains("there is no file 'y'"));
-  CHECK_THAT(at.refusal(xp + "--xp.jobs.train.args.x='{cfg}'"), Contains("no run's config"));
+             Contains("the job's `files` contain no 'y'"));
+  CHECK_THAT(at.refusal(xp + "--xp.jobs.train.args.x='{cfg}'"), Contains("no run config"));
   CHECK_THAT(at.refusal(xp + "--xp.jobs.train.after='[\"train\"]'"),
              Contains("wait for each other: train -> train"));
   CHECK_THAT(at.refusal(xp + "--xp.jobs.train.after='[\"trian\"]'"),
-             Contains("there is no job 'trian'") && Contains("did you mean 'train'"));
+             Contains("unknown job 'trian'") && Contains("did you mean 'train'"));
   CHECK_THAT(at.refusal(xp + "--xp.jobs.train.platform=cpu=99"), Contains("not so many cores"));
   CHECK_THAT(at.refusal(xp + "--xp.orchestrator=papre/Orchestrator"),
              Contains("there is no orchestrator"));

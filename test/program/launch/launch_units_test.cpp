@@ -115,7 +115,7 @@ TEST_CASE("the record of a launch has the overrides that its units say") {
   const std::string sweep = " --sweep trainer.optimizer=optim/AdamW,optim/Lamb,optim/Adam";
   const ShellResult again = at.launch(record + " --xid=1" + sweep.substr(0, sweep.rfind(',')));
   INFO(again.output);
-  CHECK_THAT(again.output, Contains("0 work units") && Contains("2 work units were there already"));
+  CHECK_THAT(again.output, Contains("0 work units") && Contains("2 work units already existed"));
   CHECK(facts(at).at("overrides") == before.at("overrides"));
   CHECK(facts(at).at("unit_config") == before.at("unit_config"));
   CHECK(before.at("tags") == Json{"sweep:command line"});
@@ -156,7 +156,7 @@ TEST_CASE("a unit whose config would not be what the launch tells is refused") {
   // A table that another word changes is not what directories and listings say.
   CHECK_THAT(at.refusal(run + "task.model.dropout=0.5 --sweep 'task.model={type = \"vision/Mlp\", "
                               "image_shape = [16, 16, 1], dropout = 0.1}'"),
-             Contains("task.model.dropout") || Contains("item 1 of the sweep says"));
+             Contains("task.model.dropout") || Contains("item 1 of the sweep sets"));
   CHECK_THAT(at.refusal(run + "--params_override=task.model.dropout=0.5 --sweep "
                               "'task.model={type = \"vision/Mlp\", image_shape = [16, 16, 1], "
                               "dropout = 0.1}'"),

@@ -133,7 +133,7 @@ TEST_CASE("a job of a unit need not get what the sweep changes") {
   CHECK(argv_of(plan, "report") == Words{"/bin/echo"});
   CHECK(argv_of(plan, "plot") == Words{"/bin/echo", "--seed=2"});
   CHECK_THAT(at.refusal(at.xp(xp) + "--xp.jobs.train.swept=false --sweep lr=1,2"),
-             Contains("'lr' is swept, and no job gets it"));
+             Contains("'lr' is swept, but no job takes it"));
   CHECK_THAT(at.refusal(at.xp(xp) + "--xp.jobs.train.swept=3"), Contains("a list of names"));
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("items that say the same are told, and repeats are asked for") {
   CHECK(at.plan(xp).at("units").size() == 2);
   CHECK(at.plan(xp).at("duplicates") == 2);
   CHECK_THAT(at.launch(xp + "--dry-run").output,
-             Contains("2 items of the sweep say the same as another") && Contains("xp.repeats"));
+             Contains("2 items of the sweep are equal to another") && Contains("xp.repeats"));
   const std::string repeated = at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\nargs = ['{repeat}']\n");
   const Json plan = at.plan(repeated + "--xp.repeats=3");
   REQUIRE(plan.at("units").size() == 3);
@@ -172,14 +172,14 @@ TEST_CASE("items that say the same are told, and repeats are asked for") {
   CHECK(plan.at("units").at(2).at("jobs").at("a").at("argv") == Json{"/bin/echo", "3"});
   CHECK_THAT(at.launch(repeated + "--xp.repeats=2").output, Contains("2 work units"));
   const std::string more = at.launch(repeated + "--xp.repeats=3 --xid=1").output;
-  CHECK_THAT(more, Contains("1 work unit ") && Contains("2 work units were there already"));
+  CHECK_THAT(more, Contains("1 work unit ") && Contains("2 work units already existed"));
 }
 
 TEST_CASE("an experiment that is not there is not added to") {
   const Launching at;
   const std::string xp = at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\n");
-  CHECK_THAT(at.refusal(xp + "--xid=77"), Contains("there is no experiment 77 in " + at.root()));
-  CHECK_THAT(at.refusal(xp + "--xid=77 --dry-run"), Contains("there is no experiment 77"));
+  CHECK_THAT(at.refusal(xp + "--xid=77"), Contains("experiment 77 does not exist in " + at.root()));
+  CHECK_THAT(at.refusal(xp + "--xid=77 --dry-run"), Contains("experiment 77 does not exist"));
 }
 
 TEST_CASE("a root directory has the placeholders that are known there") {
@@ -202,7 +202,7 @@ TEST_CASE("names and texts that no program could be given are refused") {
   CHECK_THAT(refusal("args = { x = ['a\", \"'], y = \"a\\u0000b\" }"), Contains("zero byte"));
   CHECK_THAT(refusal("env = { X = \"a\\u0000b\" }"), Contains("zero byte"));
   const std::string swept = "[xp.sweep_info]\ntype = 'sweeps/SimpleSweep'\nitems = [{ '--x' = 1 }]";
-  CHECK_THAT(refusal(swept), Contains("'--x' is swept, and is no name of an argument"));
+  CHECK_THAT(refusal(swept), Contains("'--x' is swept, but is not an argument name"));
 }
 
 TEST_CASE("GPUs of several dimensions are not taken for those of one machine") {
@@ -217,11 +217,11 @@ TEST_CASE("everything that is wrong with jobs is told at once, where it stands")
   const std::string told = at.refusal(at.xp(
       "[xp.jobs.a]\ntarget = '/no/a'\n[xp.jobs.b]\ntarget = '/no/b'\nfiles = { f = '/no/f' }\n"
       "[xp.jobs.c]\n[xp.jobs.d]\ntarget = '/bin/echo'\nafter = ['e']\n"));
-  CHECK_THAT(told, Contains("there is no program '/no/a'") && Contains("xp.toml:1:"));
-  CHECK_THAT(told, Contains("there is no program '/no/b'") && Contains("xp.toml:3:"));
-  CHECK_THAT(told, Contains("there is no file '/no/f'"));
+  CHECK_THAT(told, Contains("no such program: '/no/a'") && Contains("xp.toml:1:"));
+  CHECK_THAT(told, Contains("no such program: '/no/b'") && Contains("xp.toml:3:"));
+  CHECK_THAT(told, Contains("no such file: '/no/f'"));
   CHECK_THAT(told, Contains("job 'c' has no target") && Contains("xp.toml:6:"));
-  CHECK_THAT(told, Contains("there is no job 'e'") && Contains("xp.toml:7:"));
+  CHECK_THAT(told, Contains("unknown job 'e'") && Contains("xp.toml:7:"));
   const std::string xp = at.xp("[xp.jobs.train]\ntarget = '/bin/echo'\n");
   CHECK_THAT(at.refusal(xp + "--xp.jobs.trian.cores=2"), Contains("did you mean 'train'"));
 }
@@ -254,7 +254,7 @@ TEST_CASE("a job with a mode of its own keeps it beside words that are said agai
   CHECK_THAT(eval, Catch::VectorContains(std::string("--mode=continuous_eval")) &&
                        Catch::VectorContains(std::string("--set=**.dropout=0.1")) &&
                        !Catch::VectorContains(std::string("--set=mode=train")));
-  CHECK_THAT(at.refusal(both + "--sweep mode=train,eval"), Contains("has a mode of its own"));
+  CHECK_THAT(at.refusal(both + "--sweep mode=train,eval"), Contains("has its own mode"));
 }
 
 }  // namespace launch_values_test

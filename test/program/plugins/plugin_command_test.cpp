@@ -85,7 +85,7 @@ TEST_CASE("two commands of one name are told apart by their plugins") {
   folder.copy("speaker_too");
   const ShellResult both = run(folder, "say x");
   CHECK(both.exit_code == 2);
-  CHECK_THAT(both.output, Contains("several plugins bring a command 'say'") &&
+  CHECK_THAT(both.output, Contains("several plugins have a command 'say'") &&
                               Contains("speaker/say or speaker_too/say"));
   CHECK(run(folder, "speaker/say x").output == "x.\n");
   CHECK(run(folder, "speaker_too/say").output == "the other one\n");

@@ -78,7 +78,7 @@ TEST_CASE("trivet ls shows work units with their sweep and the best they have re
   CHECK(at.shown("ls " + quoted(at.files.directory(3).string())) == table);
   CHECK_THAT(at.shown("ls -m accuracy -b validation_loss:max"),
              Contains("0.3750                2.0000\n"));
-  CHECK_THAT(at.trivet("ls 4").output, Contains("there is no experiment '4'"));
+  CHECK_THAT(at.trivet("ls 4").output, Contains("experiment '4' does not exist"));
 }
 
 TEST_CASE("trivet ls orders and chooses rows") {

@@ -53,7 +53,7 @@ std::vector<std::string> rows_of(const fs::path& index) {
         "SELECT xid, wid, directory, sweep, state, changed, run_problem, reported, mode, host, "
         "boot_id, message, step, target, attempt, pid, started, time, train_step, eval_step FROM "
         "units",
-        "SELECT xid, wid, place, name, directory, retries, state, attempt, failures, exit_code, "
+        "SELECT xid, wid, position, name, directory, retries, state, attempt, failures, exit_code, "
         "signal, time, started, host, detail FROM jobs",
         "SELECT name, kind, part, xid, wid, step, value, low, low_step, high, high_step FROM "
         "numbers"}) {
