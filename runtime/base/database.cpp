@@ -123,7 +123,7 @@ Database::Database()
 
 Database::Database(const std::filesystem::path& file, Access access) {
   if (access == Access::write) {
-    // SQLite itself would let everybody read it; it takes an empty file for a fresh database.
+    // SQLite would create a world-readable file. It treats an empty file as a new database.
     const int made = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (made >= 0) ::close(made);
   }
@@ -177,7 +177,7 @@ Transaction::~Transaction() {
   try {
     database_.execute("ROLLBACK");
   } catch (const DatabaseError&) {
-    // SQLite has done so itself.
+    // SQLite has already rolled back.
   }
 }
 

@@ -4,8 +4,8 @@
 
 namespace trivet {
 
-// As _exit does, which is not to be called while a CrashReport lives: see ways_out.cpp. Can be
-// called in a signal handler.
+// Same as _exit, which must not be called while a CrashReport exists: see ways_out.cpp.
+// Async-signal-safe.
 [[noreturn]] void end_process(int code) noexcept;
 
 }  // namespace trivet

@@ -14,7 +14,7 @@
 namespace trivet {
 namespace {
 
-// What wcwidth knows depends on the locale of the thread; the program itself stays in "C".
+// wcwidth depends on the locale of the thread; the program itself stays in "C".
 class Utf8Locale {
  public:
   Utf8Locale() : before_(::uselocale(utf8())) {}
@@ -23,7 +23,7 @@ class Utf8Locale {
   Utf8Locale& operator=(const Utf8Locale&) = delete;
 
  private:
-  // Null where the system has no such locale; then nothing is changed.
+  // Null if the system lacks the locale; then nothing changes.
   static locale_t utf8() {
     static const locale_t locale = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
     return locale;
@@ -31,7 +31,7 @@ class Utf8Locale {
   locale_t before_;
 };
 
-// Of valid UTF-8 with more than one byte.
+// The code point of valid UTF-8 with more than one byte.
 wchar_t code_point(const std::string& character) {
   const auto first = static_cast<unsigned char>(character[0]);
   auto code = static_cast<unsigned>(first & (0x7F >> character.size()));
@@ -47,12 +47,12 @@ bool is_control(const std::string& character) {
   return character.size() == 2 && byte == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
 }
 
-// Most text that is shown: a column for each byte, nothing to be taken for a command.
+// The common case: one column per byte and no control characters.
 bool is_plain_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
 }
 
-// Without indent, one blank between words.
+// Removes the indent and keeps one blank between words.
 std::string words_of(std::string_view text) {
   std::string words;
   for (const char c : text) {
@@ -104,7 +104,7 @@ int columns_of_character(const std::string& character) {
   if (character.size() <= 1) return static_cast<int>(character.size());
   const Utf8Locale locale;
   const int columns = ::wcwidth(code_point(character));
-  return columns < 0 ? 1 : columns;  // unknown to the system, not to the terminal
+  return columns < 0 ? 1 : columns;  // unknown to the system, but not to the terminal
 }
 
 int columns_of(std::string_view text) {
@@ -141,8 +141,8 @@ std::string facts_line(std::string_view lead, const std::vector<std::string>& fa
     line = line_of(--count);
     if (count > 0 && columns_of(line) <= width) return line;
   }
-  // Not even one: it is worth more than how many there are and than a lead in its column. A number
-  // that is cut would be another number.
+  // Not even one fact fits. The first fact is more useful than the count and an aligned lead. It is
+  // not cut, because a cut number is another number.
   const std::string first = fmt::format("{} {}", words_of(lead), facts.empty() ? "" : facts[0]);
   return clipped(columns_of(first) <= width ? first : words_of(lead), width);
 }

@@ -7,7 +7,7 @@
 
 namespace trivet {
 
-std::filesystem::path home_directory();   // empty: not known
-std::filesystem::path cache_directory();  // XDG_CACHE_HOME, else ~/.cache; empty: not known
+std::filesystem::path home_directory();   // empty: unknown
+std::filesystem::path cache_directory();  // XDG_CACHE_HOME, else ~/.cache; empty: unknown
 
 }  // namespace trivet

@@ -10,7 +10,7 @@ namespace trivet {
 const Value& member(const Value& table, std::string_view key) {
   if (const Value* found = table.find(key)) return *found;
   throw RunError(fmt::format("the checkpoint's state has no \"{}\"", key),
-                 {.hint = "it was written by another version of this program"});
+                 {.hint = "another version of trivet wrote it"});
 }
 
 }  // namespace trivet

@@ -58,8 +58,8 @@ Value read_peaks(const std::filesystem::path& file) {
   const Value content = value_from_json(read_text_file(file), file.string());
   const Value* peaks = content.find("peaks");
   if (peaks == nullptr || !peaks->is_array()) {
-    throw InputError(file.string() + ": has no list of peaks",
-                     {.hint = "delete it; 'trivet doctor --peak' writes it anew"});
+    throw InputError(file.string() + ": contains no list of peaks",
+                     {.hint = "delete it; 'trivet doctor --peak' writes it again"});
   }
   return *peaks;
 }
@@ -110,7 +110,7 @@ void keep_peak(const std::filesystem::path& file, const Device& device, std::int
   peaks.push_back(std::move(entry));
   std::error_code failed;
   std::filesystem::create_directories(file.parent_path(), failed);
-  if (failed) throw_system_error("cannot make", file.parent_path(), failed.value());
+  if (failed) throw_system_error("cannot create", file.parent_path(), failed.value());
   replace_file(file, to_json(Value::table({{"peaks", std::move(peaks)}}), JsonStyle::indented),
                Durability::cached);
 }

@@ -49,7 +49,7 @@ const Schema* HostLookup::find(std::string_view kind, std::string_view key, cons
     for (const ManifestItem& item : host_.items(key)) {
       if (item.kind != kind) continue;
       const Schema* schema = from_note(item);
-      if (schema == nullptr) break;  // it is refused now
+      if (schema == nullptr) break;  // now it is refused
       if (unknown_ == UnknownDefaults::leave || !has_unknown_default(schema->fields)) {
         return schema;
       }
@@ -61,7 +61,7 @@ const Schema* HostLookup::find(std::string_view kind, std::string_view key, cons
     error.amend({.where = where, .path = path, .key = std::string(key)});
     throw;
   }
-  // A plugin that cannot be used is no mistake of the config: another class, another exit code.
+  // An unusable plugin is not a config error: it has another class and exit code.
   const std::string plugin(key.substr(0, key.find('/')));
   const std::string refusal = host_.refusal(plugin);
   if (!refusal.empty()) {

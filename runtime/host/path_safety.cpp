@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// By the time of the last change of any kind: that of the contents can be set back.
+// Uses the time of the last change of any kind: the modification time can be set back.
 FileIdentity identity_of(const struct stat& status) noexcept {
   return {status.st_dev, status.st_ino, static_cast<unsigned long long>(status.st_size),
           status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
@@ -23,7 +23,7 @@ FileIdentity identity_of(const struct stat& status) noexcept {
 
 std::string owner_objection(const struct stat& status, const std::string& what) {
   if (status.st_uid != 0 && status.st_uid != geteuid()) {
-    return fmt::format("{} belongs to user {}, neither to you nor to root", what, status.st_uid);
+    return fmt::format("{} belongs to user {}, not to you or root", what, status.st_uid);
   }
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return fmt::format("{} can be changed by others (mode {:04o}); chmod go-w", what,
@@ -32,7 +32,7 @@ std::string owner_objection(const struct stat& status, const std::string& what) 
   return {};
 }
 
-// `directory` has no symbolic links.
+// `directory` contains no symbolic links.
 std::string canonical_objection(const fs::path& directory) {
   struct stat status {};
   if (stat(directory.c_str(), &status) != 0) {

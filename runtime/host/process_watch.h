@@ -12,11 +12,11 @@ namespace trivet {
 
 class ProcessWatch {
  public:
-  // What is now is what must stay.
+  // Records the current state, which must not change.
   explicit ProcessWatch(Device& device);
 
-  // Both throw PluginError that tells the change and the plugins that may have made it. The first
-  // looks at the processor alone, which takes a moment of nothing. [run-thread]
+  // Both throw PluginError with the change and the plugins that may have made it. The first only
+  // checks the floating-point state, which costs almost nothing. [run-thread]
   void check_processor() const {
     if (float_mode() != start_.floats) check();
   }

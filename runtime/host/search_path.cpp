@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The parts of a colon list; an empty part is no folder (and not the working directory).
+// The parts of a list separated by colons. An empty part is ignored (it is not the working
+// directory).
 std::vector<std::string> parts_of(std::string_view list) {
   std::vector<std::string> parts;
   while (!list.empty()) {
@@ -43,7 +44,7 @@ class SearchPath {
     if (directory.exists) {
       directory.error = directory_objection(directory.path);
     } else if (must_exist) {
-      directory.error = "there is no such folder";
+      directory.error = "the folder does not exist";
     }
     directories_.push_back(std::move(directory));
   }

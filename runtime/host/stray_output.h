@@ -14,7 +14,7 @@ class StrayOutput {
   StrayOutput& operator=(const StrayOutput&) = delete;
 
  private:
-  int output_;  // -1: there is none, or no descriptor for it
+  int output_;  // -1: none, or out of descriptors
 };
 
 }  // namespace trivet

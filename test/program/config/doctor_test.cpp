@@ -154,7 +154,7 @@ TEST_CASE("what the doctor cannot do is said") {
   fails("--backend cpu/Nothing", "cpu/Nothing");
   fails("configs/x.toml", "'trivet doctor' takes no argument 'configs/x.toml'");
   cache.write("trivet", "a file where the folder should be");
-  fails("--peak --threads 1", "cannot make");
+  fails("--peak --threads 1", "cannot create");
 }
 
 }  // namespace doctor_test

@@ -55,7 +55,7 @@ TEST_CASE("a run whose weights are no longer numbers keeps its last good checkpo
   CHECK(result.exit_code == 1);
   CHECK_THAT(result.output, Contains("checkpoint of step 6 not saved: the norm of the weights is "
                                      "not finite") &&
-                                Contains("step_00000005 is untouched"));
+                                Contains("step_00000005 is unchanged"));
   CHECK(test::trivet("ckpt verify " + test::quoted((temp / "run").string())).exit_code == 0);
   CHECK_FALSE(std::filesystem::exists(temp / "run/checkpoints/step_00000006"));
 }

@@ -94,7 +94,7 @@ TEST_CASE("a checkpoint that cannot be read stops the run, and nothing is change
     CHECK(failed.exit_code == 1);
     CHECK_THAT(failed.output, Contains(std::generic_category().message(reason)) &&
                                   Contains("model.safetensors") &&
-                                  Contains("the checkpoint may be whole"));
+                                  Contains("the checkpoint may be intact"));
     CHECK(files_below(workdir / "checkpoints") == before);
     CHECK(read_file(workdir / "metrics.jsonl") == metrics);
     if (reason != EIO) continue;
@@ -160,7 +160,8 @@ TEST_CASE("an evaluation stops at a damaged checkpoint, unless it is asked for a
   CHECK(files_below(workdir / "checkpoints") == before);
   CHECK(read_file(workdir / "metrics.jsonl").starts_with(metrics));
 
-  CHECK_THAT(train(workdir, 60, "mode=eval --step 30").output, Contains("it has those of 20, 40"));
+  CHECK_THAT(train(workdir, 60, "mode=eval --step 30").output,
+             Contains("it has checkpoints for the steps 20, 40"));
   CHECK(train(workdir, 60, "--step 40").exit_code == 2);
   CHECK(train(workdir, 60, "mode=eval --step x").exit_code == 2);
 }

@@ -75,7 +75,7 @@ TEST_CASE("--plugin-dir may stand before the command, and must be there") {
   for (const char* words : {"say x", "schema", "config show x.toml"}) {
     const ShellResult missing = run(folder, std::string(words) + " --plugin-dir /not/there");
     CHECK(missing.exit_code == 2);
-    CHECK_THAT(missing.output, Contains("--plugin-dir /not/there: there is no such folder"));
+    CHECK_THAT(missing.output, Contains("--plugin-dir /not/there: the folder does not exist"));
   }
 }
 

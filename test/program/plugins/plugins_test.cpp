@@ -93,7 +93,7 @@ TEST_CASE("--plugin-dir is searched first, and one that is missing is said to be
       second, "plugins --plugin-dir " + quoted(first.path().string()) + " --plugin-dir /not/there");
   CHECK_THAT(result.output, Contains("shadowed"));
   CHECK_THAT(result.output,
-             Contains("/not/there (--plugin-dir): refused: there is no such folder"));
+             Contains("/not/there (--plugin-dir): refused: the folder does not exist"));
 }
 
 TEST_CASE("trivet explain shows the fields of an item from its note alone") {

@@ -82,7 +82,7 @@ TEST_CASE("a metric that no evaluation gives is found by check and before a run 
     const auto result = ::trivet::test::trivet(command);
     INFO(result.output);
     CHECK(result.exit_code == 2);
-    CHECK_THAT(result.output, Contains("the evaluation has no number 'acuracy'") &&
+    CHECK_THAT(result.output, Contains("the evaluation has no metric 'acuracy'") &&
                                   Contains("did you mean 'accuracy'?") &&
                                   Contains("command line:"));
     CHECK_THAT(result.output, Contains("'validation_los'") && Contains("'top_5'") &&

@@ -127,7 +127,7 @@ TEST_CASE("a follower passes a damaged checkpoint over and evaluates the one bef
   INFO(told.output);
   CHECK(told.exit_code == 0);
   CHECK_THAT(told.output,
-             Contains("warning: checkpoint passed over: " + damaged.string() + " has 10 bytes") &&
+             Contains("warning: checkpoint skipped: " + damaged.string() + " has 10 bytes") &&
                  !Contains("was never finished"));
   CHECK(steps_of(records(workdir / "continuous_eval", "eval")) == std::vector<std::int64_t>{100});
   CHECK_FALSE(fs::exists(workdir / "continuous_eval/checkpoints/step_00000200"));

@@ -124,7 +124,7 @@ TEST_CASE("a write that failed behind the back of training is told by whatever c
   REQUIRE(manager.begin_save(2, filled(weights(2))));
   SECTION("by the next save") {
     CHECK_THROWS_WITH(manager.begin_save(3, filled(weights(3))),
-                      Contains("checkpoint of step 2 not saved") && Contains("is untouched"));
+                      Contains("checkpoint of step 2 not saved") && Contains("is unchanged"));
   }
   SECTION("by the next question for what was saved") {
     manager.wait();
@@ -187,7 +187,7 @@ TEST_CASE("a damaged checkpoint of another process is not taken over and costs n
   CHECK(other.adopt_if_whole(5, source.path_of(5)).empty());
   CHECK_THAT(other.adopt_if_whole(6, source.path_of(6)),
              Contains((source.path_of(6) / "model.safetensors").string() + " has 10 bytes"));
-  CHECK_THAT(other.adopt_if_whole(8, source.path_of(7)), Contains("holds step 7"));
+  CHECK_THAT(other.adopt_if_whole(8, source.path_of(7)), Contains("contains step 7"));
   CHECK(other.current() == 5);
   CHECK(fs::directory_iterator(temp / "b")->path() == other.path_of(5));
   CHECK(std::distance(fs::directory_iterator(temp / "b"), {}) == 1);
@@ -286,7 +286,7 @@ TEST_CASE("a record of another metric is an error, and a damaged one is made ane
     offered(best, {0.9});
   }
   CHECK_THROWS_WITH(BestCheckpoints(temp / "best", {"loss", Goal::min}, ignore),
-                    Contains("holds the best by accuracy (goal max)"));
+                    Contains("holds the best checkpoints by accuracy (goal max)"));
   for (const char* text : {"{}", "[", "{\"metric\": 1}", "{\"metric\": \"accuracy\"}"}) {
     replace_file(temp / "best" / "best.json", text, Durability::cached);
     std::string warned;

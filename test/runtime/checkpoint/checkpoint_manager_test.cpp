@@ -163,7 +163,7 @@ TEST_CASE("a damaged checkpoint is passed over with the reason, whatever the dam
          fs::remove_all(p);
          fs::copy(p.parent_path() / "step_00000010", p);
        },
-       "holds step 10"},
+       "contains step 10"},
   };
   for (const Damage& damage : damages) {
     INFO(damage.name);
@@ -288,7 +288,7 @@ TEST_CASE("a save that fails says why and leaves what was there") {
       } catch (const RunError& error) {
         const std::string text = error.what();
         result = text.find("File too large") != std::string::npos &&
-                         text.find("step_00000001 is untouched") != std::string::npos
+                         text.find("step_00000001 is unchanged") != std::string::npos
                      ? 0
                      : 2;
       }
@@ -305,7 +305,7 @@ TEST_CASE("a save that fails says why and leaves what was there") {
                                      throw RunError("no more");
                                    }),
                       Contains("checkpoint of step 2 not saved: no more") &&
-                          Contains("step_00000001 is untouched"));
+                          Contains("step_00000001 is unchanged"));
   }
   CHECK(std::distance(fs::directory_iterator(directory), {}) == 1);
   CHECK(step_in(*CheckpointManager(directory, {5}, [](const std::string&) {}).newest()) == 1);
@@ -315,5 +315,5 @@ TEST_CASE("a directory that cannot be made is an error that says so") {
   test::TempDir temp;
   write_file(temp.path() / "file", "", Durability::cached);
   CheckpointManager manager(temp.path() / "file" / "checkpoints", {5}, [](const std::string&) {});
-  CHECK_THROWS_WITH(manager.save(1, filled(1)), Contains("there is no earlier one"));
+  CHECK_THROWS_WITH(manager.save(1, filled(1)), Contains("no earlier checkpoint exists"));
 }

@@ -227,7 +227,7 @@ TEST_CASE("folders come from the options, the variable, the user and the install
   REQUIRE(found.size() >= 5);
   CHECK(found[0].path == fs::canonical(option.path()));
   CHECK(found[0].error.empty());
-  CHECK(found[1].error == "there is no such folder");
+  CHECK(found[1].error == "the folder does not exist");
   CHECK(found[2].path == "relative");
   CHECK_THAT(found[2].error, Catch::Contains("not an absolute path"));
   CHECK(found[3].path == fs::canonical(variable.path()));

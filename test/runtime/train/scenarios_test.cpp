@@ -332,7 +332,7 @@ TEST_CASE("15: a save fails once") {
     CHECK_THAT(told, Catch::EndsWith("! "));
     CHECK_THAT(told, Contains("t10(5)") && !Contains("c10") && !Contains("t20"));
     CHECK_THAT(story.error, Contains("checkpoint of step 10 not saved") &&
-                                Contains("step_00000005 is untouched"));
+                                Contains("step_00000005 is unchanged"));
     fs::remove(story.checkpoints());
     fs::rename(story.checkpoints().string() + ".away", story.checkpoints());
     run.script.at_step = [](std::int64_t) {};
