@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each mode of `trivet run` does: the one table that the others read.
+// The modes of `trivet run`: the one table that all other code reads.
 #pragma once
 
 #include <string_view>
@@ -9,19 +9,19 @@
 
 namespace trivet {
 
-// Which run a mode works on.
+// The run that a mode uses.
 enum class ModeTarget {
-  own,       // its own directory, which it starts or continues
-  followed,  // another process's run, on whose checkpoints it works as they come
-  restarts,  // runs of its own, one from each checkpoint that another process writes
+  own,       // its own run, which it starts or continues
+  followed,  // another process's run, whose new checkpoints it evaluates
+  restarts,  // new runs, one from each checkpoint of another process
 };
 
 struct ModeTraits {
   Mode mode;
-  bool trains;     // the training halves of task and trainer are made
-  bool evaluates;  // the evaluation halves are made; an eval input is needed
+  bool trains;     // builds the training parts of task and trainer
+  bool evaluates;  // builds the evaluation parts; needs an eval input
   ModeTarget target = ModeTarget::own;
-  // Below the directory of the followed run; empty for its own.
+  // The directory below the followed run. Empty if the mode uses its own run.
   std::string_view directory = {};
 };
 
@@ -36,7 +36,7 @@ inline bool evaluates(Mode mode) {
 inline bool follows(Mode mode) {
   return traits_of(mode).target == ModeTarget::followed;
 }
-// One evaluation of one checkpoint.
+// Evaluates one checkpoint once.
 inline bool evaluates_once(Mode mode) {
   return !trains(mode) && traits_of(mode).target == ModeTarget::own;
 }

@@ -13,7 +13,7 @@ namespace trivet {
 
 class RegisteredSchemas final : public SchemaLookup {
  public:
-  // Throws PluginError for a plugin that cannot be used.
+  // Throws PluginError if a plugin cannot be used.
   const Schema* find(std::string_view kind, std::string_view key, const Origin& where,
                      const std::string& path, Diagnostics& diagnostics) override;
   std::optional<ScalarShorthand> for_number(std::string_view kind) override;

@@ -16,7 +16,8 @@
 namespace trivet {
 namespace {
 
-// Neighbors with a similar name; a folder with very many entries is not searched to its end.
+// Files in the folder with a similar name. A folder with very many entries is not searched
+// completely.
 std::string similar_files(const std::filesystem::path& file) {
   constexpr std::size_t kMostEntries = 2000;
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
@@ -53,7 +54,7 @@ std::string read_config_text(const std::filesystem::path& file, const Origin& na
   }
   std::string text;
   std::vector<char> buffer(std::size_t{64} << 10);
-  // The size is counted while reading: pipes and devices do not tell theirs.
+  // Counts the size while reading: pipes and devices do not report theirs.
   for (;;) {
     const ssize_t count = ::read(descriptor.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
@@ -64,7 +65,7 @@ std::string read_config_text(const std::filesystem::path& file, const Origin& na
     text.append(buffer.data(), static_cast<std::size_t>(count));
     if (text.size() > kLargestConfig) {
       refuse(file, named_at, "larger than 8 MiB, the limit of a config",
-             "data belongs in files of its own that the config names");
+             "put data into separate files that the config names");
     }
   }
 }

@@ -98,8 +98,8 @@ TEST_CASE("a wrong command line exits with 2 and says what would be right") {
           "error: a config file is missing (name one before the overrides, or "
           "--experiment KEY)\n"},
       Row{"config show c.toml d.toml",
-          "error: one config file is enough, 'd.toml' is another "
-          "(--config_file d.toml puts it above the first)\n"},
+          "error: only one config file is allowed; unexpected 'd.toml' (--config_file d.toml "
+          "merges it over the first)\n"},
       Row{"config show c.toml --experiment a/b --experiment c/d",
           "error: option '--experiment' is given more than once\n"},
       Row{"help nothing", "error: unknown command 'nothing'"},

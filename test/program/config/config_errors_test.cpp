@@ -199,7 +199,7 @@ TEST_CASE("an unknown type, an unknown plugin, a type of another kind") {
 // What is suggested includes defaults, which plugins built by clang 14 do not tell.
 TEST_CASE("a bad reference and a reference cycle", "[nosan]") {
   CHECK(refused(replaced("= 16", "= \"${task.clases}\"")) ==
-        "error: c.toml:7:14: task.train_input.batch_size: bad reference: there is no value at "
+        "error: c.toml:7:14: task.train_input.batch_size: bad reference: no value at "
         "'task.clases'\n"
         "    7 | batch_size = \"${task.clases}\"\n"
         "      |              ^^^^^^^^^^^^^^^^ did you mean 'task.classes'?\n");
@@ -239,7 +239,7 @@ TEST_CASE("mistakes in overrides show the override with a caret") {
         "error: command line:1:5: bad override: ']' is missing\n"
         "      | seed[1\n"
         "      |     ^\n"
-        "error: command line:2:7: task.eval_input: there is nothing to take out\n"
+        "error: command line:2:7: task.eval_input: nothing to remove\n"
         "      | ~task.eval_input\n"
         "      |       ^^^^^^^^^^\n"
         "2 problems in the config\n");
@@ -258,7 +258,7 @@ TEST_CASE("a key given twice, text that is not TOML, text that is not UTF-8") {
 TEST_CASE("10 MB, 10,000 levels, a folder, nothing there") {
   CHECK(refused("#" + std::string(10'000'000, 'x')) ==
         "error: c.toml: larger than 8 MiB, the limit of a config\n"
-        "       data belongs in files of its own that the config names\n");
+        "       put data into separate files that the config names\n");
   CHECK_THAT(refused("seed = " + std::string(10000, '[')),
              StartsWith("error: c.toml:1:108: nested deeper than 100 levels\n    1 | ...[[["));
   const Workplace location;

@@ -188,7 +188,7 @@ TEST_CASE("a model that a layout does not have is refused by the field") {
   check("llama_run", block + "attention_tpl.rotary_dims=4", "rotary_dims");
   check("llama_run", "--set task.model.max_seq_len=0", "max_seq_len is 0");
   check("llama_run", block + "activation.type=nn/Mish", "nn/Mish");
-  check("nothing", "", "there is no run");
+  check("nothing", "", "no run is named");
   CHECK(trivet::test::trivet("export " + quoted((dir / "gpt2_run").string())).exit_code == 2);
   // What only training has may be anything.
   const ShellResult good = trivet::test::trivet(

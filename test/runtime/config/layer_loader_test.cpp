@@ -193,7 +193,7 @@ TEST_CASE("mistakes in [defaults] are reported once, used or not") {
   CHECK(configs.diagnostics() ==
         "main.toml:2:2: task_: unknown key 'task_' (did you mean 'task'?)\n"
         "main.toml:4:1: defaults.\"demo/Linear\".dimz: unknown key 'dimz' (did you mean 'dims'?)\n"
-        "main.toml:5:11: defaults.\"demo/Lunear\": there is no type 'demo/Lunear' (did you mean "
+        "main.toml:5:11: defaults.\"demo/Lunear\": unknown type 'demo/Lunear' (did you mean "
         "'demo/Linear'?)\n");
   configs.write(
       "main.toml",

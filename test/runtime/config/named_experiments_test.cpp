@@ -110,7 +110,7 @@ TEST_CASE("restrictions that cannot be checked are an error, unless they are lef
   Configs gone("restrictions = ['demo/gone']\n" + good);
   CHECK(gone.diagnostics() ==
         "main.toml:1:17: restrictions[0]: there is no experiment 'demo/gone' (install its plugin, "
-        "or leave it out to do without its rules; try demo/small)\n");
+        "or remove it to skip its rules; try demo/small)\n");
   CHECK(gone.diagnostics({"restrictions=[]"}) == "no problem");
   CHECK(gone.diagnostics({"restrictions=['demo/small']", "task.classes=3"}) ==
         "command line:2:14 (task.classes=3): task.classes: must be 10 (it is small)\n");

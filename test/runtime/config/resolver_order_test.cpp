@@ -44,8 +44,8 @@ TEST_CASE("a type comes before what stands inside it, wherever it is given") {
 
 TEST_CASE("an override of which nothing is left is refused with what replaced it") {
   CHECK(either_way({"seed=1", "seed=2"}, "seed") ==
-        "command line:1:1 (seed=1): seed: this has no effect: 'seed=2' replaces it (leave one of "
-        "them out)");
+        "command line:1:1 (seed=1): seed: this has no effect: 'seed=2' replaces it (remove one of "
+        "them)");
   CHECK(either_way({"seed=2", "seed=2"}, "seed") == "2");
   CHECK_THAT(either_way({"trainer.optimizer=none", "trainer.optimizer.momentum=0.5"}, ""),
              Catch::Contains("trainer.optimizer: this has no effect: "
@@ -59,15 +59,14 @@ TEST_CASE("an override of which nothing is left is refused with what replaced it
       "task = {type = 'demo/Task', model = 'demo/Mlp', train_input = {type = 'demo/Noise', "
       "batch_size = 2}}\ntrainer = {train_steps = 10}\n";
   for (const char* config : {static_cast<const char*>(kGoodConfig), bare}) {
-    CHECK_THAT(
-        either_way({"trainer.optimizer=demo/Sgd", "trainer.optimizer={momentum = 0.2}"}, "",
-                   config),
-        Catch::Contains("trainer.optimizer: ") && Catch::Contains("(leave one of them out)"));
+    CHECK_THAT(either_way({"trainer.optimizer=demo/Sgd", "trainer.optimizer={momentum = 0.2}"}, "",
+                          config),
+               Catch::Contains("trainer.optimizer: ") && Catch::Contains("(remove one of them)"));
   }
   CHECK(either_way({"trainer.optimizer=demo/Sgd", "trainer.optimizer={type = 'demo/Sgd'}"},
                    "trainer.optimizer.type") == "\"demo/Sgd\"");
   CHECK_THAT(either_way({"task.model.hidden_dims[0]=5", "~task.model.hidden_dims[0]"}, ""),
-             Catch::Contains("'~task.model.hidden_dims[0]' takes it out"));
+             Catch::Contains("'~task.model.hidden_dims[0]' removes it"));
   // A slip below a part that is replaced is one all the same.
   CHECK_THAT(either_way({"trainer.optimizer.nonsense=0.5", "trainer.optimizer=demo/Sgd"}, ""),
              Catch::Contains("unknown key 'nonsense'"));

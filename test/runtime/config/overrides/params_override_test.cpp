@@ -110,17 +110,17 @@ TEST_CASE("mistakes in it have their location in the text as it was given") {
   CHECK(at("seed=1, nmae=x", "nmae: unknown key 'nmae'") == "command line:2:27");
   CHECK(at("seed =  x", "seed: 'x' is not an integer") == "command line:1:27");
   CHECK(at("{\"seed\":   \"x\"}", "seed: expected an integer") == "command line:1:30");
-  CHECK(at("a=[[1], 2]", "lists in lists") == "command line:1:22");
+  CHECK(at("a=[[1], 2]", "nested lists") == "command line:1:22");
   CHECK(at("a=[1, 2", "']' is missing") == "command line:1:21");
-  CHECK(at("a=1]", "there is no '['") == "command line:1:22");
+  CHECK(at("a=1]", "this ']' has no '['") == "command line:1:22");
   CHECK(at("a=[1,,2]", "an element is missing") == "command line:1:24");
   CHECK(at("a='x", "this quote is not closed") == "command line:1:21");
-  CHECK(at("a='x'y", "there is something behind the quote") == "command line:1:24");
-  CHECK(at("a=[1]y", "there is something behind the list") == "command line:1:24");
+  CHECK(at("a='x'y", "unexpected text after the closing quote") == "command line:1:24");
+  CHECK(at("a=[1]y", "unexpected text after the list") == "command line:1:24");
   CHECK(at("a=1,,b=2", "a pair is missing") == "command line:1:23");
   CHECK(at("a=1, b", "'=' and a value are missing") == "command line:1:24");
   CHECK(at("=1", "the key before '=' is missing") == "command line:1:19");
-  CHECK(at("a={b=1}", "tables are too much") == "command line:1:21");
+  CHECK(at("a={b=1}", "pairs cannot contain tables") == "command line:1:21");
   CHECK(at("{\"a\": }", "this is not JSON") == "command line:1:25");
   CHECK(at("nothing.toml", "this is neither") == "command line:1:19");
 }

@@ -78,7 +78,8 @@ TEST_CASE("dates are refused with a hint, all of them at once") {
   } catch (const ConfigError& error) {
     REQUIRE(error.diagnostics().size() == 2);
     CHECK(to_string(error.diagnostics()[0]) ==
-          "x.toml:1:7: day: a config has no dates and times (write it in quotes, as a string)");
+          "x.toml:1:7: day: dates and times are not supported in a config (write it in quotes, as "
+          "a string)");
     CHECK(location(error.diagnostics()[1]) == "x.toml:2:9");
     CHECK(error.diagnostics()[1].path == "list[0]");
   }

@@ -61,16 +61,16 @@ TEST_CASE("bad references are reported with their location and the nearest paths
       with_xp("a = '${trainer.train_step}'\nb = '${}'\nc = '${seed'\nd = '${a..b}'\n"
               "e = 'x${task}'\n"));
   CHECK(configs.diagnostics({"trainer.max_to_keep=${nowhere}"}) ==
-        "main.toml:15:5: xp.a: bad reference: there is no value at 'trainer.train_step' (did you "
+        "main.toml:15:5: xp.a: bad reference: no value at 'trainer.train_step' (did you "
         "mean 'trainer.train_steps'?)\n"
-        "main.toml:16:5: xp.b: bad reference: there is no value at '' (a reference is the whole "
+        "main.toml:16:5: xp.b: bad reference: no value at '' (a reference is the whole "
         "path of a value)\n"
         "main.toml:17:5: xp.c: bad reference: '}' is missing (write $${ for a plain ${)\n"
         "main.toml:18:5: xp.d: bad reference: 'a..b' is not a path: a name is missing (a path "
         "looks like a.b[2].c; a name with other characters is quoted)\n"
-        "main.toml:19:5: xp.e: bad reference: a table cannot stand inside a string\n"
+        "main.toml:19:5: xp.e: bad reference: a table cannot be part of a string\n"
         "command line:1:21 (trainer.max_to_keep=${nowhere}): trainer.max_to_keep: bad reference: "
-        "there is no value at 'nowhere' (a reference is the whole path of a value)\n");
+        "no value at 'nowhere' (a reference is the whole path of a value)\n");
 }
 
 TEST_CASE("reference cycles are reported with the chain, once") {

@@ -54,5 +54,5 @@ TEST_CASE(
 TEST_CASE("a zero byte in a text is refused with its location") {
   Configs configs(std::string(trivet::test::kGoodConfig) + "[xp]\nargs = {x = \"a\\u0000b\"}\n");
   CHECK_THAT(configs.diagnostics(),
-             Catch::StartsWith("main.toml:15:13: xp.args.x: this text has a zero byte"));
+             Catch::StartsWith("main.toml:15:13: xp.args.x: this string contains a zero byte"));
 }
