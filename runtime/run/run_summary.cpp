@@ -19,7 +19,7 @@ Value to_value(const Logs& logs) {
   return table;
 }
 
-// Null for what is not known.
+// Null if unknown.
 Value known(double number) {
   return number > 0 ? Value(number) : Value();
 }
@@ -52,10 +52,10 @@ std::string cost_text(const RunStats& stats) {
 
 std::string tokens_text(const TrainingCost& cost) {
   if (cost.tokens == 0) return "";
-  std::string text = fmt::format("\n  tokens    {} a second of {:.4g} FLOP each",
+  std::string text = fmt::format("\n  tokens    {} per second at {:.4g} FLOP each",
                                  format_count(static_cast<std::uint64_t>(cost.tokens_per_second())),
                                  cost.flops_per_token());
-  if (cost.peak_flops == 0) return text + "; 'trivet doctor --peak' lets runs report their MFU";
+  if (cost.peak_flops == 0) return text + "; run 'trivet doctor --peak' to get the MFU";
   return text + fmt::format(", MFU {:.1f} % of {:.4g} FLOP/s", 100 * cost.mfu(), cost.peak_flops);
 }
 

@@ -16,7 +16,7 @@ namespace trivet {
 
 class MetricsExtent {
  public:
-  // Takes in the lines that were added since the last call, up to `most` in all.
+  // Counts the lines that were added since the last call, up to `most` in total.
   void extend(const UniqueFd& file, const std::filesystem::path& path,
               std::uint64_t most = UINT64_MAX);
 
@@ -30,7 +30,7 @@ class MetricsExtent {
   std::uint32_t crc_ = 0;
 };
 
-// What the beginning of the file is instead of what it was; empty where it is that.
+// The difference between the start of the file and the recorded one. Empty if equal.
 std::string loss_since(const Value& before, const UniqueFd& file,
                        const std::filesystem::path& path);
 

@@ -22,7 +22,7 @@
 namespace trivet {
 namespace {
 
-// Lines are put together by hand: a run may write one a step.
+// Builds lines without a JSON library: a run may write one per step.
 void add_number(std::string& line, double number) {
   if (!std::isfinite(number)) {
     line += "null";
@@ -32,7 +32,7 @@ void add_number(std::string& line, double number) {
   const char* const end = std::to_chars(digits, digits + sizeof digits, number).ptr;
   const std::string_view text(digits, static_cast<std::size_t>(end - digits));
   line += text;
-  // A number that is whole stays one with a fraction, so that it is read as what it was.
+  // Whole numbers keep a fraction, so that they are read as floats.
   if (text.find_first_of(".e") == std::string_view::npos) line += ".0";
 }
 
@@ -92,8 +92,8 @@ std::string MetricsLog::loss_since(const Value& extent) const {
   return loss.empty() ? loss : path_.string() + " " + loss;
 }
 
-// What stays of the file, the last first. Steps ascend, so what comes before a record of an earlier
-// step than the last one that stays need not be looked at.
+// Finds the lines to keep, from the end. Steps ascend, so lines before a record of a step that is
+// kept need not be read.
 std::vector<MetricsLog::Range> MetricsLog::kept_until(std::int64_t step, std::uint64_t size) {
   bool unfinished = read_part(file_, size - 1, 1, path_) != "\n";
   std::vector<Range> kept;
@@ -129,7 +129,7 @@ void MetricsLog::keep(const std::vector<Range>& ranges, std::uint64_t size) {
     }
     return;
   }
-  // Records between those that go, which a kill must not lose.
+  // Kept records between dropped ones, which a kill must not lose.
   std::string text;
   for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
     text += read_part(file_, range->begin, range->end - range->begin, path_);

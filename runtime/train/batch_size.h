@@ -10,7 +10,7 @@ namespace trivet {
 
 struct BatchSize {
   std::int64_t rows = 0;      // first extent of the batch's tensors
-  std::int64_t examples = 0;  // rows without padding: those whose "weight" is not 0
+  std::int64_t examples = 0;  // rows without padding: "weight" is not 0
 };
 
 BatchSize size_of(const Batch& batch);

@@ -10,17 +10,17 @@ namespace trivet {
 
 namespace {
 
-// What a method of the task makes; nothing instead would be called all the same.
+// The object that a method of the task returns. Null would be called later.
 template <class Body>
 auto made_by(const Task& task, const char* method, Body&& body) {
   return in_task(task, method, [&] {
     auto made = body();
-    if (!made) throw PluginError(fmt::format("its {} gave nothing", method));
+    if (!made) throw PluginError(fmt::format("its {} returned nothing", method));
     return made;
   });
 }
 
-// Calls a method of each.
+// Calls a method of each metric.
 template <class Body>
 void for_each(const Metrics& metrics, const char* method, Body&& body) {
   for (const auto& metric : metrics) {
@@ -42,7 +42,7 @@ Metrics build_metrics(Task& task, bool training) {
   return in_task(task, "build_metrics", [&] {
     Metrics metrics = task.build_metrics(training);
     for (const auto& metric : metrics) {
-      if (!metric) throw PluginError("its build_metrics gave nothing instead of a metric");
+      if (!metric) throw PluginError("its build_metrics returned nothing instead of a metric");
     }
     return metrics;
   });
@@ -55,7 +55,7 @@ std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, bo
   std::unique_ptr<Input> input;
   build_from_config(context.name, config.origin(), [&] {
     input = made_by(task, "build_inputs", [&] { return task.build_inputs(config, context); });
-    // Some read their data now; what is wrong with it is an error of the config as well.
+    // Some inputs read their data now; errors in it are also config errors.
     in_plugin(item_of(*input), "batches_per_epoch", context.name,
               [&] { return input->batches_per_epoch(); });
   });
@@ -90,7 +90,7 @@ Value save_metrics(const Metrics& metrics) {
 
 void restore_metrics(const Value& states, const Metrics& metrics) {
   if (states.items().size() != metrics.size()) {
-    throw RunError(fmt::format("the checkpoint holds the state of {} metrics, the task has {}",
+    throw RunError(fmt::format("the checkpoint has the state of {} metrics, the task has {}",
                                states.items().size(), metrics.size()));
   }
   std::size_t next = 0;

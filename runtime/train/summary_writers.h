@@ -18,7 +18,7 @@ namespace trivet {
 // [run-thread]
 class SummaryWriters {
  public:
-  // Makes them for the run in `directory`. Throws what their constructors throw.
+  // Builds the writers for the run in `directory`. Throws the exceptions of their constructors.
   void open(const std::vector<ConfigOf<SummaryWriter>>& configs,
             const std::filesystem::path& directory);
 

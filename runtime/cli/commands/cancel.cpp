@@ -26,7 +26,6 @@ const CommandInfo kCancelCommand{
     .usage = "cancel ID ...",
     .summary = "Cancels the jobs of an experiment or a work unit",
     .details =
-
         "ID is XID or XID/WID. Each job gets SIGTERM and some time to save, then SIGKILL. Jobs\n"
         "that have ended do not change. 'trivet retry' starts cancelled jobs again.",
     .options = kExperimentOptions,

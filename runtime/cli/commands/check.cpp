@@ -30,8 +30,8 @@ std::string named_line(std::string_view name, const std::string& text) {
   return fmt::format("  {:<10} {}\n", name, text);
 }
 
-std::string first_loss_text(const Inspection& seen) {
-  const std::string loss = fmt::format("{:.4g} over {} examples", seen.first_loss, seen.examples);
+std::string initial_loss_text(const Inspection& seen) {
+  const std::string loss = fmt::format("{:.4g} over {} examples", seen.initial_loss, seen.examples);
   if (!seen.expected_loss) return loss + "; the task gives no expected loss";
   const ExpectedInitialLoss::Range& range = *seen.expected_loss;
   return fmt::format("{}; plausible between {:.2f} and {:.2f}: {}", loss, range.low, range.high,
@@ -57,7 +57,7 @@ std::string checked_stage_text(const Inspection& seen) {
   const std::string title = stage_title(seen);
   std::string text = (title.empty() ? "" : title + "\n") + named_line("model", model_text(seen));
   if (seen.trained) {
-    if (!seen.abstract) text += named_line("first loss", first_loss_text(seen));
+    if (!seen.abstract) text += named_line("initial loss", initial_loss_text(seen));
     text += named_line("gradients", gradients_text(seen));
   }
   for (const NamedText& entry : work_lines(seen)) text += named_line(entry.name, entry.text);
@@ -125,8 +125,7 @@ const CommandInfo kCheckCommand{
     .usage = "check CONFIG [K=V ...]",
     .summary = "Validates a config: builds everything, runs two steps, writes nothing",
     .details =
-
-        "Finds weights that no gradient reaches, and a first loss outside the range expected\n"
+        "Finds weights that no gradient reaches, and an initial loss outside the range expected\n"
         "for untrained weights (about ln(classes) for a classifier). Prints the memory that a\n"
         "run needs; for training in stages, that of each stage. Metrics that the config names,\n"
         "such as the objective of a search, must be among those that the run logs. The exit\n"

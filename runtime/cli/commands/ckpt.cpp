@@ -234,7 +234,6 @@ const CommandInfo kCkptCommand{
     .usage = "ckpt ls|info|diff|verify|average PATH...",
     .summary = "Lists, compares, verifies and averages checkpoints",
     .details =
-
         "  trivet ckpt ls RUN                 all checkpoints of a run, the best ones last\n"
         "  trivet ckpt info PATH              every tensor with its type and shape\n"
         "  trivet ckpt diff PATH PATH         the differences; exit code 1 if there are any\n"

@@ -256,7 +256,6 @@ const CommandInfo kDataCommand{
     .usage = "data show|prepare CONFIG [K=V ...]",
     .summary = "Shows the rows of a config's inputs, or writes them in a form that reads faster",
     .details =
-
         "show     prints the first rows of each input and the shapes of its batches. With a\n"
         "         tokenizer rows are printed as text, one line per segment, with their labels\n"
         "         and tags; without one as numbers.\n"

@@ -206,7 +206,6 @@ const CommandInfo kDiffCommand{
     .usage = "diff RUN RUN [--json]",
     .summary = "Compares the configs and the last metrics of two runs",
     .details =
-
         "Prints every value of config.toml that differs, plugins of which the runs used\n"
         "different builds, and the metrics of the last training and evaluation records with\n"
         "their change. The exit code is 1 if anything differs. Speeds are not compared. The\n"

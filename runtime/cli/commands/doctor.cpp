@@ -117,7 +117,6 @@ const CommandInfo kDoctorCommand{
     .usage = "doctor [--peak]",
     .summary = "Prints the backend of this machine and measures its peak speed",
     .details =
-
         "With --peak, times products of large matrices and stores the fastest in\n"
         "~/.cache/trivet/peaks.json. Runs that count tokens and use the same backend and number\n"
         "of threads then report their model FLOPs utilization (mfu). Measure while the machine\n"

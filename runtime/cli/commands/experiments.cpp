@@ -105,7 +105,6 @@ const CommandInfo kExperimentsCommand{
     .usage = "experiments [--json]",
     .summary = "Lists the experiments that --experiment can name",
     .details =
-
         "  trivet run --experiment vision/mnist_local --workdir DIR\n"
         "\n"
         "Plugins register experiments. A file PLUGIN_DIR/NAME/configs/X.toml next to the plugin\n"

@@ -270,7 +270,6 @@ constexpr CommandInfo kExplainCommand = {
     .usage = "explain KEY|PLUGIN|KIND|PATH [--config FILE]",
     .summary = "Explains an item or a field of a config",
     .details =
-
         "  trivet explain nn/Linear          an item: its fields, types, ranges, defaults\n"
         "  trivet explain nn                 a plugin and its items\n"
         "  trivet explain layer              all items of a kind\n"

@@ -256,7 +256,6 @@ const CommandInfo kGenerateCommand{
     .usage = "generate RUN [PROMPT]",
     .summary = "Continues texts with the model of a run",
     .details =
-
         "  trivet generate runs/1-licenses \"You may\"    prints the prompt and its continuation\n"
         "                                              as the model generates it\n"
         "  echo \"You may\" | trivet generate 3/2         reads the prompt from standard input\n"

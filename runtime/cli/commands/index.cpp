@@ -41,7 +41,6 @@ const CommandInfo kIndexCommand{
     .usage = "index rebuild",
     .summary = "Rebuilds the index of experiments from their files",
     .details =
-
         "The index, ROOT/.trivet/index.sqlite, makes listings fast. It contains only data from\n"
         "the files of experiments. Every command that reads it updates it first and replaces it\n"
         "if it is damaged. It can be deleted at any time.",

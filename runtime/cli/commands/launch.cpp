@@ -77,7 +77,6 @@ const CommandInfo kLaunchCommand{
     .usage = "launch [CONFIG] [K=V ...]",
     .summary = "Starts the jobs of every work unit of an experiment",
     .details =
-
         "  trivet launch CONFIG --sweep trainer.learning_rate=1e-3,1e-4\n"
         "  trivet launch --cfg=CONFIG --cfg.seed=3 --xp.sweep=lr,width --xp.platform=cpu=2\n"
         "  trivet launch --xp=xp/single.toml --xp.target=./program --xp.args.steps=100\n"

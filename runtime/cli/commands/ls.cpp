@@ -262,7 +262,6 @@ const CommandInfo kLsCommand{
     .usage = "ls [DIR|XID] [--json]",
     .summary = "Lists runs and launched work units with states, steps and metrics",
     .details =
-
         "  trivet ls                       the runs and work units in runs/\n"
         "  trivet ls 3 --sort accuracy -r  those of experiment 3, the most accurate first\n"
         "  trivet ls DIR -m accuracy       those below DIR, with one metric\n"

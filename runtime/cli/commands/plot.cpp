@@ -255,7 +255,6 @@ const CommandInfo kPlotCommand{
     .usage = "plot RUN... [METRIC...]",
     .summary = "Draws metrics of runs as curves in the terminal",
     .details =
-
         "  trivet plot runs/1-local                    training_loss and validation_loss\n"
         "  trivet plot runs/* accuracy                 one chart, a curve for every run\n"
         "  trivet plot runs/1-local eval/accuracy learning_rate    two charts\n"

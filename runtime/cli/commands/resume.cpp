@@ -26,7 +26,6 @@ const CommandInfo kResumeCommand{
     .usage = "resume ID ...",
     .summary = "Continues the work units that have not ended",
     .details =
-
         "ID is XID or XID/WID. Use it after a machine failed or the supervisor was killed. The\n"
         "new supervisor adopts jobs that are still running and restarts jobs that were lost.",
     .options = kExperimentOptions,

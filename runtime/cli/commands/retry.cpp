@@ -26,7 +26,6 @@ const CommandInfo kRetryCommand{
     .usage = "retry ID ...",
     .summary = "Restarts jobs that failed, were lost or were cancelled",
     .details =
-
         "ID is XID or XID/WID. Completed jobs do not change. A run continues from its last\n"
         "checkpoint.",
     .options = kExperimentOptions,

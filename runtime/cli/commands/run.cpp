@@ -83,7 +83,6 @@ const CommandInfo kRunCommand{
     .usage = "run CONFIG [K=V ...]",
     .summary = "Trains, evaluates or both, depending on the config's mode",
     .details =
-
         "A run keeps everything in its directory. Start it again with --workdir to continue\n"
         "from its last checkpoint. Ctrl-C saves and stops (exit code 130); so do SIGTERM,\n"
         "SIGUSR1, SIGUSR2 and SIGXCPU (75). A second Ctrl-C or SIGTERM stops at once.\n"

@@ -55,7 +55,6 @@ const CommandInfo kSchemaCommand{
     .usage = "schema [KIND|KEY]",
     .summary = "Prints a JSON Schema of config files, for editors",
     .details =
-
         "  trivet schema > trivet.schema.json      then, in the first line of a config:\n"
         "  #:schema trivet.schema.json\n"
         "\n"

@@ -171,7 +171,6 @@ const CommandInfo kStatusCommand{
     .usage = "status [ID]",
     .summary = "Shows the states of experiments, work units and jobs",
     .details =
-
         "ID is XID, XID/WID or XID/WID/JOB, @last, or an experiment's directory. Default: all\n"
         "experiments of --root. For a search, also prints its goal, the best trial and the\n"
         "value of each trial; the exit code is 1 if the search has ended and no trial has a\n"

@@ -106,7 +106,6 @@ const CommandInfo kSummaryCommand{
     .usage = "summary CONFIG [K=V ...]",
     .summary = "Prints a config's model: layers, shapes, parameters, FLOPs, memory",
     .details =
-
         "Builds the model and runs two steps, so the figures are those of a run with this batch\n"
         "size. FLOPs are those of one step, forward and backward, including nested layers. A\n"
         "training in stages has a table for each stage. Nothing is written.\n"

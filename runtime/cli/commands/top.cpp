@@ -157,7 +157,6 @@ const CommandInfo kTopCommand{
     .usage = "top",
     .summary = "Shows running jobs, their progress and their resource use, live",
     .details =
-
         "Shows the jobs of all experiments below --root, and runs that were started directly.\n"
         "On a terminal it updates until q or Ctrl-C; elsewhere it prints once. CPU% is 100 for\n"
         "one busy core, since the last update, at first since the job's start. CPU% and MEMORY\n"

@@ -96,7 +96,7 @@ void add_stage(Value& table, const Inspection& seen) {
     table.set("tokens", token_row(figures));
   }
   table.set("mesh", mesh_row(seen));
-  if (seen.trained && !seen.abstract) table.set("first_loss", seen.first_loss);
+  if (seen.trained && !seen.abstract) table.set("initial_loss", seen.initial_loss);
   if (seen.expected_loss) {
     table.set("expected_initial_loss", Value::table({{"low", seen.expected_loss->low},
                                                      {"high", seen.expected_loss->high},

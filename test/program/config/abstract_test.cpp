@@ -162,7 +162,7 @@ TEST_CASE("what is counted on a meta device is what a training step counts") {
     INFO(name);
     CHECK(meta.at(name) == here.at(name));
   }
-  CHECK_FALSE(meta.contains("first_loss"));
+  CHECK_FALSE(meta.contains("initial_loss"));
   CHECK_FALSE(here.contains("device_memory"));
 }
 
@@ -186,7 +186,7 @@ TEST_CASE("a run on a mesh of several devices is refused") {
   const ShellResult result = run(config("lm/c4_1b_4.toml"), dir.path() / "run");
   CHECK(result.exit_code == 2);
   CHECK_THAT(result.output,
-             Contains("c4_1b_4.toml:") && Contains("mesh: is of 4 devices, and a run uses one"));
+             Contains("c4_1b_4.toml:") && Contains("mesh: is of 4 devices, but a run uses one"));
   CHECK_FALSE(std::filesystem::exists(dir.path() / "run"));
   const ShellResult one = run(config("lm/local.toml"), dir.path() / "one",
                               "mesh.ici_mesh_shape=[1,1,1] trainer.train_steps=2 mode=train");

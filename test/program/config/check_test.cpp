@@ -83,7 +83,7 @@ TEST_CASE("a check says what the first loss was compared with") {
   CHECK(json.at("ok") == true);
   CHECK(json.at("problems").empty());
   CHECK(json.at("expected_initial_loss").at("low") == Approx(std::log(10) / 2));
-  CHECK(json.at("first_loss") == Approx(std::log(10)).margin(1));
+  CHECK(json.at("initial_loss") == Approx(std::log(10)).margin(1));
   CHECK(json.at("eval").contains("validation_loss"));
   CHECK(json.at("memory").at("step_bytes") > 0);
   // Weights, their gradients, and Adam's two slots, four bytes each.
@@ -96,7 +96,7 @@ TEST_CASE("weights that start far too large are found by their first loss") {
   INFO(result.output);
   CHECK(result.exit_code == 1);
   CHECK_THAT(result.output,
-             Contains("problem: the first loss") && Contains("is not between 1.15 and 4.30"));
+             Contains("problem: the initial loss") && Contains("is not between 1.15 and 4.30"));
 }
 
 TEST_CASE("weights that no gradient reaches are named") {
@@ -130,7 +130,7 @@ TEST_CASE("a check and a summary look at every stage of a training") {
     CHECK(seen[i].at("stage") == i + 1);
     // 256 to 32 to 10, from the second stage on with 32 to 32 between.
     CHECK(seen[i].at("parameters") == 257 * 32 + 33 * 10 + (i > 0 ? 33 * 32 : 0));
-    CHECK(seen[i].at("first_loss") == Approx(std::log(10)).margin(1));
+    CHECK(seen[i].at("initial_loss") == Approx(std::log(10)).margin(1));
     CHECK(seen[i].at("memory").at("step_bytes") > 0);
     CHECK(seen[i].at("eval").contains("validation_loss"));
   }
@@ -141,7 +141,7 @@ TEST_CASE("a check and a summary look at every stage of a training") {
   CHECK(summary.at("stages")[1].at("layers").size() == 6);
   const auto evaluated = nlohmann::json::parse(check(stages + " mode=eval --json").output);
   REQUIRE(evaluated.at("stages").size() == 3);
-  CHECK_FALSE(evaluated.at("stages")[1].contains("first_loss"));
+  CHECK_FALSE(evaluated.at("stages")[1].contains("initial_loss"));
 }
 
 TEST_CASE("what is wrong in a later stage is found before training, with its name") {
@@ -172,7 +172,7 @@ TEST_CASE("what is wrong in a later stage is found before training, with its nam
 TEST_CASE("a check of a run that only evaluates takes no training step") {
   const auto json = nlohmann::json::parse(check(local() + " mode=eval --json").output);
   CHECK(json.at("ok") == true);
-  CHECK_FALSE(json.contains("first_loss"));
+  CHECK_FALSE(json.contains("initial_loss"));
   CHECK(json.at("examples") == 128);
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("a check of a wrong config is an error of the config") {
   CHECK(wrong.exit_code == 2);
   const ShellResult nothing = check(local() + " trainer.train_steps=0");
   CHECK(nothing.exit_code == 2);
-  CHECK_THAT(nothing.output, Contains("trainer.train_steps: is 0: there is nothing to train"));
+  CHECK_THAT(nothing.output, Contains("trainer.train_steps: is 0: nothing to train"));
   const ShellResult shapes = check(local() + " 'task.train_input.image_shape=[8,8,1]'");
   INFO(shapes.output);
   CHECK(shapes.exit_code != 0);

@@ -105,7 +105,7 @@ TEST_CASE("without a peak there is no MFU, and without tokens neither") {
   const ShellResult result = language_run(cache, dir.path() / "run");
   INFO(result.output);
   CHECK(result.exit_code == 0);
-  CHECK_THAT(result.output, Contains("'trivet doctor --peak' lets runs report their MFU"));
+  CHECK_THAT(result.output, Contains("run 'trivet doctor --peak' to get the MFU"));
   const nlohmann::json summary = json_of(dir.path() / "run" / "summary.json");
   CHECK(summary.at("mfu").is_null());
   CHECK(summary.at("tokens_per_second").get<double>() > 0);

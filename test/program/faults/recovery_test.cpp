@@ -41,7 +41,7 @@ TEST_CASE("a run that leaves out bad steps fails at the one that is too many") {
       test::run(test::config("vision/local.toml"), temp / "run", kBad + "trainer.recovery=skip");
   INFO(result.output);
   CHECK(result.exit_code == 1);
-  CHECK_THAT(result.output, Contains("at step 3") && Contains("after 2 steps that were left out"));
+  CHECK_THAT(result.output, Contains("at step 3") && Contains("after 2 skipped steps"));
 }
 
 TEST_CASE("a run whose weights are no longer numbers keeps its last good checkpoint") {
@@ -64,9 +64,9 @@ TEST_CASE("steps that are left out are told on the screen and in log.jsonl") {
   const test::TempDir temp;
   const auto result =
       test::run(test::config("vision/local.toml"), temp / "run", kBad + "trainer.recovery=skip -q");
-  CHECK_THAT(result.output, Contains("warning: step 1 is left out: the training loss is") &&
+  CHECK_THAT(result.output, Contains("warning: step 1 is skipped: the training loss is") &&
                                 Contains("2 of at most 2"));
-  CHECK_THAT(test::read_file(temp / "run/log.jsonl"), Contains("step 2 is left out"));
+  CHECK_THAT(test::read_file(temp / "run/log.jsonl"), Contains("step 2 is skipped"));
 }
 
 TEST_CASE("a run that ends at a bad step has the metrics of the steps before it") {

@@ -225,11 +225,11 @@ TEST_CASE("a run whose metrics.jsonl has lost records says so when it goes on", 
     INFO(again.output);
     CHECK(again.exit_code == 0);
     CHECK_THAT(again.output, Contains("warning:") && Contains("metrics.jsonl") &&
-                                 Contains("what is missing is lost"));
+                                 Contains("the missing ones are lost"));
   }
   const TempDir temp;
   const auto plain = train(copy_of_trained(temp), 80);
-  CHECK_THAT(plain.output, !Contains("is lost"));
+  CHECK_THAT(plain.output, !Contains("are lost"));
 }
 
 TEST_CASE("a run that was killed before its summary writes it when it is started again",

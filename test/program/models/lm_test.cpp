@@ -198,7 +198,7 @@ TEST_CASE("a language model learns a text and continues it") {
     const ShellResult none =
         trivet::test::trivet("generate " + quoted((alphabet.temp() / "text").string()) + " a");
     CHECK(none.exit_code == 2);
-    CHECK_THAT(none.output, Contains("is no run and no checkpoint"));
+    CHECK_THAT(none.output, Contains("is not a run or a checkpoint"));
     CHECK(trivet::test::trivet("generate").exit_code == 2);
     CHECK(trivet::test::trivet("generate 77 a").exit_code == 2);
   }

@@ -75,7 +75,7 @@ TEST_CASE("an evaluation of a run uses its averages whether or not trainer.ema i
   const auto result = run(config("vision/local.toml"), averaged.workdir(), kLocal + "--mode eval");
   INFO(result.output);
   REQUIRE(result.exit_code == 0);
-  CHECK_THAT(result.output, Contains("evaluates the moving averages of the weights"));
+  CHECK_THAT(result.output, Contains("evaluating the moving averages of the weights"));
   const auto record = records(averaged.workdir() / "evals/1", "eval").at(0);
   CHECK(record.at("values").at("validation_loss") == recorded);
 }

@@ -47,8 +47,8 @@ std::string model_bytes(const fs::path& workdir, const std::string& step) {
 }
 
 // The loss of each of the first 20 steps.
-std::vector<double> expected_initial_losses(const fs::path& file, const fs::path& workdir,
-                                            const std::string& backend) {
+std::vector<double> first_losses(const fs::path& file, const fs::path& workdir,
+                                 const std::string& backend) {
   require_run(
       file, workdir,
       "mode=train trainer.train_steps=20 trainer.steps_per_loop=1 runtime.backend=" + backend);
@@ -62,8 +62,8 @@ std::vector<double> expected_initial_losses(const fs::path& file, const fs::path
 
 void check_backends_agree(const fs::path& file) {
   const TempDir folder;
-  const auto cpu = expected_initial_losses(file, folder / "cpu", "cpu/OpenBlas");
-  const auto tiny = expected_initial_losses(file, folder / "tiny", "tiny/Backend");
+  const auto cpu = first_losses(file, folder / "cpu", "cpu/OpenBlas");
+  const auto tiny = first_losses(file, folder / "tiny", "tiny/Backend");
   CHECK(cpu.back() < cpu.front());  // it learns: the agreement is about something
   for (std::size_t step = 0; step < cpu.size(); ++step) {
     INFO("step " << step + 1 << ": " << cpu[step] << " and " << tiny[step]);
@@ -119,7 +119,7 @@ TEST_CASE("a run that is done says so when it is started again, and changes noth
 
   const ShellResult again = trivet::test::run(local(), workdir);
   CHECK(again.exit_code == 0);
-  CHECK_THAT(again.output, Contains("step 300 is reached already: nothing to train"));
+  CHECK_THAT(again.output, Contains("step 300 is already reached: nothing to train"));
   CHECK(files_below(workdir / "checkpoints") == checkpoints);
   CHECK(read_file(workdir / "metrics.jsonl") == metrics);
   CHECK(read_file(workdir / "summary.json") == summary);

@@ -86,7 +86,7 @@ TEST_CASE("a metric that no evaluation gives is found by check and before a run 
                                   Contains("did you mean 'accuracy'?") &&
                                   Contains("command line:"));
     CHECK_THAT(result.output, Contains("'validation_los'") && Contains("'top_5'") &&
-                                  Contains("training has no number 'trainig_loss'"));
+                                  Contains("training has no metric 'trainig_loss'"));
     CHECK_THAT(result.output, Contains("trainer.eval_actions[0].actions[0].metric"));
   }
   CHECK_FALSE(fs::exists(temp / "run"));
@@ -113,11 +113,11 @@ TEST_CASE("a search's objective that no run of the config gives is found by chec
   INFO(misspelt.output);
   CHECK(misspelt.exit_code == 2);
   CHECK_THAT(misspelt.output, Contains("search.toml:6:13: xp.orchestrator.objective: the "
-                                       "evaluation has no number 'acuracy'") &&
+                                       "evaluation has no metric 'acuracy'") &&
                                   Contains("did you mean 'accuracy'?"));
   const auto other_half = check("train/validation_loss");
   CHECK(other_half.exit_code == 2);
-  CHECK_THAT(other_half.output, Contains("training has no number 'validation_loss'"));
+  CHECK_THAT(other_half.output, Contains("training has no metric 'validation_loss'"));
   // What another program writes is not known.
   CHECK(check("score", "target = '/bin/true'\n").exit_code == 0);
   CHECK(check("score", "[xp.jobs.train]\ntarget = '/bin/true'\n").exit_code == 0);
@@ -134,8 +134,8 @@ TEST_CASE("an objective of a half that the config's mode has not is found by che
   const auto result = ::trivet::test::trivet("check " + quoted(file.string()) + " " + kLocal);
   INFO(result.output);
   CHECK(result.exit_code == 2);
-  CHECK_THAT(result.output, Contains("'accuracy' is a number of the evaluation, which the config's "
-                                     "mode leaves out"));
+  CHECK_THAT(result.output,
+             Contains("'accuracy' is a metric of the evaluation, which the config's mode skips"));
 }
 
 TEST_CASE("the metrics of several tasks are known before a run starts") {

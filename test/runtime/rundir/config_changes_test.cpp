@@ -290,7 +290,7 @@ TEST_CASE("of a part of another type the type alone tells") {
 TEST_CASE("what no schema tells of a model is refused with the reason") {
   Value before = config(), after = config();
   before.set_path("task.model.old", 1);
-  CHECK(compared(before, after) == "!task.model.old: 1 ->  (there is no such field any more)\n");
+  CHECK(compared(before, after) == "!task.model.old: 1 ->  (this field no longer exists)\n");
   const auto other_model = [](const char* type) {
     Value value = config();
     value.set_path("task.model.type", type);
@@ -299,9 +299,9 @@ TEST_CASE("what no schema tells of a model is refused with the reason") {
     return compared(value, changed);
   };
   CHECK(other_model("missing/Mlp") ==
-        "!task.model.hidden: [128] -> 3 (which fields of 'missing/Mlp' may change is not known)\n");
+        "!task.model.hidden: [128] -> 3 (the adjustable fields of 'missing/Mlp' are unknown)\n");
   CHECK(other_model("gone/Mlp") ==
-        "!task.model.hidden: [128] -> 3 (which fields of 'gone/Mlp' may change is not known: the "
+        "!task.model.hidden: [128] -> 3 (the adjustable fields of 'gone/Mlp' are unknown: the "
         "plugin cannot be used: it is damaged)\n");
   before = config();
   before.set_path("task.type", "gone/Task");

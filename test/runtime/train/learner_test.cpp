@@ -156,7 +156,7 @@ TEST_CASE("a run that only evaluates uses the averages of the checkpoint") {
   for (Bench* bench : {&evaluating, &other_config}) {
     CHECK(*bench->trainer->evaluate(-1).find("validation_loss") ==
           *expected.find("validation_loss"));
-    CHECK_THAT(bench->observer.notes, Contains("evaluates the moving averages"));
+    CHECK_THAT(bench->observer.notes, Contains("evaluating the moving averages"));
   }
   CHECK(raw.weight("w") == saved(checkpoint, "model", "w"));
   CHECK_THAT(raw.observer.notes, Contains("not their moving averages"));

@@ -392,7 +392,8 @@ TEST_CASE("a checkpoint of another trainer, or of more stages, is refused") {
   bench.trainer->initialize();
   test::MemoryCheckpoint plain = bench.train(3), other = plain;
   plain.states.erase("progressive");
-  CHECK_THROWS_WITH(bench.trainer->restore(plain), Contains("was not saved by trivet/Progressive"));
+  CHECK_THROWS_WITH(bench.trainer->restore(plain),
+                    Contains("was not written by trivet/Progressive"));
   other.states.set_path("progressive.stage", 2);
   CHECK_THROWS_WITH(bench.trainer->restore(other),
                     Contains("was saved in stage 3, and there are 2"));

@@ -56,7 +56,7 @@ TEST_CASE("a step whose loss is not a number is left out as often as the config 
     CHECK(trainer_state(after, key) == trainer_state(before, key));
   }
   CHECK(bench.trainer->global_step() == 3);
-  CHECK_THAT(bench.observer.notes, Contains("step 3 is left out: the training loss is not a number"
+  CHECK_THAT(bench.observer.notes, Contains("step 3 is skipped: the training loss is not a number"
                                             "; 1 of at most 1"));
   bench.trainer->train(10);
   const Logs logs = bench.trainer->train_logs();

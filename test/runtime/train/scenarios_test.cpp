@@ -433,7 +433,7 @@ TEST_CASE("25: a bad step with no checkpoint at all is an error") {
   Process process = diverging({10, 5, -1, 0, 5}, {3});
   process.options.recovers = false;
   CHECK(story.go(process) == "! ");
-  CHECK_THAT(story.error, Contains("bad at 3, and there is no checkpoint to go back to"));
+  CHECK_THAT(story.error, Contains("bad at 3, and no checkpoint exists to go back to"));
 }
 
 TEST_CASE("26: an evaluation longer than the time between checkpoints saves no step again") {
