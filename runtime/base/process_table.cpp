@@ -78,7 +78,7 @@ TreeUsage ProcessTable::sum_of(std::vector<pid_t> waiting) const {
   return sum;
 }
 
-TreeUsage ProcessTable::below(pid_t pid) const {
+TreeUsage ProcessTable::usage_below(pid_t pid) const {
   const auto found = children_.find(pid);
   return pid > 0 && found != children_.end() ? sum_of(found->second) : TreeUsage();
 }

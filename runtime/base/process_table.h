@@ -23,7 +23,7 @@ class ProcessTable {
   ProcessTable();
 
   // All descendants of this process.
-  TreeUsage below(pid_t process) const;
+  TreeUsage usage_below(pid_t process) const;
   // Including the process itself.
   TreeUsage from(pid_t process) const;
 

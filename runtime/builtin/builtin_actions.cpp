@@ -13,7 +13,7 @@
 namespace trivet {
 namespace {
 
-Actions made(const std::vector<ConfigOf<Action>>& configs, ActionContext& context) {
+Actions build_actions(const std::vector<ConfigOf<Action>>& configs, ActionContext& context) {
   Actions actions;
   for (const ConfigOf<Action>& config : configs) actions.push_back(make(config, context));
   return actions;
@@ -51,7 +51,7 @@ std::filesystem::path record_of(const std::string& metric, const std::filesystem
 }  // namespace
 
 Periodic::Periodic(const Config& config, ActionContext& context)
-    : PeriodicAction(config.interval, made(config.actions, context)) {}
+    : PeriodicAction(config.interval, build_actions(config.actions, context)) {}
 
 void WhenConfig::validate(Diagnostics& diagnostics) const {
   if (!above && !below) diagnostics.add("metric", "has no bound: set above or below");
@@ -59,11 +59,11 @@ void WhenConfig::validate(Diagnostics& diagnostics) const {
 
 When::When(const Config& config, ActionContext& context)
     : ConditionalAction([config](const ActionEvent& event) { return is_met(config, event.logs); },
-                        made(config.actions, context)) {}
+                        build_actions(config.actions, context)) {}
 
 NewBest::NewBest(const Config& config, ActionContext& context)
     : best_(config.metric, config.goal, record_of(config.metric, context.directory)),
-      actions_(made(config.actions, context)) {}
+      actions_(build_actions(config.actions, context)) {}
 
 void NewBest::run(const ActionEvent& event) {
   if (!best_.test(event.logs)) return;

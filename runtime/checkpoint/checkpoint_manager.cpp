@@ -129,7 +129,7 @@ std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::look() {
 
 std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::look(std::int64_t before) {
   wait();
-  if (!goes_on()) return asked();
+  if (!continues_run()) return find_requested();
   passed_over_.clear();
   std::vector<std::int64_t> all = steps();
   std::erase_if(all, [&](std::int64_t step) { return step >= before; });
@@ -152,7 +152,7 @@ std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::look(std::int64_t 
 }
 
 // A reader must not change the directory.
-std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::asked() {
+std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::find_requested() {
   const std::vector<std::int64_t> all = steps();
   if (all.empty() && !options_.step) return nullptr;
   const std::int64_t step = options_.step.value_or(all.empty() ? 0 : all.back());
@@ -201,7 +201,7 @@ std::string CheckpointManager::renamed(std::int64_t step, const std::string& pre
 }
 
 void CheckpointManager::set_aside_damaged() {
-  if (!goes_on()) return;
+  if (!continues_run()) return;
   for (const auto& [step, reason] : std::exchange(passed_over_, {})) {
     warnings_.push_back(fmt::format("checkpoint skipped: {}; {}", reason, renamed(step, kDamaged)));
   }

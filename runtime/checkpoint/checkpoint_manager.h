@@ -123,9 +123,9 @@ class CheckpointManager {
   std::filesystem::path path_of(std::int64_t step) const;
 
  private:
-  bool goes_on() const { return !options_.step && options_.pass_over_damaged; }
+  bool continues_run() const { return !options_.step && options_.pass_over_damaged; }
   std::unique_ptr<CheckpointDirectoryReader> look(std::int64_t before);
-  std::unique_ptr<CheckpointDirectoryReader> asked();
+  std::unique_ptr<CheckpointDirectoryReader> find_requested();
   std::unique_ptr<CheckpointDirectoryReader> open(std::int64_t step);
   // Returns a description of the result.
   std::string renamed(std::int64_t step, const std::string& prefix);

@@ -56,7 +56,7 @@ std::string canonical_objection(const fs::path& directory) {
   return {};
 }
 
-CheckedFile refused(std::string reason) {
+CheckedFile refuse(std::string reason) {
   return {UniqueFd(), {}, std::move(reason)};
 }
 
@@ -65,16 +65,16 @@ CheckedFile refused(std::string reason) {
 CheckedFile open_checked(const fs::path& file) {
   std::error_code error;
   const fs::path real = fs::canonical(file, error);
-  if (error) return refused(error.message());
+  if (error) return refuse(error.message());
   // O_NONBLOCK: opening a FIFO for reading would wait for a writer.
   UniqueFd descriptor(open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (descriptor.get() < 0) return refused(std::strerror(errno));
+  if (descriptor.get() < 0) return refuse(std::strerror(errno));
   struct stat status {};
-  if (fstat(descriptor.get(), &status) != 0) return refused(std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) return refused("not a regular file");
-  if (std::string text = owner_objection(status, "the file"); !text.empty()) return refused(text);
+  if (fstat(descriptor.get(), &status) != 0) return refuse(std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) return refuse("not a regular file");
+  if (std::string text = owner_objection(status, "the file"); !text.empty()) return refuse(text);
   if (std::string text = canonical_objection(real.parent_path()); !text.empty()) {
-    return refused(text);
+    return refuse(text);
   }
   return {std::move(descriptor), identity_of(status), {}};
 }

@@ -20,7 +20,7 @@ Value to_value(const Logs& logs) {
 }
 
 // Null if unknown.
-Value known(double number) {
+Value value_or_null(double number) {
   return number > 0 ? Value(number) : Value();
 }
 
@@ -88,10 +88,10 @@ Value summary_value(const RunSummary& summary, const RunStats& stats, const Devi
                        {"steps_per_second", cost.steps_per_second()},
                        {"examples_per_second", cost.examples_per_second()},
                        {"examples_per_cpu_second", cost.examples_per_cpu_second()},
-                       {"tokens_per_second", known(cost.tokens_per_second())},
-                       {"flops_per_token", known(cost.flops_per_token())},
-                       {"peak_flops", known(cost.peak_flops)},
-                       {"mfu", known(cost.mfu())},
+                       {"tokens_per_second", value_or_null(cost.tokens_per_second())},
+                       {"flops_per_token", value_or_null(cost.flops_per_token())},
+                       {"peak_flops", value_or_null(cost.peak_flops)},
+                       {"mfu", value_or_null(cost.mfu())},
                        {"peak_rss_bytes", process_usage().peak_resident_bytes},
                        {"persistent_bytes", memory.persistent_bytes},
                        {"arena_bytes", memory.arena_bytes},

@@ -51,7 +51,7 @@ std::string_view type_in(const Value& part) {
   return type != nullptr && type->is_string() ? std::string_view(type->as_string()) : "";
 }
 
-const Value& below(const Value& value, const PathStep& step) {
+const Value& step_into(const Value& value, const PathStep& step) {
   static const Value kNone;
   const Value* found = nullptr;
   if (step.index < 0) {
@@ -113,8 +113,8 @@ void ChangeJudge::judge(ConfigChange& change) const {
     adjustable =
         next.field != nullptr ? next.field->adjustable : adjustable && next.type != nullptr;
     freedom = freedom_at(next, adjustable, freedom);
-    was = &below(*was, step);
-    is = &below(*is, step);
+    was = &step_into(*was, step);
+    is = &step_into(*is, step);
     node = next;
   }
   change.breaks = !change.reason.empty() || !(node.is_config() ? freedom.type : freedom.fields);

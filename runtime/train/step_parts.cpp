@@ -12,7 +12,7 @@ namespace {
 
 // The object that a method of the task returns. Null would be called later.
 template <class Body>
-auto made_by(const Task& task, const char* method, Body&& body) {
+auto build_with(const Task& task, const char* method, Body&& body) {
   return in_task(task, method, [&] {
     auto made = body();
     if (!made) throw PluginError(fmt::format("its {} returned nothing", method));
@@ -31,11 +31,11 @@ void for_each(const Metrics& metrics, const char* method, Body&& body) {
 }  // namespace
 
 std::unique_ptr<Model> build_model(Task& task, const ConfigOf<Model>& config, Scope& scope) {
-  return made_by(task, "build_model", [&] { return task.build_model(config, scope); });
+  return build_with(task, "build_model", [&] { return task.build_model(config, scope); });
 }
 
 std::unique_ptr<Optimizer> create_optimizer(Task& task, const ConfigOf<Optimizer>& config) {
-  return made_by(task, "create_optimizer", [&] { return task.create_optimizer(config); });
+  return build_with(task, "create_optimizer", [&] { return task.create_optimizer(config); });
 }
 
 Metrics build_metrics(Task& task, bool training) {
@@ -54,7 +54,7 @@ std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, bo
   if (!config.path().empty()) context.name = config.path();
   std::unique_ptr<Input> input;
   build_from_config(context.name, config.origin(), [&] {
-    input = made_by(task, "build_inputs", [&] { return task.build_inputs(config, context); });
+    input = build_with(task, "build_inputs", [&] { return task.build_inputs(config, context); });
     // Some inputs read their data now; errors in it are also config errors.
     in_plugin(item_of(*input), "batches_per_epoch", context.name,
               [&] { return input->batches_per_epoch(); });

@@ -145,7 +145,8 @@ bool is_for_training(const std::string& path) {
   return !steps.empty() && steps.back().name == "train_input";
 }
 
-Value shown(const ConfiguredInputs::Made& made, const std::string& path, std::int64_t rows) {
+Value describe_input(const ConfiguredInputs::Made& made, const std::string& path,
+                     std::int64_t rows) {
   Value about = Value::table({{"path", path}, {"type", made.type}});
   if (const auto batches = made.input->batches_per_epoch())
     about.set("batches_per_epoch", *batches);
@@ -194,7 +195,7 @@ int show(std::span<const std::string> words) {
   const std::int64_t rows = whole_number(inputs.arguments().last("rows"), "rows", 3);
   Value all = Value::array();
   for (const std::string& path : inputs.paths())
-    all.push_back(shown(inputs.make(path, is_for_training(path)), path, rows));
+    all.push_back(describe_input(inputs.make(path, is_for_training(path)), path, rows));
   if (inputs.arguments().has("json")) {
     print_out(to_json(all, JsonStyle::indented));
     return 0;

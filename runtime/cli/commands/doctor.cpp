@@ -53,7 +53,7 @@ struct Target {
   std::int64_t index = 0;
 };
 
-Target open_patient(const Arguments& arguments) {
+Target open_target(const Arguments& arguments) {
   const std::string* named = arguments.last("backend");
   DeviceOptions options;
   options.key = named != nullptr ? *named : RuntimeConfig{}.backend;
@@ -71,22 +71,22 @@ std::filesystem::path expected_file() {
   throw UsageError("the peak cannot be stored: neither XDG_CACHE_HOME nor HOME is set");
 }
 
-std::string text_of(const Target& patient, const std::optional<KnownPeak>& peak) {
-  const int threads = patient.device->pool().threads();
-  std::string text = fmt::format("backend  {} {} {}; {}\n", patient.device->key(), threads,
+std::string text_of(const Target& target, const std::optional<KnownPeak>& peak) {
+  const int threads = target.device->pool().threads();
+  std::string text = fmt::format("backend  {} {} {}; {}\n", target.device->key(), threads,
                                  threads == 1 ? "thread" : "threads",
-                                 static_cast<const char*>(patient.device->info().name));
+                                 static_cast<const char*>(target.device->info().name));
   if (!peak) return text + "peak     not measured; run 'trivet doctor --peak'\n";
   return text + fmt::format("peak     {}/s, measured {} ago\n", format_flops(peak->flops),
                             format_duration(std::max(0.0, unix_time() - peak->measured_at)));
 }
 
-std::string json_of(const Target& patient, const std::optional<KnownPeak>& peak) {
+std::string json_of(const Target& target, const std::optional<KnownPeak>& peak) {
   return to_json(
-      Value::table({{"backend", patient.device->key()},
-                    {"description", static_cast<const char*>(patient.device->info().name)},
-                    {"device", patient.index},
-                    {"threads", patient.device->pool().threads()},
+      Value::table({{"backend", target.device->key()},
+                    {"description", static_cast<const char*>(target.device->info().name)},
+                    {"device", target.index},
+                    {"threads", target.device->pool().threads()},
                     {"peak_flops", peak ? Value(peak->flops) : Value()},
                     {"measured_at", peak ? Value(peak->measured_at) : Value()}}),
       JsonStyle::indented);
@@ -99,14 +99,14 @@ int run_doctor(std::span<const std::string> words) {
                      {.hint = "--backend KEY names a backend"});
   }
   const HostCatalog catalog(arguments.all("plugin-dir"));
-  const Target patient = open_patient(arguments);
+  const Target target = open_target(arguments);
   const std::filesystem::path file = expected_file();
   if (arguments.has("peak")) {
-    keep_peak(file, *patient.device, patient.index,
-              {.flops = measure_peak(*patient.device), .measured_at = unix_time()});
+    keep_peak(file, *target.device, target.index,
+              {.flops = measure_peak(*target.device), .measured_at = unix_time()});
   }
-  const std::optional<KnownPeak> peak = find_peak(file, *patient.device, patient.index);
-  print_out(arguments.has("json") ? json_of(patient, peak) : text_of(patient, peak));
+  const std::optional<KnownPeak> peak = find_peak(file, *target.device, target.index);
+  print_out(arguments.has("json") ? json_of(target, peak) : text_of(target, peak));
   return 0;
 }
 

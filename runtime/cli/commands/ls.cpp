@@ -67,7 +67,7 @@ bool is_experiment_name(const std::string& text) {
          }));
 }
 
-Listing chosen(const Arguments& arguments) {
+Listing parse_listing(const Arguments& arguments) {
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() > 1) {
     throw UsageError("'trivet ls' takes one directory or experiment; unexpected '" + plain[1] +
@@ -226,7 +226,7 @@ void collect(Listing& listing, ExperimentIndex& index) {
 
 int run_ls(std::span<const std::string> words) {
   const Arguments arguments = parse_arguments(words, kLsOptions);
-  Listing listing = chosen(arguments);
+  Listing listing = parse_listing(arguments);
   // The default directory may not exist yet. A named directory must exist.
   if (!listing.experiment && !arguments.plain().empty()) find_runs(listing.root, {listing.root});
   ExperimentIndex index =

@@ -77,7 +77,7 @@ std::string page(const std::vector<JobAtWork>& jobs, const std::string& root, in
 }
 
 template <class Number>
-Value known(const std::optional<Number>& number) {
+Value value_or_null(const std::optional<Number>& number) {
   if constexpr (std::is_same_v<Number, double>) {
     return number ? json_number(*number) : Value();
   } else {
@@ -100,15 +100,15 @@ Value json_of(const std::vector<JobAtWork>& jobs) {
          {"host", job.host},
          {"started", job.started > 0 ? Value(job.started) : Value()},
          {"seconds", job.started > 0 ? Value(std::max(0.0, now - job.started)) : Value()},
-         {"cores", known(job.cores)},
-         {"memory_bytes", known(job.memory_bytes)},
+         {"cores", value_or_null(job.cores)},
+         {"memory_bytes", value_or_null(job.memory_bytes)},
          {"processes", job.processes},
          {"step", from(job.run.step)},
          {"target", from(job.run.target)},
-         {"steps_per_second", known(job.steps_per_second)},
-         {"examples_per_second", known(job.examples_per_second)},
-         {"loss", known(job.loss)},
-         {"seconds_left", known(job.seconds_left())}}));
+         {"steps_per_second", value_or_null(job.steps_per_second)},
+         {"examples_per_second", value_or_null(job.examples_per_second)},
+         {"loss", value_or_null(job.loss)},
+         {"seconds_left", value_or_null(job.seconds_left())}}));
   }
   return rows;
 }

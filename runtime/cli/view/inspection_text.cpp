@@ -148,7 +148,7 @@ std::string exact_flops(double flops) {
   return fmt::format("{:.4e} FLOP", flops);
 }
 
-std::string counted(std::int64_t count, const char* one, const std::string& many = {}) {
+std::string count_text(std::int64_t count, const char* one, const std::string& many = {}) {
   return fmt::format("{} {}", format_count(static_cast<std::uint64_t>(count)),
                      count == 1     ? one
                      : many.empty() ? std::string(one) + "s"
@@ -173,15 +173,15 @@ std::string mesh_text(const Inspection& seen) {
   for (const std::string& axis : seen.mesh.mesh_axis_names) {
     axes += fmt::format("{}{} {}", axes.empty() ? "" : ", ", axis, seen.mesh.extent(axis));
   }
-  return fmt::format("{} ({}) in {}", counted(seen.mesh.devices(), "device"), axes,
-                     counted(seen.mesh.processes, "process", "processes"));
+  return fmt::format("{} ({}) in {}", count_text(seen.mesh.devices(), "device"), axes,
+                     count_text(seen.mesh.processes, "process", "processes"));
 }
 
 std::string global_text(const Inspection& seen, const TokenFigures& figures) {
-  std::string text = counted(seen.global_batch, "example");
+  std::string text = count_text(seen.global_batch, "example");
   if (figures.tokens == 0) return text;
   text +=
-      fmt::format(", {}, {}", counted(figures.tokens, "token"), exact_flops(figures.step_flops));
+      fmt::format(", {}, {}", count_text(figures.tokens, "token"), exact_flops(figures.step_flops));
   if (figures.ideal_seconds == 0) return text + "; set runtime.peak_flops to see the time";
   return text + fmt::format(", {:.4g} s and {} tokens/s at the peak of {}/s a device",
                             figures.ideal_seconds,

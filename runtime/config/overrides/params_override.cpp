@@ -92,7 +92,7 @@ class ValueReader {
   std::string read_value(const Piece& piece) const;
   std::string read_list(const Piece& piece) const;
   std::string read_item(const Piece& piece) const;
-  Override made(const Piece& key, const Piece& value, const std::string& value_text) const;
+  Override make_override(const Piece& key, const Piece& value, const std::string& value_text) const;
 
   const std::string& text_;
   const std::string shown_;
@@ -139,7 +139,7 @@ std::vector<Override> ValueReader::pairs() {
     const Piece key = inside({pair.begin, equals});
     const Piece value = inside({equals + 1, pair.end});
     if (key.begin == key.end) fail(equals, "the key before '=' is missing");
-    overrides.push_back(made(key, value, read_value(value)));
+    overrides.push_back(make_override(key, value, read_value(value)));
   }
   return overrides;
 }
@@ -255,8 +255,8 @@ void ValueReader::add_members(const Piece& object, const std::string& path,
   }
 }
 
-Override ValueReader::made(const Piece& key, const Piece& value,
-                           const std::string& value_text) const {
+Override ValueReader::make_override(const Piece& key, const Piece& value,
+                                    const std::string& value_text) const {
   Override made{text_of(key) + "=" + value_text, shown_, kOption.size() + key.begin};
   made.value_at = key.end - key.begin + 1;
   made.value_shift = value.begin - key.end - 1;

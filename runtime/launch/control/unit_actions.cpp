@@ -38,9 +38,9 @@ std::vector<WorkUnit> units_of(LaunchedExperiment& experiment,
 }
 
 // Resets the jobs in these states to pending, with all their retries.
-std::vector<std::int64_t> start_afresh(LaunchedExperiment& experiment,
-                                       const std::vector<std::int64_t>& wids,
-                                       const std::vector<JobState>& states) {
+std::vector<std::int64_t> reset_jobs(LaunchedExperiment& experiment,
+                                     const std::vector<std::int64_t>& wids,
+                                     const std::vector<JobState>& states) {
   std::vector<JobEvent> events;
   std::vector<std::int64_t> touched;
   for_each_job(experiment, wids, [&](const WorkUnit& unit, const Job& job, JobStatus status) {
@@ -60,13 +60,13 @@ std::vector<std::int64_t> start_afresh(LaunchedExperiment& experiment,
 }
 
 // Updates the states of the jobs.
-void look(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
+void refresh_states(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
   if (has_supervisor_at_work(experiment.records().directory())) return;
   experiment.orchestrator().refresh(wids);
 }
 
 // An orchestrator that generates units may add more.
-void go_on(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
+void launch_units(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
   if (wids.empty() && !experiment.orchestrator().makes_units()) return;
   experiment.orchestrator().launch(units_of(experiment, wids));
 }
@@ -127,26 +127,26 @@ std::size_t retry_units(LaunchedExperiment& experiment, const UnitChoice& chosen
     const std::set<std::int64_t> stopped = search->stopped_units();
     std::erase_if(wids, [&](std::int64_t one) { return stopped.contains(one); });
   }
-  look(experiment, wids);
-  const std::vector<std::int64_t> touched = start_afresh(
+  refresh_states(experiment, wids);
+  const std::vector<std::int64_t> touched = reset_jobs(
       experiment, wids, {JobState::failed, JobState::lost, JobState::cancelled, JobState::skipped});
-  go_on(experiment, touched);
+  launch_units(experiment, touched);
   return touched.size();
 }
 
 std::size_t resume_units(LaunchedExperiment& experiment, const UnitChoice& chosen) {
   const std::vector<std::int64_t> wids = chosen_units(experiment, chosen);
-  look(experiment, wids);
-  std::vector<std::int64_t> going_on = start_afresh(experiment, wids, {JobState::lost});
+  refresh_states(experiment, wids);
+  std::vector<std::int64_t> continued = reset_jobs(experiment, wids, {JobState::lost});
   // Jobs that were cancelled because they waited for one of these.
-  start_afresh(experiment, going_on, {JobState::skipped});
+  reset_jobs(experiment, continued, {JobState::skipped});
   for_each_job(experiment, wids, [&](const WorkUnit& unit, const Job&, const JobStatus& status) {
-    const bool known = std::find(going_on.begin(), going_on.end(), unit.wid) != going_on.end();
-    if (!is_final(status.state) && !known) going_on.push_back(unit.wid);
+    const bool known = std::find(continued.begin(), continued.end(), unit.wid) != continued.end();
+    if (!is_final(status.state) && !known) continued.push_back(unit.wid);
   });
-  std::sort(going_on.begin(), going_on.end());
-  go_on(experiment, going_on);
-  return going_on.size();
+  std::sort(continued.begin(), continued.end());
+  launch_units(experiment, continued);
+  return continued.size();
 }
 
 }  // namespace trivet

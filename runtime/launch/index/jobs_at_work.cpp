@@ -93,7 +93,7 @@ void JobsAtWork::add_launched(const ProcessTable& processes, std::vector<JobAtWo
       job.started = view.status.started;
       job.run = unit.unit.run;
       set_numbers(job, unit.numbers.last);
-      set_usage(job, processes.below(shim_of(view)));
+      set_usage(job, processes.usage_below(shim_of(view)));
     }
   }
 }

@@ -23,7 +23,7 @@ using launch::JobConfig;
 using launch::JobParams;
 
 // Keeps only fields that are set: null is unset. Encoded jobs and filled tables have every field.
-Value said(const Value& job) {
+Value without_nulls(const Value& job) {
   Value kept = Value::table();
   for (const Value::Member& member : job.members()) {
     if (!member.value.is_null()) kept.set(member.key, member.value);
@@ -57,7 +57,7 @@ class Planner {
     if (launch_.experiment.jobs_provider.has_value()) {
       const std::unique_ptr<JobsProvider> provider = make(launch_.experiment.jobs_provider);
       for (const auto& [name, job] : provider->jobs(run)) {
-        jobs_.emplace_back(name, said(encode(job)));
+        jobs_.emplace_back(name, without_nulls(encode(job)));
       }
     }
     const Value* own = launch_.xp.find("jobs");
@@ -66,9 +66,9 @@ class Planner {
       const auto found = std::find_if(jobs_.begin(), jobs_.end(),
                                       [&](const auto& job) { return job.first == member.key; });
       if (found == jobs_.end()) {
-        jobs_.emplace_back(member.key, said(member.value));
+        jobs_.emplace_back(member.key, without_nulls(member.value));
       } else {
-        lay_over(found->second, said(member.value));
+        lay_over(found->second, without_nulls(member.value));
       }
     }
   }

@@ -22,7 +22,7 @@ struct SweepChoice {
   bool on = false;
   std::vector<std::string> names;
 };
-std::optional<SweepChoice> choice(const Value& sweep) {
+std::optional<SweepChoice> parse_choice(const Value& sweep) {
   if (sweep.is_null()) return std::nullopt;
   if (sweep.is_boolean()) return SweepChoice{sweep.as_boolean(), {}};
   if (sweep.is_array()) {
@@ -128,7 +128,7 @@ bool vary_config(const std::vector<SweepItem>& items) {
 }
 
 SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::string>& further) {
-  const std::optional<SweepChoice> chosen = choice(launch.experiment.sweep);
+  const std::optional<SweepChoice> chosen = parse_choice(launch.experiment.sweep);
   const bool asked = (chosen && chosen->on) || !further.empty();
   const Value* at = launch.xp.find("sweep");
   const Origin where = at != nullptr ? at->origin() : Origin();

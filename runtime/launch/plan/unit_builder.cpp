@@ -26,8 +26,8 @@ using launch::Job;
 using launch::JobConfig;
 using launch::WorkUnit;
 
-std::string expanded(const SubdirFormat& format, const std::string& text,
-                     const DirProperties& properties, const std::string& path) {
+std::string expand(const SubdirFormat& format, const std::string& text,
+                   const DirProperties& properties, const std::string& path) {
   try {
     return format.expand(text, properties);
   } catch (const Error& error) {
@@ -51,7 +51,7 @@ void check_length(const fs::path& directory, const std::string& path) {
 }
 
 // "a/b" gives nested directories. A name must not leave the parent directory.
-fs::path below(const fs::path& parent, const std::string& name, const std::string& path) {
+fs::path join_below(const fs::path& parent, const std::string& name, const std::string& path) {
   const fs::path relative = fs::path(name).lexically_normal();
   if (!stays_below(relative)) {
     throw ConfigError(
@@ -118,7 +118,7 @@ class JobText final : public SubdirFormat {
 // Every string in a value, including nested tables and lists.
 Value expanded_value(const SubdirFormat& format, const Value& value,
                      const DirProperties& properties, const std::string& path) {
-  if (value.is_string()) return expanded(format, value.as_string(), properties, path);
+  if (value.is_string()) return expand(format, value.as_string(), properties, path);
   if (value.is_array()) {
     Value array = Value::array();
     for (const Value& item : value.items()) {
@@ -205,10 +205,9 @@ fs::path root_directory(const launch::Experiment& experiment, const std::string&
   properties.name = name;
   properties.author = author;
   properties.cell = cell;
-  const std::string text =
-      experiment.root_dir.empty()
-          ? experiments_root(nullptr).string()
-          : expanded(SubdirFormat(), experiment.root_dir, properties, "xp.root_dir");
+  const std::string text = experiment.root_dir.empty() ? experiments_root(nullptr).string()
+                                                       : expand(SubdirFormat(), experiment.root_dir,
+                                                                properties, "xp.root_dir");
   const fs::path path = fs::absolute(text).lexically_normal();
   return path.has_filename() ? path : path.parent_path();
 }
@@ -222,7 +221,7 @@ fs::path experiment_directory(const SubdirFormat& format, const fs::path& root,
   properties.cell = cell;
   constexpr const char* kPath = "xp.subdir_format.xp_dirname";
   const fs::path directory =
-      below(root, expanded(format, format.config().xp_dirname, properties, kPath), kPath);
+      join_below(root, expand(format, format.config().xp_dirname, properties, kPath), kPath);
   refuse_way_out(root, directory, kPath);
   return directory;
 }
@@ -331,8 +330,8 @@ WorkUnit UnitBuilder::build(const UnitWork& work, std::int64_t wid, std::int64_t
   unit.wid = wid;
   unit.identity = work.identity;
   unit.repeat = work.repeat;
-  unit.directory = below(location_.directory,
-                         expanded(format_, format_.config().wu_dirname, properties, kPath), kPath);
+  unit.directory = join_below(
+      location_.directory, expand(format_, format_.config().wu_dirname, properties, kPath), kPath);
   unit.sweep = work.item;
   for (std::size_t i = 0; i < plans_.size(); ++i) {
     unit.jobs.push_back(job(plans_[i], work.arguments[i], properties, unit.directory));
