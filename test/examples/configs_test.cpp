@@ -30,7 +30,7 @@ std::string program_with(const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("every config resolves, and what is shown of it resolves to the same") {
+TEST_CASE("every config resolves, and the shown config resolves to the same") {
   const auto files = configs();
   CHECK(files.size() >= 4);
   const TempDir dir;
@@ -46,7 +46,7 @@ TEST_CASE("every config resolves, and what is shown of it resolves to the same")
   }
 }
 
-TEST_CASE("the local config learns to tell its images apart") {
+TEST_CASE("the local config learns to classify its images") {
   const TempDir dir;
   const fs::path workdir = dir.path() / "run";
   const ShellResult run =

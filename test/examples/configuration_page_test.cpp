@@ -35,7 +35,7 @@ std::vector<Example> examples_of(const std::filesystem::path& page) {
   return examples;
 }
 
-TEST_CASE("each command of the page on configuration prints what stands there", "[slow][nosan]") {
+TEST_CASE("each command of the page on configuration prints the quoted output", "[slow][nosan]") {
   const std::filesystem::path page = source_root() / "docs/configuration.md";
   const TempDir folder;
   for (const PageStep& step : steps_of(page)) {

@@ -126,17 +126,17 @@ void follow_page(const fs::path& page) {
 
 }  // namespace
 
-TEST_CASE("what the README says can be done as it stands there", "[slow]") {
+TEST_CASE("the commands of the README work as written", "[slow]") {
   follow_page(doc_pages().front());
 }
 
-TEST_CASE("what the pages of docs say can be done as it stands there", "[slow]") {
+TEST_CASE("the commands of the docs work as written", "[slow]") {
   const std::vector<fs::path> all = doc_pages();
   REQUIRE(all.size() > 4);
   for (std::size_t i = 1; i < all.size(); ++i) follow_page(all[i]);
 }
 
-TEST_CASE("a page's line is found in an output of another machine") {
+TEST_CASE("a line of a page matches the output of another machine") {
   CHECK(is_as_shown("step 5 of 5 in 10 s", "step 5 of 5 in 1 m 03 s"));
   CHECK_FALSE(is_as_shown("step 5 of 5 in 10 s", "step 6 of 5 in 10 s"));
   CHECK(is_as_shown("accuracy 0.8948  seed 1", "accuracy 0.8901 seed 1"));

@@ -10,7 +10,7 @@
 using namespace trivet::test;
 using Catch::Contains;
 
-TEST_CASE("a million weights begin to learn licenses from a cold start", "[slow]") {
+TEST_CASE("a million weights start to learn licenses from scratch", "[slow]") {
   const TempDir temp;
   const ShellResult trained = run(config("lm/licenses.toml"), temp / "run",
                                   "trainer.train_steps=400 trainer.validation_interval=400");

@@ -50,7 +50,7 @@ TEST_CASE("the masked config learns more of a license than how often each letter
   CHECK(evaluated(temp / "run", "masked_lm_accuracy") > 0.35);
 }
 
-TEST_CASE("a sequence model learns to turn words around, and writes them") {
+TEST_CASE("a sequence model learns to reverse words and generates them") {
   const TempDir temp;
   std::string lines;
   unsigned state = 7;
@@ -183,7 +183,7 @@ fs::path write_pairs(const TempDir& temp) {
 
 }  // namespace
 
-TEST_CASE("an encoder learns what the second of two texts has, and starts from a masked one") {
+TEST_CASE("an encoder learns a property of the second of two texts, starting from a masked one") {
   const TempDir temp;
   const fs::path file = write_pairs(temp);
   const std::string pairs =

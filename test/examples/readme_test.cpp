@@ -32,7 +32,7 @@ std::string toml_with(const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("README: programs of one's own are swept as it says") {
+TEST_CASE("README: own programs are swept as written") {
   const Launching at;
   // Its programs are found from where it is launched.
   const std::string text = std::regex_replace(toml_with("jobs.report"), std::regex("\"\\./"),
@@ -59,7 +59,7 @@ TEST_CASE("README: programs of one's own are swept as it says") {
   }
 }
 
-TEST_CASE("README: a search finds its way through thirty trials", "[slow]") {
+TEST_CASE("README: a search completes thirty trials", "[slow]") {
   const Experiments at;
   const fs::path file =
       at.folder.write("search.toml", "base = ['" + config("vision/local.toml").string() + "']\n" +

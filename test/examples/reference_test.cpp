@@ -37,7 +37,7 @@ std::set<std::string> subjects() {
 
 }  // namespace
 
-TEST_CASE("the reference pages are what the schemas say") {
+TEST_CASE("the reference pages match the schemas") {
   std::set<std::string> expected = {"README.md", "config.md"};
   const ShellResult config = markdown("");
   REQUIRE(config.exit_code == 0);
@@ -73,7 +73,7 @@ TEST_CASE("a page of Markdown has each field with its type, range, default and m
                               Contains("A bare number selects this item and sets `value`."));
 }
 
-TEST_CASE("a page of Markdown is refused for what is not there, and for a config") {
+TEST_CASE("a page of Markdown for a missing item or a config is an error") {
   const ShellResult unknown = markdown("nnn");
   CHECK(unknown.exit_code == 2);
   CHECK_THAT(unknown.output, Contains("no key, plugin or kind is named 'nnn'"));

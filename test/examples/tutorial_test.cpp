@@ -19,7 +19,7 @@ using Catch::Contains;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-TEST_CASE("the tutorial's commands do what it says", "[slow]") {
+TEST_CASE("the tutorial's commands work as written", "[slow]") {
   if (!fs::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")) {
     WARN("Fashion-MNIST is not installed (Debian: dataset-fashion-mnist)");
     return;

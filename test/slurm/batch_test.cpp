@@ -63,14 +63,14 @@ struct Script {
 
 }  // namespace
 
-TEST_CASE("slurm: tasks are written as ranges, without those that are no part of the array") {
+TEST_CASE("slurm: tasks are written as ranges, without tasks outside the array") {
   CHECK(task_ranges({5}) == "0");
   CHECK(task_ranges({5, 6, 7}) == "0-2");
   CHECK(task_ranges({5, 0, 7, 8, 9, 0, 11}) == "0,2-4,6");
   CHECK(task_ranges({0, 0, 7}) == "2");
 }
 
-TEST_CASE("slurm: what a job takes becomes options of sbatch") {
+TEST_CASE("slurm: the resources of a job become options of sbatch") {
   Job job;
   SlurmConfig config;
   const std::vector<std::string> plain = resource_arguments(job, config);
@@ -106,7 +106,7 @@ TEST_CASE("slurm: GPUs of a general platform are of any type") {
   CHECK(has(resource_arguments(job, {}), "--gres=gpu:1"));
 }
 
-TEST_CASE("slurm: the allocated time is what is said, or leaves room behind the job's own limit") {
+TEST_CASE("slurm: the allocated time is the configured one, or the job's limit with a margin") {
   Job job;
   SlurmConfig config;
   config.grace = 30;
@@ -118,7 +118,7 @@ TEST_CASE("slurm: the allocated time is what is said, or leaves room behind the 
   CHECK(has(resource_arguments(job, config), "--time=2-03:05:00"));
 }
 
-TEST_CASE("slurm: the queue's lines are read, and anything else is refused") {
+TEST_CASE("slurm: the queue's lines are parsed, and other lines are rejected") {
   const Queue queue = Queue::parse(
       "7|0|RUNNING|None|n1|a|b\n7|12|PENDING|Priority||a|b\n9|N/A|RUNNING|None|n2|c\n");
   REQUIRE(queue.find("7", 12) != nullptr);
@@ -133,7 +133,7 @@ TEST_CASE("slurm: the queue's lines are read, and anything else is refused") {
   }
 }
 
-TEST_CASE("slurm: only states that are known to be ends are ends") {
+TEST_CASE("slurm: only known end states are ends") {
   for (const char* state : {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED",
                             "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"}) {
     CHECK_FALSE(QueueEntry{state, {}, {}}.is_active());
@@ -152,7 +152,7 @@ TEST_CASE("slurm: the script calls the program with the array's file, the task a
   CHECK(script.requeued().empty());
 }
 
-TEST_CASE("slurm: the script asks to be started again, unless Slurm has begun to end the job") {
+TEST_CASE("slurm: the script requests a restart unless Slurm is already ending the job") {
   SlurmConfig config;
   config.requeue = GENERATE(true, false);
   const auto [state, goes_on] = GENERATE(table<std::string, bool>({{"RUNNING", true},
@@ -172,7 +172,7 @@ TEST_CASE("slurm: the script asks to be started again, unless Slurm has begun to
   CHECK(script.requeued() == (config.requeue && goes_on ? "requeue 7_3\n" : ""));
 }
 
-TEST_CASE("slurm: the script asks once more to be started again when it gets no answer") {
+TEST_CASE("slurm: the script requests a restart again if it gets no answer") {
   const Script script("exit 75");
   script.executable("sleep", "echo \"$@\" >> pauses");
   SECTION("to its request") {
@@ -195,7 +195,7 @@ TEST_CASE("slurm: the script asks once more to be started again when it gets no 
   }
 }
 
-TEST_CASE("slurm: the script passes signals on and waits for what becomes of them") {
+TEST_CASE("slurm: the script forwards signals and waits for their effect") {
   const int signal = GENERATE(SIGTERM, SIGUSR1);
   const Script script(
       "trap 'echo TERM >> got' TERM; trap 'echo USR1 >> got' USR1; echo ready $$; : > up; "
@@ -218,7 +218,7 @@ TEST_CASE("slurm: the script passes signals on and waits for what becomes of the
   CHECK(WEXITSTATUS(wait_for_child(running)) == 6);
 }
 
-TEST_CASE("slurm: the script holds back what comes before the program can take it") {
+TEST_CASE("slurm: the script holds back signals until the program can handle them") {
   // A program that takes its time dies of a signal until it says that it is ready.
   const Script script(
       "for i in $(seq 1000); do [ -e signaled ] && break; sleep 0.01; done; trap 'echo TERM >> "

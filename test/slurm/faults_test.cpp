@@ -106,7 +106,7 @@ TEST_CASE("slurm: without its commands nothing is launched") {
   CHECK_FALSE(fs::exists(at.root));
 }
 
-TEST_CASE("slurm: what sbatch refuses is wrong input, and nothing is recorded") {
+TEST_CASE("slurm: a job that sbatch rejects is an input error, and nothing is recorded") {
   const FakeExperiments fake;
   fake.slurm.set("sbatch",
                  "echo 'sbatch: error: invalid partition specified: p' >&2; "
@@ -118,7 +118,7 @@ TEST_CASE("slurm: what sbatch refuses is wrong input, and nothing is recorded") 
   CHECK_FALSE(fs::exists(fake.at.root));
 }
 
-TEST_CASE("slurm: a controller that is down is no mistake in a config") {
+TEST_CASE("slurm: a controller that is down is not a config error") {
   const FakeExperiments fake;
   fake.slurm.set("sbatch", "echo 'Unable to contact slurm controller' >&2; exit 1");
   fake.slurm.set("scontrol", "echo 'Slurmctld(primary) at c is DOWN'; exit 1");
@@ -128,7 +128,7 @@ TEST_CASE("slurm: a controller that is down is no mistake in a config") {
   CHECK_FALSE(fs::exists(fake.at.root));
 }
 
-TEST_CASE("slurm: bad settings are told by their keys") {
+TEST_CASE("slurm: bad settings are reported with their keys") {
   const FakeExperiments fake;
   const auto output = [&](const std::string& setting) {
     const ShellResult launched = fake.launch("--xp.orchestrator." + setting);
@@ -152,7 +152,7 @@ TEST_CASE("slurm: bad settings are told by their keys") {
   CHECK_THAT(read_file(fake.slurm.file("calls")), Contains("-C ib --exclusive"));
 }
 
-TEST_CASE("slurm: jobs that want variables of the launcher are refused, each once") {
+TEST_CASE("slurm: jobs that need variables of the launcher are rejected, each once") {
   const FakeExperiments fake;
   const ShellResult launched = fake.at.launch(
       "true", 3, {},
@@ -189,7 +189,7 @@ TEST_CASE("slurm: a run that ends with exit code 0 before it is done has failed"
              Contains("exit code 0 before it was done"));
 }
 
-TEST_CASE("slurm: an answer of sbatch that is no number is told, and resume goes on") {
+TEST_CASE("slurm: a non-numeric answer of sbatch is reported, and resume continues") {
   const FakeExperiments fake;
   fake.slurm.set("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac; echo 'Good day!'");
   const ShellResult launched = fake.launch();
@@ -202,7 +202,7 @@ TEST_CASE("slurm: an answer of sbatch that is no number is told, and resume goes
   CHECK(fresh.calls() == 1);
 }
 
-TEST_CASE("slurm: a command that hangs is given up, with all that it has started") {
+TEST_CASE("slurm: a command that hangs is ended, with all its child processes") {
   const FakeExperiments fake;
   fake.slurm.set("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac; sleep 600 & wait");
   const ShellResult launched = fake.launch("--xp.orchestrator.timeout=500ms");
@@ -211,7 +211,7 @@ TEST_CASE("slurm: a command that hangs is given up, with all that it has started
              Contains("'sbatch' did not answer within 0.5 s") && Contains("scontrol ping"));
 }
 
-TEST_CASE("slurm: a queue that cannot be read leaves what is known") {
+TEST_CASE("slurm: an unreadable queue does not change known states") {
   const FakeExperiments fake;
   REQUIRE(fake.launch().exit_code == 0);
   const std::string answer = GENERATE(as<std::string>{}, "echo 'no such | thing'", "echo 7; exit 0",
@@ -260,7 +260,7 @@ TEST_CASE("slurm: states of the queue become those of the units") {
   }
 }
 
-TEST_CASE("slurm: a job that has saved is queued again, whatever state Slurm says it is in") {
+TEST_CASE("slurm: a job that has saved is queued again in any Slurm state") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch(kSavesAtOnce, 1).exit_code == 0);
   fake.set_queue("RUNNING");
@@ -280,7 +280,7 @@ TEST_CASE("slurm: a job that has saved is queued again, whatever state Slurm say
   CHECK(fake.at.job(1).at("failures") == 0);
 }
 
-TEST_CASE("slurm: a signal that comes before the program can take it ends no job") {
+TEST_CASE("slurm: a signal before the program can handle it does not end the job") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch(kSavesAtOnce, 1).exit_code == 0);
   fake.set_queue("RUNNING");
@@ -296,7 +296,7 @@ TEST_CASE("slurm: a signal that comes before the program can take it ends no job
   CHECK(fake.at.job(1).at("failures") == 0);
 }
 
-TEST_CASE("slurm: a job that has saved and that Slurm drops waits, and is not lost") {
+TEST_CASE("slurm: a saved job that Slurm drops is waiting, not lost") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch("exit 75", 1).exit_code == 0);
   REQUIRE(fake.at.trivet("job " + quoted((fake.at.root / "1/slurm/1/array.json").string()) + " 0")
@@ -319,7 +319,7 @@ TEST_CASE("slurm: a job that has saved and that Slurm drops waits, and is not lo
   CHECK(fake.slurm.calls() == 2);
 }
 
-TEST_CASE("slurm: to look at a job that was lost costs none of its retries") {
+TEST_CASE("slurm: checking a lost job uses none of its retries") {
   const FakeExperiments fake;
   // The first attempt is killed with its shim, the second fails, the third has done its work.
   const std::string script =
@@ -351,7 +351,7 @@ TEST_CASE("slurm: to look at a job that was lost costs none of its retries") {
   CHECK(fake.at.job(1).at("attempt") == 3);
 }
 
-TEST_CASE("slurm: what waits at Slurm for a job that has ended is taken out of the queue") {
+TEST_CASE("slurm: jobs that wait for a failed job are removed from the queue") {
   const FakeExperiments fake;
   REQUIRE(fake.launch().exit_code == 0);
   REQUIRE(fake.at.trivet("job " + quoted((fake.at.root / "1/slurm/1/array.json").string()) + " 0")
@@ -364,7 +364,7 @@ TEST_CASE("slurm: what waits at Slurm for a job that has ended is taken out of t
   CHECK(read_file(fake.slurm.file("scancelled")) == "7_0\n");
 }
 
-TEST_CASE("slurm: a job that Slurm cannot start and holds for ever is lost, and can be resumed") {
+TEST_CASE("slurm: a job that Slurm holds forever is lost and can be resumed") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch("true", 1).exit_code == 0);
   const auto held = [&](const std::string& reason) {
@@ -385,7 +385,7 @@ TEST_CASE("slurm: a job that Slurm cannot start and holds for ever is lost, and 
   CHECK(fake.slurm.calls() == before + 1);
 }
 
-TEST_CASE("slurm: what a look writes too late does not undo what a job has recorded") {
+TEST_CASE("slurm: a late status update does not overwrite a job's record") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch("true", 1).exit_code == 0);
   const fs::path events = fake.at.root / "1/events.jsonl";
@@ -410,7 +410,7 @@ TEST_CASE("slurm: what a look writes too late does not undo what a job has recor
   CHECK(fake.at.job(1).at("attempt") == 1);
 }
 
-TEST_CASE("slurm: a launcher that is killed behind sbatch has lost nothing and doubles nothing") {
+TEST_CASE("slurm: a launcher that is killed after sbatch loses and duplicates nothing") {
   const FakeExperiments fake;
   const FakeSlurm usual;
   fake.slurm.set("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac; echo \"$@\" >> " +
@@ -438,7 +438,7 @@ TEST_CASE("slurm: a launcher that is killed behind sbatch has lost nothing and d
   }
 }
 
-TEST_CASE("slurm: a cancel that cannot be told to Slurm says so, and can be called again") {
+TEST_CASE("slurm: a failed cancel is reported and can be repeated") {
   const FakeExperiments fake;
   REQUIRE(fake.launch().exit_code == 0);
   fake.slurm.folder.write("queue", "7|0|PENDING|None||j\n7|1|RUNNING|None|n1|j\n");

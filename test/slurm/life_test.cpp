@@ -70,7 +70,7 @@ std::string tasks_on(const std::string& node) {
 
 }  // namespace
 
-TEST_CASE("slurm: a job that is told that its time is up saves, and is queued again", "[slow]") {
+TEST_CASE("slurm: a job at its time limit saves and is queued again", "[slow]") {
   if (!has_slurm()) return;
   // The shortest time that Slurm knows; it tells of its end within half a minute.
   const SlurmExperiments at("time = '1m'\ngrace = 55\n");
@@ -81,7 +81,7 @@ TEST_CASE("slurm: a job that is told that its time is up saves, and is queued ag
   CHECK(at.job(1).at("failures") == 0);
 }
 
-TEST_CASE("slurm: jobs of an array that save at once at their time's end all go on", "[slow]") {
+TEST_CASE("slurm: jobs of an array that all save at their time limit continue", "[slow]") {
   if (!has_slurm()) return;
   // All of them are told within the same second, while the controller is busy with the others.
   const SlurmCluster wide(2, 32);
@@ -95,7 +95,7 @@ TEST_CASE("slurm: jobs of an array that save at once at their time's end all go 
   CHECK(at.count("completed") == 64);
 }
 
-TEST_CASE("slurm: a job that others preempt is told to save, and is queued again", "[slow]") {
+TEST_CASE("slurm: a preempted job saves and is queued again", "[slow]") {
   if (!has_slurm()) return;
   const SlurmExperiments at("partition = 'low'\ngrace = 5\n");
   REQUIRE(at.launch(kSaves, 6).exit_code == 0);
@@ -135,7 +135,7 @@ TEST_CASE("slurm: jobs end and are known while the controller is down", "[slow]"
   CHECK(at.state(8) == "cancelled");
 }
 
-TEST_CASE("slurm: a launcher that is killed behind sbatch doubles no job", "[slow]") {
+TEST_CASE("slurm: a launcher that is killed after sbatch duplicates no job", "[slow]") {
   if (!has_slurm()) return;
   const TempDir folder;
   const std::string real = shell("command -v sbatch").output;
@@ -160,7 +160,7 @@ TEST_CASE("slurm: a launcher that is killed behind sbatch doubles no job", "[slo
   }
 }
 
-TEST_CASE("slurm: a search goes on when the controller is back", "[slow]") {
+TEST_CASE("slurm: a search continues when the controller is back", "[slow]") {
   if (!has_slurm()) return;
   const SlurmExperiments at;
   const fs::path script =
@@ -195,8 +195,7 @@ TEST_CASE("slurm: a search goes on when the controller is back", "[slow]") {
   CHECK(comes_true([&] { return lines(at.root / "1/search.jsonl") == 16; }));
 }
 
-TEST_CASE("slurm: a hundred units end as they should while the cluster has its troubles",
-          "[slow]") {
+TEST_CASE("slurm: a hundred units end correctly despite cluster failures", "[slow]") {
   if (!has_slurm()) return;
   const SlurmExperiments at;
   constexpr int kConfigError = 60, kTooLong = 61, kLost = 62;

@@ -82,7 +82,7 @@ TEST_CASE("the seeds' C4 models have the sizes and FLOPs of their published shap
   }
 }
 
-TEST_CASE("frozen weights have no gradients to compute, and the closed form is not theirs") {
+TEST_CASE("frozen weights need no gradients, and the closed form does not apply") {
   const auto tokens = [](const std::string& more) {
     return figures(lm("local") + " mode=train --abstract " + more).at("tokens");
   };
@@ -128,7 +128,8 @@ TEST_CASE("a device of a mesh has its share of weights, gradients, slots and ste
   CHECK(split.at("step").get<double>() > 0.9 * four.at("step").get<double>());
 }
 
-TEST_CASE("what is kept for gradients changes the memory of a step, and no FLOPs of the model") {
+TEST_CASE(
+    "activations kept for gradients change the memory of a step, but not the FLOPs of the model") {
   const std::string policy = " task.model.stacked_transformer_tpl.checkpoint_policy=";
   const nlohmann::json again = figures(lm("c4_1b_4") + policy + "save_nothing");
   const nlohmann::json kept = figures(lm("c4_1b_4") + policy + "save_everything");
@@ -137,7 +138,7 @@ TEST_CASE("what is kept for gradients changes the memory of a step, and no FLOPs
   CHECK(kept.at("tokens") == again.at("tokens"));
 }
 
-TEST_CASE("slices add replicas, which multiply the batch and divide no weight") {
+TEST_CASE("slices add replicas, which multiply the batch and do not divide weights") {
   const nlohmann::json one = figures(lm("c4_22b_1xv4_128"));
   const nlohmann::json four =
       figures(lm("c4_22b_1xv4_128") + " mesh.dcn_mesh_shape=[4,1,1] mesh.processes=64");
@@ -153,7 +154,7 @@ TEST_CASE("slices add replicas, which multiply the batch and divide no weight") 
       Contains("mesh.percore_batch_size makes it 256 (a global batch of 4096)"));
 }
 
-TEST_CASE("what is counted on a meta device is what a training step counts") {
+TEST_CASE("a meta device counts the same as a training step") {
   const std::string local = lm("local");
   const nlohmann::json here = figures(local), meta = figures(local + " --abstract");
   CHECK(here.at("abstract") == false);
@@ -166,7 +167,7 @@ TEST_CASE("what is counted on a meta device is what a training step counts") {
   CHECK_FALSE(here.contains("device_memory"));
 }
 
-TEST_CASE("on a meta device neither a tokenizer nor data need be there") {
+TEST_CASE("on a meta device neither a tokenizer nor data must exist") {
   const std::string missing = lm("gpt2_124m") +
                               " task.tokenizer='{type=\"tokenizers/Bpe\", "
                               "file=\"/nonexistent/tokenizer.json\"}'";

@@ -76,7 +76,7 @@ TEST_CASE("a check and a summary write nothing") {
   }
 }
 
-TEST_CASE("a check says what the first loss was compared with") {
+TEST_CASE("a check reports the expected range of the initial loss") {
   const ShellResult fresh = check(local());
   CHECK_THAT(fresh.output, Contains("plausible between 1.15 and 4.30: ln(10) = 2.30 for 10"));
   const auto json = nlohmann::json::parse(check(local() + " --json").output);
@@ -90,7 +90,7 @@ TEST_CASE("a check says what the first loss was compared with") {
   CHECK(json.at("memory").at("persistent_bytes") >= 17098 * 4 * 4);
 }
 
-TEST_CASE("weights that start far too large are found by their first loss") {
+TEST_CASE("far too large initial weights are found by the initial loss") {
   const ShellResult result =
       check(local() + " task.model.init.method=normal task.model.init.scale=3");
   INFO(result.output);
@@ -110,7 +110,7 @@ TEST_CASE("weights that no gradient reaches are named") {
   CHECK_THAT(result.output, Contains("reach 1 of 4 trainable tensors"));
 }
 
-TEST_CASE("a check and a summary look at every stage of a training") {
+TEST_CASE("a check and a summary cover every stage of a training") {
   const std::string stages = quoted(config("vision/progressive.toml").string());
   const ShellResult text = check(stages);
   INFO(text.output);
@@ -144,7 +144,7 @@ TEST_CASE("a check and a summary look at every stage of a training") {
   CHECK_FALSE(evaluated.at("stages")[1].contains("initial_loss"));
 }
 
-TEST_CASE("what is wrong in a later stage is found before training, with its name") {
+TEST_CASE("an error in a later stage is found before training and names the stage") {
   const std::string stages = quoted(config("vision/progressive.toml").string());
   const ShellResult dead = check(stages +
                                  " trainer.stages[1].model.type=vision/Mlp"
@@ -176,7 +176,7 @@ TEST_CASE("a check of a run that only evaluates takes no training step") {
   CHECK(json.at("examples") == 128);
 }
 
-TEST_CASE("a check of a wrong config is an error of the config") {
+TEST_CASE("a check of a wrong config is a config error") {
   const ShellResult wrong = check(local() + " trainer.train_steps=-1");
   CHECK(wrong.exit_code == 2);
   const ShellResult nothing = check(local() + " trainer.train_steps=0");
@@ -188,7 +188,7 @@ TEST_CASE("a check of a wrong config is an error of the config") {
   CHECK_THAT(shapes.output, Contains("vision/Mlp") && Contains("[64, 8, 8, 1]"));
 }
 
-TEST_CASE("a summary has every layer with its shape, its numbers and its work") {
+TEST_CASE("a summary has every layer with its shape, parameters and FLOPs") {
   const ShellResult text = trivet::test::trivet("summary " + local());
   INFO(text.output);
   CHECK(text.exit_code == 0);

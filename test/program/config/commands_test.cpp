@@ -73,7 +73,7 @@ TEST_CASE("help names every command, and each has a page") {
   CHECK_THAT(location.run("--version").output, StartsWith("trivet 0."));
 }
 
-TEST_CASE("a wrong command line exits with 2 and says what would be right") {
+TEST_CASE("a wrong command line exits with 2 and a hint") {
   const Workplace location;
   struct Row {
     const char* words;
@@ -137,7 +137,7 @@ TEST_CASE("config show prints a complete config, with origins on request") {
   CHECK(location.run("config show again.toml").output == first);
 }
 
-TEST_CASE("flags of the seeds mean overrides") {
+TEST_CASE("kxm and Model Garden flags are overrides") {
   const Workplace location;
   const std::string wanted = location.run("config show c.toml trainer.train_steps=7 xp.a=1").output;
   CHECK(location.run("config show --cfg.trainer.train_steps=7 c.toml --xp.a=1").output == wanted);
@@ -148,7 +148,7 @@ TEST_CASE("flags of the seeds mean overrides") {
              Contains("seed: this has no effect: 'seed=3' replaces it"));
 }
 
-TEST_CASE("any TOML reader understands the shown config, and finds what the JSON says") {
+TEST_CASE("any TOML reader parses the shown config to the values of the JSON") {
   if (trivet::test::shell("python3 -c 'import tomllib'").exit_code != 0) {
     WARN("no python3 with tomllib: not compared");
     return;
@@ -198,7 +198,7 @@ TEST_CASE("the schema of configs describes every registered type") {
   CHECK(references > 10);
 }
 
-TEST_CASE("the schema of one type insists on its required keys") {
+TEST_CASE("the schema of one type requires its required keys") {
   const Workplace location;
   const auto schema = nlohmann::json::parse(location.run("schema demo/Noise").output);
   CHECK(schema["definitions"]["input:demo.Noise"]["required"] ==
@@ -238,7 +238,7 @@ TEST_CASE("completion knows commands, options, keys, paths and values") {
   CHECK(location.opened().empty());
 }
 
-TEST_CASE("every mode is offered for --mode, and its help names it") {
+TEST_CASE("completion and help list every mode") {
   const Workplace location;
   const ShellResult offered = location.run("__complete -- run c.toml --mode ''");
   const ShellResult help = location.run("run --help");
@@ -250,7 +250,7 @@ TEST_CASE("every mode is offered for --mode, and its help names it") {
   CHECK(offered.output == all);
 }
 
-TEST_CASE("schemas open no library of a plugin, configs only those that they name") {
+TEST_CASE("schemas load no plugin library, configs only those that they name") {
   const Workplace location;
   for (const char* words : {"schema", "schema layer"}) {
     CHECK(location.run(words).exit_code == 0);
@@ -265,7 +265,7 @@ TEST_CASE("schemas open no library of a plugin, configs only those that they nam
   CHECK(location.opened() == "demo\n");
 }
 
-TEST_CASE("the script for bash completes behind '='") {
+TEST_CASE("the bash script completes after '='") {
   const Workplace location;
   const auto complete = [&](const std::string& line) {
     location.folder().write("script.sh", "trivet() { " + location.program() +
@@ -283,7 +283,7 @@ TEST_CASE("the script for bash completes behind '='") {
         std::vector<std::string>{"task.model.dropout="});
 }
 
-TEST_CASE("explain --config tells a field's meaning, its value and the line it is from") {
+TEST_CASE("explain --config prints a field's meaning, its value and its line") {
   const Workplace location;
   const auto explained = [&](const std::string& words) {
     return location.run("explain --config c.toml " + words).output;
@@ -306,7 +306,7 @@ TEST_CASE("explain --config tells a field's meaning, its value and the line it i
   CHECK_THAT(explained("xp.note"), StartsWith("xp.note  (string") && Contains("  value  \"é"));
 }
 
-TEST_CASE("explain knows what is part of the program") {
+TEST_CASE("explain describes built-in items") {
   const Workplace location;
   const ShellResult key = location.run("explain trivet/Trainer");
   CHECK(key.exit_code == 0);
@@ -322,7 +322,7 @@ TEST_CASE("explain knows what is part of the program") {
   CHECK(location.run("explain ''").exit_code == 2);
 }
 
-TEST_CASE("explain --config says what is wrong with a path or a config") {
+TEST_CASE("explain --config reports errors in a path or a config") {
   const Workplace location;
   const auto fails = [&](const std::string& words, const std::string& text) {
     const ShellResult result = location.run("explain " + words);

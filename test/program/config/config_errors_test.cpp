@@ -94,7 +94,7 @@ std::string replaced(const std::string& from, const std::string& to) {
 using Catch::Contains;
 using Catch::StartsWith;
 
-TEST_CASE("the good config is good") {
+TEST_CASE("the valid config is valid") {
   const ShellResult result = Workplace().run("config show c.toml");
   INFO(result.output);
   CHECK(result.exit_code == 0);
@@ -140,7 +140,7 @@ TEST_CASE("an unknown key, abbreviated") {
              Contains("did you mean 'batch_size'?"));
 }
 
-TEST_CASE("the caret stands below its word behind characters that are two columns wide, or none") {
+TEST_CASE("the caret is below its word after characters of width two or zero") {
   // Three wide characters, and an accent that joins the letter before it.
   CHECK_THAT(refused(replaced("= 16", "= 16\nextra = {\"准确率\" = 1, \"e\xCC\x81\" = 2, x = [}")),
              Contains("    8 | extra = {\"准确率\" = 1, \"e\xCC\x81\" = 2, x = [}\n"
@@ -169,7 +169,7 @@ TEST_CASE("a name that is not one of an enum's") {
         "      |         ^^^^^^^ did you mean 'square'?\n");
 }
 
-TEST_CASE("a missing required key, and a config that says nothing at all") {
+TEST_CASE("a missing required key, and an empty config") {
   CHECK_THAT(refused(""), StartsWith("error: c.toml:1:1: the required key 'task' is missing\n"));
   CHECK_THAT(refused(replaced("batch_size = 16\n", "")),
              StartsWith("error: c.toml:5:1: task.train_input: the required key 'batch_size' is "
@@ -255,7 +255,7 @@ TEST_CASE("a key given twice, text that is not TOML, text that is not UTF-8") {
         "      |         ^ save the file as UTF-8\n");
 }
 
-TEST_CASE("10 MB, 10,000 levels, a folder, nothing there") {
+TEST_CASE("10 MB, 10,000 levels, a folder, a missing file") {
   CHECK(refused("#" + std::string(10'000'000, 'x')) ==
         "error: c.toml: larger than 8 MiB, the limit of a config\n"
         "       put data into separate files that the config names\n");
@@ -268,7 +268,7 @@ TEST_CASE("10 MB, 10,000 levels, a folder, nothing there") {
         "       did you mean 'c.toml'?\n");
 }
 
-TEST_CASE("everything that is wrong is reported in one go, in the order of the locations") {
+TEST_CASE("all errors are reported at once, in the order of their locations") {
   const std::string text = Workplace("seed = 'x'\n" + kGood + "[zzz]\n")
                                .refused("c.toml trainer.max_to_keep=-1 mode=trane");
   CHECK_THAT(text, StartsWith("error: c.toml:1:8: seed: ") &&
@@ -278,7 +278,8 @@ TEST_CASE("everything that is wrong is reported in one go, in the order of the l
                        Catch::EndsWith("4 problems in the config\n"));
 }
 
-TEST_CASE("the rules of a config struct are checked with everything else, before anything exists") {
+TEST_CASE(
+    "the rules of a config struct are checked with everything else, before anything is created") {
   const std::string broken =
       replaced("\"demo/Mlp\"", "\"demo/Mlp\"\ndropout = 0.5\nhas_bias = false");
   CHECK(refused(broken) ==
@@ -307,14 +308,15 @@ TEST_CASE("the rules of a config struct are checked with everything else, before
       StartsWith("error: c.toml:14:10: backend.\"demo/Backend\".arenas: must be 1 or even\n"));
 }
 
-TEST_CASE("a table that its schema refuses is not asked for its rules as well") {
+TEST_CASE("a table that does not match its schema is not checked against its rules") {
   CHECK(refused(replaced("\"demo/Mlp\"", "\"demo/Mlp\"\ndropout = 2\nhas_bias = false")) ==
         "error: c.toml:5:11: task.model.dropout: must be in [0, 1), found 2\n"
         "    5 | dropout = 2\n"
         "      |           ^\n");
 }
 
-TEST_CASE("a plugin that cannot be loaded is found before anything exists, after other mistakes") {
+TEST_CASE(
+    "a plugin that cannot be loaded is reported before anything is created, after other errors") {
   const Workplace location;
   const PluginFolder others;
   others.copy("undefined_symbol");

@@ -72,7 +72,7 @@ TEST_CASE("data show prints texts of inputs that have a tokenizer, numbers of ot
   CHECK(inputs[0].at("rows")[0] == inputs[0].at("rows")[2]);
 }
 
-TEST_CASE("data show prints labels and tags beside their texts", "[data]") {
+TEST_CASE("data show prints labels and tags next to their texts", "[data]") {
   const TextConfigFile config;
   const std::string lines = config.dir.write("lines.jsonl", R"({"a": "Good.", "is": "yes", "t": "A"}
 {"a": "Bad.", "is": "no", "t": "B"}
@@ -116,7 +116,7 @@ TEST_CASE("data prepare writes token files that give the same rows, once", "[dat
         nlohmann::json::parse(data(show).output)[0].at("rows"));
 }
 
-TEST_CASE("data says what it cannot do", "[data]") {
+TEST_CASE("the data command reports wrong requests", "[data]") {
   const TextConfigFile config;
   const auto refused = [&](const std::string& words, int code, const std::string& why) {
     const ShellResult result = data(words);

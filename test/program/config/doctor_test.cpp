@@ -40,7 +40,7 @@ ShellResult language_run(const TempDir& cache, const fs::path& workdir,
 
 }  // namespace
 
-TEST_CASE("the doctor measures a peak and keeps it by backend and threads") {
+TEST_CASE("the doctor measures a peak and stores it by backend and threads") {
   const TempDir cache;
   CHECK(doctor("--threads 1", cache).at("peak_flops").is_null());
   CHECK_THAT(trivet::test::trivet("doctor", cache_in(cache)).output,
@@ -60,7 +60,7 @@ TEST_CASE("the doctor measures a peak and keeps it by backend and threads") {
         2);  // a new one takes the old one's location
 }
 
-TEST_CASE("MFU is tokens a second times FLOPs a token over the measured peak") {
+TEST_CASE("MFU is tokens per second times FLOPs per token over the measured peak") {
   const TempDir cache, dir;
   const double peak = doctor("--peak --threads 1", cache).at("peak_flops");
   const fs::path workdir = dir.path() / "run";
@@ -89,7 +89,7 @@ TEST_CASE("MFU is tokens a second times FLOPs a token over the measured peak") {
   CHECK(nlohmann::json::parse(meta.output).at("tokens").at("flops_per_token") == of_token);
 }
 
-TEST_CASE("a config's own peak comes before what was measured") {
+TEST_CASE("the peak in a config has priority over the measured peak") {
   const TempDir cache, dir;
   const ShellResult result = language_run(cache, dir.path() / "run", "runtime.peak_flops=1e12");
   CHECK(result.exit_code == 0);
@@ -142,7 +142,7 @@ TEST_CASE("a damaged file of peaks is an error of the doctor and a warning of a 
   CHECK(doctor("--threads 1", cache).at("peak_flops").is_null());
 }
 
-TEST_CASE("what the doctor cannot do is said") {
+TEST_CASE("the doctor reports wrong requests") {
   const TempDir cache;
   const auto fails = [&](const std::string& words, const std::string& text) {
     const ShellResult result = trivet::test::trivet("doctor " + words, cache_in(cache));

@@ -44,7 +44,8 @@ ShellResult with_plugins(const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("trivet experiments lists registered ones and files, one line each, opening nothing") {
+TEST_CASE(
+    "trivet experiments lists registered ones and files, one line each, without loading plugins") {
   DemoFolder demo("other.toml",
                   "# SPDX-License-Identifier: MIT\n# Like small,\n# but 0.5 larger. And so on.\n"
                   "experiment = 'demo/small'\n");
@@ -74,7 +75,7 @@ TEST_CASE("an experiment that is a file resolves by its name") {
   CHECK_THAT(shown.output, Contains("backend = \"demo/Backend\"  # experiment demo/small"));
 }
 
-TEST_CASE("two experiments of one name are an error that names both") {
+TEST_CASE("two experiments with one name are an error that names both") {
   const DemoFolder demo("small.toml", "seed = 1\n");
   const ShellResult shown = demo.trivet("config show --experiment demo/small");
   CHECK(shown.exit_code == 2);
@@ -85,7 +86,7 @@ TEST_CASE("two experiments of one name are an error that names both") {
              Contains("refused:") && Contains("two experiments have this"));
 }
 
-TEST_CASE("an experiment that is not there, or that others could change, says so") {
+TEST_CASE("a missing experiment, or one that others could change, is an error") {
   DemoFolder demo;
   const ShellResult missing = demo.trivet("config show --experiment demo/smal");
   CHECK(missing.exit_code == 2);
@@ -98,7 +99,7 @@ TEST_CASE("an experiment that is not there, or that others could change, says so
   CHECK_THAT(unsafe.output, Contains("can be changed by others"));
 }
 
-TEST_CASE("a run by name does what the seeds' command line asks for") {
+TEST_CASE("a run by name applies a kxm or Model Garden command line") {
   const TempDir dir;
   const fs::path workdir = dir / "run";
   const fs::path more = dir.write("more.toml", "[trainer]\ntrain_steps = 30\nmax_to_keep = 1\n");
@@ -132,7 +133,7 @@ TEST_CASE("a run by name does what the seeds' command line asks for") {
                                      "task.model.image_shape is [16, 16, 1]"));
 }
 
-TEST_CASE("a shipped config is the same experiment by its name") {
+TEST_CASE("a shipped config equals the experiment of its name") {
   for (const std::string name : {"fashion_mnist_mlp", "fashion_mnist_cnn"}) {
     const ShellResult file =
         with_plugins("config show " + quoted(config("vision/" + name + ".toml").string()));
@@ -141,7 +142,7 @@ TEST_CASE("a shipped config is the same experiment by its name") {
   }
 }
 
-TEST_CASE("the restrictions of a registered experiment are checked before anything exists") {
+TEST_CASE("the restrictions of a registered experiment are checked before anything is created") {
   const TempDir dir;
   const fs::path workdir = dir / "run";
   const ShellResult result =

@@ -23,7 +23,7 @@ nlohmann::json shown(const fs::path& file, const std::string& more = {}) {
 
 }  // namespace
 
-TEST_CASE("the config a run leaves resolves to what the run was started with") {
+TEST_CASE("config.toml of a run resolves to the config of its start") {
   const TempDir folder;
   const std::string overrides = "mode=train trainer.train_steps=1 task.model.activation=nn/Tanh";
   const fs::path local = config("vision/local.toml");
@@ -42,7 +42,7 @@ TEST_CASE("the config a run leaves resolves to what the run was started with") {
          trivet::test::read_file(folder / "again" / model.string())));
 }
 
-TEST_CASE("another reader of TOML reads the config a run leaves") {
+TEST_CASE("another TOML reader reads config.toml of a run") {
   const std::string python = "/usr/bin/python3";
   if (trivet::test::shell(python + " -c 'import tomllib'").exit_code != 0) {
     WARN("skipped: " << python << " has no tomllib");

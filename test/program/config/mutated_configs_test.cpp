@@ -107,7 +107,7 @@ const Victim kVictims[] = {
 
 }  // namespace
 
-TEST_CASE("two hundred configs with a mistake are refused with its location, and leave nothing") {
+TEST_CASE("two hundred wrong configs are rejected with the location and leave nothing behind") {
   const TempDir dir;
   const fs::path copy = dir / "configs";
   fs::copy(source_root() / "configs", copy, fs::copy_options::recursive);

@@ -58,7 +58,7 @@ void check_refused(const ShellResult& result, const std::string& field) {
 
 }  // namespace
 
-TEST_CASE("data that cannot be opened is refused before anything is trained, in every mode") {
+TEST_CASE("unreadable data is rejected before training, in every mode") {
   const Tables tables;
   for (const std::string mode : {"train_and_eval", "train_and_post_eval", "eval"}) {
     for (const fs::path& file : {tables.missing, tables.other, tables.binary}) {
@@ -85,7 +85,7 @@ TEST_CASE("data that cannot be opened is refused before anything is trained, in 
   CHECK_FALSE(fs::exists(tables.dir / "made"));
 }
 
-TEST_CASE("a text that is none is refused before anything is trained, in every input") {
+TEST_CASE("an empty text is rejected before training, in every input") {
   const TempDir dir;
   const fs::path binary = dir.write("binary.txt", std::string("ELF\x7F\0\0\x01", 7));
   const std::string small =
@@ -107,7 +107,7 @@ TEST_CASE("a text that is none is refused before anything is trained, in every i
   }
 }
 
-TEST_CASE("check finds data that cannot be opened where run does") {
+TEST_CASE("check finds unreadable data like run") {
   const Tables tables;
   for (const std::string field : {"task.train_input.file", "task.eval_input.file"}) {
     for (const fs::path& file : {tables.missing, tables.binary}) {
@@ -118,7 +118,7 @@ TEST_CASE("check finds data that cannot be opened where run does") {
   }
 }
 
-TEST_CASE("a run without --workdir that was refused leaves no folder of runs") {
+TEST_CASE("a rejected run without --workdir leaves no folder of runs") {
   const Tables tables;
   const fs::path location = tables.dir / "location";
   fs::create_directory(location);
@@ -130,7 +130,7 @@ TEST_CASE("a run without --workdir that was refused leaves no folder of runs") {
   CHECK(fs::is_empty(location));
 }
 
-TEST_CASE("a run that cannot go on for its data leaves what it has done as it was") {
+TEST_CASE("a run that cannot continue because of its data keeps its files unchanged") {
   const Tables tables;
   REQUIRE(run(tables.config, tables.workdir).exit_code == 0);
   const std::string metrics = read_file(tables.workdir / "metrics.jsonl");
@@ -143,7 +143,7 @@ TEST_CASE("a run that cannot go on for its data leaves what it has done as it wa
   CHECK(run(tables.config, tables.workdir, "trainer.train_steps=8").exit_code == 0);
 }
 
-TEST_CASE("continuous evaluation opens its data before a checkpoint comes") {
+TEST_CASE("continuous evaluation opens its data before a checkpoint exists") {
   const Tables tables;
   check_refused(run(tables.config, tables.workdir,
                     word_of("task.eval_input.file", tables.missing) +

@@ -129,7 +129,7 @@ const Broken kBroken[] = {
 
 }  // namespace
 
-TEST_CASE("the schema takes every shipped config and every resolved one") {
+TEST_CASE("the schema accepts every shipped config and every resolved one") {
   const TempDir dir;
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(config(""))) {
@@ -151,7 +151,7 @@ TEST_CASE("the schema takes every shipped config and every resolved one") {
   }
 }
 
-TEST_CASE("the schema refuses configs that are broken") {
+TEST_CASE("the schema rejects broken configs") {
   const TempDir dir;
   const std::string good = read_file(config("vision/local.toml"));
   std::vector<fs::path> files;
@@ -177,7 +177,7 @@ TEST_CASE("the schema refuses configs that are broken") {
   }
 }
 
-TEST_CASE("the schema knows what an experiment to launch holds") {
+TEST_CASE("the schema covers the fields of an experiment to launch") {
   const TempDir dir;
   const std::string good =
       "[xp]\nname = \"widths\"\nroot_dir = \"/tmp/xps\"\n"

@@ -43,7 +43,7 @@ TEST_CASE("with little address space a run ends with a message", "[slow][nosan]"
   CHECK(failed > 0);
 }
 
-TEST_CASE("what OpenBLAS reserves is named with the limit", "[slow][nosan]") {
+TEST_CASE("the error names the memory that OpenBLAS reserves and the limit", "[slow][nosan]") {
   const TempDir temp;
   const ShellResult result =
       limited(temp, "--as=" + std::to_string(160 << 20), "runtime.threads=2");

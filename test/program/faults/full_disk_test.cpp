@@ -42,7 +42,7 @@ std::uintmax_t bytes_in(const fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE("a full disk costs a training of several tasks, or in stages, nothing that was saved") {
+TEST_CASE("on a full disk a training of several tasks, or in stages, keeps all saved data") {
   const Training training = GENERATE(
       Training{"vision/multitask.toml", "step_00000060",
                "trainer.train_steps=60 trainer.checkpoint_interval=20 trainer.max_to_keep=0"},

@@ -42,7 +42,7 @@ std::set<std::string> names_in(const fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE("a run killed at any file that a recovery reads goes on as if left alone") {
+TEST_CASE("a run killed at any file read of a recovery continues like an uninterrupted run") {
   const test::TempDir temp;
   const auto config = test::config("vision/local.toml");
   REQUIRE(test::run(config, temp / "plain", kSteps).exit_code == 0);
@@ -66,7 +66,7 @@ TEST_CASE("a run killed at any file that a recovery reads goes on as if left alo
   }
 }
 
-TEST_CASE("a run killed at any call that takes up its records again loses none of them") {
+TEST_CASE("a run killed at any call that reopens its records loses none of them") {
   const test::TempDir temp;
   const auto config = test::config("vision/local.toml");
   const std::string steps = kSteps +

@@ -35,7 +35,7 @@ TEST_CASE("a run that diverges goes back as often as it may, then fails with the
   CHECK(test::json_of(temp / "run/status.json").at("state") == "failed");
 }
 
-TEST_CASE("a run that leaves out bad steps fails at the one that is too many") {
+TEST_CASE("a run that skips bad steps fails after one too many") {
   const test::TempDir temp;
   const auto result =
       test::run(test::config("vision/local.toml"), temp / "run", kBad + "trainer.recovery=skip");
@@ -44,7 +44,7 @@ TEST_CASE("a run that leaves out bad steps fails at the one that is too many") {
   CHECK_THAT(result.output, Contains("at step 3") && Contains("after 2 skipped steps"));
 }
 
-TEST_CASE("a run whose weights are no longer numbers keeps its last good checkpoint") {
+TEST_CASE("a run with non-finite weights keeps its last good checkpoint") {
   const test::TempDir temp;
   const std::string words =
       "trainer.optimizer=optim/Sgd trainer.checkpoint_interval=5 trainer.train_steps=6 "
@@ -60,7 +60,7 @@ TEST_CASE("a run whose weights are no longer numbers keeps its last good checkpo
   CHECK_FALSE(std::filesystem::exists(temp / "run/checkpoints/step_00000006"));
 }
 
-TEST_CASE("steps that are left out are told on the screen and in log.jsonl") {
+TEST_CASE("skipped steps are reported on the screen and in log.jsonl") {
   const test::TempDir temp;
   const auto result =
       test::run(test::config("vision/local.toml"), temp / "run", kBad + "trainer.recovery=skip -q");

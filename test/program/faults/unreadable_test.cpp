@@ -67,7 +67,7 @@ void write_file(const fs::path& file, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a checkpoint that is not given at first is tried again", "[slow][nosan]") {
+TEST_CASE("a checkpoint that cannot be read at first is tried again", "[slow][nosan]") {
   const TempDir temp;
   const fs::path workdir = copy_of_trained(temp);
   const SlowDisk disk{.below = checkpoint_of(workdir, 60), .read_error = ESTALE, .read_fails = 2};
@@ -77,8 +77,7 @@ TEST_CASE("a checkpoint that is not given at first is tried again", "[slow][nosa
   CHECK_THAT(again.output, Contains("continue step=60"));
 }
 
-TEST_CASE("a checkpoint that cannot be read stops the run, and nothing is changed",
-          "[slow][nosan]") {
+TEST_CASE("an unreadable checkpoint stops the run, and nothing is changed", "[slow][nosan]") {
   const TempDir temp;
   for (const int reason : {EIO, ESTALE, EMFILE, ENFILE, ENOMEM, EACCES}) {
     const fs::path workdir = copy_of_trained(temp, "run" + std::to_string(reason));
@@ -118,7 +117,7 @@ TEST_CASE("a damaged checkpoint is set aside, not replaced", "[slow][nosan]") {
   CHECK(record_values(workdir) == record_values(trained()));
 }
 
-TEST_CASE("a command that is refused leaves a run as it is, damaged checkpoints and status too",
+TEST_CASE("a rejected command does not change a run, including damaged checkpoints and status",
           "[slow][nosan]") {
   const TempDir temp;
   const fs::path workdir = copy_of_trained(temp);
@@ -142,7 +141,7 @@ TEST_CASE("a command that is refused leaves a run as it is, damaged checkpoints 
   }
 }
 
-TEST_CASE("an evaluation stops at a damaged checkpoint, unless it is asked for another",
+TEST_CASE("an evaluation stops at a damaged checkpoint unless another one is requested",
           "[slow][nosan]") {
   const TempDir temp;
   const fs::path workdir = copy_of_trained(temp);
@@ -166,7 +165,7 @@ TEST_CASE("an evaluation stops at a damaged checkpoint, unless it is asked for a
   CHECK(train(workdir, 60, "mode=eval --step x").exit_code == 2);
 }
 
-TEST_CASE("a damaged config.toml is told, and the run goes on by its checkpoints' config",
+TEST_CASE("a damaged config.toml is reported, and the run continues with its checkpoints' config",
           "[slow]") {
   for (const std::string text : {"", "[trainer", "[task]\ntype = \"other/Task\"\n"}) {
     const TempDir temp;
@@ -181,7 +180,7 @@ TEST_CASE("a damaged config.toml is told, and the run goes on by its checkpoints
   }
 }
 
-TEST_CASE("another model is refused whatever became of config.toml", "[slow]") {
+TEST_CASE("another model is rejected even if config.toml is lost", "[slow]") {
   const TempDir temp;
   const fs::path workdir = copy_of_trained(temp);
   const auto refuse = [&] {
@@ -213,7 +212,7 @@ TEST_CASE("config.toml is on the disk before the first checkpoint", "[slow][nosa
   CHECK_FALSE(fs::exists(temp / "run" / "checkpoints"));
 }
 
-TEST_CASE("a run whose metrics.jsonl has lost records says so when it goes on", "[slow]") {
+TEST_CASE("a run whose metrics.jsonl has lost records reports it when it continues", "[slow]") {
   const std::string whole = read_file(trained() / "metrics.jsonl");
   std::string flipped = whole;
   flipped[flipped.find("training_loss") + 16] ^= 1;
@@ -232,8 +231,7 @@ TEST_CASE("a run whose metrics.jsonl has lost records says so when it goes on", 
   CHECK_THAT(plain.output, !Contains("are lost"));
 }
 
-TEST_CASE("a run that was killed before its summary writes it when it is started again",
-          "[slow][nosan]") {
+TEST_CASE("a run that was killed before its summary writes it after a restart", "[slow][nosan]") {
   const TempDir temp;
   const fs::path workdir = copy_of_trained(temp);
   const auto whole = json_of(workdir / "summary.json");
@@ -247,7 +245,7 @@ TEST_CASE("a run that was killed before its summary writes it when it is started
   CHECK_FALSE(fs::exists(workdir / "summary.json.tmp"));
 }
 
-TEST_CASE("what is left of a killed process goes at the next start", "[slow]") {
+TEST_CASE("the next start removes the leftovers of a killed process", "[slow]") {
   const TempDir temp;
   const fs::path workdir = copy_of_trained(temp);
   write_file(workdir / "summary.json.tmp", "{");
@@ -255,7 +253,7 @@ TEST_CASE("what is left of a killed process goes at the next start", "[slow]") {
   CHECK_FALSE(fs::exists(workdir / "summary.json.tmp"));
 }
 
-TEST_CASE("the best checkpoints are known although best.json is damaged or gone", "[slow]") {
+TEST_CASE("the best checkpoints are known even if best.json is damaged or missing", "[slow]") {
   const std::string best =
       "trainer.best_checkpoint.metric=accuracy trainer.best_checkpoint.goal=max "
       "trainer.best_checkpoint.keep=2";
@@ -281,7 +279,7 @@ TEST_CASE("the best checkpoints are known although best.json is damaged or gone"
   }
 }
 
-TEST_CASE("ckpt verify finds what a resume would", "[slow]") {
+TEST_CASE("ckpt verify finds the damage that a resume would find", "[slow]") {
   const TempDir temp;
   const fs::path workdir = copy_of_trained(temp);
   const auto verdict = [&] {

@@ -73,7 +73,7 @@ TEST_CASE("kxm, tl;dr: a training with a sweep and a platform") {
   CHECK_THAT(read_file(at.folder / "root/1/config.toml"), Contains("batch_size = 32"));
 }
 
-TEST_CASE("kxm, tl;dr: a single program of one's own") {
+TEST_CASE("kxm, tl;dr: a single program of the user") {
   const Launching at;
   const std::string words =
       "--xp=xp/single.toml --xp.target=/bin/echo --xp.platform=df=2x2 --xp.args.lr=0.1 ";
@@ -83,7 +83,7 @@ TEST_CASE("kxm, tl;dr: a single program of one's own") {
   CHECK(job.at("gpus") == 4);
 }
 
-TEST_CASE("kxm, usage: parameters of jobs stand with the job, or for all of them") {
+TEST_CASE("kxm, usage: parameters are set for one job or for all jobs") {
   const Launching at;
   const std::string xp = at.xp(
       "[xp]\ncell = 'jn'\nplatform = 'cpu=2'\ntarget = '/bin/echo'\n"
@@ -95,7 +95,7 @@ TEST_CASE("kxm, usage: parameters of jobs stand with the job, or for all of them
   CHECK(eval.at("cell") == "jn");
 }
 
-TEST_CASE("kxm, CLI: every field of a config can be written over") {
+TEST_CASE("kxm, CLI: every field of a config can be overridden") {
   const Launching at;
   const std::string words =
       at.xp(
@@ -121,7 +121,7 @@ TEST_CASE("kxm, CLI: the config for trainers is the default and may be named") {
   CHECK(at.plan(words) == at.plan(words + "--xp=xp/trainer.toml "));
 }
 
-TEST_CASE("kxm, how to: a sweep that is written down gives its values to the program") {
+TEST_CASE("kxm, how to: an explicit sweep passes its values to the program") {
   const Launching at;
   const Json plan =
       at.plan(at.xp("[xp.jobs.train]\ntarget = '/bin/echo'\n[xp.sweep_info]\ntype = "
@@ -131,7 +131,7 @@ TEST_CASE("kxm, how to: a sweep that is written down gives its values to the pro
   CHECK(argv_of(plan, 1, "train") == std::vector<std::string>{"/bin/echo", "--batch_size=64"});
 }
 
-TEST_CASE("kxm, how to: SweepFromCfg gives the config's sweep to the program as it is") {
+TEST_CASE("kxm, how to: SweepFromCfg passes the config's sweep unchanged to the program") {
   const Launching at;
   const Json plan = at.plan(
       at.xp("[xp]\nsweep = true\n[xp.jobs.train]\ntarget = '/bin/echo'\n"

@@ -126,7 +126,7 @@ TEST_CASE("a program launches a run's config with overrides") {
   CHECK(json_of(program.at.unit_file(1, "summary.json")).at("state") == "done");
 }
 
-TEST_CASE("a program is told what is wrong with its experiment") {
+TEST_CASE("a program gets the errors of its experiment") {
   const Program program;
   Experiment xp = program.experiment("true");
   SECTION("a mistake in it is a ConfigError, and nothing is made") {

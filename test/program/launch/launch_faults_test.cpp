@@ -88,7 +88,7 @@ TEST_CASE("a root directory may have blanks, quotes and letters of all kinds in 
   CHECK_THAT(at.trivet("status").output, Contains("2 completed"));
 }
 
-TEST_CASE("paths may be as long as the system lets them, and no longer") {
+TEST_CASE("paths may be as long as the system allows, but not longer") {
   Experiments at;
   const fs::path folder = at.folder.path();
   // `bytes` long in all; each part has 200 at most.
@@ -114,7 +114,7 @@ TEST_CASE("paths may be as long as the system lets them, and no longer") {
              Contains("is no name for a job"));
 }
 
-TEST_CASE("names cannot lead out of the root directory") {
+TEST_CASE("names cannot leave the root directory") {
   const Experiments at;
   const fs::path outside = at.folder / "outside";
   fs::create_directories(outside);
@@ -148,7 +148,7 @@ TEST_CASE("names cannot lead out of the root directory") {
   }
 }
 
-TEST_CASE("more units than fit into memory are refused, however they are written") {
+TEST_CASE("more units than fit into memory are rejected in every notation") {
   const Experiments at;
   const std::string sweeps = "--xp.sweep_info=sweeps/ConfigSweep --sweep ";
   for (const char* sweep :
@@ -163,7 +163,7 @@ TEST_CASE("more units than fit into memory are refused, however they are written
              Contains("more than 1,000,000 values"));
 }
 
-TEST_CASE("an empty sweep and jobs that wait in a circle are refused") {
+TEST_CASE("an empty sweep and cyclic dependencies of jobs are rejected") {
   const Experiments at;
   CHECK_THAT(
       refusal(at, launch_echo(at, "--xp.sweep_info=sweeps/ConfigSweep --sweep 'n=range(0, 0)'")),
@@ -175,7 +175,7 @@ TEST_CASE("an empty sweep and jobs that wait in a circle are refused") {
              Contains("wait for each other: a -> c -> b -> a"));
 }
 
-TEST_CASE("two jobs that each want the whole machine run one after the other, not together") {
+TEST_CASE("two jobs that each need the whole machine run in sequence") {
   const Experiments at;
   const std::string both = std::string(kLocal) +
                            "[xp]\ntarget = '/bin/sh'\ncores = 2\n"
@@ -187,7 +187,7 @@ TEST_CASE("two jobs that each want the whole machine run one after the other, no
   CHECK(read_file(at.unit_file(1, "log")) == "one\none\n");
 }
 
-TEST_CASE("programs that cannot be started are found before anything is made") {
+TEST_CASE("programs that cannot be started are found before anything is created") {
   const Experiments at;
   at.folder.write("no_program", "text");
   const auto said = [&](const std::string& target) {
@@ -209,8 +209,7 @@ TEST_CASE("values of a sweep arrive as they were written") {
   CHECK(at.trivet("logs 1").output == "<--s=a b\n'\"$HOME * {xid} äö€>\n");
 }
 
-TEST_CASE(
-    "a job sees of its launcher's environment what is on the list, and what the config says") {
+TEST_CASE("a job gets the listed variables of its launcher's environment and those of the config") {
   const Experiments at("type = 'local/Orchestrator'\ncores = 2\n", "SECRET_TOKEN=abc LANG=C ");
   REQUIRE(launch_text(at, std::string("[xp.jobs.main]\ntarget = '/usr/bin/env'\nenv = { OWN = "
                                       "'mine', HOME = '/elsewhere' }\n") +
@@ -271,7 +270,7 @@ TEST_CASE("only the owner may read an experiment, unless it is shared") {
   CHECK(files > 15);
 }
 
-TEST_CASE("nothing that an experiment holds can command the terminal of those who look at it") {
+TEST_CASE("control characters in an experiment never reach the terminal") {
   const Experiments at;
   const std::string evil = "a\\u001b]0;x\\u0007b\\u009b2Jc\\rd";
   const std::string text = "[xp]\nname = \"" + evil + "\"\nnote = \"" + evil + "\"\ntags = [\"" +
@@ -296,7 +295,7 @@ TEST_CASE("nothing that an experiment holds can command the terminal of those wh
   }
 }
 
-TEST_CASE("records that are damaged do not keep the others from being done") {
+TEST_CASE("damaged records do not stop the other units") {
   const Experiments at;
   REQUIRE(
       at.launch("while [ ! -e $0/../go ]; do sleep 0.02; done; echo x >> $0/ran", 4).exit_code ==
@@ -320,7 +319,7 @@ TEST_CASE("records that are damaged do not keep the others from being done") {
   for (int wid = 1; wid <= 4; ++wid) CHECK(read_file(at.unit_file(wid, "ran")) == "x\n");
 }
 
-TEST_CASE("a record that an experiment cannot do without is told when it is damaged") {
+TEST_CASE("damage of a required record is reported") {
   const Experiments at;
   REQUIRE(at.launch(":", 1).exit_code == 0);
   REQUIRE(comes_true([&] { return at.all_are("completed"); }));
@@ -333,7 +332,7 @@ TEST_CASE("a record that an experiment cannot do without is told when it is dama
   CHECK_THAT(result.output, Contains(file));
 }
 
-TEST_CASE("a launch that finds the disk full says so, and can be made again when there is room") {
+TEST_CASE("a launch on a full disk fails with a message and can be repeated when there is space") {
   int failed = 0;
   for (const std::int64_t room : {0, 1, 100, 700, 1100}) {
     INFO("room for " << room << " bytes");
@@ -361,7 +360,7 @@ TEST_CASE("a launch that finds the disk full says so, and can be made again when
   CHECK(failed >= 4);
 }
 
-TEST_CASE("a launch whose copies find no room makes no experiment, and can be made again") {
+TEST_CASE("a launch without space for its copies creates no experiment and can be repeated") {
   int failed = 0;
   for (const std::int64_t room : {0, 1, 5000, 9999, 10000}) {
     INFO("room for " << room << " bytes");
@@ -397,7 +396,7 @@ TEST_CASE("a launch whose copies find no room makes no experiment, and can be ma
   CHECK(failed == 4);
 }
 
-TEST_CASE("copies that cannot be made are told before anything runs") {
+TEST_CASE("failed copies are reported before anything runs") {
   const Experiments at;
   REQUIRE(at.launch("exit 0", 1).exit_code == 0);
   REQUIRE(comes_true([&] { return at.all_are("completed"); }));
@@ -428,7 +427,7 @@ TEST_CASE("copies that cannot be made are told before anything runs") {
   CHECK(at.status().at("units").size() == 2);
 }
 
-TEST_CASE("an experiment that cannot be written can be looked at, and says so when it must be") {
+TEST_CASE("a read-only experiment can be shown, and writing it is an error") {
   const Experiments at;
   REQUIRE(at.launch("echo text; exit 1", 2).exit_code == 0);
   REQUIRE(comes_true([&] { return at.all_are("failed"); }));
@@ -462,7 +461,7 @@ TEST_CASE("an experiment that cannot be written can be looked at, and says so wh
   CHECK_THAT(call("retry 1").output, Contains("restarted"));
 }
 
-TEST_CASE("an experiment that is removed while it runs takes its supervisor with it") {
+TEST_CASE("the supervisor of a removed experiment ends") {
   const Experiments at;
   REQUIRE(at.launch("sleep 600", 1).exit_code == 0);
   REQUIRE(comes_true([&] { return at.count("running") == 1; }));

@@ -87,7 +87,8 @@ int processes_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a sweep of 200 units is done once although its processes are killed", "[slow][nosan]") {
+TEST_CASE("a sweep of 200 units runs each unit once although its processes are killed",
+          "[slow][nosan]") {
   const Experiments at;
   constexpr int kUnits = 200, kKills = 20;
   const auto launch = [&] { return launch_words(at, "sleep 1", kUnits, 16); };
@@ -116,7 +117,7 @@ TEST_CASE("a sweep of 200 units is done once although its processes are killed",
   CHECK(processes_of(at.root.string()) == 0);
 }
 
-TEST_CASE("status says with which command an experiment goes on that nobody supervises any more",
+TEST_CASE("status prints the command that continues an experiment without a supervisor",
           "[nosan]") {
   const Experiments at;
   const std::string hint = "; no supervisor is running; trivet resume 1 continues it\n";
@@ -137,7 +138,7 @@ TEST_CASE("status says with which command an experiment goes on that nobody supe
   CHECK_THAT(at.trivet("status 1").output, !Contains("trivet resume"));
 }
 
-TEST_CASE("a launch that is killed at any of its writes is made again by launching it again",
+TEST_CASE("a launch that is killed at any of its writes can be completed by launching again",
           "[slow][nosan]") {
   constexpr int kUnits = 2;
   int kills = 0, without_experiment = 0;

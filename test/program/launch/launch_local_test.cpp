@@ -39,7 +39,7 @@ constexpr const char* kTalks = "echo unit $1; echo trouble >&2";
 
 }  // namespace
 
-TEST_CASE("jobs run to their end, and what they printed is kept") {
+TEST_CASE("jobs run to their end, and their output is kept") {
   const Experiments at;
   const ShellResult launched = at.launch(kTalks, 3);
   INFO(launched.output);
@@ -57,7 +57,7 @@ TEST_CASE("jobs run to their end, and what they printed is kept") {
   CHECK_THAT(at.trivet("show 1/3").output, Contains("/bin/sh -c") && Contains("--n=3"));
 }
 
-TEST_CASE("a job that fails is told, and can be started once more") {
+TEST_CASE("a failed job is reported and can be restarted") {
   const Experiments at;
   const std::string script =
       "test $1 != --n=2 -o -e " + (at.folder / "repaired").string() + " || exit 3";
@@ -72,7 +72,7 @@ TEST_CASE("a job that fails is told, and can be started once more") {
   CHECK(units.at(1).at("jobs").at("main").at("attempt") == 2);
 }
 
-TEST_CASE("units are cancelled, those that run and those that wait") {
+TEST_CASE("running and waiting units can be cancelled") {
   const Experiments at;
   const std::string script = "touch $0/began; exec sleep 600";
   REQUIRE(at.launch(script, 6).exit_code == 0);
@@ -90,7 +90,7 @@ TEST_CASE("units are cancelled, those that run and those that wait") {
   CHECK_THAT(at.trivet("cancel 1").output, Contains("0 work units cancelled"));
 }
 
-TEST_CASE("a job that takes more memory than it declares is told as that, and the others go on") {
+TEST_CASE("a job that exceeds its declared memory is reported, and the others continue") {
   const Experiments at;
   // tail keeps a line, and this one has no end.
   const std::string script =
@@ -108,7 +108,7 @@ TEST_CASE("a job that takes more memory than it declares is told as that, and th
   CHECK_THAT(at.trivet("show 1/2").output, Contains("memory limit of 32 MiB"));
 }
 
-TEST_CASE("trivet top tells what jobs that run do and use") {
+TEST_CASE("trivet top shows the progress and resource use of running jobs") {
   const Experiments at;
   // "{{" is a brace in what a job is given.
   const std::string script =
@@ -136,7 +136,7 @@ TEST_CASE("trivet top tells what jobs that run do and use") {
   CHECK(top().empty());
 }
 
-TEST_CASE("trivet top shows the newer of the steps that a run has written") {
+TEST_CASE("trivet top shows the newest step that a run has written") {
   const Experiments at;
   const std::string script =
       R"(s=7 r=9; [ $1 = --n=1 ] || s=9 r=7; )"
@@ -157,7 +157,7 @@ TEST_CASE("trivet top shows the newer of the steps that a run has written") {
   REQUIRE(comes_true([&] { return at.all_are("cancelled"); }));
 }
 
-TEST_CASE("trivet status tells the tags of an experiment") {
+TEST_CASE("trivet status prints the tags of an experiment") {
   const Experiments at;
   REQUIRE(at.launch("true", 1, "--xp.tags=fast,second").exit_code == 0);
   REQUIRE(comes_true([&] { return at.all_are("completed"); }));
@@ -177,7 +177,7 @@ TEST_CASE("arguments arrive as they were written") {
         "<a b>\n<\">\n<it's>\n<two\nlines>\n<äöü €>\n<>\n<$HOME *>\n");
 }
 
-TEST_CASE("names that are not there are told with what there is") {
+TEST_CASE("errors for missing names list the existing ones") {
   const Experiments at;
   CHECK_THAT(at.trivet("status 1").output, Contains("no experiments in"));
   REQUIRE(at.launch("true", 1).exit_code == 0);
@@ -190,7 +190,7 @@ TEST_CASE("names that are not there are told with what there is") {
   CHECK_THAT(at.trivet("status ../../etc").output, Contains("experiment '..' does not exist"));
 }
 
-TEST_CASE("whoever looks behind a launch finds its supervisor at work") {
+TEST_CASE("after a launch its supervisor is running") {
   const Experiments at;
   const auto supervisor = [&] {
     CHECK(at.status().at("supervised") == true);
@@ -219,7 +219,7 @@ TEST_CASE("whoever looks behind a launch finds its supervisor at work") {
   CHECK_THAT(wrong.output, Contains("--ready is not an open file descriptor: '999'"));
 }
 
-TEST_CASE("every unit is done once although supervisors are killed", "[slow][nosan]") {
+TEST_CASE("every unit runs once although supervisors are killed", "[slow][nosan]") {
   const Experiments at;
   constexpr int kUnits = 40, kKills = 12;
   // Not atomic on purpose: two that did the same unit would leave two lines.

@@ -23,7 +23,7 @@ ShellResult command(const Launching& at, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("commands on an experiment find the plugins it was launched with") {
+TEST_CASE("commands on an experiment find the plugins of its launch") {
   const Launching at;
   const ShellResult launched = at.launch(at.xp("[xp.jobs.a]\ntarget = '/bin/true'\n"));
   INFO(launched.output);
@@ -54,7 +54,7 @@ TEST_CASE("commands on an experiment find the plugins it was launched with") {
   CHECK(status.exit_code == 0);
 }
 
-TEST_CASE("runs of units find the plugins that the launch was given") {
+TEST_CASE("runs of units find the plugins of the launch") {
   const Experiments at;
   const PluginFolder plugins;
   plugins.copy("demo");

@@ -53,7 +53,7 @@ struct Changing {
 
 }  // namespace
 
-TEST_CASE("units use the files and scripts that were there when they were launched") {
+TEST_CASE("units use the files and scripts as of the launch") {
   const Changing job;
   const ShellResult launched = job.launch("");
   INFO(launched.output);
@@ -74,7 +74,7 @@ TEST_CASE("units use the files and scripts that were there when they were launch
   CHECK(job.printed(2) == "v1 one\n");
 }
 
-TEST_CASE("a unit that is started once more uses what it was launched with") {
+TEST_CASE("a restarted unit uses the files of its launch") {
   const Changing job;
   write(job.script, "cat $2; exit 1\n");
   REQUIRE(job.launch("").exit_code == 0);
@@ -87,7 +87,7 @@ TEST_CASE("a unit that is started once more uses what it was launched with") {
   CHECK(job.printed(1) == "one\n");
 }
 
-TEST_CASE("a script that runs from where it lies says that it has changed") {
+TEST_CASE("a script that runs in place reports that it has changed") {
   const Changing job;
   write(job.go, "");
   write(job.script, "exit 1\n");
@@ -101,7 +101,7 @@ TEST_CASE("a script that runs from where it lies says that it has changed") {
              Contains("main.sh has changed since the launch") && Contains("mended\n"));
 }
 
-TEST_CASE("a program is copied where that is asked for") {
+TEST_CASE("a program is copied on request") {
   const Experiments at;
   const fs::path program = at.folder / "program";
   fs::copy_file("/bin/echo", program);
@@ -119,7 +119,7 @@ TEST_CASE("a program is copied where that is asked for") {
   CHECK(copy.ends_with("/program"));
 }
 
-TEST_CASE("an executable script is started by what its first line names") {
+TEST_CASE("an executable script is started by the interpreter in its first line") {
   const Experiments at;
   const fs::path script = at.folder / "train.py";
   write(script, "#!/bin/sh\necho by sh\n", true);
@@ -148,7 +148,7 @@ TEST_CASE("a job gets variables by name, and their values are recorded nowhere")
   CHECK_THAT(read_file(at.root / "1/units.jsonl"), Contains("HF_*"));
 }
 
-TEST_CASE("TRIVET_ROOT holds for those who write as for those who read") {
+TEST_CASE("TRIVET_ROOT applies to writing and reading commands") {
   const Experiments at;
   const fs::path file = at.folder / "xp.toml";
   write(file,

@@ -36,7 +36,7 @@ std::size_t lines_of(const fs::path& file) {
 
 }  // namespace
 
-TEST_CASE("a dry run tells every unit with its directory, arguments and environment") {
+TEST_CASE("a dry run prints every unit with its directory, arguments and environment") {
   const Launching at;
   const Json plan = at.plan("--xp=" + quoted(at.write("xp.toml", kTwoUnits).string()));
   CHECK(plan.at("xid") == 1);
@@ -54,7 +54,7 @@ TEST_CASE("a dry run tells every unit with its directory, arguments and environm
   CHECK(job.at("env") == Json{{"A", "1"}, {"B", "true"}, {"C", at.root() + "/1/x"}});
 }
 
-TEST_CASE("one program is launched from the command line alone") {
+TEST_CASE("one program can be launched from only the command line") {
   const Launching at;
   const Json plan = at.plan("--xp=xp/single.toml --xp.target=ls --xp.args.x=3 --xp.note='a note'");
   CHECK(plan.at("xid") == 1);
@@ -91,7 +91,7 @@ TEST_CASE("a run's config is launched with its sweep") {
   CHECK(at.plan(cfg + " --sweep seed=1,1").at("units").size() == 1);
 }
 
-TEST_CASE("training and evaluation are jobs of their own where that is asked for") {
+TEST_CASE("training and evaluation are separate jobs on request") {
   const Launching at;
   const std::string cfg = "--cfg=" + quoted(trivet::test::config("vision/local.toml").string());
   const Json both = at.plan(cfg + " --xp.jobs_provider.standalone_eval=true");
@@ -131,7 +131,7 @@ TEST_CASE("words and named arguments keep their order") {
         Json{"/bin/echo", "run", "--x=9", "--flag", "a\nb ' \"", "--y=2", "--z=0"});
 }
 
-TEST_CASE("scripts and files are copied to where their units find them") {
+TEST_CASE("scripts and files are copied to the experiment for its units") {
   const Launching at;
   at.write("x.py", "print(1)\n");
   at.write("my file.gin", "a\n");
@@ -150,7 +150,7 @@ TEST_CASE("scripts and files are copied to where their units find them") {
   CHECK(argv[3] == "--brace={x}");
 }
 
-TEST_CASE("plugins bring placeholders and sweeps of their own") {
+TEST_CASE("plugins can add placeholders and sweeps") {
   const Launching at;
   const std::string xp = quoted(
       at.write(
@@ -178,7 +178,7 @@ TEST_CASE("plugins bring placeholders and sweeps of their own") {
   CHECK_THAT(trivet::test::trivet("ls", locations).output, Contains("two"));
 }
 
-TEST_CASE("launching again adds what is missing") {
+TEST_CASE("launching again adds missing units") {
   const Launching at;
   const std::string xp = "--xp=" + quoted(at.write("xp.toml", kTwoUnits).string());
   const ShellResult first = at.launch(xp);
@@ -202,7 +202,7 @@ TEST_CASE("launching again adds what is missing") {
   CHECK((fs::status(units).permissions() & fs::perms(077)) == fs::perms::none);
 }
 
-TEST_CASE("what was launched can be launched from its own record") {
+TEST_CASE("an experiment can be launched again from its record") {
   const Launching at;
   const std::string cfg = "--cfg=" + quoted(trivet::test::config("vision/local.toml").string());
   REQUIRE(at.launch(cfg + " --sweep seed=1,2").exit_code == 0);
@@ -213,7 +213,7 @@ TEST_CASE("what was launched can be launched from its own record") {
              Contains("experiment 1  1 work unit ") && Contains("2 work units already existed"));
 }
 
-TEST_CASE("mistakes are told before anything is made") {
+TEST_CASE("errors are reported before anything is created") {
   const Launching at;
   const std::string xp = "--xp=" + quoted(at.write("xp.toml", kTwoUnits).string()) + " ";
   const std::string cfg =
@@ -265,7 +265,7 @@ TEST_CASE("mistakes are told before anything is made") {
   CHECK_THAT(at.refusal(""), Contains("nothing to launch"));
 }
 
-TEST_CASE("a root that cannot be written is an error of its own") {
+TEST_CASE("a read-only root directory is a separate error") {
   const Launching at;
   const ShellResult result = at.launch("--xp=" + quoted(at.write("xp.toml", kTwoUnits).string()) +
                                        " --xp.root_dir=/proc/nowhere");

@@ -67,7 +67,7 @@ Json facts(const Launching& at) {
 
 }  // namespace
 
-TEST_CASE("a unit resolves what one command with the same words shows") {
+TEST_CASE("a unit resolves to the same config as a command with the same words") {
   const Launching at;
   const std::string run = run_config(at);
   const std::string said = GENERATE(
@@ -87,7 +87,7 @@ TEST_CASE("a unit resolves what one command with the same words shows") {
   }
 }
 
-TEST_CASE("references of a sweep into the launch's own part mean something to its units") {
+TEST_CASE("references of a sweep into [xp] are resolved for its units") {
   const Launching at;
   const Json units =
       launched(at, run_config(at) + "--xp.sweep=named --xp.note='of ${seed}' seed=7");
@@ -100,7 +100,7 @@ TEST_CASE("references of a sweep into the launch's own part mean something to it
              Contains("there is no value at 'xp.nope'"));
 }
 
-TEST_CASE("the record of a launch has the overrides that its units say") {
+TEST_CASE("the record of a launch has the overrides of its units") {
   const Launching at;
   // What the sweep replaces has no such field in the files.
   const std::string words =
@@ -130,7 +130,7 @@ TEST_CASE("the record of a launch has the overrides that its units say") {
   CHECK(trainer.at("train_steps") == 40);
 }
 
-TEST_CASE("an override stays where a sweep is over arguments, and may stand inside globs") {
+TEST_CASE("an override is kept if a sweep varies arguments, and may be matched by globs") {
   const Launching at;
   const std::string xp = at.xp(
       "[xp]\nsweep_info = 'sweeps/ConfigSweep'\n"
@@ -150,7 +150,7 @@ TEST_CASE("an override stays where a sweep is over arguments, and may stand insi
   CHECK(optimizer.at("weight_decay") == 0.2);
 }
 
-TEST_CASE("a unit whose config would not be what the launch tells is refused") {
+TEST_CASE("a unit whose config would differ from the launch is rejected") {
   const Launching at;
   const std::string run = run_config(at);
   // A table that another word changes is not what directories and listings say.
@@ -166,7 +166,7 @@ TEST_CASE("a unit whose config would not be what the launch tells is refused") {
   CHECK_THAT(at.refusal(run + "--xp.args.mode=evil"), Contains("mode") && Contains("evil"));
 }
 
-TEST_CASE("values of --sweep are what one would write in Python or YAML") {
+TEST_CASE("values of --sweep may be written as in Python or YAML") {
   const Launching at;
   const std::string xp = at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\n");
   const auto swept = [&](const std::string& values) {
@@ -192,7 +192,7 @@ TEST_CASE("values of --sweep are what one would write in Python or YAML") {
   CHECK_THAT(refused("[1,2"), Contains("not closed"));
 }
 
-TEST_CASE("a mistake in a sweep of a file is told where it stands") {
+TEST_CASE("an error in a sweep of a file is reported at its location") {
   const Launching at;
   const std::string run =
       run_config(at, "[sweep.wrong]\nseed = [1, 'x']\n[sweep.unknown]\nsed = [1]\n");

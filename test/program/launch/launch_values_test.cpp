@@ -40,7 +40,7 @@ constexpr const char* kListAndTable =
 
 }  // namespace
 
-TEST_CASE("an argument or variable of the command line reaches every job, or is refused") {
+TEST_CASE("an argument or variable of the command line reaches every job or is an error") {
   const Launching at;
   const std::string xp = at.xp(kListAndTable);
   const Json plan = at.plan(xp + "--xp.args.lr=5 --xp.env.B=2");
@@ -73,7 +73,7 @@ TEST_CASE("arguments of an experiment's file reach jobs whose arguments are a li
   CHECK(argv_of(plan, "c") == Words{"/bin/echo", "--lr=1", "--x=2"});
 }
 
-TEST_CASE("arguments for a run of this program add to those it is started with") {
+TEST_CASE("arguments for a run of this program are added to its own") {
   const Launching at;
   const Words plain = argv_of(at.plan(local_config()), "train");
   Words wanted = plain;
@@ -88,7 +88,7 @@ TEST_CASE("arguments for a run of this program add to those it is started with")
              Contains("the job 'train' has its own args.workdir"));
 }
 
-TEST_CASE("what a job says counts, also when it is nothing") {
+TEST_CASE("the value of a job has priority, even if it is empty") {
   const Launching at;
   const std::string all =
       "[xp]\nretries = 3\ngpus = 2\ncell = 'jn'\ninterpreter = 'bash'\nmemory = '1GiB'\n"
@@ -123,7 +123,7 @@ TEST_CASE("what a job says counts, also when it is nothing") {
   is_nothing(job_of(at.plan(at.xp(all + "[xp.jobs.a]\n[xp.jobs.b]\n") + options), "b"));
 }
 
-TEST_CASE("a job of a unit need not get what the sweep changes") {
+TEST_CASE("a job can ignore the swept values") {
   const Launching at;
   const std::string xp =
       "[xp]\ntarget = '/bin/echo'\n[xp.jobs.train]\n[xp.jobs.report]\nswept = false\n"
@@ -137,7 +137,7 @@ TEST_CASE("a job of a unit need not get what the sweep changes") {
   CHECK_THAT(at.refusal(at.xp(xp) + "--xp.jobs.train.swept=3"), Contains("a list of names"));
 }
 
-TEST_CASE("a sweep on the command line needs no word on what it sweeps") {
+TEST_CASE("a sweep on the command line needs no sweep_info") {
   const Launching at;
   const Json plan = at.plan(at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\n") + "--sweep x=1,2");
   CHECK(plan.at("units").size() == 2);
@@ -147,7 +147,7 @@ TEST_CASE("a sweep on the command line needs no word on what it sweeps") {
   CHECK_THAT(argv_of(at.plan(run + "--sweep seed=7"), "train").back(), Contains("--cfg.seed=7"));
 }
 
-TEST_CASE("a sweep of the command line adds to one of the file, whatever that one is called") {
+TEST_CASE("a sweep on the command line is combined with that of the file under any name") {
   const Launching at;
   const std::string file = at.xp(
       "[xp.jobs.a]\ntarget = '/bin/echo'\n[xp.sweep_info]\ntype = 'sweeps/ConfigSweep'\n"
@@ -156,7 +156,7 @@ TEST_CASE("a sweep of the command line adds to one of the file, whatever that on
   CHECK(at.plan(file + "'--xp.sweep=command line' --sweep x=1,2").at("units").size() == 6);
 }
 
-TEST_CASE("items that say the same are told, and repeats are asked for") {
+TEST_CASE("equal items are reported, and repeats must be requested") {
   const Launching at;
   const std::string xp = at.xp(
       "[xp.jobs.a]\ntarget = '/bin/echo'\n[xp.sweep_info]\ntype = 'sweeps/SimpleSweep'\n"
@@ -175,14 +175,14 @@ TEST_CASE("items that say the same are told, and repeats are asked for") {
   CHECK_THAT(more, Contains("1 work unit ") && Contains("2 work units already existed"));
 }
 
-TEST_CASE("an experiment that is not there is not added to") {
+TEST_CASE("adding to a missing experiment is an error") {
   const Launching at;
   const std::string xp = at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\n");
   CHECK_THAT(at.refusal(xp + "--xid=77"), Contains("experiment 77 does not exist in " + at.root()));
   CHECK_THAT(at.refusal(xp + "--xid=77 --dry-run"), Contains("experiment 77 does not exist"));
 }
 
-TEST_CASE("a root directory has the placeholders that are known there") {
+TEST_CASE("a root directory may use the placeholders that are known at that time") {
   const Launching at;
   const std::string xp =
       at.xp("[xp]\ncell = 'jn'\nname = 'n'\n[xp.jobs.a]\ntarget = '/bin/echo'\n");
@@ -192,7 +192,7 @@ TEST_CASE("a root directory has the placeholders that are known there") {
              Contains("{xid} has no value here"));
 }
 
-TEST_CASE("names and texts that no program could be given are refused") {
+TEST_CASE("names and strings that cannot be passed to a program are rejected") {
   const Launching at;
   const auto refusal = [&](const std::string& args) {
     return at.refusal(at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\n" + args + "\n"));
@@ -205,14 +205,14 @@ TEST_CASE("names and texts that no program could be given are refused") {
   CHECK_THAT(refusal(swept), Contains("'--x' is swept, but is not an argument name"));
 }
 
-TEST_CASE("GPUs of several dimensions are not taken for those of one machine") {
+TEST_CASE("GPUs of several dimensions are not treated as those of one machine") {
   const Launching at;
   const std::string xp = at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\n");
   CHECK_THAT(at.refusal(xp + "--xp.platform=v100=4x2"), Contains("one dimension"));
   CHECK(job_of(at.plan(xp + "--xp.platform=v100=4"), "a").at("gpus") == 4);
 }
 
-TEST_CASE("everything that is wrong with jobs is told at once, where it stands") {
+TEST_CASE("all errors in jobs are reported at once with their locations") {
   const Launching at;
   const std::string told = at.refusal(at.xp(
       "[xp.jobs.a]\ntarget = '/no/a'\n[xp.jobs.b]\ntarget = '/no/b'\nfiles = { f = '/no/f' }\n"
@@ -226,7 +226,7 @@ TEST_CASE("everything that is wrong with jobs is told at once, where it stands")
   CHECK_THAT(at.refusal(xp + "--xp.jobs.trian.cores=2"), Contains("did you mean 'train'"));
 }
 
-TEST_CASE("a dry run tells what jobs take and wait for") {
+TEST_CASE("a dry run prints the resources and dependencies of jobs") {
   const Launching at;
   const std::string xp = at.xp(
       "[xp]\nname = 'n'\ntags = 'one,two'\n[xp.jobs.a]\ntarget = '/bin/echo'\nplatform = 'cuda=2'\n"
@@ -245,7 +245,7 @@ TEST_CASE("a dry run tells what jobs take and wait for") {
   CHECK(job_of(plan, "b").at("after") == Json{"afterany:a"});
 }
 
-TEST_CASE("a job with a mode of its own keeps it beside words that are said again") {
+TEST_CASE("a job with its own mode keeps it when overrides are repeated") {
   const Launching at;
   const std::string both =
       quoted(config("vision/local.toml").string()) + " --xp.jobs_provider.standalone_eval=true ";

@@ -12,7 +12,7 @@ using namespace trivet::test;
 using Catch::Contains;
 namespace fs = std::filesystem;
 
-TEST_CASE("a trained run is exported with the weights that evaluations use, and works as before") {
+TEST_CASE("a trained run is exported with the weights of evaluations and gives the same results") {
   const TempDir dir;
   const bool averaged = GENERATE(false, true);
   const ShellResult trained = run(config("lm/local.toml"), dir / "run",
@@ -48,7 +48,7 @@ TEST_CASE("a trained run is exported with the weights that evaluations use, and 
   CHECK(text("again", "--set task.tokenizer=tokenizers/Bytes") == text("run", ""));
 }
 
-TEST_CASE("a Llama brings and keeps its SentencePiece model") {
+TEST_CASE("a Llama is imported and exported with its SentencePiece model") {
   const TempDir dir;
   if (shell("command -v spm_train").exit_code != 0 ||
       !fs::exists(plugin_dir() / "sentencepiece.so")) {

@@ -69,7 +69,7 @@ TEST_CASE("tensors that do not fit config.json are named") {
   }
 }
 
-TEST_CASE("a config.json that is none, or of another model, is refused by its field") {
+TEST_CASE("an invalid config.json, or one of another model, is rejected by its field") {
   using Json = nlohmann::json;
   const auto check = [](PublishedModel model, const Json& change, const std::string& why) {
     const TempDir dir;
@@ -100,7 +100,7 @@ TEST_CASE("a config.json that is none, or of another model, is refused by its fi
   check(llama, {{"head_dim", 7}}, "\"head_dim\" is odd");
 }
 
-TEST_CASE("files that are damaged or missing are refused") {
+TEST_CASE("damaged and missing files are rejected") {
   const TempDir dir;
   write_model(small_gpt2(), dir / "gpt2");
   const std::string gpt2 = quoted((dir / "gpt2").string());
@@ -154,7 +154,7 @@ TEST_CASE("files that are damaged or missing are refused") {
   }
 }
 
-TEST_CASE("a model that a layout does not have is refused by the field") {
+TEST_CASE("a model that a layout cannot express is rejected by its field") {
   const TempDir dir;
   write_model(small_gpt2(), dir / "gpt2");
   write_model(small_llama(true), dir / "llama");

@@ -108,7 +108,7 @@ void check_config(const fs::path& folder, const PublishedModel& model) {
 
 }  // namespace
 
-TEST_CASE("an imported GPT-2 computes the published formula, and is exported as it was") {
+TEST_CASE("an imported GPT-2 computes the published formula and is exported unchanged") {
   const TempDir dir;
   const PublishedModel model = small_gpt2();
   write_model(model, dir / "gpt2");
@@ -119,7 +119,7 @@ TEST_CASE("an imported GPT-2 computes the published formula, and is exported as 
   check_config(out, model);
 }
 
-TEST_CASE("an imported Llama computes the published formula, and is exported as it was") {
+TEST_CASE("an imported Llama computes the published formula and is exported unchanged") {
   const TempDir dir;
   const bool tied = GENERATE(true, false);
   const PublishedModel model = small_llama(tied);
@@ -151,7 +151,7 @@ TEST_CASE("names without a prefix, constants, a tied head and 16-bit numbers are
   check_tensors(dir / "out", model);
 }
 
-TEST_CASE("heads of another depth, biases and other activations go both ways") {
+TEST_CASE("heads of another depth, biases and other activations can be imported and exported") {
   const TempDir dir;
   PublishedModel model = small_llama(false);
   SECTION("a depth that is not hidden_size / heads") {
@@ -188,7 +188,7 @@ TEST_CASE("heads of another depth, biases and other activations go both ways") {
   check_config(out, model);
 }
 
-TEST_CASE("a model in several files is put together") {
+TEST_CASE("a model in several files is combined") {
   const TempDir dir;
   const PublishedModel model = small_llama(false);
   std::map<std::string, StoredTensor> parts[2];
@@ -309,7 +309,7 @@ TEST_CASE("an imported run continues texts, is trained further and exported with
   require_success(test::run(dir / "page.toml", dir / "page"));
 }
 
-TEST_CASE("prompts begin with a start token where the published files say so") {
+TEST_CASE("prompts start with a start token if the published files require it") {
   const TempDir dir;
   PublishedModel model = small_llama(true, 262);
   const std::int64_t vocabulary = model.config.at("vocab_size");

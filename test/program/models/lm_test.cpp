@@ -217,7 +217,7 @@ TEST_CASE("a language model learns a text and continues it") {
   }
 }
 
-TEST_CASE("the config to try first learns what it evaluates on", "[slow]") {
+TEST_CASE("the first config of the tutorial learns its evaluation data", "[slow]") {
   const TempDir temp;
   const ShellResult result = run(config("lm/local.toml"), temp / "run", "runtime.threads=1");
   INFO(result.output);
@@ -232,7 +232,7 @@ TEST_CASE("the config to try first learns what it evaluates on", "[slow]") {
 
 // A model with a prefix counts on seeing all of its prompt, in an evaluation and in a file of
 // prompts of different lengths: the last letter is answered with the first.
-TEST_CASE("a prefix language model is asked as it was trained") {
+TEST_CASE("a prefix language model generates as it was trained") {
   const TempDir temp;
   std::string lines, prompts;
   std::vector<std::string> wanted;
@@ -290,7 +290,7 @@ optimizer = "optim/Adam"
   for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(answers[i].at("text") == wanted[i]);
 }
 
-TEST_CASE("a run keeps its tokenizer and takes no other") {
+TEST_CASE("a run keeps its tokenizer and rejects others") {
   const TempDir temp;
   temp.write("text/alphabet.txt", alphabet_text());
   const auto train = [&](const std::string& vocabulary) {
@@ -374,7 +374,7 @@ optimizer = "optim/Adam"
   }
 }
 
-TEST_CASE("labels that are not those of the ids teach a language model nothing") {
+TEST_CASE("labels that do not match the ids teach a language model nothing") {
   // Where each byte is drawn anew there is nothing to learn but how often each comes: two bits of
   // four letters.
   const TempDir temp;

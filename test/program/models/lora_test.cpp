@@ -101,7 +101,9 @@ TEST_CASE("LoRA tunes low-rank matrices, leaves the weights alone, and is export
   CHECK_THAT(wider.output, Contains("trainer.trainable"));
 }
 
-TEST_CASE("what is trained is said in one way, and what an export cannot hold is refused") {
+TEST_CASE(
+    "trained variables are selected in one way, and exports reject models that they cannot "
+    "express") {
   const TempDir dir;
   const ShellResult both = run(config("lm/local.toml"), dir / "both",
                                "'trainer.trainable=[\".*\"]' 'trainer.frozen=[\".*/b\"]'");

@@ -20,7 +20,7 @@ ShellResult run(const PluginFolder& folder, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("a plugin's command gets its words, prints and decides the exit code") {
+TEST_CASE("a plugin's command gets its words, prints and sets the exit code") {
   const PluginFolder folder;
   folder.copy("speaker");
   const ShellResult said = run(folder, "say hello --code 7 -- --loud");
@@ -45,14 +45,14 @@ TEST_CASE("help and completion know the commands of plugins") {
              StartsWith("error: unknown command 'sya'") && Contains("did you mean 'say'?"));
 }
 
-TEST_CASE("the program's own command comes before a plugin's of the same name") {
+TEST_CASE("the program's command has priority over a plugin's of the same name") {
   const PluginFolder folder;
   folder.copy("speaker");
   CHECK_THAT(run(folder, "run --help").output, StartsWith("usage: trivet run"));
   CHECK(run(folder, "speaker/run x").output == "x.\n");
 }
 
-TEST_CASE("an exit code that a process cannot have is an error of the plugin") {
+TEST_CASE("an invalid exit code is an error of the plugin") {
   const PluginFolder folder;
   folder.copy("speaker");
   for (const char* code : {"256", "300", "-1"}) {
@@ -63,7 +63,7 @@ TEST_CASE("an exit code that a process cannot have is an error of the plugin") {
   }
 }
 
-TEST_CASE("--plugin-dir may stand before the command, and must be there") {
+TEST_CASE("--plugin-dir may come before the command, and its folder must exist") {
   const PluginFolder none;
   const PluginFolder folder;
   folder.copy("speaker");
@@ -79,7 +79,7 @@ TEST_CASE("--plugin-dir may stand before the command, and must be there") {
   }
 }
 
-TEST_CASE("two commands of one name are told apart by their plugins") {
+TEST_CASE("two commands with one name are distinguished by their plugins") {
   const PluginFolder folder;
   folder.copy("speaker");
   folder.copy("speaker_too");
@@ -92,7 +92,7 @@ TEST_CASE("two commands of one name are told apart by their plugins") {
   CHECK_THAT(run(folder, "--help").output, Contains("speaker_too/say ..."));
 }
 
-TEST_CASE("--plugin-dir finds a command, and is no word of it") {
+TEST_CASE("--plugin-dir finds a command and is not passed to it") {
   const PluginFolder empty, folder;
   folder.copy("speaker");
   const std::string dir = quoted(folder.path().string());

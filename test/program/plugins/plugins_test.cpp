@@ -34,7 +34,7 @@ using Catch::Contains;
 
 }  // namespace
 
-TEST_CASE("help, plugins and explain open no library of a plugin") {
+TEST_CASE("help, plugins and explain load no plugin library") {
   const PluginFolder folder;
   folder.copy("alpha");
   for (const char* words :
@@ -52,7 +52,7 @@ TEST_CASE("help, plugins and explain open no library of a plugin") {
   }
 }
 
-TEST_CASE("the tell-tale works: opening the library leaves its mark") {
+TEST_CASE("the marker works: loading the library leaves it") {
   const PluginFolder folder;
   folder.copy("alpha");
   const std::string mark = (folder.path() / "opened").string();
@@ -85,7 +85,7 @@ TEST_CASE("trivet plugins lists usable and refused files with their state") {
   CHECK(json.at("plugins")[2].at("name") == "other_major");
 }
 
-TEST_CASE("--plugin-dir is searched first, and one that is missing is said to be") {
+TEST_CASE("--plugin-dir is searched first, and a missing folder is reported") {
   const PluginFolder first, second;
   first.copy("alpha");
   second.copy("alpha");
@@ -96,7 +96,7 @@ TEST_CASE("--plugin-dir is searched first, and one that is missing is said to be
              Contains("/not/there (--plugin-dir): refused: the folder does not exist"));
 }
 
-TEST_CASE("trivet explain shows the fields of an item from its note alone") {
+TEST_CASE("trivet explain shows the fields of an item from only its note") {
   const PluginFolder folder;
   folder.copy("alpha");
   const ShellResult result = trivet_with(folder, "explain alpha/Constant");
@@ -117,7 +117,7 @@ TEST_CASE("trivet explain shows the fields of an item from its note alone") {
   CHECK_THAT(result.output, Contains("From alpha 1.2.3 (Apache-2.0), "));
 }
 
-TEST_CASE("trivet explain says what there is when the name is wrong") {
+TEST_CASE("trivet explain lists names if the name is wrong") {
   const PluginFolder folder;
   folder.copy("alpha");
   folder.copy("other_major");

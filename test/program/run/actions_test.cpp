@@ -59,7 +59,7 @@ std::vector<std::string> said(const fs::path& workdir) {
 
 }  // namespace
 
-TEST_CASE("a periodic action runs at the first loop behind each multiple of its interval") {
+TEST_CASE("a periodic action runs at the first loop after each multiple of its interval") {
   const TempDir temp;
   const fs::path file =
       config_with(temp,
@@ -87,7 +87,7 @@ TEST_CASE("a periodic action runs at the first loop behind each multiple of its 
   CHECK(records(temp / "eval", "eval").at(0).at("values") == of_run.at("values"));
 }
 
-TEST_CASE("a periodic action runs again for the loops that a recovery does again") {
+TEST_CASE("a periodic action runs again for repeated loops after a recovery") {
   const TempDir temp;
   const fs::path file =
       config_with(temp,
@@ -112,7 +112,7 @@ TEST_CASE("a periodic action runs again for the loops that a recovery does again
   CHECK(count("exported step 50 to") == 1 + restores + further);
 }
 
-TEST_CASE("a periodic action upon evaluations counts from the last one, also over a restart") {
+TEST_CASE("a periodic action for evaluations counts from the last one, also after a restart") {
   const TempDir temp;
   const fs::path file =
       config_with(temp,
@@ -132,7 +132,7 @@ TEST_CASE("a periodic action upon evaluations counts from the last one, also ove
   CHECK_THAT(told[2], Contains("exported step 100 to"));
 }
 
-TEST_CASE("an action upon a new best runs for those evaluations alone, also over a restart") {
+TEST_CASE("a NewBest action runs only for new best values, also after a restart") {
   const TempDir temp;
   // A rate at which the loss goes up as well as down.
   const fs::path file = config_with(
@@ -163,7 +163,7 @@ TEST_CASE("an action upon a new best runs for those evaluations alone, also over
   CHECK(record.at("value") == best);
 }
 
-TEST_CASE("what is due upon a new best is done again when the run ended within it") {
+TEST_CASE("an interrupted NewBest action runs again") {
   const TempDir temp;
   const fs::path file = config_with(
       temp,
@@ -181,7 +181,7 @@ TEST_CASE("what is due upon a new best is done again when the run ended within i
   CHECK(fs::exists(temp / "run/best_accuracy.json"));
 }
 
-TEST_CASE("a condition on a metric decides by its number") {
+TEST_CASE("a condition compares a metric with its bounds") {
   const TempDir temp;
   const auto when = [](const std::string& bounds, const std::string& name) {
     return "[[trainer.train_actions]]\ntype = 'trivet/When'\n" + bounds +
@@ -199,7 +199,7 @@ TEST_CASE("a condition on a metric decides by its number") {
   CHECK(exports_in(temp / "run") == std::set<std::string>{"between-20", "between-40"});
 }
 
-TEST_CASE("a wrong action is refused with its location before anything is made") {
+TEST_CASE("a wrong action is rejected with its location before anything is created") {
   const TempDir temp;
   const std::pair<const char*, const char*> mistakes[] = {
       {"type = 'trivet/When'\nmetric = 'loss'\nactions = ['trivet/Export']", "set above or below"},

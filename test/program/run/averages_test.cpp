@@ -51,7 +51,7 @@ class Averaged {
 
 }  // namespace
 
-TEST_CASE("an evaluation from a best checkpoint gives the value that made it the best") {
+TEST_CASE("an evaluation of a best checkpoint gives its recorded value") {
   Averaged averaged;
   const auto result = averaged.evaluate(averaged.workdir() / "best");
   INFO(result.output);
@@ -68,7 +68,7 @@ TEST_CASE("an evaluation from a best checkpoint gives the value that made it the
         averaged.best_value());
 }
 
-TEST_CASE("an evaluation of a run uses its averages whether or not trainer.ema is still set") {
+TEST_CASE("an evaluation of a run uses its averages even if trainer.ema is no longer set") {
   const Averaged averaged;
   const double recorded =
       records(averaged.workdir(), "eval").back().at("values").at("validation_loss");
@@ -80,7 +80,7 @@ TEST_CASE("an evaluation of a run uses its averages whether or not trainer.ema i
   CHECK(record.at("values").at("validation_loss") == recorded);
 }
 
-TEST_CASE("averages that are asked for and are not there are an error") {
+TEST_CASE("requested but missing averages are an error") {
   const TempDir temp;
   REQUIRE(run(config("vision/local.toml"), temp / "run", kLocal + "--mode train").exit_code == 0);
   const auto result =

@@ -78,7 +78,7 @@ void check_backends_agree(const fs::path& file) {
 
 }  // namespace
 
-TEST_CASE("local.toml learns its images and leaves a whole run directory") {
+TEST_CASE("local.toml learns its images and writes a complete run directory") {
   const TempDir folder;
   const fs::path workdir = folder / "run";
   require_run(local(), workdir);
@@ -109,7 +109,7 @@ TEST_CASE("local.toml learns its images and leaves a whole run directory") {
   CHECK(evaluations[1].at("rates").at("examples") == 1024);
 }
 
-TEST_CASE("a run that is done says so when it is started again, and changes nothing it made") {
+TEST_CASE("a finished run reports it after a restart and changes none of its files") {
   const TempDir folder;
   const fs::path workdir = folder / "run";
   require_run(local(), workdir);
@@ -126,7 +126,7 @@ TEST_CASE("a run that is done says so when it is started again, and changes noth
   CHECK(json_of(workdir / "status.json").at("state") == "done");
 }
 
-TEST_CASE("a backend with the mandatory functions alone trains as the default one does") {
+TEST_CASE("a backend with only the mandatory functions trains like the default one") {
   check_backends_agree(local());
 }
 
@@ -160,7 +160,7 @@ TEST_CASE("another seed gives other weights") {
   CHECK((model_bytes(folder / "a", "step_00000001") != model_bytes(folder / "b", "step_00000001")));
 }
 
-TEST_CASE("a checkpoint's weights are read by a reader that knows the published layout alone") {
+TEST_CASE("a reader that only knows the published layout reads a checkpoint's weights") {
   const TempDir folder;
   require_run(local(), folder / "run", "mode=train trainer.train_steps=20");
   const auto tensors = trivet::test::read_safetensors(folder / "run" / "checkpoints" /

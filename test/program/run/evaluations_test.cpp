@@ -35,7 +35,7 @@ ShellResult evaluate(const fs::path& workdir, const std::string& more) {
 
 }  // namespace
 
-TEST_CASE("an evaluation in the directory of a run has records of its own") {
+TEST_CASE("an evaluation in the directory of a run has its own records") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
   REQUIRE(
@@ -73,7 +73,7 @@ TEST_CASE("an evaluation in the directory of a run has records of its own") {
   CHECK(points.at(1).at("points").at(0).at(0) == 40);
 }
 
-TEST_CASE("an evaluation that is refused leaves nothing in the directory of the run") {
+TEST_CASE("a rejected evaluation leaves nothing in the directory of the run") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
   REQUIRE(run(config("vision/local.toml"), workdir, kLocal).exit_code == 0);
@@ -86,7 +86,7 @@ TEST_CASE("an evaluation that is refused leaves nothing in the directory of the 
   CHECK_FALSE(fs::exists(workdir / "evals/1"));
 }
 
-TEST_CASE("fields that touch no weight may change in an evaluation and when a run goes on") {
+TEST_CASE("fields without effect on weights may change in an evaluation and when a run continues") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
   REQUIRE(run(config("vision/local.toml"), workdir, kLocal).exit_code == 0);
@@ -113,7 +113,7 @@ TEST_CASE("fields that touch no weight may change in an evaluation and when a ru
   CHECK(read_file(workdir / "config.toml") == before);
 }
 
-TEST_CASE("a run goes on with other values of adjustable fields, and with no other model") {
+TEST_CASE("a run continues with other values of adjustable fields, but not with another model") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
   const std::string sgd = kLocal + "trainer.optimizer=optim/Sgd ";

@@ -47,7 +47,7 @@ TEST_CASE("by default a run saves every ten minutes and before each evaluation")
   CHECK(text.find("checkpoint step=20") < text.find("eval step=20"));
 }
 
-TEST_CASE("an evaluation that fails loses no training") {
+TEST_CASE("a failed evaluation loses no training") {
   const TempDir temp;
   for (const char* interval : {"0", "30", "10m"}) {
     const fs::path workdir = temp / interval;
@@ -92,7 +92,7 @@ TEST_CASE("a metric that no evaluation gives is found by check and before a run 
   CHECK_FALSE(fs::exists(temp / "run"));
 }
 
-TEST_CASE("a search's objective that no run of the config gives is found by check") {
+TEST_CASE("check finds a search objective that no run of the config gives") {
   const TempDir temp;
   const auto check = [&](const std::string& objective, const std::string& more = {}) {
     const fs::path file = temp.write(
@@ -124,7 +124,7 @@ TEST_CASE("a search's objective that no run of the config gives is found by chec
   CHECK(check("score", "[xp.jobs.train]\nretries = 1\n").exit_code == 2);
 }
 
-TEST_CASE("an objective of a half that the config's mode has not is found by check") {
+TEST_CASE("check finds an objective of a half that the config's mode skips") {
   const TempDir temp;
   const fs::path file = temp.write(
       "search.toml", "mode = 'train'\nbase = ['" + config("vision/local.toml").string() +

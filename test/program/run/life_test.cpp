@@ -66,7 +66,7 @@ class Runs {
 
 }  // namespace
 
-TEST_CASE("the modes of one process call a task in their pinned orders") {
+TEST_CASE("the modes of one process call a task in a fixed order") {
   const std::pair<const char*, std::string> expected[] = {
       {"train", kBuildTraining + "initialize\n" + kTrainStep + kTrainStep},
       {"eval", "build_model\n" + kBuildEvaluation + "initialize\n" + evaluation_calls(0)},
@@ -80,7 +80,8 @@ TEST_CASE("the modes of one process call a task in their pinned orders") {
 }
 
 TEST_CASE(
-    "continuous_eval builds the evaluation half once and evaluates each checkpoint it takes") {
+    "continuous_eval builds the evaluation half once and evaluates each checkpoint that it "
+    "imports") {
   Runs runs;
   runs.calls("train");
   CHECK(runs.calls("continuous_eval") == "build_model\n" + kBuildEvaluation + evaluation_calls(2));
@@ -91,7 +92,7 @@ TEST_CASE(
         "build_model\n" + kBuildEvaluation + evaluation_calls(5));
 }
 
-TEST_CASE("continuous_train_and_eval makes a task of its own for each checkpoint it starts from") {
+TEST_CASE("continuous_train_and_eval builds a new task for each checkpoint") {
   Runs runs;
   runs.calls("train");
   const std::string base = "task.init_checkpoint=" + quoted(runs.run().string());

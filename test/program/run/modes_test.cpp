@@ -50,7 +50,7 @@ std::vector<std::int64_t> steps_of(const std::vector<json>& all) {
 
 }  // namespace
 
-TEST_CASE("a second process follows a training run and ends by itself") {
+TEST_CASE("a second process follows a training run and ends with it") {
   TempDir temp;
   const fs::path workdir = temp / "run";
   const auto told = train_and_follow(workdir, "trainer.max_to_keep=0", "");
@@ -101,7 +101,7 @@ TEST_CASE("a follower survives checkpoints that are removed while it reads") {
   CHECK(fs::exists(workdir / "continuous_eval" / "best" / "best.json"));
 }
 
-TEST_CASE("a follower ends when the run is done before its target, or when nothing comes") {
+TEST_CASE("a follower ends if the run is done before its target, or after a timeout") {
   TempDir temp;
   const fs::path workdir = temp / "run";
   run(config("vision/local.toml"), workdir, kSmall + "trainer.train_steps=200 --mode train");
@@ -116,7 +116,7 @@ TEST_CASE("a follower ends when the run is done before its target, or when nothi
   CHECK_THAT(nothing.output, Contains("no checkpoint for"));
 }
 
-TEST_CASE("a follower passes a damaged checkpoint over and evaluates the one before") {
+TEST_CASE("a follower skips a damaged checkpoint and evaluates the previous one") {
   TempDir temp;
   const fs::path workdir = temp / "run";
   const std::string steps = kSmall + "trainer.train_steps=200 ";
@@ -137,7 +137,7 @@ TEST_CASE("a follower passes a damaged checkpoint over and evaluates the one bef
         0);
 }
 
-TEST_CASE("a follower of a run without a whole checkpoint says that it evaluated none") {
+TEST_CASE("a follower of a run without an intact checkpoint reports that it evaluated none") {
   TempDir temp;
   const fs::path workdir = temp / "run";
   const std::string steps = kSmall + "trainer.train_steps=100 ";
@@ -152,7 +152,7 @@ TEST_CASE("a follower of a run without a whole checkpoint says that it evaluated
   CHECK(records(workdir / "continuous_eval", "eval").empty());
 }
 
-TEST_CASE("a follower with another model is refused with the difference") {
+TEST_CASE("a follower with another model is rejected with the difference") {
   TempDir temp;
   run(config("vision/local.toml"), temp / "run", kSmall + "trainer.train_steps=10 --mode train");
   const auto other = run(
@@ -166,7 +166,7 @@ TEST_CASE("a follower with another model is refused with the difference") {
   CHECK_THAT(lost.output, Contains("--workdir"));
 }
 
-TEST_CASE("train_and_post_eval evaluates at the end alone") {
+TEST_CASE("train_and_post_eval only evaluates at the end") {
   TempDir temp;
   // Once: a second process finds it done.
   for (int process = 0; process < 2; ++process) {
@@ -180,7 +180,7 @@ TEST_CASE("train_and_post_eval evaluates at the end alone") {
   }
 }
 
-TEST_CASE("continuous_train_and_eval trains from a run's checkpoint in a directory of its own") {
+TEST_CASE("continuous_train_and_eval trains from a run's checkpoint in its own directory") {
   TempDir temp;
   run(config("vision/local.toml"), temp / "base", kSmall + "trainer.train_steps=200 --mode train");
   const auto told =
@@ -234,7 +234,9 @@ TEST_CASE("continuous_train_and_eval ends a training that was killed before it t
   }
 }
 
-TEST_CASE("a classifier of ten classes is tuned for two by rules, every variable told") {
+TEST_CASE(
+    "a classifier for ten classes is fine-tuned for two by rules, with a report of every "
+    "variable") {
   TempDir temp;
   run(config("vision/local.toml"), temp / "ten", kSmall + "trainer.train_steps=100 --mode train");
   const std::string two = kSmall +
@@ -319,7 +321,7 @@ TEST_CASE("ckpt lists, compares, averages and finds damage") {
   CHECK(test::trivet("ckpt lst x").exit_code == 2);
 }
 
-TEST_CASE("a run directory copied elsewhere is free, and goes on to the same bytes") {
+TEST_CASE("a copied run directory is not locked and continues to the same bytes") {
   TempDir temp;
   const std::string half = kSmall + "trainer.train_steps=400 --mode train ";
   run(config("vision/local.toml"), temp / "a", kSmall + "trainer.train_steps=200 --mode train");

@@ -103,7 +103,7 @@ TEST_CASE("a run killed in each of its stages ends in the same bytes") {
   CHECK(test::record_values(killed) == test::record_values(straight));
 }
 
-TEST_CASE("stages of another form are refused in the directory of a run, longer ones are not") {
+TEST_CASE("stages of another form are rejected in the directory of a run, longer ones are not") {
   const test::TempDir temp;
   const auto run = [&](const std::string& more) {
     return test::run(test::config("vision/progressive.toml"), temp / "run", more);

@@ -21,7 +21,7 @@ using namespace trivet::test;
 using Catch::Contains;
 namespace fs = std::filesystem;
 
-TEST_CASE("a run killed at twenty moments ends in the bytes of one left alone") {
+TEST_CASE("a run killed at twenty moments ends in the bytes of an uninterrupted one") {
   for (const int threads : {1, 2}) {
     INFO(threads << " threads");
     TempDir temp;
@@ -80,13 +80,13 @@ TEST_CASE(
   CHECK(read_text_file(killed / averages) != expected.model);
 }
 
-TEST_CASE("a run left alone gives the same bytes with two threads") {
+TEST_CASE("an uninterrupted run gives the same bytes with two threads") {
   TempDir temp;
   REQUIRE(run_to_end(temp.path() / "run", 2) == 0);
   check_undisturbed(result_of(temp.path() / "run"));
 }
 
-TEST_CASE("SIGTERM saves and exits 75, SIGINT 130, and the run goes on from that very step") {
+TEST_CASE("SIGTERM saves and exits 75, SIGINT 130, and the run continues from that step") {
   TempDir temp;
   const fs::path workdir = temp.path() / "run";
   struct Stop {
@@ -113,7 +113,7 @@ TEST_CASE("SIGTERM saves and exits 75, SIGINT 130, and the run goes on from that
   CHECK(status.find("attempt")->as_integer() == 4);
 }
 
-TEST_CASE("a full disk ends the run with its name, and the run goes on when there is room") {
+TEST_CASE("a full disk ends the run with its name, and the run continues when there is space") {
   TempDir temp;
   const fs::path disk = temp.path() / "disk";
   fs::create_directory(disk);

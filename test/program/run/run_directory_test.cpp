@@ -32,7 +32,7 @@ TEST_CASE("a second process in the same directory is refused") {
   CHECK_THAT(second.output(), Contains("in use by process " + std::to_string(first.process.pid())));
 }
 
-TEST_CASE("a finished run is left as it is, evaluated on request, and can be prolonged") {
+TEST_CASE("a finished run is unchanged, can be evaluated and can be extended") {
   TempDir temp;
   const fs::path workdir = temp.path() / "run";
   const std::vector<std::string> shorter = {"trainer.train_steps=500"};
@@ -49,7 +49,7 @@ TEST_CASE("a finished run is left as it is, evaluated on request, and can be pro
   CHECK(last_step(workdir) == 600);
 }
 
-TEST_CASE("another model in the directory of a run is refused with the difference") {
+TEST_CASE("another model in the directory of a run is rejected with the difference") {
   TempDir temp;
   const fs::path workdir = temp.path() / "run";
   REQUIRE(run_to_end(workdir, 1, nullptr, {"trainer.train_steps=20"}) == 0);
@@ -60,7 +60,7 @@ TEST_CASE("another model in the directory of a run is refused with the differenc
   CHECK(read_text_file(workdir / "config.toml") == config);
 }
 
-TEST_CASE("a run goes on that was started before a field was there") {
+TEST_CASE("a run that was started before a field existed continues") {
   TempDir temp;
   const fs::path workdir = temp.path() / "run", file = workdir / "config.toml";
   REQUIRE(run_to_end(workdir, 1, nullptr, {"trainer.train_steps=400"}) == 0);
@@ -93,12 +93,12 @@ TEST_CASE("the resolved config of a run gives the same run") {
   CHECK(record_values(first) == record_values(second));
 }
 
-TEST_CASE("an error keeps its exit code when nobody can read its message") {
+TEST_CASE("an error keeps its exit code if its message cannot be written") {
   const auto result = shell(quoted(program().string()) + " runn 2>/dev/full");
   CHECK(result.exit_code == 2);
 }
 
-TEST_CASE("a directory that cannot be written is an error that names it") {
+TEST_CASE("a read-only directory is an error that names it") {
   std::string output;
   TempDir temp;
   fs::path workdir = "/proc/trivet-run";  // where nobody, not even root, makes directories

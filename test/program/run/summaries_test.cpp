@@ -88,7 +88,7 @@ TEST_CASE("event files hold the numbers of metrics.jsonl, training and evaluatio
   CHECK(first.values[0].text == "```toml\n" + text + "```\n");
 }
 
-TEST_CASE("images, logits, weights and gradients are there at the summary interval alone") {
+TEST_CASE("images, logits, weights and gradients are written only at the summary interval") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
   const ShellResult done = run_small(workdir,
@@ -163,7 +163,7 @@ TEST_CASE("a run killed at any call to its records holds every step of each once
   }
 }
 
-TEST_CASE("a run that goes back to a checkpoint records every step once, and says where it was") {
+TEST_CASE("a run that goes back to a checkpoint records every step once and reports it") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
   // From step 61 on a rate that ruins the weights at once: back to step 40, and there again.
@@ -195,7 +195,7 @@ TEST_CASE("event files that cannot be written end the run, naming plugin and rea
   CHECK_THAT(failed.output, Contains("cannot use the directory") && Contains("tensorboard"));
 }
 
-TEST_CASE("event files on a full disk end the run by their name, and no checkpoint is lost") {
+TEST_CASE("a full disk for event files ends the run with their name, and no checkpoint is lost") {
   const TempDir temp;
   const fs::path straight = temp / "straight", workdir = temp / "run";
   const std::string steps = "trainer.train_steps=120 trainer.max_to_keep=0";
@@ -230,7 +230,7 @@ TEST_CASE("event files on a full disk end the run by their name, and no checkpoi
   }
 }
 
-TEST_CASE("histograms without an interval are refused before anything exists") {
+TEST_CASE("histograms without an interval are rejected before anything is created") {
   const TempDir temp;
   const ShellResult refused = run_small(temp / "run", "trainer.summary_histograms=true");
   CHECK(refused.exit_code == 2);

@@ -110,7 +110,7 @@ TEST_CASE("progress and metrics stay on one line of a terminal of any width", "[
   }
 }
 
-TEST_CASE("trivet top draws what is at work until q, and leaves the terminal as it was") {
+TEST_CASE("trivet top shows running jobs until q and restores the terminal") {
   const test::TempDir folder;
   const test::ExperimentFiles files(folder / "root");
   files.add(3, 2);

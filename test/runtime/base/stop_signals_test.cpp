@@ -52,7 +52,7 @@ TEST_CASE("each stop signal has its exit code, and the first one counts") {
   }
 }
 
-TEST_CASE("the handlers of before are put back") {
+TEST_CASE("the previous handlers are restored") {
   struct sigaction before = {}, after = {};
   ::sigaction(SIGTERM, nullptr, &before);
   { const StopSignals signals; }

@@ -72,7 +72,7 @@ Steps steps_in(const fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE("a checkpoint holds what was there when its saving began", "[tsan]") {
+TEST_CASE("a checkpoint has the state at the start of its save", "[tsan]") {
   test::TempDir temp;
   CheckpointManager manager(temp / "c", {.max_to_keep = 5, .async = true}, ignore);
   Tensor w = weights(1);
@@ -91,7 +91,7 @@ TEST_CASE("a checkpoint holds what was there when its saving began", "[tsan]") {
   CHECK(weight_in(manager.path_of(2)) == 2);
 }
 
-TEST_CASE("the memory of a snapshot that is used again holds nothing of the one before", "[tsan]") {
+TEST_CASE("a reused snapshot contains nothing of the previous one", "[tsan]") {
   test::TempDir temp;
   CheckpointManager manager(temp / "c", {.max_to_keep = 0, .async = true}, ignore);
   manager.begin_save(1, [](CheckpointWriter& writer) {
@@ -112,8 +112,7 @@ TEST_CASE("the memory of a snapshot that is used again holds nothing of the one 
   CHECK(reader.has_state("new"));
 }
 
-TEST_CASE("a write that failed behind the back of training is told by whatever comes next",
-          "[tsan]") {
+TEST_CASE("the next call reports a failed background write", "[tsan]") {
   test::TempDir temp;
   const fs::path directory = temp / "c";
   CheckpointManager manager(directory, {.max_to_keep = 5, .async = true}, ignore);
@@ -140,7 +139,7 @@ TEST_CASE("a write that failed behind the back of training is told by whatever c
   CHECK(weight_in(manager.path_of(2)) == 2);
 }
 
-TEST_CASE("the newest are kept, and multiples of keep_every for ever") {
+TEST_CASE("the newest are kept, and multiples of keep_every forever") {
   struct Case {
     CheckpointOptions options;
     Steps kept;
@@ -165,7 +164,7 @@ TEST_CASE("the newest are kept, and multiples of keep_every for ever") {
   }
 }
 
-TEST_CASE("a checkpoint taken over survives the removal of its source") {
+TEST_CASE("an imported checkpoint survives the removal of its source") {
   test::TempDir temp;
   CheckpointManager source(temp / "a", {}, ignore);
   source.save(5, filled(weights(5)));
@@ -178,7 +177,7 @@ TEST_CASE("a checkpoint taken over survives the removal of its source") {
   CHECK(other.steps() == Steps{5});
 }
 
-TEST_CASE("a damaged checkpoint of another process is not taken over and costs no whole one") {
+TEST_CASE("a damaged checkpoint of another process is not imported and replaces no intact one") {
   const test::TempDir temp;
   CheckpointManager source(temp / "a", {.max_to_keep = 0}, ignore);
   for (const std::int64_t step : {5, 6, 7}) source.save(step, filled(weights(5)));
@@ -239,7 +238,8 @@ TEST_CASE("the record of the best survives a restart") {
   CHECK(offered(again, {0.9}, 20).empty());
 }
 
-TEST_CASE("a step that is trained anew is judged anew, whether its weights are copied or written") {
+TEST_CASE(
+    "a step that is trained again is compared again, whether its weights are copied or written") {
   test::TempDir temp;
   CheckpointManager run(temp / "run", {}, ignore);
   for (const bool is_linked : {false, true}) {
@@ -265,7 +265,7 @@ TEST_CASE("a step that is trained anew is judged anew, whether its weights are c
   }
 }
 
-TEST_CASE("a best checkpoint that is gone makes room, with a warning") {
+TEST_CASE("a missing best checkpoint is dropped with a warning") {
   test::TempDir temp;
   {
     BestCheckpoints best(temp / "best", {"accuracy"}, ignore);
@@ -279,7 +279,7 @@ TEST_CASE("a best checkpoint that is gone makes room, with a warning") {
   CHECK(offered(best, {0.1}, 20) == "20 ");
 }
 
-TEST_CASE("a record of another metric is an error, and a damaged one is made anew") {
+TEST_CASE("a record of another metric is an error, and a damaged one is rebuilt") {
   test::TempDir temp;
   {
     BestCheckpoints best(temp / "best", {"accuracy"}, ignore);

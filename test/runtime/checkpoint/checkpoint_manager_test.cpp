@@ -61,7 +61,7 @@ std::int64_t step_in(const CheckpointReader& reader) {
 
 }  // namespace
 
-TEST_CASE("what was saved is restored, and only once per step") {
+TEST_CASE("a saved state is restored, and only one per step") {
   test::TempDir temp;
   Warnings warnings;
   CheckpointManager manager(temp.path() / "checkpoints", {5}, warnings.collector());
@@ -101,7 +101,7 @@ TEST_CASE("the manifest holds sizes and CRC-32 sums that others compute too") {
   CHECK(file.find("crc32")->as_string() == gzip.output);
 }
 
-TEST_CASE("the newest ones are kept, counted by number and not by name") {
+TEST_CASE("the newest ones are kept, by number and not by name") {
   test::TempDir temp;
   CheckpointManager manager(temp.path(), {2}, [](const std::string&) {});
   for (const std::int64_t step : {9, 10, 100, 99999999, 100000000}) {
@@ -113,7 +113,7 @@ TEST_CASE("the newest ones are kept, counted by number and not by name") {
   CHECK(all.steps().size() == 8);
 }
 
-TEST_CASE("a damaged checkpoint is passed over with the reason, whatever the damage") {
+TEST_CASE("a damaged checkpoint is skipped with the reason, for any damage") {
   struct Damage {
     const char* name;
     std::function<void(const fs::path&)> apply;
@@ -193,7 +193,7 @@ TEST_CASE("a damaged checkpoint is passed over with the reason, whatever the dam
   }
 }
 
-TEST_CASE("a damaged checkpoint does not count as one of those to keep") {
+TEST_CASE("a damaged checkpoint does not count as a kept one") {
   test::TempDir temp;
   CheckpointManager first(temp.path(), {0}, [](const std::string&) {});
   for (const std::int64_t step : {10, 20, 90}) first.save(step, filled(step));
@@ -206,7 +206,7 @@ TEST_CASE("a damaged checkpoint does not count as one of those to keep") {
   CHECK(second.newest()->step() == 30);
 }
 
-TEST_CASE("tensors that do not fit are all named at once") {
+TEST_CASE("all tensors that do not fit are named at once") {
   test::TempDir temp;
   CheckpointManager manager(temp.path(), {5}, [](const std::string&) {});
   manager.save(1, [](CheckpointWriter& writer) {
@@ -226,7 +226,7 @@ TEST_CASE("tensors that do not fit are all named at once") {
   CHECK_NOTHROW(newest->read_tensors("model", fewer, OtherTensors::ignored));
 }
 
-TEST_CASE("a process killed while it saves leaves a whole checkpoint behind") {
+TEST_CASE("a process killed while it saves leaves an intact checkpoint") {
   test::TempDir temp;
   const fs::path directory = temp.path() / "checkpoints";
   CheckpointManager(directory, {2}, [](const std::string&) {}).save(1, filled(1));
@@ -269,7 +269,7 @@ TEST_CASE("a process killed while it saves leaves a whole checkpoint behind") {
   CHECK(unfinished > 0);  // else no save was hit
 }
 
-TEST_CASE("a save that fails says why and leaves what was there") {
+TEST_CASE("a failed save reports the reason and keeps existing checkpoints") {
   test::TempDir temp;
   const fs::path directory = temp.path() / "checkpoints";
   CheckpointManager manager(directory, {5}, [](const std::string&) {});
@@ -311,7 +311,7 @@ TEST_CASE("a save that fails says why and leaves what was there") {
   CHECK(step_in(*CheckpointManager(directory, {5}, [](const std::string&) {}).newest()) == 1);
 }
 
-TEST_CASE("a directory that cannot be made is an error that says so") {
+TEST_CASE("a directory that cannot be created is an error") {
   test::TempDir temp;
   write_file(temp.path() / "file", "", Durability::cached);
   CheckpointManager manager(temp.path() / "file" / "checkpoints", {5}, [](const std::string&) {});

@@ -289,7 +289,7 @@ int cases() {
 
 }  // namespace
 
-TEST_CASE("a unit runs what one config show of the same words shows, in any order") {
+TEST_CASE("a unit runs the config that config show prints for the same words, in any order") {
   rc::detail::TestParams params;
   params.seed = 20;
   params.maxSuccess = cases();

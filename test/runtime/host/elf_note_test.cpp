@@ -50,7 +50,7 @@ std::size_t offset_of_note(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("the note of a plugin is read whole") {
+TEST_CASE("the note of a plugin is read completely") {
   const PluginNote note = note_of(test::read_file(test::fixture("alpha")));
   CHECK(note.error.empty());
   const Manifest manifest = parse_manifest(note.text);
@@ -60,7 +60,7 @@ TEST_CASE("the note of a plugin is read whole") {
   CHECK(abi_objection(manifest).empty());
 }
 
-TEST_CASE("an SDK version that is no pair of whole numbers is refused, not cut to fit") {
+TEST_CASE("an SDK version that is not a pair of integers is rejected, not truncated") {
   const std::string text = note_of(test::read_file(test::fixture("alpha"))).text;
   const std::size_t begin = text.find("\"sdk\":") + 6, end = text.find(']', begin) + 1;
   const auto with = [&](const std::string& sdk) {
@@ -75,7 +75,7 @@ TEST_CASE("an SDK version that is no pair of whole numbers is refused, not cut t
   }
 }
 
-TEST_CASE("the note is found through the section headers when its segment is gone") {
+TEST_CASE("the note is found through the section headers if its segment is missing") {
   std::string bytes = test::read_file(test::fixture("alpha"));
   Elf64_Ehdr header{};
   std::memcpy(&header, bytes.data(), sizeof header);
@@ -89,7 +89,7 @@ TEST_CASE("the note is found through the section headers when its segment is gon
   CHECK(parse_manifest(note_of(bytes).text).name == "alpha");
 }
 
-TEST_CASE("sizes and offsets near the end of the number range are survived") {
+TEST_CASE("sizes and offsets near the integer limits are handled") {
   const std::string good = test::read_file(test::fixture("alpha"));
   const std::size_t note = offset_of_note(good);
   for (const std::uint64_t value : {~0ULL, ~0ULL - 3, 1ULL << 63, 1ULL << 62, 0ULL, 1ULL}) {
@@ -111,7 +111,7 @@ TEST_CASE("sizes and offsets near the end of the number range are survived") {
   }
 }
 
-TEST_CASE("a file of another machine or kind is told so") {
+TEST_CASE("a file of another machine or kind is reported as such") {
   std::string bytes = test::read_file(test::fixture("alpha"));
   std::string other = bytes;
   other[EI_CLASS] = ELFCLASS32;
@@ -122,7 +122,7 @@ TEST_CASE("a file of another machine or kind is told so") {
   CHECK(note_of(other).error == "an ELF file, but not a shared library");
 }
 
-TEST_CASE("damaged headers and notes are answered, never followed", "[fuzz]") {
+TEST_CASE("damaged headers and notes are reported, never followed", "[fuzz]") {
   const std::string good = test::read_file(test::fixture("alpha"));
   const std::size_t note = offset_of_note(good);
   std::mt19937_64 random(20240811);
@@ -148,7 +148,7 @@ TEST_CASE("damaged headers and notes are answered, never followed", "[fuzz]") {
   CHECK(read < kRounds * 19 / 20);
 }
 
-TEST_CASE("notes whose JSON is not a manifest are refused with a reason") {
+TEST_CASE("notes whose JSON is not a manifest are rejected with a reason") {
   const char* const texts[] = {
       "",
       "{",
@@ -168,7 +168,7 @@ TEST_CASE("notes whose JSON is not a manifest are refused with a reason") {
   }
 }
 
-TEST_CASE("a note nested without end is refused, wherever the nesting stands") {
+TEST_CASE("a note with unlimited nesting is rejected, at any location") {
   const std::string start =
       "{\"name\":\"x\",\"version\":\"1\",\"sdk\":[1,0],\"abi\":{},\"items\":"
       "[{\"kind\":\"layer\",\"key\":\"x/A\",\"schema\":";

@@ -83,7 +83,7 @@ using Catch::Contains;
 
 }  // namespace
 
-TEST_CASE("a library whose variables others would share is refused, with what to do", "[nosan]") {
+TEST_CASE("a library whose variables others would share is refused with a remedy", "[nosan]") {
   const PluginFolder folder;
   folder.copy("unflagged_a");
   folder.copy("unflagged_b");
@@ -95,11 +95,11 @@ TEST_CASE("a library whose variables others would share is refused, with what to
   }
 }
 
-TEST_CASE("a library with a C++ library of its own is refused", "[nosan]") {
+TEST_CASE("a library that contains its own C++ library is refused", "[nosan]") {
   CHECK_THAT(scanned("own_cxx_library"), Contains("link it without -static-libstdc++"));
 }
 
-TEST_CASE("files that are no libraries are refused") {
+TEST_CASE("files that are not libraries are refused") {
   const PluginFolder folder;
   for (const auto& [name, content] :
        {std::pair{"empty.so", ""}, {"text.so", "#!/bin/sh\necho\n"}}) {
@@ -112,7 +112,7 @@ TEST_CASE("files that are no libraries are refused") {
   CHECK(bench.refusal("text") == "not a shared library: it does not start as an ELF file");
 }
 
-TEST_CASE("a truncated library is refused, wherever it was cut") {
+TEST_CASE("a library truncated at any offset is refused") {
   const auto size = fs::file_size(test::fixture("alpha"));
   for (const std::size_t cut : {std::size_t{40}, std::size_t{4096}, size / 2, size - 1}) {
     const PluginFolder folder;
@@ -126,7 +126,7 @@ TEST_CASE("a library without a note is refused") {
   CHECK(scanned("no_note") == "not a trivet plugin: it has no trivet note");
 }
 
-TEST_CASE("a plugin for another SDK is refused with both versions and the cure") {
+TEST_CASE("a plugin for another SDK is refused with both versions and a remedy") {
   CHECK(scanned("other_major") ==
         "built for SDK 9.0, this program has SDK 1.0: rebuild the plugin");
   CHECK(scanned("newer_minor") == "needs SDK 1.77, this program has SDK 1.0: update trivet");
@@ -154,12 +154,12 @@ TEST_CASE("two plugins of one name in one folder: the second is refused, naming 
   CHECK_THAT(bench.refusal("other"), Contains("alpha.so is the plugin 'alpha', too"));
 }
 
-TEST_CASE("what an entry throws is contained") {
+TEST_CASE("exceptions of an entry are contained") {
   CHECK(loaded("throws_in_entry") == "its entry threw: no key, no door");
   CHECK(loaded("throws_int_in_entry") == "its entry threw something that is not a std::exception");
 }
 
-TEST_CASE("an entry that fails half-way leaves nothing behind") {
+TEST_CASE("an entry that fails halfway leaves nothing behind") {
   CHECK(loaded("fails_in_entry") == "its entry failed: out of luck");
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("an entry must offer exactly what the note declares") {
   CHECK_THAT(loaded("offers_twice"), Contains("offers the schedule 'offers_twice/Plain' twice"));
 }
 
-TEST_CASE("an entry must say what it was built with") {
+TEST_CASE("an entry must name its build") {
   CHECK(loaded("no_abi_tag") == "its entry has no ABI tag");
 }
 
@@ -229,7 +229,7 @@ TEST_CASE("a good link into a bad folder is refused") {
   CHECK_THAT(Bench(folder).refusal("link"), Contains("can be changed by others"));
 }
 
-TEST_CASE("what is no regular file is refused and never waited for") {
+TEST_CASE("a file that is not regular is refused without blocking") {
   const PluginFolder folder;
   REQUIRE(mkfifo((folder.path() / "pipe.so").c_str(), 0600) == 0);
   REQUIRE(mkdir((folder.path() / "directory.so").c_str(), 0700) == 0);
@@ -242,7 +242,7 @@ TEST_CASE("what is no regular file is refused and never waited for") {
   CHECK_THAT(bench.refusal("dangling"), Contains("No such file"));
 }
 
-TEST_CASE("a file that is exchanged after the scan is not opened") {
+TEST_CASE("a file that is replaced after the scan is not loaded") {
   const PluginFolder folder;
   const fs::path file = folder.copy("throws_in_entry");
   Bench bench(folder);
@@ -251,7 +251,7 @@ TEST_CASE("a file that is exchanged after the scan is not opened") {
   CHECK_THAT(bench.refusal_on_load("throws_in_entry"), Contains("has changed since"));
 }
 
-TEST_CASE("a file that is written over after the scan is not opened, whatever its times say") {
+TEST_CASE("a file that is overwritten after the scan is not loaded, whatever its times") {
   const PluginFolder folder;
   const fs::path file = folder.copy("throws_in_entry");
   const auto time = fs::last_write_time(file);

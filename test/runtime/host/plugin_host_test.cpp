@@ -43,7 +43,7 @@ std::unique_ptr<Schedule> make_with(Registry& registry, const ConfigOf<Schedule>
 
 }  // namespace
 
-TEST_CASE("a scan tells everything about a plugin and opens nothing") {
+TEST_CASE("a scan reads everything about a plugin and loads nothing") {
   const PluginFolder folder;
   const fs::path file = fs::canonical(folder.copy("alpha"));
   Registry registry;
@@ -66,7 +66,7 @@ TEST_CASE("a scan tells everything about a plugin and opens nothing") {
   CHECK_FALSE(is_open(file));
 }
 
-TEST_CASE("a plugin is opened when a key of it is made, and stays so") {
+TEST_CASE("a plugin is loaded on the first use of one of its keys and stays loaded") {
   const PluginFolder folder;
   const fs::path file = fs::canonical(folder.copy("alpha"));
   {
@@ -81,7 +81,7 @@ TEST_CASE("a plugin is opened when a key of it is made, and stays so") {
   CHECK(is_open(file));
 }
 
-TEST_CASE("plugins of two compilers hold each other's objects, and same names do not mix") {
+TEST_CASE("plugins of two compilers exchange objects, and equal names do not collide") {
   const PluginFolder folder;
   folder.copy("alpha");
   folder.copy("beta");
@@ -104,7 +104,7 @@ TEST_CASE("plugins of two compilers hold each other's objects, and same names do
   CHECK(number.key() == "alpha/Constant");
 }
 
-TEST_CASE("threads that ask at the same moment get one loaded plugin", "[tsan]") {
+TEST_CASE("simultaneous requests of threads load a plugin once", "[tsan]") {
   const PluginFolder folder;
   folder.copy("alpha");
   Registry registry;
@@ -155,7 +155,7 @@ TEST_CASE("an exception in a constructor names plugin, key and config path") {
   CHECK(message("config") == "here: bad in alpha [plugin alpha, alpha/Constant]");
 }
 
-TEST_CASE("a key that no plugin has tells what was searched and what is near") {
+TEST_CASE("the error for an unknown key lists the searched folders and similar keys") {
   const PluginFolder folder;
   folder.copy("alpha");
   Registry registry;

@@ -20,7 +20,7 @@ std::string warning(std::function<double(std::int64_t)> at, std::int64_t steps) 
 
 }  // namespace
 
-TEST_CASE("a learning rate that is 0 while steps remain is told, and one that only rises") {
+TEST_CASE("a learning rate that is 0 before the end, or only rises, is reported") {
   const auto falling = [](std::int64_t step) { return step < 500 ? 1.0 - 0.002 * step : 0.0; };
   CHECK(warning(falling, 500).empty());
   CHECK_THAT(

@@ -184,7 +184,7 @@ TEST_CASE("metrics, checkpoints and evaluations come at multiples of their inter
   }
 }
 
-TEST_CASE("a run stopped anywhere and continued writes the records of one left alone") {
+TEST_CASE("a run stopped anywhere and continued writes the records of an uninterrupted one") {
   const ControllerOptions options{23, 5, -1, 7, 4};
   std::set<std::pair<std::int64_t, std::string>> expected;
   {
@@ -209,7 +209,7 @@ TEST_CASE("a run stopped anywhere and continued writes the records of one left a
   }
 }
 
-TEST_CASE("a run killed anywhere and continued writes the records of one left alone") {
+TEST_CASE("a run killed anywhere and continued writes the records of an uninterrupted one") {
   const ControllerOptions options{23, 5, -1, 7, 4};
   std::set<std::pair<std::int64_t, std::string>> expected, metrics;
   test::TempDir whole;
@@ -243,7 +243,7 @@ TEST_CASE("the target is absolute") {
   CHECK(run(temp.path(), Do::train, {14, 4, -1, 0, 0}).text == "t12(2) t14(2) c14 ");
 }
 
-TEST_CASE("a finished run is not evaluated again, an unfinished evaluation is made up for") {
+TEST_CASE("a finished run is not evaluated again, but a missing evaluation is done") {
   test::TempDir temp;
   const ControllerOptions options{10, 5, -1, 0, 0};
   std::set<std::pair<std::int64_t, std::string>> metrics;
@@ -269,7 +269,7 @@ TEST_CASE("an evaluation gets as many batches as configured") {
   CHECK(journal.eval_steps == 7);
 }
 
-TEST_CASE("an evaluation that throws leaves a checkpoint of what was trained") {
+TEST_CASE("an evaluation that throws leaves a checkpoint of the trained state") {
   for (const Interval interval : {Interval(0), Interval(3), Interval(Duration(3600))}) {
     test::TempDir temp;
     const auto failing = [](CountingTrainer& trainer) { trainer.fail_in_eval_at = 4; };
@@ -347,7 +347,7 @@ TEST_CASE("a trainer that does not count its steps is an error") {
                     Contains("from step 4 to 8 and is at 6"));
 }
 
-TEST_CASE("options that make no sense are named") {
+TEST_CASE("invalid options are named") {
   const auto message = [](ControllerOptions options, Do what = Do::train) {
     try {
       run_fresh(what, options);

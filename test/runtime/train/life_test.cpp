@@ -62,13 +62,13 @@ std::string calls_of(Do what, std::int64_t steps, const fs::path& checkpoints) {
 
 }  // namespace
 
-TEST_CASE("mode train builds the training half alone and never evaluates") {
+TEST_CASE("mode train builds only the training half and never evaluates") {
   test::TempDir temp;
   CHECK(calls_of(Do::train, 2, temp / "c") ==
         kBuildTraining + "initialize\n" + kTrainStep + kTrainStep);
 }
 
-TEST_CASE("mode train_and_eval builds the evaluation half before anything is trained") {
+TEST_CASE("mode train_and_eval builds the evaluation half before training") {
   test::TempDir temp;
   CHECK(calls_of(Do::train_and_eval, 2, temp / "c") == test::kTrainAndEvaluate);
 }

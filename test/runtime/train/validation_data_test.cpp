@@ -43,14 +43,14 @@ double loss(Bench& bench, std::int64_t steps) {
 
 }  // namespace
 
-TEST_CASE("evaluations start over, also where they do not see all data") {
+TEST_CASE("evaluations start over, even if they do not use all data") {
   Bench bench = bench_of(test::trainer_config(), 3);
   bench.trainer->initialize();
   for (int i = 0; i < 3; ++i) CHECK(loss(bench, 2) == Approx(loss_of(0, 1)));
   CHECK(loss(bench, -1) == Approx(loss_of(0, 2)));
 }
 
-TEST_CASE("evaluations that go on see all data in turn") {
+TEST_CASE("continued evaluations use all data in turn") {
   Bench bench = bench_of(going_on(), 5);
   bench.trainer->initialize();
   CHECK(loss(bench, 2) == Approx(loss_of(0, 1)));
@@ -62,7 +62,7 @@ TEST_CASE("evaluations that go on see all data in turn") {
   CHECK(*bench.trainer->evaluate(12).find("eval_batches") == 12);
 }
 
-TEST_CASE("evaluations go on behind a checkpoint, too") {
+TEST_CASE("evaluations continue after a checkpoint, too") {
   Bench bench = bench_of(going_on(), 5);
   bench.trainer->initialize();
   bench.trainer->train(1);
@@ -85,13 +85,13 @@ TEST_CASE("evaluations go on behind a checkpoint, too") {
   CHECK(resumed.trainer->evaluate(1).find("validation_loss") != nullptr);
 }
 
-TEST_CASE("evaluation data without a batch is told where evaluations go on, too") {
+TEST_CASE("evaluation data without a batch is reported in continued evaluations, too") {
   Bench bench = bench_of(going_on(), -1);
   bench.trainer->initialize();
   CHECK_THROWS_WITH(bench.trainer->evaluate(2), Catch::Contains("no batch"));
 }
 
-TEST_CASE("an evaluation of all batches cannot go on anywhere") {
+TEST_CASE("an evaluation of all batches cannot be continued") {
   TrainerConfig config = going_on();
   Diagnostics fine;
   config.validate(fine);

@@ -64,7 +64,7 @@ TEST_CASE("the type of the field decides how an override is read") {
   CHECK(text_at(configs.resolve(overrides).tree, row.path) == row.value);
 }
 
-TEST_CASE("an override tells where it came from, down to the column") {
+TEST_CASE("an override has its origin, down to the column") {
   Configs configs(kGoodConfig);
   const ResolvedConfig config =
       configs.resolve({"seed=2", "trainer.optimizer={type = 'demo/Sgd', momentum = 0.5}"});
@@ -75,7 +75,7 @@ TEST_CASE("an override tells where it came from, down to the column") {
   CHECK(origin.column == 50);
 }
 
-TEST_CASE("a type given by an override starts its table afresh") {
+TEST_CASE("a type set by an override replaces the table") {
   Configs configs(kGoodConfig);
   CHECK(text_at(configs.resolve({"task.model=demo/Stack"}).tree, "task.model") ==
         "{type = \"demo/Stack\", layers = []}");
@@ -112,7 +112,7 @@ TEST_CASE("globs change every location they match, and only those") {
                              "(did you mean 'dropout'?)"));
 }
 
-TEST_CASE("~ takes a value out, so that its default counts again") {
+TEST_CASE("an override with ~ removes a value and so restores its default") {
   Configs configs(kGoodConfig);
   CHECK(text_at(configs.resolve({"~trainer.train_steps"}).tree, "trainer.train_steps") == "0");
   CHECK(text_at(configs.resolve({"~task.model.hidden_dims[0]"}).tree, "task.model.hidden_dims") ==
@@ -186,7 +186,7 @@ TEST_CASE("a wrong override is reported with its location") {
              Catch::StartsWith(std::string("command line:1:") + row.expected));
 }
 
-TEST_CASE("a path of more parts than a config can have is refused where it is one too long") {
+TEST_CASE("a path with more parts than a config can have is rejected at the first excess part") {
   Configs configs(kGoodConfig);
   std::string path = "a";
   while (path.size() < 399) path += ".a";  // 200 parts
@@ -210,7 +210,7 @@ TEST_CASE("all wrong overrides are reported at once") {
         "like a.b=value)\n");
 }
 
-TEST_CASE("the location in an override counts from what the user wrote") {
+TEST_CASE("the location in an override refers to the user's text") {
   Configs configs(kGoodConfig);
   configs.request.files = {configs.path("main.toml")};
   configs.request.overrides = {{"seed=x", "--cfg.seed=x", 6}};

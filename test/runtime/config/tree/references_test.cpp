@@ -34,7 +34,7 @@ TEST_CASE("a reference as the whole string is the value, with its type") {
   CHECK(configs.origin(config, "xp.steps") == "main.toml:15:9 (${trainer.train_steps})");
 }
 
-TEST_CASE("a reference inside a string is text, and $${ is none") {
+TEST_CASE("a reference inside a string becomes text, and $${ is not a reference") {
   Configs configs(
       with_xp("a = 'run ${seed}, ${runtime.backend}/${task.model.dropout}'\nb = '$${seed} $$ {x} "
               "${xp.c}'\nc = '$${y}'\n"));
@@ -83,7 +83,7 @@ TEST_CASE("reference cycles are reported with the chain, once") {
   CHECK(configs.diagnostics() == "main.toml:15:17: xp.t.y: reference cycle: xp.t.y -> xp.t.y\n");
 }
 
-TEST_CASE("references that grow without measure are refused") {
+TEST_CASE("references that grow without bound are rejected") {
   std::string xp = "v0 = 'xxxxxxxxxx'\n";
   for (int i = 1; i < 40; ++i) {
     const std::string last = "${xp.v" + std::to_string(i - 1) + "}";
@@ -106,7 +106,7 @@ TEST_CASE("references that grow without measure are refused") {
              Catch::Contains("leads through more than 100 others"));
 }
 
-TEST_CASE("escaping makes any text safe from being taken for a reference") {
+TEST_CASE("escaped text is never read as a reference") {
   for (const char* text : {"${a}", "$${a}", "$$${", "a${b}${c}", "$", "${", "plain"}) {
     trivet::Value tree = trivet::Value::table({{"x", text}});
     trivet::escape_references(tree);

@@ -99,7 +99,7 @@ std::string told_of(const fs::path& root) {
 
 }  // namespace
 
-TEST_CASE("an index that was kept up to date has the rows of one made anew") {
+TEST_CASE("an updated index has the rows of a rebuilt one") {
   const Made made;
   { ExperimentIndex(made.files.root()).units(); }
   made.files.add_units(1, 21, 25);
@@ -119,7 +119,7 @@ TEST_CASE("an index that was kept up to date has the rows of one made anew") {
   CHECK(rows_of(made.index()) == kept);
 }
 
-TEST_CASE("what units have come to is known from their files") {
+TEST_CASE("the results of units are read from their files") {
   const Made made;
   ExperimentIndex index(made.files.root());
   const std::vector<UnitRun> units = index.units(1);
@@ -174,7 +174,7 @@ TEST_CASE("only files that have changed are read again") {
   CHECK(units[9].run.step == 7);
 }
 
-TEST_CASE("records that were cut and written anew are read anew") {
+TEST_CASE("records that were truncated and rewritten are read again") {
   const Made made;
   ExperimentIndex index(made.files.root());
   const UnitId first{1, 1};
@@ -200,7 +200,7 @@ TEST_CASE("records that were cut and written anew are read anew") {
   CHECK(index.units().empty());
 }
 
-TEST_CASE("an index that cannot be used costs time, not the answer") {
+TEST_CASE("an unusable index costs time but gives the same answer") {
   const Made made;
   wait_until_trusted(made.files.root());
   const std::string told = told_of(made.files.root());
@@ -258,7 +258,7 @@ TEST_CASE("an index that cannot be used costs time, not the answer") {
   }
 }
 
-TEST_CASE("an index that is locked, or in whose place nothing can be written, is done without") {
+TEST_CASE("a locked or read-only index is replaced by one in memory") {
   const Made made;
   const std::string told = told_of(made.files.root());
   made.files.add_event(1, 20, "completed");
@@ -278,7 +278,7 @@ TEST_CASE("an index that is locked, or in whose place nothing can be written, is
   }
 }
 
-TEST_CASE("where there are no experiments no index is made") {
+TEST_CASE("without experiments no index is created") {
   const test::TempDir folder;
   ExperimentIndex index(folder / "nothing");
   CHECK(index.experiments().empty());
@@ -295,7 +295,8 @@ TEST_CASE("only its owner may read the index") {
   CHECK((fs::status(made.index()).permissions() & fs::perms(077)) == fs::perms::none);
 }
 
-TEST_CASE("lines that are damaged are told and left out, those cut short by a kill are not told") {
+TEST_CASE(
+    "damaged lines are reported and skipped, and lines truncated by a kill are not reported") {
   const Made made;
   const fs::path units = made.files.directory(1) / "units.jsonl";
   const fs::path events = made.files.directory(1) / "events.jsonl";
