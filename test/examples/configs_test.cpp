@@ -54,7 +54,7 @@ TEST_CASE("the local config learns to classify its images") {
                          " --workdir " + quoted(workdir.string())));
   INFO(run.output);
   REQUIRE(run.exit_code == 0);
-  // The CSV's diagonal: how many of the 1024 test images were right.
+  // The CSV's diagonal: the number of correct test images of 1024.
   std::istringstream csv(read_file(workdir / "confusion_matrix.csv"));
   std::string line, cell;
   std::getline(csv, line);

@@ -18,7 +18,7 @@ struct Example {
   std::string command, output;
 };
 
-// The commands of console blocks, each with the lines below it.
+// The commands of console blocks, each with its output lines.
 std::vector<Example> examples_of(const std::filesystem::path& page) {
   std::vector<Example> examples;
   std::ifstream in(page);

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A reader with a built trivet and the plugin of sdk/examples, at the top of its sources.
+// A reader with a built trivet and the plugin of sdk/examples, in the source directory.
 class Reader {
  public:
   Reader() {
@@ -40,7 +40,7 @@ class Reader {
                  " XDG_RUNTIME_DIR=" + here + "; unset TRIVET_ROOT XDG_CACHE_HOME; " + command);
   }
 
-  // False where what it needs is not on this machine.
+  // Returns false if this machine lacks a required file.
   bool follow(const DocBlock& block) {
     if (const std::string* file = block.directive("needs"); file != nullptr && !fs::exists(*file)) {
       WARN("the rest is left out: " << *file << " is missing");
@@ -70,8 +70,8 @@ class Reader {
     return 0;
   }
 
-  // A name in its first line makes it a file of this name, for the sessions that follow; of all
-  // others the types and names are checked.
+  // A block with a name in its first line becomes a file of this name for later sessions. Types and
+  // names of all other blocks are checked.
   void check_config(const DocBlock& block) {
     const std::string first = block.text.substr(0, block.text.find('\n'));
     const bool named = first.starts_with("# ") && first.ends_with(".toml") &&

@@ -21,7 +21,7 @@ TEST_CASE("a million weights start to learn licenses from scratch", "[slow]") {
   CHECK(fallback_kernels(temp / "run").empty());
   const double bits =
       records(temp / "run", "eval").back().at("values").at("bits_per_byte").get<double>();
-  CHECK(bits <= 2.7);  // less than counts of three bytes in a row
+  CHECK(bits <= 2.7);  // less than a trigram model
   const ShellResult text = trivet::test::trivet("generate " + quoted((temp / "run").string()) +
                                                 " 'You may ' --tokens 200 --temperature 0.5");
   INFO(text.output);

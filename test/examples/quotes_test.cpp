@@ -67,7 +67,7 @@ TEST_CASE("every common kind of plugin has a page and a link to its header") {
     REQUIRE(fs::is_regular_file(page));
     const std::string text = read_file(page);
     CHECK(text.find("](../../sdk/include/trivet/") != std::string::npos);
-    // Code that is no quote is compiled by nobody.
+    // Code that is not a quote is never compiled.
     const std::vector<Quote> quotes = page_quotes(text);
     CHECK(!quotes.empty());
     CHECK(count_of(text, "\n```cpp\n") == quotes.size());

@@ -52,7 +52,7 @@ TEST_CASE("the tutorial's commands work as written", "[slow]") {
   const auto accuracy = [&](int wid) {
     return json_of(at.unit_file(wid, "summary.json")).at("eval").at("accuracy").get<double>();
   };
-  // What the page says of them.
+  // The claims of the page about them.
   CHECK(accuracy(3) > accuracy(5));
   CHECK(accuracy(4) > accuracy(6));
 }

@@ -35,8 +35,7 @@ bool has_option(const std::vector<std::string>& arguments, const std::string& na
                      [&](const std::string& one) { return one.starts_with(name); });
 }
 
-// A script with a program of the test's instead of trivet, and commands that write down how
-// they are called.
+// A script with a test program instead of trivet, and commands that record their calls.
 struct Script {
   explicit Script(const std::string& program, const SlurmConfig& config = {}) {
     executable("it's here/trivet", program);
@@ -209,7 +208,7 @@ TEST_CASE("slurm: the script forwards signals and waits for their effect") {
   };
   ::kill(running, signal);
   REQUIRE(wait_until([&] { return got() == once; }));
-  // The same signal may come to nothing while Bash is at work on the one before.
+  // The same signal may be lost while Bash handles the previous one.
   REQUIRE(wait_until([&] {
     ::kill(running, signal);
     return got().starts_with(once + once);
@@ -219,7 +218,7 @@ TEST_CASE("slurm: the script forwards signals and waits for their effect") {
 }
 
 TEST_CASE("slurm: the script holds back signals until the program can handle them") {
-  // A program that takes its time dies of a signal until it says that it is ready.
+  // A slow program dies of a signal until it reports that it is ready.
   const Script script(
       "for i in $(seq 1000); do [ -e signaled ] && break; sleep 0.01; done; trap 'echo TERM >> "
       "got' TERM; "

@@ -23,13 +23,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Commands of a cluster that takes every job, has array 7 next, and lists what `queue` holds.
+// Commands of a cluster that accepts every job, starts with array 7, and lists the file `queue`.
 class FakeSlurm {
  public:
   FakeSlurm() {
     set("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac; echo \"$@\" >> " + file("calls") +
                       "; echo 7");
-    // A script asks for the state of its own job.
+    // A script queries the state of its job.
     set("squeue", "case \"$*\" in *--jobs=*) cat " + file("state") + "; exit;; esac; cat " +
                       file("queue") + " 2>/dev/null; exit 0");
     set("scancel", "echo \"$@\" >> " + file("scancelled"));
@@ -44,17 +44,17 @@ class FakeSlurm {
   }
   std::string file(const std::string& name) const { return (folder / name).string(); }
   std::string settings() const { return "PATH=" + quoted(folder.path().string()) + ":$PATH "; }
-  // Times that a job was handed over.
+  // The number of submissions of a job.
   std::ptrdiff_t calls() const {
     if (!fs::exists(file("calls"))) return 0;
     const std::string text = read_file(file("calls"));
     return std::count(text.begin(), text.end(), '\n');
   }
-  // What scripts have asked for.
+  // The requests of scripts.
   std::string requeued() const {
     return fs::exists(file("requeued")) ? read_file(file("requeued")) : "";
   }
-  // The name that the last job was given.
+  // The name of the last job.
   std::string name() const {
     const std::string text = read_file(file("calls")), option = "--job-name=";
     const auto begin = text.rfind(option) + option.size();
@@ -68,7 +68,7 @@ struct FakeExperiments {
   explicit FakeExperiments(const std::string& settings = {})
       : at("type = 'slurm/Orchestrator'\npartition = 'p'\ntimeout = 20\n",
            slurm.settings() + settings) {}
-  // Lets the experiment's own end find out that there is nothing left.
+  // Lets the experiment detect that no work is left.
   ~FakeExperiments() {
     slurm.set("squeue", "exit 0");
     slurm.set("scancel", "exit 0");
@@ -82,14 +82,14 @@ struct FakeExperiments {
   void set_queue(const std::string& state) const {
     slurm.folder.write("queue", "7|0|" + state + "|None|n1|" + slurm.name() + "\n");
   }
-  // What Slurm does for task 0 of the first array: `settings` are those of the script's bash.
+  // Runs task 0 of the first array like Slurm. `settings` are those of the script's bash.
   std::string script(const std::string& settings = {}) const {
     return slurm.settings() + "SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=0 " + settings + "bash " +
            quoted((at.root / "1/slurm/1/sbatch.sh").string());
   }
 };
 
-// Says that it was told to save, and has done its work when it is started again.
+// Reports the save request, and has done its work after a restart.
 constexpr const char* kSavesAtOnce =
     "[ ! -e $0/saved ] || exit 0; trap ': > $0/saved; exit 75' TERM; : > $0/up; "
     "while :; do sleep 0.02; done";
@@ -264,7 +264,7 @@ TEST_CASE("slurm: a job that has saved is queued again in any Slurm state") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch(kSavesAtOnce, 1).exit_code == 0);
   fake.set_queue("RUNNING");
-  // Until the node has answered it that the signal has come.
+  // Until the node has confirmed the signal.
   fake.slurm.folder.write("state", "SIGNALING\n");
   const pid_t running = in_child(
       [&] { ::execl("/bin/sh", "sh", "-c", ("exec env " + fake.script()).c_str(), nullptr); });
@@ -301,8 +301,8 @@ TEST_CASE("slurm: a saved job that Slurm drops is waiting, not lost") {
   REQUIRE(fake.at.launch("exit 75", 1).exit_code == 0);
   REQUIRE(fake.at.trivet("job " + quoted((fake.at.root / "1/slurm/1/array.json").string()) + " 0")
               .exit_code == 75);
-  // A killed controller comes back with what it had saved, and lets the time of a job run out that
-  // has long given up its node.
+  // A killed controller comes back with its saved state and ends a job at its time limit that has
+  // long released its node.
   fake.set_queue("RUNNING");
   CHECK(fake.at.state(1) == "queued");
   const std::string end = GENERATE(as<std::string>{}, "TIMEOUT", "FAILED", "NODE_FAIL", "gone");
@@ -321,7 +321,7 @@ TEST_CASE("slurm: a saved job that Slurm drops is waiting, not lost") {
 
 TEST_CASE("slurm: checking a lost job uses none of its retries") {
   const FakeExperiments fake;
-  // The first attempt is killed with its shim, the second fails, the third has done its work.
+  // The first attempt is killed with its shim, the second fails, the third succeeds.
   const std::string script =
       "echo >> $0/ran; n=$(wc -l < $0/ran); [ $n != 1 ] || {{ : > $0/up; while :; do sleep 0.02; "
       "done; }}; "
@@ -341,7 +341,7 @@ TEST_CASE("slurm: checking a lost job uses none of its retries") {
     fake.set_queue("PENDING");
     REQUIRE(wait_until([&] { return fake.at.state(1) == "queued"; }));
     CHECK(fake.at.job(1).at("failures") == 0);
-    // Once more, with the queue as it is when the node comes back.
+    // Again, with the queue after the node has come back.
     fake.set_queue("RUNNING");
     CHECK(fake.at.job(1).at("failures") == 0);
   }
@@ -370,7 +370,7 @@ TEST_CASE("slurm: a job that Slurm holds forever is lost and can be resumed") {
   const auto held = [&](const std::string& reason) {
     fake.slurm.folder.write("queue", "7|0|PENDING|" + reason + "||" + fake.slurm.name() + "\n");
   };
-  // Somebody may release it, or it waits its turn.
+  // A user may release it, or it waits in the queue.
   for (const char* reason : {"JobHeldUser", "Priority"}) {
     held(reason);
     CHECK(fake.at.state(1) == "queued");
@@ -392,7 +392,7 @@ TEST_CASE("slurm: a late status update does not overwrite a job's record") {
   const auto append = [&](const std::string& line) {
     std::ofstream(events, std::ios::app) << line << '\n';
   };
-  // The task says so first, and makes the attempt's directory then.
+  // The task reports it first and then creates the attempt's directory.
   append(R"({"wid":1,"job":"main","state":"running","attempt":1,"failures":0})");
   fake.set_queue("RUNNING");
   CHECK(fake.at.state(1) == "running");
@@ -432,7 +432,7 @@ TEST_CASE("slurm: a launcher that is killed after sbatch loses and duplicates no
     CHECK(fake.at.trivet("resume 1").exit_code == 0);
     CHECK(fake.slurm.calls() == 2);
     CHECK(fake.slurm.name() != name);
-    // Should it come nevertheless, it finds nothing to do.
+    // If it starts anyway, it finds nothing to do.
     CHECK_FALSE(fs::exists(fake.at.root / "1/slurm/1/array.json"));
     CHECK(fs::exists(fake.at.root / "1/slurm/2/array.json"));
   }
@@ -446,8 +446,8 @@ TEST_CASE("slurm: a failed cancel is reported and can be repeated") {
   const ShellResult denied = fake.at.trivet("cancel 1");
   CHECK(denied.exit_code == 1);
   CHECK_THAT(denied.output, Contains("'scancel' failed") && Contains("permission denied"));
-  // Tasks that ended in the meantime are no failure: of those it says so, or nothing but
-  // ESLURM_ALREADY_DONE; or it says something else, and nothing of them is left.
+  // Tasks that ended in the meantime are not a failure: Slurm reports them, or only
+  // ESLURM_ALREADY_DONE, or another error although no task is left.
   const std::string complaint =
       GENERATE(as<std::string>{}, "echo 'scancel: error: Invalid job id specified' >&2; exit 1",
                "exit 229", "echo 'scancel: error: It is no more' >&2; exit 1");

@@ -40,7 +40,7 @@ TEST_CASE("slurm: jobs run on the nodes, and their output is kept", "[slow]") {
   CHECK(job.at("attempt") == 1);
   CHECK_THAT(at.trivet("logs 1/2").output, Contains("unit --n=2 on n") && Contains("trouble"));
   CHECK_THAT(at.trivet("status 1").output, Contains("3 completed"));
-  // The scripts themselves have nothing to say.
+  // The scripts print nothing.
   CHECK(read_file(at.root / "1/slurm/1/0.log").empty());
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("slurm: arguments and variables arrive as they were written", "[slow]"
 TEST_CASE("slurm: running and waiting units can be cancelled", "[slow]") {
   if (!has_slurm()) return;
   const SlurmExperiments at;
-  // The nodes have room for six.
+  // The nodes can run six.
   REQUIRE(
       at.launch("trap 'echo saved > $0/saved; exit 0' TERM; : > $0/up; while :; do sleep 0.1; done",
                 8)
@@ -108,7 +108,7 @@ TEST_CASE("slurm: a preempted job is queued again without using a retry", "[slow
   REQUIRE(comes_true([&] { return at.all_are("completed"); }));
   CHECK(at.job(1).at("attempt") == 2);
   CHECK(at.job(1).at("failures") == 0);
-  // The same job of Slurm's.
+  // The same Slurm job.
   CHECK(read_file(at.unit_file(1, "ran")) == "\n1\n");
   CHECK(submissions(at) == 1);
 }

@@ -23,7 +23,7 @@ std::string local() {
   return quoted(config("vision/local.toml").string());
 }
 
-// The configs that are for running, not for being based on.
+// The configs to run, without base files.
 std::vector<fs::path> shipped() {
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(config(""))) {
@@ -40,7 +40,7 @@ TEST_CASE("every shipped config passes the check") {
   const auto files = shipped();
   CHECK(files.size() >= 3);
   for (const fs::path& file : files) {
-    // Its data is nobody's but the user's.
+    // Only the user has its data.
     const bool without_data = file.filename() == "gpt2_124m.toml" || file.filename() == "kjv.toml";
     const ShellResult result = check(quoted(file.string()) + (without_data ? " --abstract" : ""));
     INFO(result.output);
@@ -100,7 +100,7 @@ TEST_CASE("far too large initial weights are found by the initial loss") {
 }
 
 TEST_CASE("weights that no gradient reaches are named") {
-  // From zeros, the hidden layer and what is multiplied with it stay at zero.
+  // With zeros, the hidden layer and its products stay at zero.
   const ShellResult result =
       check(local() + " task.model.init.method=constant task.model.init.scale=0");
   INFO(result.output);
@@ -128,7 +128,7 @@ TEST_CASE("a check and a summary cover every stage of a training") {
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(seen[i].at("name") == names[i]);
     CHECK(seen[i].at("stage") == i + 1);
-    // 256 to 32 to 10, from the second stage on with 32 to 32 between.
+    // 256 to 32 to 10; from the second stage on also 32 to 32.
     CHECK(seen[i].at("parameters") == 257 * 32 + 33 * 10 + (i > 0 ? 33 * 32 : 0));
     CHECK(seen[i].at("initial_loss") == Approx(std::log(10)).margin(1));
     CHECK(seen[i].at("memory").at("step_bytes") > 0);
@@ -136,7 +136,7 @@ TEST_CASE("a check and a summary cover every stage of a training") {
   }
   const auto summary =
       nlohmann::json::parse(trivet::test::trivet("summary --json " + stages).output);
-  // The second stage's further layer, and its activation.
+  // The additional layer of the second stage, and its activation.
   CHECK(summary.at("stages")[0].at("layers").size() == 4);
   CHECK(summary.at("stages")[1].at("layers").size() == 6);
   const auto evaluated = nlohmann::json::parse(check(stages + " mode=eval --json").output);

@@ -185,7 +185,7 @@ TEST_CASE("the schema of configs describes every registered type") {
   CHECK(mlp["properties"]["dropout"]["anyOf"][0]["minimum"] == 0.0);
   CHECK(mlp["properties"]["dropout"]["anyOf"][0]["exclusiveMaximum"] == 1.0);
   CHECK_FALSE(mlp.contains("required"));
-  // Every reference leads somewhere.
+  // Every reference resolves.
   const auto flat = schema.flatten();
   int references = 0;
   for (const auto& [path, value] : flat.items()) {
@@ -291,7 +291,7 @@ TEST_CASE("explain --config prints a field's meaning, its value and its line") {
   CHECK(explained("trainer.train_steps") == "trainer." +
                                                 location.run("explain trainer.train_steps").output +
                                                 "  value  10\n  from   c.toml:10:15\n");
-  // A type that only the config names, a default, an override on either side.
+  // A type that only the config names, a default, an override before and after.
   CHECK_THAT(explained("trainer.learning_rate.value"),
              StartsWith("trainer.learning_rate.value  (float") &&
                  Contains("  value  0.5\n  from   c.toml:11:17\n"));

@@ -45,8 +45,8 @@ class Workplace {
                                plugins_.trivet() + " " + words);
   }
 
-  // The whole output of a command on this config that must be refused with exit code 2 and leave
-  // no trace. A run says the same as `config show`.
+  // The complete output of a command that must reject this config with exit code 2 and leave no
+  // trace. A run prints the same as `config show`.
   std::string refused(const std::string& words = "c.toml") const {
     const std::string text = refusal("config show " + words);
     CHECK(refusal("run " + words) == text);
@@ -59,7 +59,7 @@ class Workplace {
     ShellResult result = run(words);
     CHECK(result.exit_code == 2);
     CHECK(files() == before);
-    // Where plugins were looked for depends on the machine.
+    // The plugin search path depends on the machine.
     for (std::size_t at = 0; (at = result.output.find("; searched ", at)) != std::string::npos;) {
       result.output.erase(at, result.output.find('\n', at) - at);
     }
@@ -141,7 +141,7 @@ TEST_CASE("an unknown key, abbreviated") {
 }
 
 TEST_CASE("the caret is below its word after characters of width two or zero") {
-  // Three wide characters, and an accent that joins the letter before it.
+  // Three wide characters and a combining accent.
   CHECK_THAT(refused(replaced("= 16", "= 16\nextra = {\"准确率\" = 1, \"e\xCC\x81\" = 2, x = [}")),
              Contains("    8 | extra = {\"准确率\" = 1, \"e\xCC\x81\" = 2, x = [}\n"
                       "      |                                      ^"));
@@ -196,7 +196,7 @@ TEST_CASE("an unknown type, an unknown plugin, a type of another kind") {
       StartsWith("error: c.toml:14:1: backend.\"demo/Backend\".arena: unknown key 'arena'\n"));
 }
 
-// What is suggested includes defaults, which plugins built by clang 14 do not tell.
+// Suggestions include defaults, which plugins built by clang 14 lack.
 TEST_CASE("a bad reference and a reference cycle", "[nosan]") {
   CHECK(refused(replaced("= 16", "= \"${task.clases}\"")) ==
         "error: c.toml:7:14: task.train_input.batch_size: bad reference: no value at "
@@ -286,7 +286,7 @@ TEST_CASE(
         "error: c.toml:5:11: task.model.dropout: needs a bias\n"
         "    5 | dropout = 0.5\n"
         "      |           ^^^ set has_bias = true\n");
-  // With a mistake of another table, with the rules of a base struct, and with an override.
+  // With an error in another table, with the rules of a base struct, and with an override.
   CHECK(Workplace("seed = 'x'\n" + broken)
             .refused("c.toml --set task.train_input.infeed_host_index=3") ==
         "error: c.toml:1:8: seed: expected an integer, found a string, \"x\"\n"
@@ -300,7 +300,7 @@ TEST_CASE(
         "      | --set task.train_input.infeed_host_index=3\n"
         "      |                                          ^\n"
         "3 problems in the config\n");
-  // A default stands nowhere, so its table is shown.
+  // A default has no location, so its table is shown.
   CHECK_THAT(refused(replaced("batch_size = 16", "batch_size = 16\ninfeed_host_index = 1")),
              StartsWith("error: c.toml:8:21: task.train_input.infeed_host_index: "));
   CHECK_THAT(

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A config whose training input is of text; which task has it does not matter here.
+// A config with a text input for training; the task does not matter here.
 struct TextConfigFile {
   TextConfigFile() {
     dir.write("a.txt", "In the beginning");
@@ -55,7 +55,7 @@ TEST_CASE("data show prints texts of inputs that have a tokenizer, numbers of ot
   CHECK(all.exit_code == 0);
   CHECK_THAT(all.output, Contains("task.train_input  data/Text  2 batches a pass\n"));
   CHECK_THAT(all.output, Contains("ids            i32 [1, 20]\n"));
-  // The second document goes on in the second row.
+  // The second document continues in the second row.
   CHECK_THAT(all.output, Contains("text           \"In the beginning<eos>\"\n"));
   CHECK_THAT(all.output, Contains("text           \" the\\n\\u001b[31mword<eos>\"\n"));
   CHECK_THAT(all.output,
@@ -67,7 +67,7 @@ TEST_CASE("data show prints texts of inputs that have a tokenizer, numbers of ot
   const auto inputs = nlohmann::json::parse(json.output);
   REQUIRE(inputs.size() == 1);
   CHECK(inputs[0].at("type") == "data/Text");
-  // Training data has no end; the rows are those asked for.
+  // Training data has no end; only the requested rows are printed.
   CHECK(inputs[0].at("rows").size() == 99);
   CHECK(inputs[0].at("rows")[0] == inputs[0].at("rows")[2]);
 }

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Environment by which all that is measured is kept in `dir`.
+// Environment that stores all measurements in `dir`.
 std::string cache_in(const TempDir& dir) {
   return "XDG_CACHE_HOME=" + quoted(dir.path().string()) + " ";
 }
@@ -56,8 +56,7 @@ TEST_CASE("the doctor measures a peak and stores it by backend and threads") {
 
   doctor("--peak --threads 1 --backend tiny/Backend", cache);
   doctor("--peak --threads 1", cache);
-  CHECK(json_of(peaks_of(cache)).at("peaks").size() ==
-        2);  // a new one takes the old one's location
+  CHECK(json_of(peaks_of(cache)).at("peaks").size() == 2);  // a new peak replaces the old one
 }
 
 TEST_CASE("MFU is tokens per second times FLOPs per token over the measured peak") {
@@ -137,7 +136,7 @@ TEST_CASE("a damaged file of peaks is an error of the doctor and a warning of a 
   CHECK(result.exit_code == 0);
   CHECK_THAT(result.output,
              Contains("warning: ") && Contains("peaks.json") && Contains("the run reports no MFU"));
-  // Entries without figures are of nobody.
+  // Entries without figures are ignored.
   cache.write("trivet/peaks.json", "{\"peaks\": [3, {}, {\"backend\": \"cpu/OpenBlas\"}]}");
   CHECK(doctor("--threads 1", cache).at("peak_flops").is_null());
 }

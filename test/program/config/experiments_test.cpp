@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A folder with the plugin demo, which registers demo/small, and this file beside it.
+// A folder with the plugin demo, which registers demo/small, and this file next to it.
 struct DemoFolder {
   explicit DemoFolder(std::string_view name = {}, std::string_view text = {}) {
     folder.copy("demo");
@@ -37,7 +37,7 @@ struct DemoFolder {
   TempDir scratch;
 };
 
-// The program with the plugins that are shipped.
+// The program with the shipped plugins.
 ShellResult with_plugins(const std::string& words) {
   return trivet::test::trivet(words);
 }
@@ -114,18 +114,18 @@ TEST_CASE("a run by name applies a kxm or Model Garden command line") {
   CHECK_THAT(config, Contains("train_steps = 30") && Contains("max_to_keep = 2") &&
                          Contains("steps_per_loop = 15"));
   CHECK(records(workdir, "train").size() == 2);
-  // What it left is a config of its own that says the same.
+  // Its config.toml is a complete config with the same values.
   const std::string again =
       with_plugins("config show " + quoted((workdir / "config.toml").string())).output;
   CHECK(config.substr(config.find("name = ")) == again);
-  // One that cannot be written is replaced when the run goes on, and binds as before.
+  // An unwritable file is replaced when the run continues, with the same restrictions.
   fs::permissions(workdir / "config.toml", fs::perms::owner_read);
   const ShellResult longer = run(workdir / "config.toml", workdir, "trainer.train_steps=45");
   INFO(longer.output);
   REQUIRE(longer.exit_code == 0);
   CHECK_THAT(read_file(workdir / "config.toml"),
              Contains("train_steps = 45") && Contains("restrictions = [\"vision/mnist_local\"]"));
-  // And is bound by what binds the experiment.
+  // The restrictions of the experiment apply.
   const ShellResult broken =
       run(workdir / "config.toml", workdir, "'task.train_input.image_shape=[8, 8, 1]'");
   CHECK(broken.exit_code == 2);

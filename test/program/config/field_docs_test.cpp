@@ -15,7 +15,7 @@ using nlohmann::json;
 
 namespace {
 
-// Descriptions by where one stands.
+// Descriptions, with one of their locations.
 void collect(const json& schema, const std::string& path,
              std::map<std::string, std::string>& docs) {
   if (schema.is_array()) {

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A table to learn from, and what may stand instead.
+// A valid table, and its invalid replacements.
 struct Tables {
   TempDir dir;
   fs::path good = dir.write("good.csv", "x,y\n1,2\n2,4\n3,6\n4,8\n");
@@ -49,7 +49,7 @@ std::string word_of(const std::string& field, const fs::path& file) {
   return field + "=" + quoted(file.string()) + " ";
 }
 
-// In whatever text the config error stands.
+// In any position of the output.
 void check_refused(const ShellResult& result, const std::string& field) {
   INFO(result.output);
   CHECK(result.exit_code == 2);
@@ -75,7 +75,7 @@ TEST_CASE("unreadable data is rejected before training, in every mode") {
     check_refused(run(tables.config, tables.workdir, word_of(field, file)), field);
     CHECK_FALSE(fs::exists(tables.dir / "made"));
   }
-  // Which column is missing is the task's to say, at the field that names it.
+  // The task reports the missing column at the field that names it.
   const ShellResult result =
       run(tables.config, tables.workdir, word_of("task.train_input.file", tables.other));
   INFO(result.output);

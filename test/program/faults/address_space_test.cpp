@@ -14,7 +14,7 @@ using Catch::Contains;
 
 namespace {
 
-// As what it is worth to wait for: an exit code of 124 is a run that never ended.
+// The time limit: exit code 124 is a run that never ended.
 ShellResult limited(const TempDir& temp, const std::string& limit, const std::string& more) {
   return run(config("vision/local.toml"), temp / "run",
              "task.model.hidden_dims=[16] task.train_input.batch_size=32 "

@@ -54,7 +54,7 @@ TEST_CASE("on a full disk a training of several tasks, or in stages, keeps all s
   const fs::path straight = temp / "straight", workdir = temp / "run";
   REQUIRE(training.run(straight).exit_code == 0);
   const auto whole = static_cast<std::int64_t>(bytes_in(straight));
-  // In all less than the run writes: nothing fits, then some checkpoints, then hardly one more.
+  // All limits are below the run's output: nothing fits, some checkpoints fit, almost all fit.
   int with_checkpoint = 0;
   for (const std::int64_t room : {std::int64_t{100}, whole / 2, whole / 4}) {
     INFO("room for " << room << " bytes");

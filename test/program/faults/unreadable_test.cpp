@@ -35,7 +35,7 @@ ShellResult train(const fs::path& workdir, int steps, const std::string& more = 
              kSteps + "trainer.train_steps=" + std::to_string(steps) + " " + more, settings);
 }
 
-// Every file below with the identity of its content: a file that is replaced has another inode.
+// Every file below with its inode: a replaced file has another inode.
 std::set<std::string> files_below(const fs::path& directory) {
   std::set<std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(directory)) {
@@ -86,7 +86,7 @@ TEST_CASE("an unreadable checkpoint stops the run, and nothing is changed", "[sl
     const SlowDisk disk{.below = checkpoint_of(workdir, 60) / "model.safetensors",
                         .read_error = reason,
                         .read_fails = 1000};
-    // Both is looked at once, as each has to wait for its trials.
+    // Both cases run at once, because each has to wait for its retries.
     const bool evaluates = reason == EIO || reason == EMFILE;
     const auto failed = train(workdir, 80, evaluates ? "mode=eval" : "", disk.prefix());
     INFO(failed.output);
@@ -203,7 +203,7 @@ TEST_CASE("another model is rejected even if config.toml is lost", "[slow]") {
 
 TEST_CASE("config.toml is on the disk before the first checkpoint", "[slow][nosan]") {
   const TempDir temp;
-  // The first fsync of this file fails: there is one.
+  // The first fsync of this file fails; there is only one.
   const SlowDisk disk{.below = temp / "run" / "config.toml", .seed = 1, .fails = 1};
   const auto failed = train(temp / "run", 20, "", disk.prefix());
   INFO(failed.output);
@@ -274,7 +274,7 @@ TEST_CASE("the best checkpoints are known even if best.json is damaged or missin
     CHECK(again.exit_code == 0);
     CHECK_THAT(again.output, Contains("best.json") && Contains("rebuilt from 2 best"));
     CHECK(trivet::test::trivet("ckpt verify " + quoted(workdir.string())).exit_code == 0);
-    // As it would have become undisturbed.
+    // The result of an undisturbed run.
     CHECK(json_of(workdir / "best" / "best.json").at("checkpoints") == undisturbed);
   }
 }
@@ -315,7 +315,7 @@ TEST_CASE("ckpt verify finds the damage that a resume would find", "[slow]") {
   fs::rename(workdir / "aside", last);
   CHECK(verdict().exit_code == 0);
 
-  // A pipe under this name is damage; nobody waits for its other end.
+  // A pipe with this name is damage; opening it must not block.
   fs::remove(last / "model.safetensors");
   REQUIRE(::mkfifo((last / "model.safetensors").c_str(), 0600) == 0);
   CHECK_THAT(verdict().output, Contains("is not a file"));

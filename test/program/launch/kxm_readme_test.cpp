@@ -37,7 +37,7 @@ std::vector<std::string> argv_of(const Json& plan, std::size_t unit, const std::
   return words(unit_of(plan, unit).at("jobs").at(job).at("argv"));
 }
 
-// The job of the first unit as it was recorded when it was launched for good.
+// The job of the first unit, as recorded by a real launch.
 Json recorded_job(const Launching& at, const std::string& words, const std::string& name) {
   const ShellResult result = at.launch(words);
   INFO(result.output);
@@ -172,7 +172,7 @@ TEST_CASE("kxm, how to: names of directories have all the placeholders of its li
         "/ada-ada/001-seed=0");
   CHECK(directory("{xid}", "{wid}{separator_if_sweep}{sweep_kwargs}", "--xp.sweep=false ") ==
         "/1/1");
-  // Of kxm's own tests: a number is a name as well.
+  // From kxm's tests: a number can be a name.
   CHECK(directory("12345", "{wid}", swept) == "/12345/001");
 }
 

@@ -81,9 +81,9 @@ TEST_CASE("an experiment is named after its config unless it has a name") {
   const std::string name = "--xp.subdir_format.xp_dirname='{name}' ";
   CHECK(at.plan(local_config() + name).at("xp_dir") == at.root() + "/local");
   CHECK(at.plan(local_config() + name + "--xp.name=mine").at("xp_dir") == at.root() + "/mine");
-  // A text that looks like a number is a text where one is asked for (D6).
+  // A string field takes text that looks like a number as a string (D6).
   CHECK(at.plan(local_config() + name + "--xp.name=5").at("xp_dir") == at.root() + "/5");
-  // A name may make directories, as in kxm.
+  // A name may create directories, as in kxm.
   CHECK(at.plan(local_config() + name + "--xp.name=a/b").at("xp_dir") == at.root() + "/a/b");
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("values are read by the field's type, and never silently dropped (D5, 
   CHECK_THAT(at.refusal(local_config() + "--cfg.sed=1"), Contains("did you mean 'seed'"));
   // Free tables take new names.
   CHECK(at.plan(local_config() + "--xp.aux.anything=1").at("units").size() == 1);
-  // A value may stand behind a blank; kxm sets True then and drops it.
+  // A value may follow a blank; kxm sets True and drops the value.
   REQUIRE(at.launch(local_config() + "--cfg.seed=12").exit_code == 0);
   CHECK_THAT(read_file(at.folder / "root/1/config.toml"), Contains("seed = 12"));
 }

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A variable of this process's environment, which launch() hands on, as long as this lives.
+// Sets an environment variable of this process, which launch() passes on, while this object exists.
 class Variable {
  public:
   Variable(std::string name, const std::string& value) : name_(std::move(name)) {
@@ -91,7 +91,7 @@ TEST_CASE("a program launches an experiment that it has built") {
   CHECK(facts.at("tags").at(1) == "two");
   const auto show = program.at.trivet("show 1/1").output;
   CHECK_THAT(show, Contains("QUOTED=") && Contains("{xid}") && Contains("${x}"));
-  // Launched once more, as another experiment, and into the same one.
+  // Launched again, as another experiment and into the same one.
   CHECK(trivet::launch::launch(xp).xid == 2);
   xp.xid = 1;
   CHECK(trivet::launch::launch(xp).xid == 1);

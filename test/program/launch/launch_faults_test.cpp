@@ -31,7 +31,7 @@ namespace {
 
 constexpr const char* kLocal = "[xp.orchestrator]\ntype = 'local/Orchestrator'\ncores = 2\n";
 
-// Launches what stands in `text`, below the root.
+// Launches the config in `text`, below the root.
 ShellResult launch_text(const Experiments& at, const std::string& text,
                         const std::string& more = {}) {
   const fs::path file = at.folder.write("given.toml", text);
@@ -43,7 +43,7 @@ ShellResult launch_echo(const Experiments& at, const std::string& more) {
   return launch_text(at, std::string("[xp.jobs.main]\ntarget = '/bin/echo'\n") + kLocal, more);
 }
 
-// Refused with exit code 2 and nothing made; what was said.
+// The output of a rejected launch: exit code 2, nothing created.
 std::string refusal(const Experiments& at, const ShellResult& result) {
   INFO(result.output);
   CHECK(result.exit_code == 2);
@@ -60,7 +60,7 @@ bool is_private(const fs::path& path) {
   return (fs::symlink_status(path).permissions() & kOthers) == fs::perms::none;
 }
 
-// No byte that a terminal would obey, in UTF-8 or not.
+// No control character, in UTF-8 or not.
 bool is_harmless(const std::string& text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -91,7 +91,7 @@ TEST_CASE("a root directory may have blanks, quotes and letters of all kinds in 
 TEST_CASE("paths may be as long as the system allows, but not longer") {
   Experiments at;
   const fs::path folder = at.folder.path();
-  // `bytes` long in all; each part has 200 at most.
+  // A path of `bytes` bytes; each part has at most 200.
   const auto root_of = [&](std::size_t bytes) {
     fs::path root = folder;
     while (root.native().size() + 202 < bytes) root /= std::string(200, 'd');
@@ -132,7 +132,7 @@ TEST_CASE("names cannot leave the root directory") {
                Contains("is no name for a job"));
   }
   CHECK(fs::is_empty(outside));
-  // Nor can ids, and what somebody has put into the index.
+  // The same for ids and for entries of the index that a user changed.
   REQUIRE(launch_echo(at, "").exit_code == 0);
   REQUIRE(comes_true([&] { return at.all_are("completed"); }));
   fs::copy(at.root / "1", outside / "1", fs::copy_options::recursive);
@@ -248,7 +248,7 @@ TEST_CASE("a job gets the listed variables of its launcher's environment and tho
 
 TEST_CASE("only the owner may read an experiment, unless it is shared") {
   const Experiments at;
-  // Of all that are called here: `retry` starts a supervisor, too.
+  // The supervisors of all commands here: `retry` starts one, too.
   const mode_t before = ::umask(022);
   const std::string script = "echo text; echo text > $0/made";
   const bool shared = GENERATE(false, true);
@@ -417,7 +417,7 @@ TEST_CASE("failed copies are reported before anything runs") {
   INFO(refused.output);
   CHECK(refused.exit_code == 1);
   CHECK_THAT(refused.output, Contains("Permission denied") && Contains(files.string()));
-  // The experiment is what it was.
+  // The experiment is unchanged.
   CHECK(at.status().at("units").size() == 1);
   CHECK(at.all_are("completed"));
   CHECK_THAT(read_file(at.root / "1/launch.toml"), !Contains("data.txt"));
@@ -439,7 +439,7 @@ TEST_CASE("a read-only experiment can be shown, and writing it is an error") {
     }
     fs::permissions(at.root, fs::perms::owner_write, how);
   };
-  // The superuser may write everywhere, unless it gives that up.
+  // The superuser may write everywhere unless it drops this capability.
   const std::string plain = ::geteuid() == 0 ? "setpriv --bounding-set=-all " : "";
   const auto call = [&](const std::string& words) {
     return trivet::test::trivet(words, "TRIVET_ROOT=" + quoted(at.root.string()) +
@@ -466,12 +466,12 @@ TEST_CASE("the supervisor of a removed experiment ends") {
   REQUIRE(at.launch("sleep 600", 1).exit_code == 0);
   REQUIRE(comes_true([&] { return at.count("running") == 1; }));
   const auto supervisor = json_of(at.root / "1/supervisor.json").at("pid").get<pid_t>();
-  // The job's own process writes it, a moment after it is seen to run.
+  // The job's process writes it a moment after it is seen running.
   const fs::path record = at.unit_file(1, "jobs/main/1/started.json");
   REQUIRE(comes_true([&] { return fs::exists(record); }));
   const Json started = json_of(record);
   fs::remove_all(at.root / "1");
-  // A process that has ended has no command line, whether somebody has taken note of it or not.
+  // An ended process has no command line, even before it is reaped.
   CHECK(comes_true([&] {
     std::ifstream in("/proc/" + std::to_string(supervisor) + "/cmdline");
     return in.get() == std::ifstream::traits_type::eof();

@@ -34,7 +34,7 @@ fs::path supervisor_file(const Experiments& at) {
   return at.root / "1/supervisor.json";
 }
 
-// A script that says something, and fails for one unit until a file is there.
+// A script that prints text and fails for one unit until a file exists.
 constexpr const char* kTalks = "echo unit $1; echo trouble >&2";
 
 }  // namespace
@@ -92,7 +92,7 @@ TEST_CASE("running and waiting units can be cancelled") {
 
 TEST_CASE("a job that exceeds its declared memory is reported, and the others continue") {
   const Experiments at;
-  // tail keeps a line, and this one has no end.
+  // tail keeps an incomplete line.
   const std::string script =
       "if test $1 = --n=2; then head -c 200m /dev/zero | tail > /dev/null; fi; echo said";
   REQUIRE(at.launch(script, 3, {}, "memory = '32MiB'\n").exit_code == 0);
@@ -110,7 +110,7 @@ TEST_CASE("a job that exceeds its declared memory is reported, and the others co
 
 TEST_CASE("trivet top shows the progress and resource use of running jobs") {
   const Experiments at;
-  // "{{" is a brace in what a job is given.
+  // "{{" becomes a brace in a job's arguments.
   const std::string script =
       R"(echo '{{"step":7,"kind":"train","values":{{"training_loss":0.5}},)"
       R"("rates":{{"steps_per_second":2}}}}' > $0/metrics.jsonl; )"
@@ -204,11 +204,11 @@ TEST_CASE("after a launch its supervisor is running") {
   REQUIRE(comes_true([&] { return !at.status().at("supervised").get<bool>(); }));
   REQUIRE(at.trivet("resume 1").exit_code == 0);
   CHECK(supervisor() != first);
-  // Another one is not started beside it.
+  // A second supervisor is not started.
   CHECK(at.trivet("resume 1").exit_code == 0);
   at.kill_supervisor();
   REQUIRE(comes_true([&] { return !at.status().at("supervised").get<bool>(); }));
-  // How it says so: it closes what it was given, and goes on. `cat` ends with that.
+  // It signals this by closing the descriptor and continues. `cat` ends then.
   shell("{ TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) + " " + quoted(program().string()) +
         " supervise " + quoted((at.root / "1").string()) +
         " --ready=3 3>&1 >/dev/null 2>&1 & } | cat");
@@ -222,7 +222,7 @@ TEST_CASE("after a launch its supervisor is running") {
 TEST_CASE("every unit runs once although supervisors are killed", "[slow][nosan]") {
   const Experiments at;
   constexpr int kUnits = 40, kKills = 12;
-  // Not atomic on purpose: two that did the same unit would leave two lines.
+  // Not atomic on purpose: two processes that ran the same unit would write two lines.
   REQUIRE(at.launch("echo $$ >> $0/ran; sleep 0.1; echo done >> $0/ended", kUnits).exit_code == 0);
   std::mt19937 random(7);
   for (int kill = 0; kill < kKills; ++kill) {

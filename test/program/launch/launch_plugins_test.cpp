@@ -34,7 +34,7 @@ TEST_CASE("commands on an experiment find the plugins of its launch") {
     INFO(result.output);
     CHECK(result.exit_code == 0);
   }
-  // Where they have moved, that is said, and the new folder can be named.
+  // If the plugins have moved, the error names them, and the new folder can be given.
   const fs::path moved = at.folder / "moved";
   fs::copy(at.plugins.path(), moved);
   fs::remove(at.plugins.path() / "paper.so");

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Waits for a file `go` beside the experiments, if told so.
+// Waits for a file `go` next to the experiments, if configured.
 constexpr const char* kTrial = R"(
 n=${2#--n=}
 if test "$3" = --waits=true; then
@@ -63,7 +63,7 @@ echo '{"step": 1, "kind": "eval", "values": {"loss": '$loss'}}' >> "$1/metrics.j
 )";
 
 struct Searches {
-  // With nothing of this user's other experiments: their ledger is not ours.
+  // Independent of this user's other experiments: uses another ledger.
   ShellResult trivet(const std::string& words, const std::string& settings = {}) const {
     return trivet::test::trivet(words, "TRIVET_ROOT=" + quoted(root.string()) +
                                            " XDG_RUNTIME_DIR=" + quoted(folder.path().string()) +
@@ -202,7 +202,7 @@ TEST_CASE("trials that fail, log no value or diverge count as failed, and the se
   CHECK(ends["fails"] == Ends{"failed failed"});
   CHECK(ends["silent"] == Ends{"failed its metrics.jsonl has no eval/loss"});
   CHECK(ends["diverges"] == Ends{"failed its last eval/loss is not finite"});
-  // What is no record is left out.
+  // Lines that are not records are skipped.
   CHECK(ends["damages"] == Ends{"complete "});
 }
 
@@ -303,7 +303,7 @@ TEST_CASE("a dry run of a search prints its plan") {
                  Contains("  n: ") && Contains("  waits: ") && Contains("  first trial: n=") &&
                  Contains("nothing was started\n") && !Contains("unit 1"));
   CHECK_FALSE(fs::exists(at.root));
-  // The first trial is the one that is made.
+  // Only the first trial is created.
   REQUIRE(at.launch("false", "--xp.orchestrator.trials=1").exit_code == 0);
   REQUIRE(wait_until([&] { return at.journal(false).size() == 1 && !at.is_supervised(); }));
   const Json point = at.journal(true)[0].at("point");
@@ -315,7 +315,7 @@ TEST_CASE("a search that is killed between its goal and its first trial starts w
   REQUIRE(at.launch("false", "--xp.orchestrator.trials=3").exit_code == 0);
   REQUIRE(wait_until([&] { return at.journal(false).size() == 3 && !at.is_supervised(); }));
   const Searches killed;
-  // The journal is opened behind search.json: its first write kills.
+  // The journal is opened after search.json: its first write kills the process.
   const SlowDisk disk{.below = killed.root / "1/search.jsonl", .kill = 1};
   const ShellResult launched = killed.launch("false", "--xp.orchestrator.trials=3", disk.prefix());
   INFO(launched.output);
@@ -335,7 +335,7 @@ TEST_CASE("a search that is killed between its goal and its first trial starts w
 
 TEST_CASE("trials that a search stops are shown as stopped and are not retried") {
   const Searches at;
-  // Those behind the first one would go on for ever, and are worse.
+  // All trials after the first would run forever and are worse.
   const ShellResult launched =
       at.launch("false",
                 "--xp.orchestrator.trials=3 --xp.orchestrator.parallel=1 "
@@ -397,7 +397,7 @@ TEST_CASE("a cancelled search adds no more units, and a retried one does") {
   std::ofstream(at.root / "go");
   CHECK(at.trivet("retry 1").exit_code == 0);
   REQUIRE(wait_until([&] { return at.journal(false).size() == 12; }));
-  // The two that were cancelled have failed as trials; their units have run all the same.
+  // The two cancelled trials have failed, although their units have run.
   CHECK(at.journal(false)[0].at("detail") == "cancelled");
   REQUIRE(wait_until([&] { return !at.is_supervised(); }));
   CHECK(at.status().at("states") == Json{{"completed", at.units()}});

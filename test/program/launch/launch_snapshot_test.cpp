@@ -23,7 +23,7 @@ void write(const fs::path& file, const std::string& text, bool executable = fals
   if (executable) fs::permissions(file, fs::perms::owner_exec, fs::perm_options::add);
 }
 
-// A script with a file, of which the second unit waits until `go` is there.
+// A script with a file. The second unit waits until `go` exists.
 struct Changing {
   Experiments at;
   fs::path script = at.folder / "main.sh", data = at.folder / "data.txt", go = at.folder / "go";
@@ -65,7 +65,7 @@ TEST_CASE("units use the files and scripts as of the launch") {
   REQUIRE(comes_true([&] { return job.at.all_are("completed"); }));
   CHECK(job.printed(1) == "v1 one\n");
   CHECK(job.printed(2) == "v1 one\n");
-  // What is added later is what is there then, and is other work.
+  // Units that are added later use the current files and are other work.
   const ShellResult more = job.launch("--xid=1");
   CHECK_THAT(more.output,
              Contains("experiment 1  2 work units") && Contains("2 work units already existed"));

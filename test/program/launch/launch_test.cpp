@@ -74,7 +74,7 @@ TEST_CASE("a run's config is launched with its sweep") {
   const std::string cfg = "--cfg=" + quoted(config.string());
   CHECK(at.plan(cfg).at("units").size() == 1);
   CHECK(at.plan(cfg + " --xp.sweep=False").at("units").size() == 1);
-  // As the seed spells it.
+  // The spelling of kxm.
   const Json plan = at.plan(cfg + " --cfg.trainer.train_steps=5 --xp.sweep=True");
   REQUIRE(plan.at("units").size() == 2);
   const Json& unit = plan.at("units")[0];
@@ -164,7 +164,7 @@ TEST_CASE("plugins can add placeholders and sweeps") {
   CHECK(plan.at("xp_dir") == at.root() + "/1-n");
   CHECK(plan.at("units")[1].at("wu_dir") == at.root() + "/1-n/floor2/2");
   CHECK(plan.at("units")[1].at("jobs").at("a").at("argv")[1] == "--where=2 r=two");
-  // Listings show of a unit what directories do.
+  // Listings show the same arguments of a unit as directories.
   const ShellResult launched = at.launch("--xp=" + xp);
   INFO(launched.output);
   REQUIRE(launched.exit_code == 0);

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A config with lists to change, references into [xp], and a sweep that has one.
+// A config with lists, references into [xp], and a sweep with a reference.
 constexpr const char* kRun =
     "[task.model]\nhidden_dims = [64, 32, 16]\n[xp]\nnote = 'n ${seed}'\n"
     "[sweep.named]\nname = ['a ${xp.note}', 'b ${xp.note}']\n";
@@ -33,7 +33,7 @@ std::string run_config(const Launching& at, const std::string& more = {}) {
          " ";
 }
 
-// What `config show` gives, without [xp], of which a unit's config has what is referred to.
+// The output of `config show` without [xp]: a unit's config only has the referenced members.
 Json shown(const std::string& words) {
   const ShellResult result = trivet::test::trivet("config show --format=json " + words);
   INFO(words);
@@ -44,7 +44,7 @@ Json shown(const std::string& words) {
   return config;
 }
 
-// The words of a unit's run, as `config show` takes them.
+// The words of a unit's run, in the form for `config show`.
 std::string config_words(const Json& unit) {
   std::string text;
   for (const std::string& word : words(unit.at("jobs").at("train").at("argv"))) {
@@ -72,7 +72,7 @@ TEST_CASE("a unit resolves to the same config as a command with the same words")
   const std::string run = run_config(at);
   const std::string said = GENERATE(
       as<std::string>{}, "name=x",
-      // Numbers in a list are those of the list that the files have.
+      // Indices refer to the list in the files.
       "'~task.model.hidden_dims[0]' 'task.model.hidden_dims[1]=8' '**.shuffle=false'",
       "trainer.optimizer.beta1=0.5 '**.batch_size=32' ~trainer.steps_per_loop",
       "task.train_input='{type = \"data/Synthetic\", batch_size = 8, image_shape = [16, 16, 1], "
@@ -94,7 +94,7 @@ TEST_CASE("references of a sweep into [xp] are resolved for its units") {
   REQUIRE(units.size() == 2);
   CHECK(shown(config_words(units.at(0))).at("name") == "a of 7");
   CHECK(shown(config_words(units.at(1))).at("name") == "b of 7");
-  // One that leads nowhere is found at the launch.
+  // The launch finds an invalid reference.
   const Launching other;
   CHECK_THAT(other.refusal(run_config(other) + "--sweep 'name=${xp.nope}'"),
              Contains("there is no value at 'xp.nope'"));
@@ -102,7 +102,7 @@ TEST_CASE("references of a sweep into [xp] are resolved for its units") {
 
 TEST_CASE("the record of a launch has the overrides of its units") {
   const Launching at;
-  // What the sweep replaces has no such field in the files.
+  // The type that the sweep replaces lacks this field in the files.
   const std::string words =
       "trainer.optimizer.weight_decay=0.2 trainer.train_steps=40 "
       "--sweep trainer.optimizer=optim/AdamW,optim/Lamb";
@@ -121,7 +121,7 @@ TEST_CASE("the record of a launch has the overrides of its units") {
   CHECK(before.at("tags") == Json{"sweep:command line"});
   CHECK(facts(at).at("tags") == before.at("tags"));
   CHECK(facts(at).at("name") == "run");
-  // What is said now wins, and is other work.
+  // A new override wins and is other work.
   const Json more = launched(at, record + " --xid=1 trainer.optimizer.weight_decay=0.3" +
                                      sweep.substr(0, sweep.rfind(',')));
   REQUIRE(more.size() == 2);
@@ -153,7 +153,7 @@ TEST_CASE("an override is kept if a sweep varies arguments, and may be matched b
 TEST_CASE("a unit whose config would differ from the launch is rejected") {
   const Launching at;
   const std::string run = run_config(at);
-  // A table that another word changes is not what directories and listings say.
+  // A table that another word changes differs from directories and listings.
   CHECK_THAT(at.refusal(run + "task.model.dropout=0.5 --sweep 'task.model={type = \"vision/Mlp\", "
                               "image_shape = [16, 16, 1], dropout = 0.1}'"),
              Contains("task.model.dropout") || Contains("item 1 of the sweep sets"));
@@ -161,7 +161,7 @@ TEST_CASE("a unit whose config would differ from the launch is rejected") {
                               "'task.model={type = \"vision/Mlp\", image_shape = [16, 16, 1], "
                               "dropout = 0.1}'"),
              Contains("task.model"));
-  // What the run's process would refuse.
+  // Errors that the run's process would report.
   CHECK_THAT(at.refusal(run + "--xp.args.foo=1"), Contains("--foo") && Contains("xp.jobs.train"));
   CHECK_THAT(at.refusal(run + "--xp.args.mode=evil"), Contains("mode") && Contains("evil"));
 }

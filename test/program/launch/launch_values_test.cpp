@@ -21,7 +21,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// A job's part of the first unit in a plan.
+// A job of the first unit in a plan.
 Json job_of(const Json& plan, const std::string& job) {
   return plan.at("units").at(0).at("jobs").at(job);
 }
@@ -53,7 +53,7 @@ TEST_CASE("an argument or variable of the command line reaches every job or is a
                                                    Contains("--xp.jobs.tab.args.x=..."));
   CHECK_THAT(at.refusal(xp + "--xp.env.A=1"), Contains("the job 'main' has its own env.A"));
   CHECK_THAT(at.refusal(xp + "--xp.args='[\"a\"]'"), Contains("the job 'main' has its own args"));
-  // What says the same is no conflict, and the job's own option decides.
+  // Equal values are not a conflict, and the job's option decides.
   CHECK(argv_of(at.plan(xp + "--xp.args.x=1"), "tab") == Words{"/bin/echo", "--x=1"});
   const std::string both = "--xp.args.x=5 --xp.jobs.tab.args.x=6 --xp.jobs.main.args='[\"b\"]'";
   CHECK(argv_of(at.plan(xp + both), "tab") == Words{"/bin/echo", "--x=6"});
@@ -80,7 +80,7 @@ TEST_CASE("arguments for a run of this program are added to its own") {
   wanted.emplace_back("--mode=eval");
   CHECK(argv_of(at.plan(local_config() + "--xp.jobs.train.args.mode=eval"), "train") == wanted);
   CHECK(argv_of(at.plan(local_config() + "--xp.args.mode=eval"), "train") == wanted);
-  // In the location of the one that is there.
+  // In the position of the existing one.
   const Words moved = argv_of(
       at.plan(local_config() + "--xp.jobs.train.args.workdir=/w --xp.args.root=/r"), "train");
   CHECK(moved == Words{plain[0], "run", plain[2], plain[3], "--workdir=/w", "--root=/r"});

@@ -67,7 +67,7 @@ TEST_CASE("a Llama is imported and exported with its SentencePiece model") {
   REQUIRE(learnt.exit_code == 0);
   write_model(small_llama(true), dir / "llama");
   fs::copy_file(dir / "tokenizer.model", dir / "llama" / "tokenizer.model");
-  // As published: the same tokens in a form that is not read here.
+  // The published file: the same tokens in a format that trivet does not read.
   dir.write("llama/tokenizer.json", R"({"model": {"type": "BPE", "byte_fallback": true}})");
   const auto trivet_on = [&](const std::string& words) {
     const ShellResult result = shell("cd " + quoted(dir.path().string()) +

@@ -18,7 +18,7 @@ ShellResult import_model(const TempDir& dir, const std::string& words) {
   return trivet::test::trivet("import " + words + " -o " + quoted((dir / "run").string()));
 }
 
-// Ends with 2, says why, and leaves nothing.
+// Exits with 2 and a reason, and leaves nothing behind.
 void check_refused(const TempDir& dir, const std::string& words, const std::string& why) {
   const ShellResult bad = import_model(dir, words);
   INFO(bad.output);
@@ -190,7 +190,7 @@ TEST_CASE("a model that a layout cannot express is rejected by its field") {
   check("llama_run", block + "activation.type=nn/Mish", "nn/Mish");
   check("nothing", "", "no run is named");
   CHECK(trivet::test::trivet("export " + quoted((dir / "gpt2_run").string())).exit_code == 2);
-  // What only training has may be anything.
+  // Fields that only matter for training may have any value.
   const ShellResult good = trivet::test::trivet(
       "export " + quoted((dir / "gpt2_run").string()) + " " + block + "dropout=0.1 --set " +
       "task.model.softmax_tpl.z_loss_weight=0.1 -o " + quoted((dir / "out").string()));

@@ -46,7 +46,7 @@ void require_success(const ShellResult& result) {
   REQUIRE(result.exit_code == 0);
 }
 
-// What the model of an imported run gives for the ids, [T * V].
+// The logits of an imported run's model for the ids, [T * V].
 std::vector<float> logits_of(const fs::path& run, const Ids& ids) {
   const ShellResult shown =
       test::trivet("config show --format json " + quoted((run / "config.toml").string()));
@@ -84,7 +84,7 @@ fs::path check_round_trip(const TempDir& dir, const fs::path& run) {
   return dir / "first";
 }
 
-// Each tensor as it was, and no other.
+// All tensors are unchanged, and there are no others.
 void check_tensors(const fs::path& folder, const PublishedModel& model) {
   const auto written = read_safetensors(folder / "model.safetensors");
   CHECK(written.size() == model.tensors.size());
@@ -96,7 +96,7 @@ void check_tensors(const fs::path& folder, const PublishedModel& model) {
   }
 }
 
-// Every field that the export writes is as it was, or one that it was not.
+// Every exported field is unchanged, or new.
 void check_config(const fs::path& folder, const PublishedModel& model) {
   const Json written = json_of(folder / "config.json");
   for (const auto& [name, value] : written.items()) {
@@ -140,7 +140,7 @@ TEST_CASE("names without a prefix, constants, a tied head and 16-bit numbers are
   for (const auto& [name, tensor] : model.tensors) {
     old.tensors[name.substr(std::string("transformer.").size())] = tensor;
   }
-  // What files from before 2023 hold beside the weights.
+  // Additional tensors in files from before 2023.
   old.tensors["h.0.attn.bias"] = {"BOOL", {1, 1, 20, 20}, std::vector<float>(400, 1.0F)};
   old.tensors["h.1.attn.masked_bias"] = {"F32", {}, {-1e4F}};
   old.tensors["lm_head.weight"] = old.tensors.at("wte.weight");
@@ -252,7 +252,7 @@ TEST_CASE("an imported run continues texts, is trained further and exported with
   require_success(import_model(dir / "gpt2", dir / "run"));
   const fs::path run = dir / "run";
 
-  // The likeliest token of the formula, again and again.
+  // The most likely token of the formula, repeatedly.
   const ShellResult prompt = test::trivet("tokenizer encode " + tokenizer + " 'You may'");
   Ids ids;
   std::istringstream words(prompt.output);
@@ -271,7 +271,7 @@ TEST_CASE("an imported run continues texts, is trained further and exported with
   require_success(said);
   CHECK(said.output == wanted.output);
 
-  // Wherever it is brought: the tokenizer is in it.
+  // The run contains the tokenizer, so it can be moved.
   fs::rename(run, dir / "elsewhere");
   CHECK(test::trivet("generate " + quoted((dir / "elsewhere").string()) + " 'You may' -t 0 -n 5")
             .output == wanted.output);
@@ -291,7 +291,7 @@ TEST_CASE("an imported run continues texts, is trained further and exported with
   require_success(export_model(dir / "tuned", dir / "same"));
   CHECK(read_file(dir / "same" / "model.safetensors") == read_file(out / "model.safetensors"));
 
-  // As the page has it, but for its paths and sizes.
+  // The commands of the page, with other paths and sizes.
   const std::string page = read_file(source_root() / "docs" / "language-models.md");
   const std::size_t begin = page.find("base = [\"runs/gpt2/config.toml\"]");
   REQUIRE(begin != std::string::npos);
@@ -339,7 +339,7 @@ TEST_CASE("prompts start with a start token if the published files require it") 
   CHECK_FALSE(begins());
   dir.write("llama/tokenizer_config.json", R"({"add_bos_token": true})");
   CHECK(begins());
-  // The way back says the same.
+  // The import gives the same.
   fs::remove_all(dir / "out");
   require_success(export_model(dir / "run", dir / "out"));
   CHECK(json_of(dir / "out" / "tokenizer_config.json").at("add_bos_token") == true);

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-// Text of which the next byte is certain after two.
+// Text in which two bytes determine the next one.
 std::string alphabet_text() {
   std::string text;
   for (int i = 0; i < 400; ++i) text += "abcdefghijklmnopqrstuvwxyz";
@@ -32,7 +32,7 @@ std::string with_folder(std::string text, const fs::path& folder) {
   return text;
 }
 
-// A model that knows the alphabet.
+// A model trained on the alphabet.
 class Alphabet {
  public:
   Alphabet() {
@@ -109,7 +109,7 @@ TEST_CASE("a language model learns a text and continues it") {
   REQUIRE(alphabet.result().exit_code == 0);
   const Json eval = records(alphabet.workdir(), "eval").back();
   CHECK(eval.at("values").at("bits_per_byte").get<double>() < 0.2);
-  // 26 letters, of which the one before tells the next.
+  // 26 letters, each determined by the previous one.
   CHECK_THAT(alphabet.result().output, Contains("unigram bits_per_byte=4.7"));
   CHECK_THAT(alphabet.result().output, Contains("trigram bits_per_byte=0."));
   CHECK(eval.at("values").at("fraction_of_correct_next_step_preds").get<double>() > 0.95);
@@ -192,7 +192,7 @@ TEST_CASE("a language model learns a text and continues it") {
     check("--beams 4 --top-p 0.1 a", "beam search draws none");
     check("--beams 4 --samples 2 a", "beam search draws none");
     check("--samples 0 a", "--samples takes a number of at least 1");
-    // Nothing of a text that is refused.
+    // Nothing is printed for a rejected text.
     CHECK_THAT(alphabet.generate("xyz --top-p 0").output, Catch::StartsWith("error: "));
     check("-f x y", "either a prompt or --file");
     const ShellResult none =
@@ -222,7 +222,7 @@ TEST_CASE("the first config of the tutorial learns its evaluation data", "[slow]
   const ShellResult result = run(config("lm/local.toml"), temp / "run", "runtime.threads=1");
   INFO(result.output);
   REQUIRE(result.exit_code == 0);
-  // Random bytes have 8, and one file learnt by heart ended above that.
+  // Random bytes have 8, and a model that memorized one file ended above 8.
   const auto bits_at = [&](std::size_t i) {
     return records(temp / "run", "eval").at(i).at("values").at("bits_per_byte").get<double>();
   };
@@ -230,8 +230,8 @@ TEST_CASE("the first config of the tutorial learns its evaluation data", "[slow]
   CHECK(bits_at(1) < bits_at(0));
 }
 
-// A model with a prefix counts on seeing all of its prompt, in an evaluation and in a file of
-// prompts of different lengths: the last letter is answered with the first.
+// A prefix model sees its complete prompt, in evaluations and in a file of prompts of different
+// lengths: it must answer the last letter with the first.
 TEST_CASE("a prefix language model generates as it was trained") {
   const TempDir temp;
   std::string lines, prompts;
@@ -325,7 +325,7 @@ optimizer = "optim/Adam"
   CHECK(small.exit_code == 2);
   CHECK_THAT(small.output, Contains("task.model.vocab_size: is 259, and the tokenizer has 260"));
   REQUIRE(go_on("2").exit_code == 0);
-  // 40 of the logits stand for no token: none of them is drawn.
+  // 40 of the logits have no token: none of them is sampled.
   const ShellResult first = generate();
   INFO(first.output);
   REQUIRE(first.exit_code == 0);
@@ -375,8 +375,7 @@ optimizer = "optim/Adam"
 }
 
 TEST_CASE("labels that do not match the ids teach a language model nothing") {
-  // Where each byte is drawn anew there is nothing to learn but how often each comes: two bits of
-  // four letters.
+  // If each byte is independent, only the frequencies can be learned: two bits for four letters.
   const TempDir temp;
   std::string noise;
   unsigned state = 1;

@@ -35,7 +35,7 @@ std::string houses(int n) {
   return text;
 }
 
-// The config for that file, as somebody with a spreadsheet would write it.
+// A typical user's config for that file.
 std::string config_for(const fs::path& file, const std::string& task) {
   return "seed = 1\n"
          "[defaults.\"data/Csv\"]\n"
@@ -99,7 +99,7 @@ TEST_CASE("a regression learns a table with gaps, quotes and decimal commas", "[
   const ShellResult result = run(houses.config, houses.workdir);
   INFO(result.output);
   REQUIRE(result.exit_code == 0);
-  // The prices' deviation is about 6; a gap in the age alone leaves an error of up to 5.
+  // The standard deviation of prices is about 6; a missing age alone gives an error of up to 5.
   CHECK(last(houses.workdir, "r2") > 0.95);
   CHECK(last(houses.workdir, "rmse") < 1.5);
   CHECK(json_of(houses.workdir / "table.json").at("numbers").size() == 2);

@@ -31,7 +31,7 @@ runtime.backend = "hostile/Backend"
 runtime.threads = 1
 )";
 
-// A run of the hostile plugin in a folder of its own.
+// A run of the hostile plugin in its own folder.
 class HostileRun {
  public:
   explicit HostileRun(const std::string& more, const std::string& settings = {}) {

@@ -34,14 +34,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A part of a run of it, in moments.
+// Overrides for a short run.
 constexpr const char* kShort = "trainer.train_steps=200 trainer.checkpoint_interval=100 ";
 
 fs::path wave() {
   return test::source_root() / "sdk/examples/wave.toml";
 }
 
-// The plugin in a folder of its own.
+// The plugin in its own folder.
 struct Examples {
   Examples() { plugins.copy("examples"); }
 
@@ -206,7 +206,7 @@ TEST_CASE("the example metric does not depend on the batch size") {
   const auto second = make_example<Metric>("RSquared", Value::table({{"name", "fit"}}));
   CHECK(*first->result().find("r2") == 0);
   add(*first, 0, 3);
-  second->restore_state(first->save_state());  // as a run that goes on
+  second->restore_state(first->save_state());  // like a continued run
   add(*second, 3, 5);
   CHECK(*second->result().find("fit") == Approx(1 - 2 / spread).epsilon(1e-9));
   second->reset_state();

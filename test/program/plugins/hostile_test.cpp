@@ -140,7 +140,7 @@ TEST_CASE("an unusable run directory is named") {
 TEST_CASE("a read-only file system is named", "[nosan]") {
   const test::TempDir temp;
   fs::create_directory(temp / "disk");
-  // Only where mounting is allowed; elsewhere the kernel's own read-only folders serve.
+  // Only if mounting is allowed; otherwise uses the kernel's read-only folders.
   const bool mounted = ::mount("none", (temp / "disk").c_str(), "tmpfs", MS_RDONLY, nullptr) == 0;
   const fs::path location = mounted ? temp / "disk" : fs::path("/sys/kernel");
   const auto result = test::trivet(short_run(location / "run"));
@@ -150,7 +150,7 @@ TEST_CASE("a read-only file system is named", "[nosan]") {
 
 TEST_CASE("failed memory allocation is an error of the run that names the purpose", "[nosan]") {
   const test::TempDir temp;
-  // 4 GB for the process, so that the outcome does not depend on how generous the system is.
+  // 4 GB for the process, so that the result does not depend on the system's overcommit.
   const auto result = test::shell(
       "ulimit -v 4000000; export TRIVET_PLUGIN_PATH=" + quoted(test::plugin_dir().string()) + "; " +
       quoted(test::program().string()) + " " + short_run(temp / "run") +

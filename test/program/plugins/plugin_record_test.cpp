@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Puts `to` instead of `from`, which is as long, wherever it stands in a file.
+// Replaces `from` by `to`, which has the same length, everywhere in a file.
 void patch(const fs::path& file, const std::string& from, const std::string& to) {
   REQUIRE(from.size() == to.size());
   std::string bytes = test::read_file(file);
@@ -33,7 +33,7 @@ void patch(const fs::path& file, const std::string& from, const std::string& to)
   std::ofstream(file, std::ios::binary) << bytes;
 }
 
-// A shipped plugin in a folder of its own, of a version that nobody has released.
+// A shipped plugin in its own folder, with an unreleased version.
 fs::path other_optim(const test::TempDir& folder) {
   fs::permissions(folder.path(), fs::perms::owner_all);
   const fs::path file = folder / "optim.so";

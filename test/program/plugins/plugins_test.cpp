@@ -18,8 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs trivet with `folder` as its only folder of plugins; a library that is opened leaves
-// folder/opened.
+// Runs trivet with `folder` as its only plugin folder. A loaded library creates folder/opened.
 ShellResult trivet_with(const PluginFolder& folder, const std::string& words) {
   const std::string opened = (folder.path() / "opened").string();
   return trivet::test::shell("TRIVET_TEST_OPENED=" + quoted(opened) + " " + folder.trivet() + " " +
@@ -45,7 +44,7 @@ TEST_CASE("help, plugins and explain load no plugin library") {
     INFO(result.output);
     CHECK(result.exit_code == 0);
     CHECK_FALSE(opened(folder));
-    // The loader's own account, for libraries that would not tell.
+    // The output of the loader, for libraries that leave no mark.
     const ShellResult traced = trivet::test::shell("LD_DEBUG=files " + folder.trivet() + " " +
                                                    words + " 2>&1 | grep 'file=.*alpha.so'");
     CHECK(traced.output.empty());

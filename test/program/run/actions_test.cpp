@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// configs/vision/local.toml, made small, and the given text behind it.
+// A small configs/vision/local.toml, followed by the given text.
 fs::path config_with(const TempDir& dir, const std::string& text) {
   return dir.write("config.toml",
                    "base = ['" + config("vision/local.toml").string() +
@@ -46,7 +46,7 @@ std::set<std::string> exports_in(const fs::path& workdir) {
   return names;
 }
 
-// The steps that an action has said something of, in log.jsonl.
+// The steps of an action's messages in log.jsonl.
 std::vector<std::string> said(const fs::path& workdir) {
   std::istringstream lines(read_file(workdir / "log.jsonl"));
   std::vector<std::string> found;
@@ -76,7 +76,7 @@ TEST_CASE("a periodic action runs at the first loop after each multiple of its i
   CHECK_THAT(told[2], Contains("exported step 300 to"));
   CHECK(exports_in(temp / "run") == std::set<std::string>{"each-200", "each-300"});
 
-  // An export is a checkpoint to read and to start from.
+  // An export is a checkpoint that can be read and started from.
   const std::string exported = (temp / "run/export/each-300").string();
   CHECK(test::trivet("ckpt verify " + quoted(exported)).exit_code == 0);
   REQUIRE(
@@ -95,7 +95,7 @@ TEST_CASE("a periodic action runs again for repeated loops after a recovery") {
                   "[[trainer.train_actions]]\ntype = 'trivet/Periodic'\ninterval = 10\n"
                   "actions = ['trivet/Export']\n");
   REQUIRE(run(file, temp / "plain", "trainer.steps_per_loop=1").exit_code == 0);
-  // Whether it ends well depends on the data that follows, and matters not.
+  // The exit code depends on the following data and does not matter.
   const auto result = run(file, temp / "run",
                           "trainer.steps_per_loop=10 " + test::one_bad_step(temp / "plain", 51) +
                               "trainer.recovery_max_trials=2");
@@ -120,7 +120,7 @@ TEST_CASE("a periodic action for evaluations counts from the last one, also afte
                   "[[trainer.eval_actions]]\ntype = 'trivet/Periodic'\ninterval = 45\n"
                   "actions = ['trivet/Export']\n");
   REQUIRE(run(file, temp / "run", "trainer.validation_interval=50").exit_code == 0);
-  // From step 60, with the evaluation of step 50 behind it: 90 is the next to be crossed.
+  // From step 60, after the evaluation of step 50: 90 is the next multiple.
   fs::remove_all(temp / "run/checkpoints/step_00000100");
   const auto again = run(file, temp / "run", "trainer.validation_interval=70");
   INFO(again.output);
@@ -134,7 +134,7 @@ TEST_CASE("a periodic action for evaluations counts from the last one, also afte
 
 TEST_CASE("a NewBest action runs only for new best values, also after a restart") {
   const TempDir temp;
-  // A rate at which the loss goes up as well as down.
+  // A rate at which the loss also rises.
   const fs::path file = config_with(
       temp,
       "[trainer]\nsteps_per_loop = 20\nvalidation_interval = 20\nlearning_rate = 0.05\n"

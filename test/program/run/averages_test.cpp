@@ -17,7 +17,7 @@ namespace {
 
 const std::string kLocal = std::string(kSmallRun) + "trainer.train_steps=40 ";
 
-// A run of 40 steps whose best checkpoint was judged by its averages.
+// A run of 40 steps whose best checkpoint was chosen by its averages.
 class Averaged {
  public:
   Averaged() {

@@ -64,10 +64,11 @@ void check_backends_agree(const fs::path& file) {
   const TempDir folder;
   const auto cpu = first_losses(file, folder / "cpu", "cpu/OpenBlas");
   const auto tiny = first_losses(file, folder / "tiny", "tiny/Backend");
-  CHECK(cpu.back() < cpu.front());  // it learns: the agreement is about something
+  CHECK(cpu.back() < cpu.front());  // it learns, so the agreement is meaningful
   for (std::size_t step = 0; step < cpu.size(); ++step) {
     INFO("step " << step + 1 << ": " << cpu[step] << " and " << tiny[step]);
-    // The order of sums differs, by some 2^-24 each; 20 steps of Adam make that 1e-5 at most here.
+    // The order of sums differs, by about 2^-24 each; after 20 steps of Adam this is at most 1e-5
+    // here.
     CHECK(std::abs(cpu[step] - tiny[step]) <= 1e-4 * std::abs(cpu[step]));
   }
   CHECK(fallback_kernels(folder / "cpu").empty());

@@ -18,7 +18,7 @@ namespace {
 
 const std::string kLocal = std::string(kSmallRun) + "trainer.train_steps=40 ";
 
-// What stands in the directory and in checkpoints/ and best/, but for the lock.
+// The files in the directory, checkpoints/ and best/, without the lock.
 std::map<std::string, std::string> files_of(const fs::path& workdir) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(workdir)) {
@@ -104,7 +104,7 @@ TEST_CASE("fields without effect on weights may change in an evaluation and when
   INFO(longer.output);
   CHECK(longer.exit_code == 0);
   CHECK(records(workdir, "train").back().at("values").contains("top_3_accuracy"));
-  // What the weights do not fit is refused by the config's fields and by the variables.
+  // The error for weights that do not fit names the config's fields and the variables.
   const std::string before = read_file(workdir / "config.toml");
   const auto other = run(config("vision/local.toml"), workdir,
                          kLocal + "task.num_classes=4 task.model.num_classes=4 task.top_k=3");
@@ -143,7 +143,7 @@ TEST_CASE("a run continues with other values of adjustable fields, but not with 
   refused(same + "task.model.activation=nn/Tanh", "task.model.activation.type: \"nn/Relu\"");
   refused(same + "trainer.optimizer.learning_rate_in_momentum=true",
           "trainer.optimizer.learning_rate_in_momentum: false -> true");
-  // Whether there is a slot is seen when it is restored.
+  // A missing slot is found by restoring.
   refused("task.model.dropout=0.2 trainer.optimizer.momentum=0", "/momentum f32");
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("an evaluation from a checkpoint is recorded at the checkpoint's step"
   INFO(result.output);
   REQUIRE(result.exit_code == 0);
   CHECK(records(temp / "alone", "eval").at(0).at("step") == 40);
-  // Once more, of other data: the directory is that of an evaluation and says what was done last.
+  // Again, with other data: the directory of an evaluation describes the last one.
   REQUIRE(evaluate(temp / "alone", "task.eval_input.split=test task.init_checkpoint=" +
                                        quoted((temp / "run").string()))
               .exit_code == 0);

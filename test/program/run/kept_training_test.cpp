@@ -118,7 +118,7 @@ TEST_CASE("check finds a search objective that no run of the config gives") {
   const auto other_half = check("train/validation_loss");
   CHECK(other_half.exit_code == 2);
   CHECK_THAT(other_half.output, Contains("training has no metric 'validation_loss'"));
-  // What another program writes is not known.
+  // The metrics of another program are unknown.
   CHECK(check("score", "target = '/bin/true'\n").exit_code == 0);
   CHECK(check("score", "[xp.jobs.train]\ntarget = '/bin/true'\n").exit_code == 0);
   CHECK(check("score", "[xp.jobs.train]\nretries = 1\n").exit_code == 2);
@@ -144,7 +144,7 @@ TEST_CASE("the metrics of several tasks are known before a run starts") {
   const auto wrong = ::trivet::test::trivet(check + "secnd/accuracy");
   CHECK(wrong.exit_code == 2);
   CHECK_THAT(wrong.output, Contains("did you mean 'second/accuracy'"));
-  // Which no metric gives, and an evaluation of one batch does not come to.
+  // A metric that an evaluation of one batch does not give.
   const auto result = ::trivet::test::trivet(check + "second/validation_loss");
   INFO(result.output);
   CHECK(result.exit_code == 0);

@@ -34,7 +34,7 @@ backend = "tiny/Backend"
 threads = 1
 )";
 
-// Runs of one config, in a folder of their own.
+// Runs of one config in their own folder.
 class Runs {
  public:
   Runs() : config_(temp_.write("config.toml", kConfig)) { plugins_.copy("recorder"); }
@@ -85,7 +85,8 @@ TEST_CASE(
   Runs runs;
   runs.calls("train");
   CHECK(runs.calls("continuous_eval") == "build_model\n" + kBuildEvaluation + evaluation_calls(2));
-  // Nothing new, which is told once the data is open: it is, too, while no checkpoint has come.
+  // No new checkpoint; this is reported after the data is opened, which also happens without a
+  // checkpoint.
   CHECK(runs.calls("continuous_eval") == "build_model\n" + kBuildEvaluation);
   runs.calls("train", "trainer.train_steps=5");
   CHECK(runs.calls("continuous_eval", "trainer.train_steps=5") ==
@@ -99,7 +100,7 @@ TEST_CASE("continuous_train_and_eval builds a new task for each checkpoint") {
   runs.work_in("tuned");
   CHECK(runs.calls("continuous_train_and_eval", base) == kTrainAndEvaluate);
   CHECK_THAT(runs.output(), Contains("training from the checkpoint of step 2"));
-  // What is done is done: no task is made.
+  // The work is done: no task is built.
   CHECK(runs.calls("continuous_train_and_eval", base).empty());
 }
 

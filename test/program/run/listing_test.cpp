@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Experiment 3 with three units: two are done, the third has not begun.
+// Experiment 3 with three units: two are done, the third has not started.
 struct Listed {
   Listed() {
     files.add(3, 3);
@@ -199,7 +199,7 @@ TEST_CASE("a damaged experiment is shown as such and does not hide others") {
   }
   const std::string all = at.shown("status");
   CHECK_THAT(all, Contains("made-3") && Contains("2 completed"));
-  // Without that file a launch has not come to its end.
+  // Without that file a launch is incomplete.
   const bool unfinished =
       name == "experiment.json" && !fs::is_regular_file(location / "experiment.json");
   const ShellResult one = at.trivet("status 4");
@@ -218,7 +218,7 @@ TEST_CASE("experiments in a read-only directory are listed") {
   const Listed at;
   const std::string table = at.shown("ls");
   const fs::path root = at.files.root();
-  // Only where mounting is allowed; elsewhere modes, which root need not heed.
+  // Only if mounting is allowed; otherwise uses file modes, which root ignores.
   const bool bound = ::mount(root.c_str(), root.c_str(), nullptr, MS_BIND, nullptr) == 0;
   const bool mounted = bound && ::mount(nullptr, root.c_str(), nullptr,
                                         MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0;

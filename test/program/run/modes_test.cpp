@@ -34,7 +34,7 @@ std::string program_line(const fs::path& workdir, const std::string& mode,
          last_of_each(kSmall + "trainer.train_steps=3000 " + more);
 }
 
-// A training run and a process that follows it, started first; what both said.
+// A training run and a process that follows it, started first, with the output of both.
 ShellResult train_and_follow(const fs::path& workdir, const std::string& train_more,
                              const std::string& follow_more) {
   return shell("{ " + program_line(workdir, "continuous_eval", follow_more) +
@@ -73,9 +73,9 @@ TEST_CASE("a second process follows a training run and ends with it") {
     CHECK(std::find(whole.begin(), whole.end(), step) != whole.end());
   }
   CHECK(json_of(workdir / "continuous_eval" / "status.json").at("state") == "done");
-  // Nothing of the training run was touched: it has its own records alone.
+  // The training run is unchanged: it has only its own records.
   CHECK(records(workdir, "eval").empty());
-  // Started again, it finds its work done.
+  // After a restart, its work is already done.
   const auto again = test::trivet("run " + quoted(config("vision/local.toml").string()) + " " +
                                   kSmall + "trainer.train_steps=3000 " +
                                   "--mode continuous_eval --workdir " + quoted(workdir.string()));
@@ -95,7 +95,7 @@ TEST_CASE("a follower survives checkpoints that are removed while it reads") {
   const auto steps = steps_of(records(workdir / "continuous_eval", "eval"));
   REQUIRE_FALSE(steps.empty());
   CHECK(steps.back() == 3000);
-  // What it holds itself is whole, though the run has removed its own.
+  // Its own checkpoint is complete, although the run has removed the original.
   CHECK(test::trivet("ckpt verify " + quoted((workdir / "continuous_eval").string())).exit_code ==
         0);
   CHECK(fs::exists(workdir / "continuous_eval" / "best" / "best.json"));
@@ -131,7 +131,7 @@ TEST_CASE("a follower skips a damaged checkpoint and evaluates the previous one"
                  !Contains("was never finished"));
   CHECK(steps_of(records(workdir / "continuous_eval", "eval")) == std::vector<std::int64_t>{100});
   CHECK_FALSE(fs::exists(workdir / "continuous_eval/checkpoints/step_00000200"));
-  // Again, with the damaged one alone ahead: what it holds itself stays.
+  // Again, with only the damaged checkpoint ahead: its own checkpoint stays.
   CHECK(run(config("vision/local.toml"), workdir, steps + "--mode continuous_eval").exit_code == 0);
   CHECK(test::trivet("ckpt verify " + quoted((workdir / "continuous_eval").string())).exit_code ==
         0);
@@ -168,7 +168,7 @@ TEST_CASE("a follower with another model is rejected with the difference") {
 
 TEST_CASE("train_and_post_eval only evaluates at the end") {
   TempDir temp;
-  // Once: a second process finds it done.
+  // Only once: a second process finds it done.
   for (int process = 0; process < 2; ++process) {
     const auto told = run(config("vision/local.toml"), temp / "run",
                           kSmall +
@@ -208,8 +208,8 @@ TEST_CASE("continuous_train_and_eval ends a training that was killed before it t
                            quoted((temp / "base").string());
   REQUIRE(run(base, temp / "alone", tune).exit_code == 0);
   const auto alone = records(temp / "alone", "eval");
-  // One as its training gives its second checkpoint the name, one as it writes down what its
-  // training came to, which is the second call to that file.
+  // One kill when its training renames the second checkpoint, one when it records the result of the
+  // training, which is the second call for that file.
   const fs::path inside = temp / "inside", behind = temp / "behind";
   const fs::path saved = inside / "from_step_00000200/checkpoints/step_00000200";
   for (const SlowDisk& disk : {SlowDisk{.below = saved, .kill = 1},

@@ -30,8 +30,8 @@ TEST_CASE("a run killed at twenty moments ends in the bytes of an uninterrupted 
     int kills = 0, inside_saves = 0;
     for (int i = 0; i < 20; ++i) {
       WatchedRun run(workdir, run_words(workdir, threads), temp.path() / "out");
-      // Some are hit while they start, the others behind a step of their own, of those every other
-      // one at a random location of the save that comes next.
+      // Some are killed while they start, the others after a step; of these every second one at a
+      // random point of the next save.
       bool alive = i % 5 == 0 || run.wait_for_step(i * kRunSteps / 21);
       if (i % 5 != 0 && i % 2 == 0) alive = alive && run.wait_for_save();
       alive = alive && run.wait_for_events(random() % 12);
@@ -42,7 +42,7 @@ TEST_CASE("a run killed at twenty moments ends in the bytes of an uninterrupted 
       kills += code == 128 + SIGKILL ? 1 : 0;
       inside_saves += has_unfinished_checkpoint(workdir) ? 1 : 0;
     }
-    CHECK(kills >= 15);  // a slow moment of this test may let a run end before it is hit
+    CHECK(kills >= 15);  // if this test is slow, a run may end before it is killed
     CHECK(inside_saves > 0);
     REQUIRE(run_to_end(workdir, threads) == 0);
     check_undisturbed(result_of(workdir));

@@ -26,7 +26,7 @@ TEST_CASE("a second process in the same directory is refused") {
   const fs::path workdir = temp.path() / "run";
   WatchedRun first(workdir, run_words(workdir, 1), temp.path() / "first");
   REQUIRE(first.wait_for_step(17));
-  first.process.signal(SIGSTOP);  // so that it cannot end before the second has looked
+  first.process.signal(SIGSTOP);  // so that it cannot end before the second one checks
   Process second(run_words(workdir, 1), temp.path() / "second");
   CHECK(second.wait() == 1);
   CHECK_THAT(second.output(), Contains("in use by process " + std::to_string(first.process.pid())));
@@ -74,7 +74,7 @@ TEST_CASE("a run that was started before a field existed continues") {
   CHECK_THAT(output, !Contains("label_smoothing"));
   CHECK(last_step(workdir) == 500);
 
-  // What is not its default was chosen, and is told.
+  // Values other than defaults were chosen and are reported.
   replace_file(file, text, Durability::cached);
   CHECK(run_to_end(workdir, 1, &output, {"trainer.train_steps=500", "task.label_smoothing=0.1"}) ==
         0);
@@ -131,7 +131,7 @@ TEST_CASE("a checkpoint interval of time saves when it has passed, and at the en
                         "trainer.checkpoint_interval=" + interval}) == 0);
     return CheckpointManager(workdir / "checkpoints", {}, nullptr).steps();
   };
-  // Less than a step takes, and more than the run.
+  // Shorter than a step, and longer than the run.
   std::vector<std::int64_t> all(20);
   std::iota(all.begin(), all.end(), 1);
   CHECK(steps_saved("1us") == all);

@@ -29,7 +29,7 @@ std::string record(int step, const std::string& kind, const std::string& values)
          "},\"rates\":{\"steps_per_second\":50.0},\"time\":1.0}\n";
 }
 
-// A run that is done: 40 steps, the loss of which falls from `loss` in a straight line to 0.
+// A finished run of 40 steps with a loss that falls linearly from `loss` to 0.
 void make_run(const TempDir& folder, const std::string& name, double loss, double accuracy) {
   std::string metrics;
   for (int step = 10; step <= 40; step += 10) {
@@ -156,7 +156,7 @@ TEST_CASE("several runs and kinds share a chart, several metrics have one each")
   }
   CHECK_THAT(output, Contains("\n\n steps_per_second\n"));
   CHECK_THAT(output, !Contains("\x1b"));
-  // Marks that all can be told apart where the locale has them.
+  // Distinct markers, if the locale has them.
   CHECK_THAT(trivet_in(runs.folder.path(), "plot runs/* accuracy", "LC_ALL=C.UTF-8").output,
              Contains("  ● 10-b") && Contains("  ▲ 2-a"));
 }

@@ -26,8 +26,7 @@ using Catch::Contains;
 
 namespace {
 
-// Runs the program on a terminal of its own, on which `keys` have been typed, and returns all that
-// came there.
+// Runs the program on a new terminal, types `keys` and returns all output.
 std::string on_terminal(std::vector<std::string> words, unsigned short columns,
                         const std::string& keys = {}) {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -55,7 +54,7 @@ std::string on_terminal(std::vector<std::string> words, unsigned short columns,
   REQUIRE(::write(terminal, keys.data(), keys.size()) == static_cast<ssize_t>(keys.size()));
   std::string all;
   char buffer[4096];
-  // Ends with an error when the last process has closed the screen.
+  // Ends with an error when the last process has closed the terminal.
   for (ssize_t n; (n = ::read(terminal, buffer, sizeof buffer)) > 0;) {
     all.append(buffer, static_cast<std::size_t>(n));
   }
@@ -68,7 +67,7 @@ std::string on_terminal(std::vector<std::string> words, unsigned short columns,
   return all;
 }
 
-// What was shown between two returns of the cursor, without colors and erasures.
+// The text between two returns of the cursor, without colors and erasures.
 std::vector<std::string> lines_of(const std::string& output) {
   const std::string plain = std::regex_replace(output, std::regex("\x1b\\[[0-9;?]*[A-Za-z]"), "");
   std::vector<std::string> lines(1);

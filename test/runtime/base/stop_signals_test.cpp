@@ -12,7 +12,8 @@ using trivet::StopSignals;
 
 namespace {
 
-// Answers a signal with `handler` while it lives. Whoever starts the tests may ignore some (nohup).
+// Handles a signal with `handler` while this object exists. The tests may start with ignored
+// signals (nohup).
 class Handling {
  public:
   Handling(int signal, void (*handler)(int)) : signal_(signal) {

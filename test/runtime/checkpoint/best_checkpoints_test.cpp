@@ -51,7 +51,7 @@ Logs accuracy(double value) {
   return logs;
 }
 
-// Evaluates `values` at steps 10, 20, ... and says which of them were kept when.
+// Evaluates `values` at steps 10, 20, ... and returns the kept ones after each.
 std::string offered(BestCheckpoints& best, const std::vector<double>& values,
                     std::int64_t first = 10) {
   std::string kept;
@@ -77,8 +77,8 @@ TEST_CASE("a checkpoint has the state at the start of its save", "[tsan]") {
   CheckpointManager manager(temp / "c", {.max_to_keep = 5, .async = true}, ignore);
   Tensor w = weights(1);
   REQUIRE(manager.begin_save(1, filled(w)));
-  for (float& x : w.mutable_span<float>()) x = 2;  // training goes on
-  CHECK_FALSE(manager.begin_save(1, filled(w)));   // this very step is saved or being saved
+  for (float& x : w.mutable_span<float>()) x = 2;  // training continues
+  CHECK_FALSE(manager.begin_save(1, filled(w)));   // this step is saved or being saved
   REQUIRE(manager.begin_save(2, filled(w)));       // waits for the first
   manager.wait();
   const auto saved = manager.take_saved();
@@ -117,7 +117,7 @@ TEST_CASE("the next call reports a failed background write", "[tsan]") {
   const fs::path directory = temp / "c";
   CheckpointManager manager(directory, {.max_to_keep = 5, .async = true}, ignore);
   manager.save(1, filled(weights(1)));
-  // A file where the directory should be: nothing can be written below it.
+  // A file in place of the directory: nothing can be written below it.
   fs::rename(directory, temp / "away");
   write_file(directory, "", Durability::cached);
   REQUIRE(manager.begin_save(2, filled(weights(2))));
@@ -129,7 +129,7 @@ TEST_CASE("the next call reports a failed background write", "[tsan]") {
     manager.wait();
     CHECK(manager.failed());
     CHECK_THROWS_WITH(manager.take_saved(), Contains("checkpoint of step 2 not saved"));
-    CHECK(manager.take_saved().empty());  // told once
+    CHECK(manager.take_saved().empty());  // reported once
   }
   fs::remove(directory);
   fs::rename(temp / "away", directory);
@@ -252,7 +252,7 @@ TEST_CASE(
     BestCheckpoints best(directory, {.metric = "accuracy", .keep = 2}, ignore);
     CHECK(offered(best, {0.5}) == "10 ");
     best.keep({20, 0.9}, source(0.9F), filled(weights(0.9F)));
-    // The same evaluation again, as behind a kill, changes nothing.
+    // The same evaluation again, as after a kill, changes nothing.
     CHECK_FALSE(best.wanted(20, accuracy(0.9)));
     REQUIRE(best.wanted(20, accuracy(0.4)) == 0.4);
     best.keep({20, 0.4}, source(0.4F), filled(weights(0.4F)));

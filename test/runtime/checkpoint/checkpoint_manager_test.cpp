@@ -37,7 +37,7 @@ struct Warnings {
   }
 };
 
-// Tensors and state that tell their step, `size` numbers long.
+// Tensors and state that depend on the step, with `size` numbers.
 CheckpointManager::Fill filled(std::int64_t step, std::int64_t size = 1000) {
   return [=](CheckpointWriter& writer) {
     Tensor w = Tensor::host({size});
@@ -95,7 +95,8 @@ TEST_CASE("the manifest holds sizes and CRC-32 sums that others compute too") {
   CHECK(file.find("name")->as_string() == "state.json");
   CHECK(file.find("size")->as_integer() ==
         static_cast<std::int64_t>(fs::file_size(directory / "state.json")));
-  // gzip keeps the same sum in the last eight bytes of its files, least significant byte first.
+  // gzip stores the same checksum in the last eight bytes of its files, least significant byte
+  // first.
   const auto gzip = test::shell("gzip -c " + test::quoted((directory / "state.json").string()) +
                                 " | tail -c8 | od -An -tx4 -N4 | tr -d ' \\n'");
   CHECK(file.find("crc32")->as_string() == gzip.output);
@@ -180,7 +181,7 @@ TEST_CASE("a damaged checkpoint is skipped with the reason, for any damage") {
     REQUIRE(warnings.texts.size() == 1);
     CHECK_THAT(warnings.texts[0], Contains(damage.reason));
 
-    // The run comes to the same step again; what is damaged stays under another name.
+    // The run reaches the same step again; the damaged checkpoint stays under another name.
     CHECK(manager.save(20, filled(20)));
     CHECK(fs::exists(temp.path() / "damaged_step_00000020"));
     CHECK(step_in(*CheckpointManager(temp.path(), {5}, warnings.collector()).newest()) == 20);
@@ -234,8 +235,8 @@ TEST_CASE("a process killed while it saves leaves an intact checkpoint") {
   int unfinished = 0;
   std::mt19937 random(1);
   for (int round = 0; round < 30; ++round) {
-    // The child saves one checkpoint after another. It is killed after a number of events of its
-    // files, up to two saves long, each round somewhere else.
+    // The child saves one checkpoint after another. It is killed after a number of file events, up
+    // to two saves long, in each round at another point.
     test::DirectoryWatch watch(directory);
     const pid_t child = ::fork();
     if (child == 0) {
@@ -266,7 +267,7 @@ TEST_CASE("a process killed while it saves leaves an intact checkpoint") {
     }
   }
   CHECK(newest_step > 1);
-  CHECK(unfinished > 0);  // else no save was hit
+  CHECK(unfinished > 0);  // else no save was interrupted
 }
 
 TEST_CASE("a failed save reports the reason and keeps existing checkpoints") {
@@ -276,7 +277,7 @@ TEST_CASE("a failed save reports the reason and keeps existing checkpoints") {
   manager.save(1, filled(1));
 
   SECTION("the disk is full") {
-    // A limit on file sizes stands for the disk: writing past it fails in the same place.
+    // A file size limit simulates a full disk: writing past it fails at the same point.
     const pid_t child = ::fork();
     if (child == 0) {
       ::signal(SIGXFSZ, SIG_IGN);

@@ -72,7 +72,7 @@ TEST_CASE("restrictions of an experiment apply to higher layers, with the locati
         "command line:1:14 (task.classes=8): task.classes: must be 10 (it is small)\n"
         "command line:2:21 (trainer.train_steps=-1): trainer.train_steps: must be >= 0, found "
         "-1\n");
-  // A file that starts from the experiment is bound as well.
+  // The restrictions also apply to a file that starts from the experiment.
   configs.write("named.toml", "experiment = 'demo/small'\n");
   configs.name_experiment("demo/named", "named.toml");
   configs.write("main.toml", "experiment = 'demo/named'\n[task]\nclasses = 9\n");
@@ -88,7 +88,7 @@ TEST_CASE("restrictions are kept in the resolved config and apply to configs bas
   CHECK(again.resolve().tree == first.tree);
   CHECK(again.diagnostics({"task.classes=8"}) ==
         "command line:1:14 (task.classes=8): task.classes: must be 10 (it is small)\n");
-  // Also a file above it that starts from the experiment once more.
+  // And to a file on top of it that starts from the experiment again.
   again.request.experiment = "demo/small";
   again.request.files = {again.path("main.toml")};
   CHECK(text_at(again.resolve().tree, "restrictions") == "[\"demo/small\"]");

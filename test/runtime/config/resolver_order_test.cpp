@@ -10,8 +10,7 @@
 namespace trivet::test::config_order {
 namespace {
 
-// Where both orders give the same at this path: what they give; where both are refused: the first
-// problem.
+// The value at this path if both orders give the same; the first error if both are rejected.
 std::string either_way(const std::vector<std::string>& words, const std::string& path,
                        const char* config = kGoodConfig) {
   Configs configs(config);
@@ -54,7 +53,7 @@ TEST_CASE("an override without effect is rejected with the override that replace
              Catch::Contains("task.model: this has no effect"));
   CHECK_THAT(either_way({"task.model.parts={label = 'a'}", "task.model.parts={sizes = [1]}"}, ""),
              Catch::Contains("task.model.parts: this has no effect"));
-  // A type and a table that names none, whether or not the files have a type there.
+  // A type and a table without one, with or without a type in the files.
   const char* const bare =
       "task = {type = 'demo/Task', model = 'demo/Mlp', train_input = {type = 'demo/Noise', "
       "batch_size = 2}}\ntrainer = {train_steps = 10}\n";
@@ -67,7 +66,7 @@ TEST_CASE("an override without effect is rejected with the override that replace
                    "trainer.optimizer.type") == "\"demo/Sgd\"");
   CHECK_THAT(either_way({"task.model.hidden_dims[0]=5", "~task.model.hidden_dims[0]"}, ""),
              Catch::Contains("'~task.model.hidden_dims[0]' removes it"));
-  // A slip below a part that is replaced is one all the same.
+  // An error below a replaced part is still an error.
   CHECK_THAT(either_way({"trainer.optimizer.nonsense=0.5", "trainer.optimizer=demo/Sgd"}, ""),
              Catch::Contains("unknown key 'nonsense'"));
 }

@@ -28,7 +28,7 @@ PluginNote note_of(const std::string& bytes) {
   return read_plugin_note(file.get());
 }
 
-// Reads a note as far as the host does at a scan and for `explain`.
+// Reads a note like the host in a scan and for `explain`.
 void use(const PluginNote& note) {
   if (!note.error.empty()) return;
   try {
@@ -143,7 +143,7 @@ TEST_CASE("damaged headers and notes are reported, never followed", "[fuzz]") {
     use(result);
     read += result.error.empty() ? 1 : 0;
   }
-  // Both outcomes occur, or the mutations would test nothing.
+  // Both outcomes must occur, or the mutations test nothing.
   CHECK(read > kRounds / 20);
   CHECK(read < kRounds * 19 / 20);
 }

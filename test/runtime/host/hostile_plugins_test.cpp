@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A host that looks at `folder`, in which alpha was put as well, with a registry of its own.
+// A host for `folder`, which also contains alpha, with its own registry.
 class Bench {
  public:
   explicit Bench(const PluginFolder& folder) {
@@ -29,7 +29,7 @@ class Bench {
   PluginHost& host() { return *host_; }
   Registry& registry() { return registry_; }
 
-  // Why the plugin was refused at the scan; alpha must be usable.
+  // The reason for refusing the plugin in the scan; alpha must be usable.
   std::string refusal(std::string_view stem) {
     check_alpha();
     const PluginFile file = state_of(*host_, stem);
@@ -37,7 +37,8 @@ class Bench {
     return file.reason;
   }
 
-  // Why the plugin was refused when a key of it was asked for; the error and the listing agree.
+  // The reason for refusing the plugin when one of its keys is requested; the error and the listing
+  // agree.
   std::string refusal_on_load(const std::string& name) {
     CHECK(state_of(*host_, name).state == PluginState::available);
     std::string said;
@@ -55,7 +56,7 @@ class Bench {
     CHECK(file.state == PluginState::refused);
     CHECK(said.find(file.reason) != std::string::npos);
     CHECK(said.find(file.path.string()) != std::string::npos);
-    // Asking again gives the same answer, without another try.
+    // Another request gives the same answer without a new attempt.
     CHECK_THROWS_WITH(registry_.get("schedule", name + "/Plain"), Catch::Contains(file.reason));
     return file.reason;
   }

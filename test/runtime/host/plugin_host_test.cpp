@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether a library whose file name is this has been opened by this process.
+// Whether this process has loaded a library with this file name.
 bool is_open(const std::string& path) {
   struct Search {
     const std::string& path;
@@ -90,7 +90,7 @@ TEST_CASE("plugins of two compilers exchange objects, and equal names do not col
   const ConfigOf<Schedule> config("beta/Times", Value::table({{"times", 3}, {"inner", constant}}));
   CHECK(trivet::make(config)->value(0) == 15);
 
-  // Both plugins have a struct alpha::ConstantConfig; each is its own item.
+  // Both plugins have a struct alpha::ConstantConfig; each is a separate item.
   const Value bad = Value::table({{"type", "alpha/Constant"}, {"value", 5}, {"times", 3}});
   const ConfigOf<Schedule> wrong("beta/Times", Value::table({{"inner", bad}}));
   CHECK_THROWS_WITH(trivet::make(wrong), Catch::Contains("unknown key 'times'"));

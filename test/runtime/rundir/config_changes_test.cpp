@@ -66,7 +66,7 @@ TRIVET_CONFIG(AdamConfig, trivet::OptimizerConfig, (beta_1, "Decay.", adjustable
 struct SyntheticConfig : InputConfig {};
 TRIVET_CONFIG(SyntheticConfig, trivet::InputConfig)
 
-// The types of this test; no other plugin is there, and those of "gone" cannot be used.
+// The types of this test. No other plugin exists, and the types of "gone" are unusable.
 class Schemas final : public SchemaLookup {
  public:
   const Schema* find(std::string_view kind, std::string_view key, const Origin&, const std::string&,
@@ -104,7 +104,7 @@ Value config() {
   return value;
 }
 
-// "path: before -> after", with "!" in front of what breaks the run, and why where that is said.
+// "path: before -> after", with a leading "!" if it breaks the run, and the reason if given.
 std::string compared(const Value& before, const Value& after) {
   Schemas schemas;
   std::string text;
@@ -121,7 +121,7 @@ std::string changed(std::string_view path, Value to) {
   return compared(config(), after);
 }
 
-// Of a change from one value to another, or from none to one: 'x' breaks, '.' does not.
+// For a change from one value to another, or from none to one: 'x' breaks, '.' does not.
 std::string breaks(std::string_view path, Value from, Value to, Value before = config()) {
   Value after = before;
   if (!from.is_null()) before.set_path(path, std::move(from));
@@ -148,7 +148,7 @@ TEST_CASE("defaults of new fields are not changes") {
   CHECK(changed("task.model.new_field", field) == "!task.model.new_field:  -> 0.5\n");
   field.set_origin({.note = kDefaultNote});
   CHECK(changed("task.model.new_field", field).empty());
-  // One that there was is compared as ever.
+  // A field that existed is compared as usual.
   Value other(0.25);
   other.set_origin({.note = kDefaultNote});
   CHECK(changed("task.label_smoothing", other) == "task.label_smoothing: 0.0 -> 0.25\n");
@@ -167,7 +167,7 @@ TEST_CASE("another task or model breaks a run, but other changes do not") {
   CHECK(changed("task.model.dropout", 0.1) == "task.model.dropout:  -> 0.1\n");
   CHECK(changed("task.type", "lm/Causal") ==
         "!task.type: \"vision/ImageClassification\" -> \"lm/Causal\"\n");
-  // Of a task no field is known to be the weights': what does not fit is found by restoring.
+  // No field of a task is known to affect weights: restoring finds weights that do not fit.
   CHECK(changed("task.label_smoothing", 0.1) == "task.label_smoothing: 0.0 -> 0.1\n");
   CHECK(changed("task.print_every", 5) == "task.print_every:  -> 5\n");
   CHECK(changed("trainer.optimizer.type", "optim/Sgd") ==
@@ -307,7 +307,7 @@ TEST_CASE("changes of a model without a schema are rejected with the reason") {
   before.set_path("task.type", "gone/Task");
   CHECK(breaks("task.label_smoothing", Value(), 0.5, before) == "x");
   CHECK(breaks("task.train_input.seed", Value(), 5, before) == "x");
-  // Of an input nothing must be known.
+  // An input needs no schema.
   before = config();
   before.set_path("task.train_input.type", "gone/Input");
   after = before;

@@ -161,7 +161,7 @@ TEST_CASE("an unreadable file is not reported as unwritable", "[nosan]") {
   test::TempDir temp;
   const fs::path file = temp.write("a", "text");
   fs::permissions(file, fs::perms::none);
-  const bool is_root = ::geteuid() == 0;  // who may read all files
+  const bool is_root = ::geteuid() == 0;  // root may read all files
   constexpr uid_t kNobody = 65534;
   if (is_root) REQUIRE(::seteuid(kNobody) == 0);
   CHECK_THROWS_WITH(read_text_file(file), Contains("cannot read"));
@@ -221,13 +221,13 @@ TEST_CASE("a heartbeat that cannot be written is reported with its reason", "[ts
   test::TempDir temp;
   const fs::path path = temp.path() / "status.json";
   StatusFile status(path, "train", 1);
-  fs::create_directory(path);  // which no file can replace
+  fs::create_directory(path);  // a file cannot replace a directory
   CHECK_THROWS_AS(status.set_state("running"), RunError);
   CHECK(status.take_heartbeat_error().empty());
   test::DirectoryWatch watch(temp.path());
   status.start_heartbeat(0.001);
-  // A beat holds the lock from its first file to its report, so one file of it is enough to wait
-  // for.
+  // A heartbeat holds the lock from its first file to its report, so waiting for one file is
+  // enough.
   REQUIRE(watch.wait());
   CHECK_THAT(status.take_heartbeat_error(), Contains("status.json: Is a directory"));
 }

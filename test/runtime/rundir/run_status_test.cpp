@@ -70,7 +70,7 @@ TEST_CASE("metrics read back unchanged, with separate kinds and rates") {
     return kind == RecordKind::train && name == "loss";
   };
   const MetricsContent some = read_metrics(path, only_loss);
-  CHECK(some.series.size() == 5);  // the names are known all the same
+  CHECK(some.series.size() == 5);  // the names are still known
   CHECK(some.series[0].points.size() == 2);
   CHECK(some.series[3].points.empty());
 
@@ -87,7 +87,7 @@ TEST_CASE("a line truncated at any byte affects only that line") {
   for (std::size_t size = 0; size < kGood.size(); ++size) {
     const MetricsContent content = content_of(kGood + kGood.substr(0, size));
     CHECK(content.records == 1);
-    CHECK(content.unreadable == 0);  // it may be a line that is being written
+    CHECK(content.unreadable == 0);  // the line may be in the middle of a write
   }
   test::TempDir temp;
   const fs::path path = temp.write("metrics.jsonl", kGood + kGood.substr(0, 20));
@@ -143,7 +143,7 @@ TEST_CASE("a run is lost if its process is gone, and silent if it writes nothing
   CHECK(judged_state("running", sign) == "lost");
   CHECK(judged_state("evaluating", sign) == "lost");
   sign = well;
-  sign.same_boot = false;  // a process of this number is another one
+  sign.same_boot = false;  // another process has this id
   CHECK(judged_state("running", sign) == "lost");
   sign = well;
   sign.age = 31;
@@ -151,7 +151,7 @@ TEST_CASE("a run is lost if its process is gone, and silent if it writes nothing
   CHECK(judged_state("running", {.age = 3}) == "running");  // of another machine
   CHECK(judged_state("running", {.age = 31}) == "silent");
   CHECK(judged_state("running", {.age = -1e6}) == "running");  // a clock that went back
-  // What has come to an end needs no sign of life; what is not known is not judged.
+  // Ended runs need no sign of life, and unknown states are not changed.
   for (const char* end : {"done", "failed", "interrupted", "preempted", "hibernating"}) {
     CHECK(judged_state(end, {.age = 1e6}) == end);
   }

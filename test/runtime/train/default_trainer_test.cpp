@@ -44,7 +44,7 @@ TEST_CASE("denormals are zero on every thread of training and evaluation", "[tsa
   bench.trainer->evaluate(-1);
   CHECK(kept() == before);
   volatile float tiny = 1e-30F, factor = 1e-10F;
-  CHECK(tiny * factor != 0);  // as the caller had it
+  CHECK(tiny * factor != 0);  // the caller's setting
 }
 
 TEST_CASE("a run that only trains never touches the evaluation data") {

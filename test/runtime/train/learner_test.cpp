@@ -42,7 +42,7 @@ LearnerConfig learner(const std::string& variable, double rate) {
   return config;
 }
 
-// Everything on: what a checkpoint has to hold.
+// All features are on, for the contents of a checkpoint.
 TrainerConfig everything() {
   TrainerConfig config = accumulating(2);
   config.ema.decay = 0.9;

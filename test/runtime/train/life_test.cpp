@@ -30,7 +30,7 @@ std::string calls_of(Do what, std::int64_t steps, const fs::path& checkpoints) {
   test::register_parts();
   const auto device = test::open_tiny();
   TaskContext task_context{*device, {}};
-  // Without prefetch: everything happens on this thread.
+  // Without prefetch, all calls are on this thread.
   const Value endless = Value::table({{"prefetch", 0}});
   const Value two = Value::table({{"prefetch", 0}, {"batches", 2}});
   std::string calls;
@@ -85,7 +85,7 @@ TEST_CASE("a run that has a checkpoint is never initialized") {
   CHECK(calls_of(Do::train, 3, temp / "c").find("initialize") == std::string::npos);
   CHECK(calls_of(Do::eval, 0, temp / "c") ==
         "build_model\n" + kBuildEvaluation + evaluation_calls(3));
-  // One that is done evaluates what it has, without a step.
+  // A finished run evaluates its state without a step.
   CHECK(calls_of(Do::train_and_eval, 3, temp / "c") ==
         kBuildTraining + kBuildEvaluation + evaluation_calls(3));
 }

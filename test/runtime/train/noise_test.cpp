@@ -39,7 +39,7 @@ TEST_CASE("training steps have variational noise from start_step on, the same in
 }
 
 TEST_CASE("evaluations and checkpoints have weights without variational noise") {
-  // With a rate of 0 nothing but noise could change a weight.
+  // With a rate of 0 only noise can change a weight.
   TrainerConfig still = noisy(0.5, 0);
   still.learning_rate = ConfigOf<Schedule>("parts/Falling", Value::table({{"value", 0.0}}));
   Bench plain, bench(still);

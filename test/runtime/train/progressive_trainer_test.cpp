@@ -131,7 +131,7 @@ TEST_CASE("a stage with another model starts from the weights of the same paths"
   CHECK(bench.weight("c") == Approx(0.25).margin(0.01));
   CHECK(bench.weight("w") != w);
   CHECK(bench.weight("w") == Approx(w).margin(0.01));
-  // The optimizer is a new one: the schedule's second value comes next, not its seventh.
+  // The optimizer is new: the schedule's second value comes next, not its seventh.
   CHECK(*bench.trainer->train_logs().find("learning_rate") == 1e-6 / 2);
   CHECK_THAT(bench.observer.notes,
              Contains("stage 2 of 2: 2 of 3 variables from stage 1 of 2; 1 missing"));
@@ -277,7 +277,7 @@ TEST_CASE("evaluation data is opened before a stage trains, and once for stages 
   const Logs third = bench.trainer->evaluate(-1);
   CHECK(*second.find("eval_batches") == 3);
   CHECK(*third.find("eval_batches") == 1);
-  // Another process that goes on in the second stage opens what both stages have once.
+  // Another process that continues in the second stage opens data that both stages share once.
   Bench again(stages({stage(2), curved(2), own}));
   Bench first(stages({stage(2), curved(2), own}));
   first.trainer->initialize();
@@ -335,8 +335,8 @@ TEST_CASE("a bad step goes back within its stage or into the previous one and ge
     all.recovery_max_trials = 1;
     return all;
   };
-  // The data repeats every seven batches, so that those after the bad one are those that came after
-  // the checkpoint: the first of the second stage, or its third.
+  // The data repeats every seven batches, so the batches after the bad one equal those after the
+  // checkpoint: the first of the second stage, or its third.
   struct Case {
     std::int64_t saved_at, bad_batch;
     std::size_t stage;

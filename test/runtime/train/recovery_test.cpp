@@ -50,7 +50,7 @@ TEST_CASE("steps with a non-finite loss are skipped as often as configured") {
   const test::MemoryCheckpoint after = bench.save();
   CHECK(after.files == before.files);  // weights, states of layers, slots and averages
   CHECK(bench.weight("seen") == 2.0 * static_cast<double>(config.gradient_accumulation));
-  // Its outputs are the largest so far, and do not count; nor does it as a batch.
+  // Its outputs are the largest so far, but do not count, nor does the batch.
   for (const char* key : {"metrics", "logs", "loss"}) {
     INFO(key);
     CHECK(trainer_state(after, key) == trainer_state(before, key));
@@ -100,8 +100,8 @@ TEST_CASE("a loss that is not a number is bad before recovery_begin_steps, too")
 }
 
 TEST_CASE("after a bad batch the run continues from the checkpoint with the following data") {
-  // The data repeats every seven batches: from step 7 on, the batches behind the bad one (the 14th)
-  // are those of a run that never met it.
+  // The data repeats every seven batches: from step 7 on, the batches after the bad one (the 14th)
+  // are those of a run without it.
   Bench bad(recovering(Recovery::restore, 1), with_nan_at(13));
   Bench good(recovering(Recovery::restore, 1));
   for (Bench* bench : {&bad, &good}) {

@@ -4,8 +4,8 @@
 //
 // t = metrics of a loop (with the number of steps in it), x = a training action, c = a checkpoint
 // is on the disk, e = an evaluation, y = an evaluation's action, b = a best checkpoint, end = the
-// data ended, r = back to a checkpoint after a bad step, u = a step that is not worth saving at a
-// stop, S = stopped, ! = an error.
+// data ended, r = back to a checkpoint after a bad step, u = a step that is not saved at a stop, S
+// = stopped, ! = an error.
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -139,7 +139,7 @@ struct Process {
   double seconds_per_step = 0, seconds_per_evaluation = 0;  // on the controller's clock
 };
 
-// A run's directory and the processes that work on it, one after the other.
+// A run's directory and its processes in sequence.
 class Story {
  public:
   fs::path checkpoints() const { return temp_.path() / "checkpoints"; }
@@ -179,7 +179,7 @@ class Story {
   std::vector<std::int64_t> left() const { return steps_in(checkpoints()); }
   std::vector<std::int64_t> best() const { return steps_in(temp_.path() / "best"); }
 
-  std::string error, reasons;  // of the last process; reasons: of its ways back
+  std::string error, reasons;  // of the last process; reasons: for going back
 
  private:
   static std::vector<std::int64_t> steps_in(const fs::path& directory) {
@@ -277,7 +277,7 @@ TEST_CASE("11: only the newest are kept, and multiples of keep_every") {
   Story story;
   story.go(process({20, 5, -1, 0, 2}, {.max_to_keep = 2, .keep_every = 6}));
   CHECK(story.left() == Steps{6, 12, 16, 18, 20});
-  // The next process goes by its own rules.
+  // The next process has its own rules.
   story.go(process({21, 5, -1, 0, 0}, {.max_to_keep = 1}));
   CHECK(story.left() == Steps{21});
 }
@@ -321,7 +321,7 @@ TEST_CASE("15: a save fails once") {
     Process run = process({5, 5, -1, 0, 5}, {.max_to_keep = 0, .async = async});
     story.go(run);
     run.options.train_steps = 20;
-    // At step 8 something stands where checkpoints go, and stays.
+    // At step 8 a file blocks the directory of checkpoints and stays.
     run.script.at_step = [&](std::int64_t step) {
       if (step != 8) return;
       fs::rename(story.checkpoints(), story.checkpoints().string() + ".away");
@@ -350,7 +350,7 @@ TEST_CASE("16: checkpoints by time come between any two steps") {
   run.seconds_per_step = 10;
   CHECK(story.go(run) == "c4 t5(5) c8 t10(5) c10 e10 ");
   CHECK(story.left() == Steps{4, 8, 10});
-  // The clock starts anew with the process, from its step on.
+  // The clock restarts with the process, from its step on.
   run.options.train_steps = 16;
   CHECK(story.go(run) == "c14 t15(5) t16(1) c16 e16 ");
 }

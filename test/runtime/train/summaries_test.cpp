@@ -85,7 +85,7 @@ TEST_CASE(
     "a task and its model add summaries, in training and in the first batch of an evaluation") {
   const TrainedRun run(config_with(6, false));
   REQUIRE(run.observer.seen.size() == 2);
-  // The model writes down the step it works in, which is the number of steps before.
+  // The model records the current step, which is the number of earlier steps.
   CHECK(std::get<double>(entry_of(run.observer.seen[0].summaries, "line/step").content) == 5);
   const Summaries& eval = run.observer.seen[1].summaries;
   CHECK(std::get<double>(entry_of(eval, "line/step").content) == 7);

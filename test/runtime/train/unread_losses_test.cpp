@@ -24,7 +24,7 @@ using Catch::Contains;
 
 namespace {
 
-// w - rate * gradient, in ops alone.
+// w - rate * gradient, only with ops.
 class Plain final : public Optimizer {
  public:
   using Config = OptimizerConfig;

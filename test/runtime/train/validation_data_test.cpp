@@ -55,10 +55,10 @@ TEST_CASE("continued evaluations use all data in turn") {
   bench.trainer->initialize();
   CHECK(loss(bench, 2) == Approx(loss_of(0, 1)));
   CHECK(loss(bench, 2) == Approx(loss_of(2, 3)));
-  // The last, and behind it the first.
+  // The last batch, then the first.
   CHECK(loss(bench, 2) == Approx((loss_of(4, 4) + loss_of(0, 0)) / 2));
   CHECK(loss(bench, 2) == Approx(loss_of(1, 2)));
-  // More than there is: some come twice.
+  // More batches than exist: some come twice.
   CHECK(*bench.trainer->evaluate(12).find("eval_batches") == 12);
 }
 
@@ -73,8 +73,8 @@ TEST_CASE("evaluations continue after a checkpoint, too") {
   resumed.trainer->restore(checkpoint);
   CHECK(loss(resumed, 2) == next);
 
-  // Nothing is kept where evaluations start over, and a checkpoint of such a run can be gone on
-  // from with this one.
+  // No position is kept if evaluations start over, and a run with continued evaluations can
+  // continue from such a checkpoint.
   Bench other = bench_of(test::trainer_config(), 5);
   other.trainer->initialize();
   other.trainer->train(1);

@@ -30,7 +30,7 @@ RunProgress state() {
 
 constexpr Terminal kAscii{.style = OutputStyle::live, .color = false, .unicode = false};
 
-// Everything written to it since it was made.
+// All output since its construction.
 class Pipe {
  public:
   Pipe() {

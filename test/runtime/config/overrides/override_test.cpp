@@ -129,7 +129,7 @@ TEST_CASE("an override with ~ removes a value and so restores its default") {
 TEST_CASE("a wrong override is reported with its location") {
   struct Row {
     const char* text;
-    const char* expected;  // behind "command line:1:"
+    const char* expected;  // after "command line:1:"
   };
   const Row row = GENERATE(
       Row{"seed", "5 (seed): bad override: '=' and a value are missing"},

@@ -15,7 +15,7 @@ using trivet::test::text_at;
 
 namespace {
 
-// Resolves the good config with this behind --params_override and these plain overrides.
+// Resolves the valid config with this value of --params_override and these plain overrides.
 ResolvedConfig resolved(const std::string& params, const std::vector<std::string>& more = {}) {
   Configs configs(kGoodConfig);
   configs.request.files = {configs.path("main.toml")};

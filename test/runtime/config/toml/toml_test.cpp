@@ -17,7 +17,7 @@ using trivet::Value;
 
 namespace {
 
-// The one problem that reading this text gives.
+// The only error of reading this text.
 Diagnostic problem_of(std::string_view text) {
   try {
     trivet::read_toml(text, "x.toml");

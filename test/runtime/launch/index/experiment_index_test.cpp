@@ -43,7 +43,7 @@ struct Made {
   test::ExperimentFiles files{folder / "root"};
 };
 
-// Everything in the tables but which state of a file it was read from.
+// All tables without the states of files.
 std::vector<std::string> rows_of(const fs::path& index) {
   Database database(index, Database::Access::read);
   std::vector<std::string> rows;
@@ -68,7 +68,7 @@ std::vector<std::string> rows_of(const fs::path& index) {
   return rows;
 }
 
-// What the listings get, as one text.
+// The data of the listings as one string.
 std::string told_by(ExperimentIndex& index) {
   std::string told;
   for (const ExperimentView& view : index.experiments()) {
@@ -84,7 +84,7 @@ std::string told_by(ExperimentIndex& index) {
   return told;
 }
 
-// Until an index that reads the files will take it that they stay as they are.
+// Waits until an index that reads the files trusts their times.
 void wait_until_trusted(const fs::path& root) {
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
     const FileStamp mark = stamp_of(entry.path().string());
@@ -149,8 +149,8 @@ TEST_CASE("the results of units are read from their files") {
 TEST_CASE("only files that have changed are read again") {
   const Made made;
   { ExperimentIndex(made.files.root()).units(); }
-  // The marks of files that were written a moment ago are not trusted; these are, after a change of
-  // what they hold that no file has seen.
+  // Marks of recently written files are not trusted. These marks are trusted, after a change in the
+  // tables that the files lack.
   const auto settle = [&] {
     Database database(made.index());
     for (std::int64_t wid = 1; wid <= 10; ++wid) {
@@ -181,7 +181,7 @@ TEST_CASE("records that were truncated and rewritten are read again") {
   index.units();
   CHECK(number_of(index.numbers("accuracy", {}, WhichNumber::high), first) == 0.5);
   const fs::path metrics = made.files.unit(1, 1) / "metrics.jsonl";
-  // As a run does that goes back to its checkpoint of step 10, and longer than before.
+  // Like a run that goes back to its checkpoint of step 10 and then writes more lines than before.
   append(made.files.unit(1, 1) / "status.json", "\n");
   fs::resize_file(metrics, fs::file_size(metrics) / 4);
   for (int step = 20; step <= 90; step += 10) {
@@ -190,7 +190,7 @@ TEST_CASE("records that were truncated and rewritten are read again") {
   }
   index.units();
   CHECK(number_of(index.numbers("accuracy", {}, WhichNumber::high), first) == 0.375);
-  // Units that are no longer in the record are gone, with their numbers.
+  // Units that are no longer in the record are removed, with their metrics.
   fs::resize_file(made.files.directory(1) / "units.jsonl", 0);
   made.files.add_units(1, 1, 2);
   CHECK(index.units().size() == 2);
@@ -217,7 +217,7 @@ TEST_CASE("an unusable index costs time but gives the same answer") {
   };
   const auto check_same = [&] {
     CHECK(told_of(made.files.root()) == told);
-    // The next one finds a whole index.
+    // The next process finds a complete index.
     CHECK_FALSE(rows_of(made.index()).empty());
     CHECK(told_of(made.files.root()) == told);
   };
