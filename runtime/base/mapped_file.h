@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file an address of this process is mapped from.
+// Finds the file from which an address of this process is mapped.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the program itself ends at once.
+// Ends the program immediately.
 #pragma once
 
 namespace trivet {

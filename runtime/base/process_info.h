@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process has used so far, beside what process.h tells of any.
+// Resource use of this process, in addition to process.h, which works for any process.
 #pragma once
 
 #include <cstdint>

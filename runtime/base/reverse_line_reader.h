@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of a file from its end, without reading what comes before them.
+// Reads the lines of a file from its end, without reading earlier parts.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// StopSignals: asks a run to stop when the process gets a signal.
+// StopSignals: requests a stop of the run when the process gets a signal.
 //
 // SIGINT (Ctrl-C) is a stop by the user, exit code 130. SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU and
 // SIGHUP come from schedulers, limits and closing terminals: exit code 75 asks for a restart. The

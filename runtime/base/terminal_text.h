@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text as a terminal shows it: cut into characters, measured in columns. Texts come from config
-// files and plugins, so they may hold anything.
+// Text for terminals: split into characters, measured in columns. Texts come from config files and
+// plugins, so they may contain any bytes.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of the user who runs this process. An environment variable that is no absolute path is
-// left out of account, as the XDG base directory specification wants it.
+// Folders of the user who runs this process. An environment variable that is not an absolute path
+// is ignored, as the XDG base directory specification requires.
 #pragma once
 
 #include <filesystem>

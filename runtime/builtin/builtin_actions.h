@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The actions that are part of the program, for configs:
+// The built-in actions, used in configs like this:
 //
 //   [[trainer.eval_actions]]
 //   type = "trivet/NewBest"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin that is part of the program: "trivet", with what no run can do without.
+// The built-in plugin "trivet", with the items that every run needs.
 #pragma once
 
 namespace trivet {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BestCheckpoints: keeps the checkpoints of a run that evaluated best, in `best/`:
+// BestCheckpoints: keeps the checkpoints of a run with the best evaluations, in `best/`:
 //
 //   best/step_00004000/     complete checkpoints, as in checkpoints/
 //   best/best.json          {"metric": "accuracy", "goal": "max",

@@ -162,7 +162,7 @@ CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path direc
   if (!state_.is_table()) throw RunError((name_ / kState).string() + " holds no table");
 }
 
-// What is read must be what the manifest guards.
+// Only files in the manifest may be read.
 void CheckpointDirectoryReader::check_listed(const std::set<std::string>& listed) const {
   const auto check = [&](const std::string& name) {
     if (listed.contains(name)) return;

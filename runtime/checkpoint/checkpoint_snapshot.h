@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckpointSnapshot: a checkpoint in memory. Filling it is all that training waits for; writing it
-// to disk may happen on another thread while training goes on. It may also be read, by a trainer
-// that takes over from another one.
+// CheckpointSnapshot: a checkpoint in memory. Training only waits until it is filled; another
+// thread may write it to disk while training continues. A trainer that continues from another
+// trainer can also read it.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class CheckpointSnapshot final : public CheckpointWriter, public CheckpointReade
   // The tensors saved under a name. Valid until the next call of `clear` or `tensors`.
   std::vector<SafetensorsEntry> entries(std::string_view name) const;
 
-  // All saved data, in order. [any thread, while nobody fills it]
+  // All saved data, in order. [any thread, while it is not being filled]
   void write(CheckpointDirectoryWriter& writer) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints as files, for tools that look at them from outside: found by path, compared,
-// averaged. Nothing here takes a run's lock or changes a run.
+// Checkpoints as files, for tools: finds them by path, compares and averages them. Takes no run
+// lock and changes no run.
 #pragma once
 
 #include <cstdint>

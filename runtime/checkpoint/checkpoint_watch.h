@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckpointWatch: the checkpoints of a run that another process works on, seen from outside. Takes
-// no lock and changes nothing there.
+// CheckpointWatch: follows the checkpoints of another process's run. Takes no lock and changes
+// nothing in the run.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class CheckpointWatch {
     checkpoint,  // the newest one after `after`
     finished,    // there is none, and status.json says that the writer is done
     timeout,     // there was none within the time limit
-    stopped,     // this process was asked to stop
+    stopped,     // this process got a stop request
   };
   struct Parts {
     std::function<bool()> must_stop;

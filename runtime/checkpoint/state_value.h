@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading state that a checkpoint holds.
+// Reads the state in a checkpoint.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs as commands that use their models are told them.
+// Finds the run in the arguments of commands that use its model.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schemas behind "plugin/Name" as a run finds them: in the registry, which loads the plugins of
-// a config when it is asked.
+// Finds the schema of "plugin/Name" for a run in the registry, which loads plugins on demand.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peak of a device in FLOP/s, which model FLOPs utilization (MFU) is a share of: the fastest
-// matrix product that was measured. Measurements of this machine are kept in
-// ~/.cache/trivet/peaks.json, one for each backend, number of threads and device.
+// The peak of a device in FLOP/s, the speed of the fastest measured matrix product. Model FLOPs
+// utilization (MFU) is relative to it. Measurements of this machine are stored in
+// ~/.cache/trivet/peaks.json, one per backend, number of threads and device.
 #pragma once
 
 #include <cstdint>

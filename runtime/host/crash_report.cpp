@@ -40,7 +40,7 @@ int exit_code = 0;
 std::atomic<pid_t> guarded_process{0};  // the process that must not end now; its children may
 std::atomic<int> done_code{-1};         // of WorkIsDone
 std::atomic<bool> ending{false};
-char uncaught[512] = "";  // the words of an exception that nobody catches
+char uncaught[512] = "";  // the message of an uncaught exception
 
 // Innermost first. Walks the stack, so it is used only if nothing else is known.
 const PluginCode* plugin_on_stack() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CrashReport: last words when a crash (a fault, abort, an endless recursion, an exception that
-// nobody catches) or somebody else than main ends the program. They name the plugin, its file, what
-// it was doing and the key that was asked for; the exit code is that of a plugin that cannot be
-// used. A crash that no plugin is to blame for is told in a line and goes its way.
+// CrashReport: reports a crash (a fault, abort, endless recursion or uncaught exception), or an
+// exit outside main. The report names the plugin, its file, its current call and the requested key;
+// the exit code is that of an unusable plugin. A crash without a faulty plugin is reported in one
+// line and then takes its normal course.
 //
 // Nothing runs twice: no child process tries a plugin first, and a start costs nothing more.
 #pragma once

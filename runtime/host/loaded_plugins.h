@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The libraries of plugins that are open in this process: for the record of a run, and for the
-// words of a crash, which know an address only.
+// The plugin libraries that are loaded in this process, for the record of a run, and for crash
+// reports, which only know an address.
 #pragma once
 
 #include <cstdint>

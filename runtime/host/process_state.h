@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ProcessState: what all code of a process shares without a word, and what results depend on: how
-// the processor rounds, the locale, the working directory. A plugin that changes one of them
-// changes what others compute, read or write.
+// ProcessState: implicit state that all code of a process shares and that results depend on:
+// floating-point rounding, the locale, the working directory. A plugin that changes it changes the
+// results of other code.
 #pragma once
 
 #include <cstdint>

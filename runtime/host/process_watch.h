@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ProcessWatch: notices when somebody changes what all of the process shares (ProcessState) while a
-// run works. It is an error, for the run's results are no longer those of its config and seed.
+// ProcessWatch: detects changes of process-wide state (ProcessState) during a run. A change is an
+// error, because the run's results then no longer depend only on config and seed.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ContinuousTrain: a short training run of its own from each checkpoint of another run, as fine
-// tuning during pretraining. It watches task.init_checkpoint, a run's directory.
+// ContinuousTrain: starts a short training run from each checkpoint of another run, such as
+// fine-tuning during pretraining. Follows task.init_checkpoint, a run's directory.
 //
 //   from_step_00001000/     a complete run that started from the checkpoint of step 1000
 //   source/step_00002000/   hard links to the checkpoint in use: its run may remove it

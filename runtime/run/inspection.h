@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a config makes of a model: built as a run would build it, with a step or two of training and
-// a batch of evaluation, and thrown away; of a training in stages each of them, from the weights it
-// would start from if nothing had been learnt before it. Behind `trivet check` and `trivet
-// summary`.
+// Inspects the model of a config, for `trivet check` and `trivet summary`: builds it like a run,
+// runs one or two training steps and an evaluation batch, and discards it. For training in stages,
+// inspects each stage, starting from untrained weights of the earlier stages.
 //
 // On a meta device (trivet/backend/meta_device.h) nothing is computed: shapes, parameters, FLOPs
 // and memory are those of the device's share of a training batch. Losses and evaluations have no

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a config names a number of training or of an evaluation, in a field that says so
-// (names_metric in config.h): the best checkpoint's, those of actions, a search's objective. A
-// misspelt one is found before a run starts.
+// Finds the fields of a config that name a metric (names_metric in config.h): of the best
+// checkpoint, of actions, of a search's objective. Misspelled names are found before a run starts.
 #pragma once
 
 #include <set>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The config that a run goes on with against the one that it was started with. That one stands in
-// config.toml and, guarded by the sums of a manifest, in every checkpoint: so a config.toml that is
-// damaged or lost stops no run, and is not taken for that of another model.
+// Compares the config of a continued run with that of its start, which is in config.toml and, with
+// a checksum, in every checkpoint. So a damaged or lost config.toml does not stop a run and is not
+// mistaken for another model.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run: everything behind `trivet run` once the config is resolved.
+// Runs `trivet run` after the config is resolved.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunRecorder: writes down what trainer and controller tell: metrics.jsonl, summary writers,
-// log.jsonl, status.json, the screen; and passes on the wish to stop.
+// RunRecorder: records the events of trainer and controller in metrics.jsonl, summary writers,
+// log.jsonl, status.json and on the screen, and forwards stop requests.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunSession: one process's work on one run directory: makes task and trainer, continues or starts,
-// does what the mode says and leaves config.toml, status.json and summary.json behind.
+// RunSession: one process's work on one run directory. Builds task and trainer, continues or
+// starts, runs the mode and writes config.toml, status.json and summary.json.
 #pragma once
 
 #include <exception>

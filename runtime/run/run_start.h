@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every run does before its first step, whichever its mode.
+// The steps of every run before its first training step, in any mode.
 #pragma once
 
 #include <memory>

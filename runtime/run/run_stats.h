@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunStats: what a run cost. Training is measured in segments (between them the controller writes,
-// saves and evaluates), and from the third step of the process on: the first two lay out memory.
+// RunStats: measures the cost of a run. Training is measured in segments (between them the
+// controller writes, saves and evaluates), from the third step of the process on: the first two
+// plan memory.
 #pragma once
 
 #include <cstdint>

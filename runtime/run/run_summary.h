@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a run in numbers: for summary.json, and for people.
+// The final figures of a run, for summary.json and for the screen.
 #pragma once
 
 #include <cstdint>

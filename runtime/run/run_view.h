@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunView: where a run shows what it does. A command gives it one; the run itself prints nothing.
+// RunView: shows the progress of a run. The command provides it; the run itself prints nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a learning rate does over a whole training.
+// Checks a learning rate over a whole training.
 #pragma once
 
 #include <cstdint>

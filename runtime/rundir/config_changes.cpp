@@ -21,7 +21,7 @@
 namespace trivet {
 namespace {
 
-// The parts that may change: the type, and fields without their own setting.
+// Whether the type of a part may change, and its fields that have no setting of their own.
 struct Freedom {
   bool type = true;
   bool fields = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changed in the config between two processes that work on one run.
+// Finds the changes in the config between two processes of one run.
 #pragma once
 
 #include <string>

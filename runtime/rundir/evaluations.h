@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluations of a run that were asked for after its training, each in a directory of its own
-// with config.toml, metrics.jsonl and what its task writes: RUN/evals/1, RUN/evals/2, ...
+// The standalone evaluations of a run, each in its own directory with config.toml, metrics.jsonl
+// and the files of its task: RUN/evals/1, RUN/evals/2, ...
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// EventLog: log.jsonl, what happened in a run, one JSON object a line:
+// EventLog: log.jsonl, the events of a run, one JSON object per line:
 //
 //   {"time": 1763690431.25, "level": "info", "event": "checkpoint", "step": 400, ...}
 //

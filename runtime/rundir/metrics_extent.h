@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far metrics.jsonl goes: kept in a checkpoint, it tells later whether every record that stood
-// in the file then is still there. Rates and times of the records do not count, so that the state
-// of a checkpoint stays a function of config and step.
+// The extent of metrics.jsonl. A checkpoint stores it to detect lost records later. It ignores
+// rates and times, so that the state of a checkpoint depends only on config and step.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MetricsLog: metrics.jsonl, the numbers of a run, one JSON object a line:
+// MetricsLog: metrics.jsonl, the metrics of a run, one JSON object per line:
 //
 //   {"step": 100, "kind": "train", "values": {"training_loss": 0.25, ...},
 //    "rates": {"examples_per_second": 51200.0, ...}, "time": 1763690431.25}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the metrics.jsonl of any run, also of one that goes on meanwhile or was killed in the
-// middle of a line. Files may be damaged or of a later version: lines that are no records are
-// counted and left out.
+// Reads the metrics.jsonl of any run, also of one that is running or was killed in the middle of a
+// line. Files may be damaged or of a later version: lines that are not records are counted and
+// skipped.
 #pragma once
 
 #include <cstdint>

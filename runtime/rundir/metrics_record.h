@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record of metrics.jsonl (its form stands in metrics_log.h), as it is read.
+// A record read from metrics.jsonl (see metrics_log.h for the format).
 #pragma once
 
 #include <cstdint>

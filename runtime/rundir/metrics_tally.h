@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MetricsTally: what the records of a run come to: the last of each kind and, of every value of
-// evaluations, the lowest and the highest so far.
+// MetricsTally: aggregates the records of a run: the last record of each kind, and the lowest and
+// highest value of each evaluation metric.
 #pragma once
 
 #include <cstdint>

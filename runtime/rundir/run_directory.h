@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunDirectory: where one run keeps everything: config.toml, metrics.jsonl, log.jsonl, status.json,
-// summary.json, checkpoints/, and evals/N/ with the same of each evaluation that was asked for
-// later. Held by one process at a time through a lock (flock of `.lock`, whose
-// text names the process) that the system gives back however the process ends. The lock is of the
-// file, not of the text in it: a copied directory is free, and no clock is asked.
+// RunDirectory: the directory of one run: config.toml, metrics.jsonl, log.jsonl, status.json,
+// summary.json, checkpoints/, and evals/N/ with the same files for each standalone evaluation. One
+// process at a time holds its lock (flock of `.lock`, whose text names the process). The system
+// releases the lock when the process ends. The text in the file has no effect: a copied directory
+// is not locked, and no clock is used.
 #pragma once
 
 #include <filesystem>

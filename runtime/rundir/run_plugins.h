@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run records of the plugins it uses, and how two such records differ.
+// The record of a run's plugins, and the differences between two records.
 #pragma once
 
 #include <filesystem>

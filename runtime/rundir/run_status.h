@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run directory says about its run, for listings. Everything in it may be missing, damaged,
-// of a later version or about to change.
+// Reads the status of a run from its directory, for listings. Files may be missing, damaged, of a
+// later version or about to change.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// StatusFile: status.json, what a run is doing, for people and programs outside:
+// StatusFile: status.json, the current state of a run, for users and other programs:
 //
 //   {"state": "running", "step": 1200, "target": 4690, "mode": "train_and_eval", "attempt": 1,
 //    "time": 1763690431.25, "started": ..., "pid": 1234, "host": "...", "boot_id": "...",

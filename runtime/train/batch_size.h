@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much is in a batch that came from an Input.
+// The size of a batch from an Input.
 #pragma once
 
 #include <cstdint>

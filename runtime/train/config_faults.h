@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a config names may be wrong without the config's form being so: a file of data that is not
-// there, a column that no table has, a checkpoint of another model. Such an error is the config's,
-// with the location of the field: trying again never helps. One of the machine is not: a disk that
-// is full or gives no answer.
+// A valid config may refer to wrong data: a missing file, a column that no table has, a checkpoint
+// of another model. These are config errors with the location of the field, because a retry never
+// helps. Errors of the machine are not: a disk that is full or does not respond.
 #pragma once
 
 #include <functional>

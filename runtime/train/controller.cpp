@@ -212,8 +212,8 @@ bool Controller::train_to(std::int64_t boundary) {
   report_saved();  // throws if that is why the trainer returned
   const bool may_stop_early = trainer.exhausted() || parts_.events.must_stop() || wants_pause();
   if (step > boundary || step < before || (step < boundary && !may_stop_early)) {
-    throw RunError(fmt::format("the trainer was asked to train from step {} to {} and is at {}",
-                               before, boundary, step),
+    throw RunError(fmt::format("the trainer had to train from step {} to {} and is at {}", before,
+                               boundary, step),
                    {.hint = "Trainer::train counts every step in global_step()"});
   }
   return true;

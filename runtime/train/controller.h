@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Controller: owns the loop of a run: trains, writes metrics, runs actions, saves, evaluates, in
 // this order, each at fixed multiples of the global step. After Orbit's Controller (Model Garden),
-// with absolute boundaries: a run that continues from any checkpoint writes the records it would
-// have written undisturbed.
+// with absolute boundaries: a run that continues from any checkpoint writes the records of an
+// uninterrupted run.
 //
 //   step 250 of a run with steps_per_loop 100, checkpoint_interval 250, validation_interval 500:
 //   train to 300, metrics; to 400, metrics; to 500, metrics, checkpoint, evaluation; ...

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DefaultTrainer: the trainer behind "trivet/Trainer". One task, one model: every step takes a
-// batch, runs Task::train_step on it, or on its parts one after the other, inside a step of the
-// device, and keeps sums for the next line of metrics. Evaluations use averaged weights, if there
-// are any.
+// DefaultTrainer: the trainer "trivet/Trainer". One task, one model: every step takes a batch, runs
+// Task::train_step on it, or on its parts in sequence, inside a device step, and updates the sums
+// for the next line of metrics. Evaluations use averaged weights, if any.
 //
 // All random numbers are keyed by (seed, step), so the saved state contains no generator: weights,
 // optimizer slots, averages, the step, the sums, the metrics' states and the position of the

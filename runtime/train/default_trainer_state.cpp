@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The half of DefaultTrainer that saves and restores.
+// The part of DefaultTrainer that saves and restores.
 #include <optional>
 #include <utility>
 

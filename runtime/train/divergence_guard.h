@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DivergenceGuard: which training steps are not accepted, and what becomes of a run that has one:
-// trainer.loss_upper_bound and trainer.recovery. After Model Garden's RecoveryCondition, looked at
+// DivergenceGuard: detects bad training steps and decides how the run continues:
+// trainer.loss_upper_bound and trainer.recovery. Based on Model Garden's RecoveryCondition, checked
 // after every step.
 //
 // A non-finite loss is always bad. A loss above the bound is bad from recovery_begin_steps on. If a

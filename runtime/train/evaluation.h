@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluation: the half of a trainer that measures a model on a task's evaluation data.
+// Evaluation: the part of a trainer that evaluates a model on a task's evaluation data.
 #pragma once
 
 #include <cstdint>

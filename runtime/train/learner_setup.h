@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the config of a trainer to its learner.
+// Builds the learner from the config of a trainer.
 #pragma once
 
 #include <memory>

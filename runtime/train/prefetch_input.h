@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PrefetchInput: an Input around another one, which makes batches ahead on a thread of its own.
+// PrefetchInput: wraps another Input and reads batches ahead on a separate thread.
 //
 // Returns the same batches in the same order. The state is that of the inner input after the last
 // batch that the consumer took: prefetched batches are read again after a restore. An error of the

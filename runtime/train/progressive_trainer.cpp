@@ -181,8 +181,8 @@ std::size_t ProgressiveTrainer::saved_stage(const CheckpointReader& reader) cons
   }
   const std::int64_t stage = member(reader.state("progressive"), "stage").as_integer();
   if (stage < 0 || std::cmp_greater_equal(stage, config_.stages.size())) {
-    throw RunError(fmt::format("{} was saved in stage {}, and there are {}", reader.description(),
-                               stage + 1, config_.stages.size()),
+    throw RunError(fmt::format("{} was saved in stage {}, but the config has {} stages",
+                               reader.description(), stage + 1, config_.stages.size()),
                    {.path = "trainer.stages"});
   }
   return static_cast<std::size_t>(stage);

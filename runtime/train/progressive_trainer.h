@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ProgressiveTrainer: the trainer behind "trivet/Progressive". Trains in stages, each with a model,
-// data and an optimizer of its own, or with those of the task and the trainer where it sets none.
+// ProgressiveTrainer: the trainer "trivet/Progressive". Trains in stages, each with its own model,
+// data and optimizer; unset ones are those of the task and the trainer.
 //
 //   [trainer]
 //   type = "trivet/Progressive"

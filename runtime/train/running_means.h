@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trainer sums up between two lines of metrics, and saves with a checkpoint so that a run
-// stopped in between continues the same sums.
+// The sums of a trainer between two lines of metrics. Checkpoints save them, so that a run that
+// stops in between continues the same sums.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What trainers have in common around a step of a task: its batch, its errors, its metrics.
+// Code that trainers share for a step of a task: batches, errors, metrics.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The summary writers of a run (trainer.summary_writers): each gets everything, and what leaves one
-// is reported with its plugin and its location in the config.
+// The summary writers of a run (trainer.summary_writers): each gets all summaries. Exceptions of a
+// writer are reported with its plugin and its location in the config.
 #pragma once
 
 #include <cstdint>

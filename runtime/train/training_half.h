@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a DefaultTrainer has while it trains, for the files that it is made of.
+// The training state of a DefaultTrainer, shared by its source files.
 #pragma once
 
 #include <memory>

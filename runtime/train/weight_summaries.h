@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributions of weights and gradients, for trainer.summary_histograms.
+// Histograms of weights and gradients, for trainer.summary_histograms.
 #pragma once
 
 #include "trivet/layer/scope.h"

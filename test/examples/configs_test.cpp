@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every config that is handed out resolves without a complaint, and the small one runs.
+// Every shipped config resolves without errors, and the small one runs.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>

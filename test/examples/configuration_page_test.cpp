@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/configuration.md: its files are written, and each of its commands prints what stands there.
+// docs/configuration.md: writes its files and checks that each command prints the quoted output.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks of a page of documentation that a reader copies: files of TOML and console sessions.
-// What a test must know to do the same stands in comments of the page, each on a line of its own
-// before the block that it is for:
+// Comments of the page have the settings for the test, each on a separate line before the block
+// that it is for:
 //
 //   <!-- test: not run, WHY -->        a test cannot run the block
 //   <!-- test: with WORDS -->          WORDS are added to the block's `trivet run`: fewer steps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The README and every page of docs/, as a reader follows them: each block is done as it stands
-// there, in its order, in a folder of its own. doc_blocks.h says what a page may ask for.
+// The README and every page of docs/: runs each block unchanged, in order, in a separate folder.
+// doc_blocks.h describes the settings of a page.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code in comments of public headers is a region of a source that is compiled, letter for
-// letter: see quotes.h.
+// Code in comments of public headers must quote a region of a compiled source verbatim: see
+// quotes.h.
 #include <catch2/catch.hpp>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// configs/lm/licenses.toml as it stands, but for fewer steps: what it has learnt by then tells
-// whether the whole training, of some minutes, ends where docs/language-models.md says.
+// configs/lm/licenses.toml with fewer steps. The result shows whether the complete training, which
+// takes minutes, reaches the figures of docs/language-models.md.
 #include <catch2/catch.hpp>
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoders as a user meets them: runs that learn to guess masked tokens, to write one text for
-// another, to classify and to tag, and what the program makes of them.
+// Encoders from the user's view: runs that learn to predict masked tokens, to transform text, to
+// classify and to tag, and the output of the program.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>

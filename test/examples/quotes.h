@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions of sources, and what pages and public headers quote of them. A region stands between two
-// comments, `// [class]` and `// [/class]`. Such comments of other regions are not part of it.
+// Regions of sources, and their quotes in pages and public headers. A region is the text between
+// two comments, `// [class]` and `// [/class]`, without such comments of other regions.
 //
 // A page names the file and the region on the line above the block:
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the README and the pages of docs quote of the sources is in the sources, letter for letter,
-// and every region of the examples is quoted.
+// The README and the pages of docs quote sources verbatim, and every region of the examples is
+// quoted.
 #include <catch2/catch.hpp>
 
 #include <filesystem>

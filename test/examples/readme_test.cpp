@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The config files in the README, as they stand there.
+// The config files in the README, unchanged.
 #include <catch2/catch.hpp>
 
 #include <filesystem>

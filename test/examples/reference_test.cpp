@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/reference/ has a page for each shipped plugin, one for what is part of the program, and one
-// for the keys of a config, all as the program writes them now. `./dev reference` writes them anew.
+// docs/reference/ has a page for each shipped plugin, one for the built-in items and one for the
+// keys of a config, all as the program writes them now. `./dev reference` rewrites them.
 #include <catch2/catch.hpp>
 
 #include <filesystem>

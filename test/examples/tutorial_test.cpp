@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tutorial docs/sweep-fashion-mnist.md: its files are written and its commands called, in their
-// order and as they stand there.
+// The tutorial docs/sweep-fashion-mnist.md: writes its files and runs its commands, in order and
+// unchanged.
 #include <catch2/catch.hpp>
 
 #include <filesystem>

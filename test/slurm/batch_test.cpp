@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Slurm is told of jobs, and the script that it runs.
+// The options for Slurm, and the script that it runs.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

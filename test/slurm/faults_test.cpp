@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Slurm orchestrator makes of commands that are not there, fail, hang or talk nonsense:
-// scripts of the same names stand for them.
+// The Slurm orchestrator with commands that are missing, fail, hang or print nonsense. Scripts of
+// the same names replace them.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -145,7 +145,7 @@ TEST_CASE("slurm: bad settings are reported with their keys") {
                Contains("'" + own + "' is what the orchestrator says itself"));
   }
   CHECK(fake.slurm.calls() == 0);
-  // A short option's value may be a word of its own.
+  // A short option's value may be a separate word.
   CHECK(
       fake.launch("--xp.orchestrator.sbatch_args='[\"-C\", \"ib\", \"--exclusive\"]'").exit_code ==
       0);

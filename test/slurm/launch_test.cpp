@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experiments on a real Slurm from end to end: launched, looked at, cancelled, started once more.
+// Experiments on a real Slurm from end to end: launched, listed, cancelled, retried.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -93,7 +93,7 @@ TEST_CASE("slurm: failed jobs are retried as configured, but not after a config 
   CHECK(at.job(2).at("exit_code") == 2);
   CHECK(at.job(3).at("attempt") == 3);
   CHECK(read_file(at.unit_file(3, "ran")) == "run\nrun\nrun\n");
-  SECTION("what somebody wants once more is submitted again, and nothing else is") {
+  SECTION("only retried units are submitted again") {
     CHECK_THAT(at.trivet("retry 1/2").output, Contains("1 work unit restarted"));
     REQUIRE(comes_true([&] { return at.job(2).at("attempt") == 2 && at.state(2) == "failed"; }));
     CHECK(read_file(at.unit_file(3, "ran")) == "run\nrun\nrun\n");

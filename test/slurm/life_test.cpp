@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to experiments in the life of a cluster: nodes are drained, the controller dies,
-// jobs are preempted, out of time or taken away, launchers are killed.
+// Experiments during cluster failures: nodes are drained, the controller is killed, jobs are
+// preempted, reach their time limit or are removed, launchers are killed.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -71,7 +71,7 @@ std::string listing(const std::vector<Entry>& entries) {
     text += fmt::format("{:<{}}  {}\n", entry.key, width, entry.doc);
   }
   if (text.empty())
-    text = "There are no experiments. 'trivet plugins' lists the folders that were searched.\n";
+    text = "No experiments. 'trivet plugins' lists the folders that were searched.\n";
   if (!refused.empty()) text += "\nrefused:\n" + refused;
   return printable(text);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Line charts in text: curves in braille dots (2 x 4 a character), axes with round numbers, a
-// legend. Where several curves have to be told apart without colors each is drawn in a letter-like
-// mark of its own, one a character.
+// legend. Without colors, several curves have different markers, one per character.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One location of a config: what may stand there, what does, and who says so.
+// Describes one location of a config: its field, its value and the origin of the value.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of an inspection, as `check` and `summary` show them.
+// Formats the figures of an inspection for `check` and `summary`.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress: what a person sees of a run on standard output.
+// Progress: shows a run to the user on standard output.
 //
 // On a terminal, one line is redrawn at most ten times a second. Rare events (evaluations,
 // checkpoints) are printed above it and stay. Elsewhere each report is a line of key=value pairs,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of progress lines.
+// Builds the text of progress lines.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -100,7 +100,7 @@ std::string live_line(const RunProgress& state, int width, const Terminal& termi
       return a.importance < b.importance;
     }));
   };
-  // The bar takes the remaining columns. It replaces the percentage.
+  // The bar gets the remaining columns. It is kept before the percentage, which it also shows.
   const auto cells_left = [&] { return width - columns_of(joined(parts)) - kBarEnds; };
   if (cells_left() < kFewestCells) drop_least();
   while (parts.size() > 1 && columns_of(joined(parts)) > width) drop_least();

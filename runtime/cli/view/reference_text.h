@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items and fields of configs as pages of Markdown, which docs/reference/ is made of.
+// Formats items and fields of configs as Markdown pages, for docs/reference/.
 #pragma once
 
 #include <string>

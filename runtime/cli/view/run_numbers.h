@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of runs by the names that people give on the command line.
+// Finds metrics of runs by the names that users type.
 #pragma once
 
 #include <optional>

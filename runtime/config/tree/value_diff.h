@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between two configs.
+// Computes the differences between two configs.
 #pragma once
 
 #include <string>

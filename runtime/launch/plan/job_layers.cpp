@@ -67,8 +67,8 @@ bool is_hidden(const Value& all, const Value& own) {
   return has_from_command_line(all) && !(own == all) && !is_from_command_line(own);
 }
 
-// The names in args, env or files that the upper layer hides. A table hides nothing of a list; a
-// list hides all.
+// The names in args, env or files that the upper layer hides. A table over a list hides nothing; a
+// list over a list hides everything.
 void add_hidden_members(const std::string& field, const Value& all, const Value& own,
                         std::vector<HiddenValue>& hidden) {
   if (all.is_array() && own.is_array() && is_hidden(all, own)) {

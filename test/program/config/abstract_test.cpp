@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trivet summary` and `trivet check` of models that no machine here could hold.
+// `trivet summary` and `trivet check` of models that do not fit on this machine.
 #include <catch2/catch.hpp>
 #include <cmath>
 

@@ -169,7 +169,7 @@ TEST_CASE("an error in a later stage is found before training and names the stag
   CHECK_THAT(transfer.output, Contains("trainer.stages[1].transfer"));
 }
 
-TEST_CASE("a check of a run that only evaluates takes no training step") {
+TEST_CASE("a check of a run that only evaluates runs no training step") {
   const auto json = nlohmann::json::parse(check(local() + " mode=eval --json").output);
   CHECK(json.at("ok") == true);
   CHECK_FALSE(json.contains("initial_loss"));

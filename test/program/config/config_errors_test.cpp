@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program says about wrong configs, word for word: location, quoted line, caret,
-// suggestion, exit code 2, and nothing created.
+// The exact messages for wrong configs: location, quoted line, caret, suggestion, exit code 2, and
+// nothing created.
 #include <catch2/catch.hpp>
 #include <set>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trivet doctor --peak`, and what runs tell with it. Figures of time are compared with each other,
-// never with an expectation.
+// `trivet doctor --peak`, and the figures of runs that use it. Times are compared with each other,
+// never with fixed values.
 #include <catch2/catch.hpp>
 #include <filesystem>
 

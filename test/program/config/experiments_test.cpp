@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trivet experiments` and --experiment, run as a user does.
+// `trivet experiments` and --experiment, through the program.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>

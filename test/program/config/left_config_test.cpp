@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolved config that a run leaves is the config of that run, for trivet and for other
-// readers.
+// The resolved config of a run is the config of that run, for trivet and for other readers.
 #include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"

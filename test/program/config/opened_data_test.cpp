@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data of training and of evaluations is opened before anything is trained: what is wrong with it
-// is the config's fault, at the location of the field, and a run that could not begin leaves
-// nothing.
+// Data of training and evaluations is opened before training: errors in it are config errors at the
+// location of the field, and a run that cannot start leaves nothing behind.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON Schema of config files, asked by a validator that is not ours: it takes what is shipped
-// and refuses what is broken.
+// The JSON Schema of config files with a third-party validator: it accepts shipped configs and
+// rejects broken ones.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <sstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that may not have the address space (ulimit -v) or the threads that they want: they work, or
-// end with a message, and never hang.
+// Runs with limited address space (ulimit -v) or threads: they work, or end with a message, and
+// never hang.
 #include <catch2/catch.hpp>
 #include <string>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainings of several tasks and in several stages on a disk that becomes full, at its beginning
-// and inside of saves: the run says so, keeps what it has saved, and goes on when there is room.
+// Trainings of several tasks and in several stages on a disk that becomes full, at the start and
+// during saves: the run reports it, keeps its saved data, and continues when there is space.
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run killed at each call that it makes to a file, one run a call: while it goes back to a
-// checkpoint, and while it takes up its records. It always continues as if left alone.
+// A run killed at each of its file calls, one run per call: while it goes back to a checkpoint, and
+// while it reopens its records. It always continues like an uninterrupted run.
 #include <signal.h>
 
 #include <catch2/catch.hpp>

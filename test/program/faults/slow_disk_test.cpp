@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run on a disk that is slow and fails (support/slow_files.cpp), killed again and again:
-// whatever happens when, every checkpoint under its name is the one of a run left alone, the last
-// one stays, and the run ends in the same bytes.
+// A run on a disk that is slow and fails (support/slow_files.cpp), killed repeatedly: every named
+// checkpoint equals that of an uninterrupted run, the last one stays, and the run ends in the same
+// bytes.
 #include <signal.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs whose files the system does not give, or gives damaged: what cannot be read is not taken for
-// damaged, what is damaged is set aside, and nothing goes without a word.
+// Runs with unreadable or damaged files: an unreadable file does not count as damaged, a damaged
+// one is set aside, and all cases are reported.
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The README of Kauldron's XManager launcher (kxm), example by example and in its order: Python
-// becomes TOML, packages become programs, and what comes of each is written down here. Its examples
-// in code are in launch_api_test.cpp.
+// becomes TOML, packages become programs, and the result of each is checked here. Its examples in
+// code are in launch_api_test.cpp.
 #include <catch2/catch.hpp>
 
 #include <filesystem>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules of kxm, and of its config system, that launch_test.cpp, subdir_format_test.cpp and
-// sweeps_test.cpp do not hold: how arguments are written, what records hold, what a sweep reaches.
+// sweeps_test.cpp do not cover: the form of arguments, the contents of records, the jobs of a
+// sweep.
 #include <catch2/catch.hpp>
 
 #include <nlohmann/json.hpp>
@@ -104,7 +105,7 @@ TEST_CASE("the note and tags of an experiment are recorded, with the tags of its
   CHECK_THAT(read_file(at.folder / "root/1/launch.toml"), Contains("aux"));
 }
 
-TEST_CASE("a path with wildcards can be swept, and reaches what it matches (D7)") {
+TEST_CASE("a path with wildcards can be swept and applies to all matches (D7)") {
   const Launching at;
   const Json plan = at.plan(local_config() + "--sweep 'task.**.batch_size=8,16'");
   REQUIRE(plan.at("units").size() == 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experiments that a C++ program builds and launches, as in kxm's README under "Direct API".
+// Experiments that a C++ program builds and launches, as in "Direct API" of kxm's README.
 #include <catch2/catch.hpp>
 
 #include <cstdlib>

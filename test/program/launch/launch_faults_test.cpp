@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be wrong with the location and the records of experiments: unusual, long and dangerous
-// names, a full disk, damaged records, too many units; and who may read what.
+// Errors in the location and the records of experiments: unusual, long and dangerous names, a full
+// disk, damaged records, too many units; and file permissions.
 #include <catch2/catch.hpp>
 
 #include <csignal>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experiments on this machine whose launch, supervisor or resumption is killed: every unit is done
+// Experiments on this machine whose launch, supervisor or resumption is killed: every unit runs
 // exactly once, none is lost and none is left running.
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experiments on this machine from end to end: launched, looked at, cancelled, started once more,
-// and gone on with after their supervisor was killed. Jobs are shell scripts that leave files
-// behind.
+// Experiments on this machine from end to end: launched, listed, cancelled, retried, and continued
+// after their supervisor was killed. Jobs are shell scripts that write files.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

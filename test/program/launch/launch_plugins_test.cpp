@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugins of an experiment are found where its launch found them, by every command.
+// Every command finds the plugins of an experiment in the folders of its launch.
 #include <catch2/catch.hpp>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches on this machine from end to end: launched, killed and gone on with, cancelled. Trials
-// are a shell script that writes (n - 7)^2 to metrics.jsonl.
+// Searches on this machine from end to end: launched, killed and continued, cancelled. Trials are a
+// shell script that writes (n - 7)^2 to metrics.jsonl.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

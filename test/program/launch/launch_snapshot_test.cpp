@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is launched is what was there at the launch, whatever becomes of the files afterwards.
+// Jobs use the files as of the launch, even if the files change later.
 #include <catch2/catch.hpp>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trivet launch` as a user calls it: what it would start, what it records, and what it refuses
-// before anything is made. The plugin paper stands in for an orchestrator.
+// `trivet launch` through the program: its plan, its records, and the errors before anything is
+// created. The plugin paper replaces an orchestrator.
 #include <catch2/catch.hpp>
 
 #include <filesystem>

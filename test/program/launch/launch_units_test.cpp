@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch tells of its units is what their processes resolve: the same words in the same
-// layers as one command has them.
+// The planned config of each unit is the one that its process resolves: the same words in the same
+// layers as in one command.
 #include <catch2/catch.hpp>
 
 #include <filesystem>

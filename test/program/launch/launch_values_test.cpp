@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user says of jobs is what they get: values of the command line, of the experiment, of a
-// job and of a provider, in tables and lists. Or it is refused.
+// Jobs get the values of the user: of the command line, of the experiment, of a job and of a
+// provider, in tables and lists. Other values are rejected.
 #include <catch2/catch.hpp>
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experiments of shell scripts, launched by the real program in a root of their own, for
-// end-to-end tests of orchestrators.
+// Experiments of shell scripts, launched by the real program in a separate root, for end-to-end
+// tests of orchestrators.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trivet launch` with everything but its own words said: where experiments lie, who launches, and
-// the orchestrator, for which the plugin paper stands in.
+// Runs `trivet launch` with a fixed root, author and orchestrator (the plugin paper).
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a page of docs/ tells its reader to do.
+// The steps of a page of docs/.
 #pragma once
 
 #include <filesystem>

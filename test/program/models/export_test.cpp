@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet export of a run that was trained here.
+// trivet export of a trained run.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolutional network of ten classes is tuned for two, by rules on the command line.
+// A convolutional network for ten classes is fine-tuned for two, by rules on the command line.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>

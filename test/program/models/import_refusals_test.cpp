@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What trivet import and export refuse, and what they say then.
+// Inputs that trivet import and export reject, and their messages.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <functional>

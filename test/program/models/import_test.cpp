@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet import and export as a user types them: models in the published layouts compute what the
-// published formulas say, and come out as they went in.
+// trivet import and export through the program: models in the published layouts compute the
+// published formulas and are exported unchanged.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Language models as a user meets them: a run of text, and `trivet generate` on what it leaves.
+// Language models from the user's view: a training run on text, and `trivet generate` with the
+// result.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <sstream>
@@ -158,21 +159,21 @@ TEST_CASE("a language model learns a text and continues it") {
     const Json second = lines_of(alphabet.generate("abc --samples 2" + wild).output).at(1);
     CHECK(second.at("text") == four[1].at("text"));
   }
-  SECTION("what the config says of decoding is the default, a checkpoint is a run's") {
+  SECTION("the config sets the defaults of decoding, and a checkpoint belongs to a run") {
     const std::vector<Json> lines = lines_of(alphabet.generate("--json abc").output);
     CHECK(lines.at(0).at("tokens") == 10);
     const ShellResult at = trivet::test::trivet(
         "generate " + quoted(alphabet.checkpoint().string()) + " abc -n 2 -t 0");
     CHECK(at.output == "abcde\n");
   }
-  SECTION("samples of the evaluation stand in the run") {
+  SECTION("samples of the evaluation are in the run") {
     const std::vector<Json> samples = lines_of(read_file(alphabet.workdir() / "samples.jsonl"));
     REQUIRE(samples.size() == 1);
     CHECK(samples[0].at("step") == 60);
     CHECK(samples[0].at("prompt") == "xyz");
     CHECK(samples[0].at("tokens") == 10);
   }
-  SECTION("bad words end with 2 and say what is wrong") {
+  SECTION("wrong arguments exit with 2 and a message") {
     const auto check = [&](const std::string& words, const std::string& why) {
       const ShellResult bad = alphabet.generate(words);
       INFO(words << ": " << bad.output);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A language model is tuned by LoRA alone, and exported with what was learnt in its weights.
+// A language model is fine-tuned with only LoRA and exported with merged weights.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>

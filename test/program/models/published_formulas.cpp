@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formulas location by location, in double.
+// The formulas, position by position, in double.
 #include <cmath>
 
 #include "published_models.h"

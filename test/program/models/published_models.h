@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small models with random weights in the layouts that Hugging Face's transformers publish, written
-// from the format's description alone, and their logits by the published formulas, in double.
+// only from the format's description, and their logits by the published formulas, in double.
 #pragma once
 
 #include <cstdint>

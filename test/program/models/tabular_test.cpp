@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables through the real program: learnt, continued to the same bytes, evaluated with the
-// vocabulary of the training, refused when the rows have changed.
+// Tables through the real program: trained, continued to the same bytes, evaluated with the
+// vocabulary of the training, rejected if the rows have changed.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <random>

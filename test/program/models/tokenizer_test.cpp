@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet tokenizer, as a user types it.
+// trivet tokenizer through the program.
 #include <catch2/catch.hpp>
 
 #include "program/launch/page_steps.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins that do in the middle of training what no plugin may do: the run fails, and its words
-// name the plugin, its item and where it stands in the config.
+// Plugins that misbehave during training: the run fails, and the message names the plugin, its item
+// and its location in the config.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>

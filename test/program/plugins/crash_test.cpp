@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins that crash: the program ends with the words and the exit code of a plugin at fault.
+// Plugins that crash: the program ends with the message and the exit code of a plugin at fault.
 #include <catch2/catch.hpp>
 #include <string>
 

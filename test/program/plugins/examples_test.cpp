@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin of sdk/examples, which the pages of docs/plugins quote: each class does what its
-// header says, as a run uses it.
+// The plugin of sdk/examples, which the pages of docs/plugins quote: each class works as documented
+// in a run.
 #include <catch2/catch.hpp>
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program in surroundings it was not made for: streams that are closed, full or not read, a
-// bare environment, inputs that are no configs, locations where no run can be. Each time a clear
-// error and the right exit code, and nothing of a run is damaged.
+// The program in unusual environments: streams that are closed, full or not read, an empty
+// environment, inputs that are not configs, unusable run directories. Each gives a clear error and
+// the right exit code, and damages no run.
 #include <sys/mount.h>
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that plugins bring, as a user types them.
+// Commands of plugins, through the program.
 #include <catch2/catch.hpp>
 
 #include "support/plugin_folder.h"

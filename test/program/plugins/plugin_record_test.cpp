@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run and the listings tell of the plugins that are there: their builds, those that take the
-// location of shipped ones, what they claim, and nothing that a terminal would obey.
+// The plugins in records of runs and in listings: their builds, replaced shipped plugins, items
+// that accept numbers, and no control characters.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trivet plugins` and `trivet explain`, run as a user does. The test plugin alpha tells when its
-// library is opened.
+// `trivet plugins` and `trivet explain`, through the program. The test plugin alpha leaves a mark
+// when its library is loaded.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The actions that are part of the program, as configs use them.
+// The built-in actions, used in configs.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moving averages: the weights that evaluations judged are those that are used from then on.
+// Moving averages: evaluated weights are the weights that are used later.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configs that ship, run by the real program: what a run leaves, and what must not depend on
-// the backend, the number of threads or the second start.
+// Shipped configs, run by the real program: the files of a run, and results that must not depend on
+// the backend, the number of threads or a restart.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluations of a run that was trained: they have records of their own and change none of its.
+// Evaluations of a trained run: they have their own records and do not change those of the run.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>

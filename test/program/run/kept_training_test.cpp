@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was trained is not lost by what comes after it: saves by default, evaluations that fail, and
-// names that no evaluation gives.
+// Trained steps are not lost because of later failures: default saves, failing evaluations, and
+// metrics that no evaluation gives.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>

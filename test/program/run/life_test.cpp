@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who calls what of a task, and when, in every mode of the program: a plugin's task writes its
-// calls down. The order is the one that task.h promises; for the modes with one process it is that
-// of test/runtime/train_life_test.cpp, here through the command line.
+// The order of calls to a task in every mode of the program: a plugin's task records its calls. The
+// order is that of task.h; for the modes with one process it is that of
+// test/runtime/train_life_test.cpp, here through the command line.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet ls, status, top and index, over experiments whose files were made by hand: what is shown
-// of them, and that nothing which is damaged hides the rest.
+// trivet ls, status, top and index, over experiments with handwritten files: their output, and that
+// damaged files do not hide others.
 #include <sys/mount.h>
 #include <sys/stat.h>
 

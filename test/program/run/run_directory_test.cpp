@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory of a run: who may work in it, what a second run finds there and what it leaves.
+// The directory of a run: its lock, its state for a second run, and its files.
 #include <signal.h>
 
 #include <catch2/catch.hpp>
@@ -101,7 +101,7 @@ TEST_CASE("an error keeps its exit code if its message cannot be written") {
 TEST_CASE("a read-only directory is an error that names it") {
   std::string output;
   TempDir temp;
-  fs::path workdir = "/proc/trivet-run";  // where nobody, not even root, makes directories
+  fs::path workdir = "/proc/trivet-run";  // where even root cannot create directories
   Process child(run_words(workdir, 1), temp.path() / "out");
   CHECK(child.wait() == 1);
   CHECK_THAT(child.output(), Contains("/proc/trivet-run"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of the real program in a folder of their own, for end-to-end tests.
+// Runs of the real program in a separate folder, for end-to-end tests.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet ls, plot and diff, over runs of the real program and over directories made by hand.
+// trivet ls, plot and diff, over runs of the real program and over handwritten directories.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// samples.jsonl of a language model's run: every evaluation stands there once, whenever the run was
-// killed.
+// samples.jsonl of a language model's run: it contains every evaluation once, even if the run is
+// killed at any point.
 #include <signal.h>
 
 #include <algorithm>

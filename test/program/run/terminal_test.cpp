@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run on a terminal of a given width: no line of progress or of metrics wraps. And trivet top,
-// which takes a terminal over and gives it back.
+// which uses the whole terminal and restores it.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training runs as processes of their own, which a test can hit at any moment: started, followed by
-// what they do to their files, and compared by what must not depend on how often they were killed.
+// Training runs as separate processes that a test can kill at any moment. Tests follow their files
+// and compare the results that must not depend on kills.
 #pragma once
 
 #include <sys/types.h>

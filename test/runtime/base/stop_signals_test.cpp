@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals ask for a stop and choose the exit code.
+// Signals request a stop and determine the exit code.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,7 +80,7 @@ TEST_CASE("SIGTERM again ends the process at once, but not as part of the same r
     const StopSignals signals;
     ::raise(SIGTERM);
     ::raise(SIGTERM);
-    // Whoever answers nobody gets it until it ends.
+    // A process that does not respond gets the signal until it ends.
     while (signals.requested()) {
       ::usleep(10000);
       ::raise(SIGTERM);

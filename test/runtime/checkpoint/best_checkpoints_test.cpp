@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which checkpoints are kept, writing them while training goes on, and the best ones.
+// Kept checkpoints, asynchronous writes, and the best checkpoints.
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -125,7 +125,7 @@ TEST_CASE("the next call reports a failed background write", "[tsan]") {
     CHECK_THROWS_WITH(manager.begin_save(3, filled(weights(3))),
                       Contains("checkpoint of step 2 not saved") && Contains("is unchanged"));
   }
-  SECTION("by the next question for what was saved") {
+  SECTION("by the next query for saved checkpoints") {
     manager.wait();
     CHECK(manager.failed());
     CHECK_THROWS_WITH(manager.take_saved(), Contains("checkpoint of step 2 not saved"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoint directories: whole at every instant, chosen by being whole, kept as configured.
+// Checkpoint directories: complete at any moment, selected if intact, kept as configured.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

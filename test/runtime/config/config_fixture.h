@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins as config resolution sees them, made up for tests: a handful of types with every form of
-// field, and no library behind them.
+// Artificial plugins for tests of config resolution: a few types with every form of field, without
+// libraries.
 #pragma once
 
 #include <filesystem>

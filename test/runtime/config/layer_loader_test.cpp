@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of a config: which wins, how they merge, where values say they came from.
+// Layers of a config: their priority, how they merge, and the origins of values.
 #include <catch2/catch.hpp>
 
 #include "config/toml/toml_reader.h"

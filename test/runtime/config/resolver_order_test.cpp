@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overrides of one source: their order does not matter, and none is without effect.
+// Overrides of one source: their order does not matter, and each has an effect.
 #include <algorithm>
 #include <catch2/catch.hpp>
 

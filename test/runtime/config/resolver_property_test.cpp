@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A config is what runs: over generated files, overrides in every order, sweeps and references.
-// TRIVET_PROPERTY_CASES sets how many cases are tried.
+// The shown config is the one that runs: over generated files, overrides in every order, sweeps and
+// references. TRIVET_PROPERTY_CASES sets the number of cases.
 #include <rapidcheck.h>
 #include <rapidcheck/detail/TestListenerAdapter.h>
 #include <algorithm>

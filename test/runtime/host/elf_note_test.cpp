@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader of notes under damaged files: it answers, and never believes a number in the file.
+// The note reader with damaged files: it reports errors and never trusts a number in the file.
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>

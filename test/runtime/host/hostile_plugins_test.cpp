@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that must not become plugins: each is refused with its reason, and the good plugin beside
-// it goes on.
+// Files that must not become plugins: each is refused with its reason, and the valid plugin next to
+// it still works.
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>

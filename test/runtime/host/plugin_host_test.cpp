@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin host with plugins that are in order: found by their notes, loaded when needed.
+// The plugin host with valid plugins: found by their notes, loaded when needed.
 #include <link.h>
 
 #include <array>

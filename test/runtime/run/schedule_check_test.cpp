@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run says of a learning rate that trains nothing.
+// Warnings about a learning rate that trains nothing.
 #include <catch2/catch.hpp>
 #include <functional>
 

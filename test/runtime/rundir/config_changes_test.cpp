@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which changes of a config a run survives.
+// The config changes with which a run can continue.
 #include <catch2/catch.hpp>
 
 #include <map>

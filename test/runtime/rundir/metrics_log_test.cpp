@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// metrics.jsonl: what a continued run keeps of it.
+// metrics.jsonl: the records that a continued run keeps.
 #include <cmath>
 #include <cstdint>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Run directories, status.json, log.jsonl and the JSON that state is kept in.
+// Run directories, status.json, log.jsonl and the JSON form of state.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading run directories: damaged, huge and foreign files, and whether a run lives.
+// Reading run directories: damaged, huge and foreign files, and whether a run is alive.
 #include <unistd.h>
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller's arithmetic: what happens at which step, and that a run which is stopped
-// anywhere and continued does the same.
+// The controller's schedule: the events of each step, and that a run that is stopped anywhere and
+// continued has the same events.
 #include <filesystem>
 #include <functional>
 #include <set>

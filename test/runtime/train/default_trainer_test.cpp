@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default trainer: the order in which it uses a task, what it measures, saves and refuses.
+// The default trainer: the order of its calls to a task, its metrics, its saved state and its
+// errors.
 #include <array>
 #include <cmath>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the default trainer makes of trainer.ema, gradient_accumulation, learners and frozen.
+// The default trainer with trainer.ema, gradient_accumulation, learners and frozen.
 #include <array>
 #include <cmath>
 #include <cstring>

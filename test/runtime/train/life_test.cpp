@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who calls what of a task, and when, in each mode: the order that task.h promises, which is that
-// of Model Garden's base_task.py (spec: build, restore or initialize, then steps), with all data
-// opened first.
+// The order of calls to a task in each mode: the order of task.h, which is that of Model Garden's
+// base_task.py (spec: build, restore or initialize, then steps), with all data opened first.
 #include <memory>
 #include <string>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variational noise in the trainer: in training steps from where it starts, never in evaluations or
-// in what is saved. What it does to weights is tested with the learner.
+// Variational noise in the trainer: in training steps from its start step, never in evaluations or
+// saved weights. The learner's tests cover its effect on weights.
 #include <catch2/catch.hpp>
 
 #include "train/default_trainer.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PrefetchInput gives what the inner input gives, and its state is the consumer's.
+// PrefetchInput returns the batches of the inner input, and its state is that of the consumer.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -37,7 +37,7 @@ std::unique_ptr<PrefetchInput> prefetched(test::CountConfig config, std::int64_t
   return std::make_unique<PrefetchInput>(count(config), depth);
 }
 
-// The x of the next n batches; -1 stands for the end.
+// The x of the next n batches; -1 is the end.
 std::vector<float> take(Input& input, int n) {
   std::vector<float> all;
   for (int i = 0; i < n; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training in stages: what a stage starts from, where it begins and ends, and that a run stopped in
-// any of them continues with the same bits.
+// Training in stages: the initial weights of a stage, its start and end, and that a run stopped in
+// any stage continues with the same bits.
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that go wrong: left out, or undone by going back to a checkpoint, as trainer.recovery says.
+// Bad steps: skipped, or undone by going back to a checkpoint, depending on trainer.recovery.
 #include <cmath>
 #include <memory>
 #include <string>

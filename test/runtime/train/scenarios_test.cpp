@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole stories of a run, each told as what happened in order and which checkpoints are left:
-// restarts, changed intervals, failing saves, time, the best ones, actions.
+// Scenarios of a run, each with its events in order and the remaining checkpoints: restarts,
+// changed intervals, failing saves, time, best checkpoints, actions.
 //
 // t = metrics of a loop (with the number of steps in it), x = a training action, c = a checkpoint
 // is on the disk, e = an evaluation, y = an evaluation's action, b = a best checkpoint, end = the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summaries of the inside of steps: when the trainer asks for them, what is in them, and that they
-// change nothing.
+// Summaries of steps: when the trainer requests them, their contents, and that they change no
+// results.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>

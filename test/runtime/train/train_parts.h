@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A problem small enough to follow by hand, registered as the plugin "parts": y = x * w on a few
-// numbers, trained by momentum. Every part writes down what is done to it.
+// A problem small enough to compute by hand, registered as the plugin "parts": y = x * w on a few
+// numbers, trained with momentum. Every part records its calls.
 #pragma once
 
 #include <atomic>

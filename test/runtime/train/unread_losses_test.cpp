@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// trainer.loss_upper_bound on a device whose memory the processor does not see: nobody waits for
-// the loss of each step, and a step above the bound is found at the end of its loop all the same.
+// trainer.loss_upper_bound on a device whose memory the CPU cannot read: the loss of each step is
+// not awaited, and a step above the bound is found at the end of its loop.
 #include <memory>
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the data of an evaluation starts: anew, or where the last one ended.
+// Whether the data of an evaluation restarts or continues where the last one stopped.
 #include <catch2/catch.hpp>
 
 #include "train/default_trainer.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run shows: the live line at every width, the lines of a pipe.
+// The output of a run: the live line at every width, the lines in a pipe.
 #include <unistd.h>
 
 #include <string>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overrides on the command line: how values are read, where they go, what is refused and where the
-// caret stands.
+// Overrides on the command line: parsing of values, their locations, errors and carets.
 #include <catch2/catch.hpp>
 
 #include "config/overrides/apply_overrides.h"

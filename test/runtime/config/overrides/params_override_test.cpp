@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --params_override: the grammar of Model Garden's params_dict.py, and where its mistakes stand.
+// --params_override: the grammar of Model Garden's params_dict.py, and the locations of its errors.
 #include <catch2/catch.hpp>
 
 #include "config/overrides/params_override.h"

@@ -224,7 +224,7 @@ TEST_CASE("a written config has keys before sections, and locations on request")
         "\n[e.f]\n");
 }
 
-TEST_CASE("a long array is folded, nulls are left out") {
+TEST_CASE("a long array is folded, nulls are omitted") {
   Value words = Value::array();
   for (int i = 0; i < 20; ++i) words.push_back("word number " + std::to_string(i));
   const Value table = Value::table({{"words", words}, {"nothing", Value()}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of experiments: it says what the files say, whatever happened to it or to them.
+// The index of experiments always matches the files, after any change or damage.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
